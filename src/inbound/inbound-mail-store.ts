@@ -1,8 +1,8 @@
 /**
- * SQL of inbound mail: as it arrived, what became of it, and its removal.
+ * SQL of inbound mail: insertion, processing results, removal.
  *
- * A mail is a small row and its octets in parts of at most 256 KB, of which all but the last are written while the rest
- * still arrives and are worth nothing before the row exists.
+ * A mail is a row and its body in parts of at most 256 KB. All but the last are written while the mail arrives and are
+ * ignored until the row exists.
  */
 import { sql, type Generated } from 'kysely'
 import type { Queries } from '../db/database.js'
@@ -44,7 +44,7 @@ declare module '../db/tables.js' {
 export interface InboundRecipient {
   readonly address: string
   readonly purpose: Purpose
-  /** Of a signed address: the message that it was made for, verified when the mail came. */
+  /** For a signed address: its message, verified on receipt. */
   readonly messageId?: string
 }
 
@@ -52,7 +52,7 @@ export interface NewInboundMail {
   readonly bodyId: string
   /** Ms since epoch UTC. */
   readonly receivedAt: number
-  /** Id of the SMTP session, as in the log. */
+  /** SMTP session id, as in the log. */
   readonly session: string
   readonly peerAddress: string
   readonly heloName: string
@@ -63,27 +63,27 @@ export interface NewInboundMail {
   readonly size: number
 }
 
-/** Whether it came to signed addresses only: nobody could send it who did not have a mail of ours. */
+/** Whether every recipient is a signed address: only someone who got one of our mails can send such mail. */
 export function isSignedMail({ recipients }: Pick<NewInboundMail, 'recipients'>): boolean {
   return recipients.every(({ messageId }) => messageId !== undefined)
 }
 
-/** What one recipient's mail came to. */
+/** The result for one recipient. */
 export interface InboundFinding {
   readonly recipient: string
-  /** E.g. `bounce`, `complaint`, `forged`; see `results.ts`. */
+  /** An `InboundResult`. */
   readonly result: string
   readonly messageId?: string
-  /** Whether a token of ours proves that it is about that message; without one nothing follows. */
+  /** Whether a token proves that it is about that message; without one it has no effect. */
   readonly isConfirmed?: boolean
-  /** For people: why, or what exactly. At most 300 characters. */
+  /** For people; at most 300 characters. */
   readonly detail?: string
 }
 
 export interface InboundMail extends NewInboundMail {
   readonly seq: number
   readonly tries: number
-  /** Null while it waits. */
+  /** Null while unprocessed. */
   readonly processedAt: number | null
   readonly result: string | null
   readonly findings: readonly InboundFinding[]
@@ -96,7 +96,7 @@ const insertRow = statement((db, row: Record<keyof Omit<InboundMailRow, 'seq'>, 
     .returning('seq'),
 )
 
-/** @returns its number */
+/** @returns its `seq` */
 export async function insertInboundMail(db: Queries, mail: NewInboundMail): Promise<number> {
   const result = await insertRow(db, {
     body_id: mail.bodyId,
@@ -120,7 +120,6 @@ const insertPartRow = statement((db, row: { body_id: string; part: number; octet
   db.insertInto('inbound_parts').values(row),
 )
 
-/** @param part from 0 */
 export async function insertInboundPart(
   db: Queries,
   bodyId: string,
@@ -130,12 +129,12 @@ export async function insertInboundPart(
   await insertPartRow(db, { body_id: bodyId, part, octets })
 }
 
-/** Of mail that was given up before its end. */
+/** Deletes the parts of mail that was abandoned. */
 export async function deleteInboundParts(db: Queries, bodyId: string): Promise<void> {
   await db.deleteFrom('inbound_parts').where('body_id', '=', bodyId).execute()
 }
 
-/** Of mail whose arrival a crash cut off. Call it before anything is received. */
+/** Deletes the parts of mail whose receipt a crash cut off. Call it before anything is received. */
 export async function deleteOrphanedInboundParts(db: Queries): Promise<void> {
   await db
     .deleteFrom('inbound_parts')
@@ -143,9 +142,9 @@ export async function deleteOrphanedInboundParts(db: Queries): Promise<void> {
     .execute()
 }
 
-/** Octets of all mail, read or waiting. */
+/** Bytes of all mail, processed or not. */
 export async function sumInboundOctets(db: Queries): Promise<number> {
-  // One for each index, which has the sizes.
+  // Each is answered by an index that contains the sizes.
   let total = 0
   for (const condition of ['is', 'is not'] as const) {
     const { octets } = await db
@@ -158,7 +157,7 @@ export async function sumInboundOctets(db: Queries): Promise<number> {
   return total
 }
 
-/** The next mails that wait, oldest first: those that are signed or those that are not; or all. */
+/** Unprocessed mails, oldest first. @param isSigned undefined for all */
 export async function findWaitingMails(
   db: Queries,
   limit: number,
@@ -180,7 +179,7 @@ const selectPart = statement<{ bodyId: string; part: number }, { octets: Uint8Ar
     db.selectFrom('inbound_parts').select('octets').where('body_id', '=', bodyId).where('part', '=', part),
 )
 
-/** The mail, or its first `most` octets; in memory of its own. */
+/** The mail or its first `most` bytes, in an unshared buffer. */
 export async function readInboundOctets(
   db: Queries,
   { bodyId, size }: Pick<InboundMail, 'bodyId' | 'size'>,
@@ -188,7 +187,7 @@ export async function readInboundOctets(
 ): Promise<Buffer<ArrayBuffer>> {
   const octets = Buffer.alloc(Math.min(size, most))
   let length = 0
-  // One by one: a statement that returned them all would hold the whole mail a second time.
+  // One by one: a single statement would hold the whole mail twice.
   for (let part = 0; length < octets.length; part += 1) {
     const row = (await selectPart(db, { bodyId, part })).rows[0]
     if (!row) throw new Error(`part ${part} of inbound mail ${bodyId} is missing`)
@@ -208,7 +207,7 @@ const setProcessed = statement(
       .where('processed_at', 'is', null),
 )
 
-/** In the transaction of what it brought about. */
+/** Call it in the transaction of the mail's effects. */
 export async function markProcessed(
   db: Queries,
   seq: number,
@@ -219,7 +218,7 @@ export async function markProcessed(
   await setProcessed(db, { seq, at, result, findings: JSON.stringify(findings) })
 }
 
-/** @returns how often its reading has failed now */
+/** @returns how many attempts have failed */
 export async function countAttempt(db: Queries, seq: number): Promise<number> {
   const row = await db
     .updateTable('inbound_mails')
@@ -230,7 +229,7 @@ export async function countAttempt(db: Queries, seq: number): Promise<number> {
   return row?.tries ?? 0
 }
 
-/** Has it read anew by the server. @returns whether there is such a mail */
+/** Makes the server process it again. @returns whether it exists */
 export async function markUnprocessed(db: Queries, seq: number): Promise<boolean> {
   const changed = await db
     .updateTable('inbound_mails')
@@ -242,11 +241,11 @@ export async function markUnprocessed(db: Queries, seq: number): Promise<boolean
 
 export interface Removal {
   readonly isSigned: boolean
-  /** Processed before, ms since epoch UTC; absent: whenever. */
+  /** Only mail processed before this, ms since epoch UTC. */
   readonly before?: number
-  /** Mails at most. */
+  /** At most this many mails. */
   readonly limit: number
-  /** As soon as so many octets are reached it is enough; absent: never. */
+  /** Stops after this many bytes. */
   readonly octets?: number
 }
 
@@ -255,7 +254,7 @@ export interface Removed {
   readonly octets: number
 }
 
-/** Of mail that was processed, the oldest. */
+/** Deletes the oldest processed mail. */
 export async function deleteProcessed(db: Queries, removal: Removal): Promise<Removed> {
   const { isSigned, before = Number.MAX_SAFE_INTEGER, limit, octets: most = Infinity } = removal
   const rows = await db
@@ -278,7 +277,6 @@ export async function deleteProcessed(db: Queries, removal: Removal): Promise<Re
 }
 
 export interface InboundFilter {
-  /** One of the results, e.g. `forged`. */
   readonly result?: string
   readonly isWaiting?: boolean
 }

@@ -1,9 +1,4 @@
-/**
- * Puts together what receives and reads the mail that comes back.
- *
- * Called by the composition root, which hands the receiver to an SMTP service. What follows from such mail is for consumers of the
- * event log.
- */
+/** Assembles the receiver and the processor of inbound mail. */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
 import type { ReturnPathKey } from '../mail/return-path.js'
@@ -29,40 +24,36 @@ export interface InboundParts {
   readonly log: Log
   readonly newId: NewId
   readonly spawn: SpawnThread
-  /** Every version of the secret `return_path`: mail that was sent before a rotation still comes back. */
+  /** Every version of the secret `return_path`: mail sent before a rotation still bounces. */
   readonly keys: readonly ReturnPathKey[]
   readonly hostname: string
-  /** `mta.return_path_domain`. */
   readonly returnPathDomain: string
-  /** `inbound.message_size`, octets. */
+  /** `inbound.message_size`, bytes. */
   readonly messageSize: number
-  /** `inbound.unsigned_message_size`, octets. */
+  /** `inbound.unsigned_message_size`, bytes. */
   readonly unsignedMessageSize: number
-  /** `inbound.unsigned_...` */
   readonly limits: IntakeLimits
-  /** `inbound.keep_size`, octets. */
+  /** `inbound.keep_size`, bytes. */
   readonly keepSize: number
-  /** `inbound.forward_to`. */
   readonly forwardTo: string | undefined
-  /** How long forwarded mail is tried, ms. */
+  /** Retry period of forwarded mail, ms. */
   readonly expireMs: number
-  /** Tells the queue that mail in this lane was committed. */
+  /** Called after mail was enqueued and committed. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
-  /** The event log has grown: wake the dispatcher. */
+  /** Called after events were appended and committed. */
   readonly onAppended: () => void
 }
 
 export interface Inbound {
   readonly receiver: MailReceiver<undefined>
-  /** Whether mail to this address is for the appliance itself, be there such a mailbox or not. */
+  /** Whether the address is in one of our domains, whether or not the mailbox exists. */
   readonly isLocal: (address: string) => boolean
-  /** Started after the dispatcher, stopped after the SMTP service and before the database is closed. */
+  /** Start it after the event dispatcher; stop it after the SMTP service and before closing the database. */
   readonly processor: InboundProcessor
-  /** What retention deletes from. */
   readonly quota: MailQuota
 }
 
-/** Also removes what a crash left of mail that was never accepted. */
+/** Also deletes what a crash left of mail that was never accepted. */
 export async function openInbound(parts: InboundParts): Promise<Inbound> {
   const { database, clock, keys } = parts
   await database.write(tx => deleteOrphanedInboundParts(tx.db))

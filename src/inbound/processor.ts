@@ -1,8 +1,11 @@
 /**
- * Has the mail that was stored read and take effect, in two loops that do not wait for each other: `processing-loop.ts`.
+ * Processes stored inbound mail in two loops: one for signed mail, one for all other, so that bounces never wait behind
+ * what anyone can send.
  *
- * Woken by the receiver's commits, and every few seconds for what a command has marked for reading anew. Each loop has its own
- * thread from the first mail on, so that one is never busy with what has no token of ours. Fails: never; see there.
+ * Each loop has its own parser thread and works batch by batch in order of arrival; here only rows are read and
+ * written, a few milliseconds at a time. A mail that ends the thread twice, or takes too long twice, is marked `failed`
+ * and kept. Database errors are logged and retried. Woken by the receiver's commits, and every few seconds for mail a
+ * command marked for reprocessing.
  */
 import { type Timer, nextTurn, type Clock } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
@@ -40,12 +43,12 @@ export class InboundProcessor {
     return this.parts.counters
   }
 
-  /** Takes up what was stored and not processed before. */
+  /** Also processes mail stored before the start. */
   start(): void {
     this.poll()
   }
 
-  /** @param isSigned of the mail that was stored: whether each recipient is a signed address */
+  /** @param isSigned whether every recipient of the stored mail is a signed address */
   wake(isSigned: boolean): void {
     if (isSigned) this.signed.wake()
     else this.unsigned.wake()
@@ -56,7 +59,7 @@ export class InboundProcessor {
     this.wake(false)
   }
 
-  /** Finishes the batches in hand; what waits is taken up at the next start. */
+  /** Finishes the current batches; the rest is processed after the next start. */
   async stop(): Promise<void> {
     this.pollTimer?.cancel()
     await Promise.all([this.signed.stop(), this.unsigned.stop()])
@@ -74,41 +77,40 @@ export interface ProcessingParts extends ApplyParts {
   readonly random: Random
   readonly log: Log
   readonly counters: InboundCounters
-  /** The event log has grown. */
+  /** Called after events were appended and committed. */
   readonly onAppended: () => void
 }
 
-/** One transaction's share; the API waits for it. */
+/** Size of a transaction, which API requests may have to wait for. */
 const BATCH_MAILS = 50
 const BATCH_OCTETS = 2_000_000
-/** What a mail with reports counts for: they may be a thousand times as large unpacked. */
+/** Weight of a mail with reports, which may be a thousand times larger unpacked. */
 const REPORT_WEIGHT = BATCH_OCTETS / 2
 const MAX_THREAD_EXITS = 2
-/** Of a mail whose effects cannot be written though the database can. */
+/** For a mail whose effects cannot be written although the database works. */
 const MAX_FAILED_WRITES = 5
-/** After trouble with the database. */
 const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
-/** What is looked at of a mail, octets. The reader of returned mail looks at half a million. */
+/** Bytes parsed of a mail. The parser of returned mail reads at most half a million. */
 const MAX_REPORT_OCTETS = 16_000_000
 const MAX_RETURNED_OCTETS = 600_000
 const MAX_HEAD_OCTETS = 65_536
 
 const UNREADABLE = {
-  ended: { fault: 'the thread that read it ended, twice' },
-  overdue: { fault: 'reading it took too long, twice' },
+  ended: { fault: 'parser thread ended twice' },
+  overdue: { fault: 'parsing timed out twice' },
 } as const satisfies Record<string, MailFinding>
-const UNWRITABLE: MailFinding = { fault: 'what it brings about could not be written; see the log' }
+const UNWRITABLE: MailFinding = { fault: 'effects could not be written; see the log' }
 
 export class ProcessingLoop {
   private readonly parts: ProcessingParts
   private readonly isSigned: boolean
   private readonly parser: ParserThread
   private readonly loop: RetryingLoop
-  /** Mails that are written one by one, for the effects of one of them cannot be. */
+  /** Mails left to write one by one, because a batch could not be written. */
   private singleMails = 0
 
-  /** @param isSigned which mail it takes */
+  /** @param isSigned which mail it processes */
   constructor(parts: ProcessingParts, isSigned: boolean, parser: ParserThread) {
     this.parts = parts
     this.isSigned = isSigned
@@ -118,28 +120,27 @@ export class ProcessingLoop {
       clock,
       backoffMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
       runBatch: () => this.takeTurn(),
-      // Requests that came meanwhile go first.
+      // Lets waiting requests run first.
       afterBatch: nextTurn,
       onFailure: (error, retryInMs) => {
-        log.error('inbound mail could not be processed', { error: describeError(error), retryInMs })
+        log.error('inbound processing failed, retrying', { error: describeError(error), retryInMs })
       },
     })
   }
 
-  /** A mail was stored. Cheap. */
   wake(): void {
     this.loop.wake()
   }
 
-  /** Finishes the batch in hand; what waits is taken up at the next start. */
+  /** Finishes the current batch. */
   async stop(): Promise<void> {
     this.loop.halt()
-    // What is being read can be read again; it is not waited for.
+    // Mail being parsed is parsed again after the next start.
     await this.parser.close()
     await this.loop.stop()
   }
 
-  /** @returns whether there may be more */
+  /** @returns whether there may be more mail */
   private async takeTurn(): Promise<boolean> {
     const { reader } = this.parts.database
     const limit = this.singleMails > 0 ? 1 : BATCH_MAILS
@@ -158,7 +159,7 @@ export class ProcessingLoop {
     const read = lost === undefined ? mails : mails.slice(0, mails.indexOf(lost))
     if (read.length > 0) await this.apply(read.map(mail => ({ mail, finding: found.get(mail.seq) ?? {} })))
     if (this.loop.isStopped) return false
-    if (end === 'unavailable') throw new Error('the thread that reads inbound mail does not start')
+    if (end === 'unavailable') throw new Error('inbound parser thread does not start')
     if (end !== 'read' && lost) await this.recordLost(lost, end)
     this.singleMails = Math.max(0, this.singleMails - 1)
     this.loop.resetBackoff()
@@ -173,7 +174,7 @@ export class ProcessingLoop {
       mail,
       wanted.reports ? MAX_REPORT_OCTETS : ofRest,
     )
-    // Small buffers share memory with others; what is handed over must not.
+    // Small buffers share a pool, but the transferred one must not.
     return { wanted, octets: new Uint8Array(octets) }
   }
 
@@ -189,10 +190,10 @@ export class ProcessingLoop {
         this.singleMails = batch.length
         throw error
       }
-      // Where even this cannot be written, it is not the mail's fault.
+      // If even this cannot be written, the mail is not the cause.
       const tries = await database.write(tx => countAttempt(tx.db, only.mail.seq))
       if (tries < MAX_FAILED_WRITES || only.finding === UNWRITABLE) throw error
-      log.error('an inbound mail cannot take effect', { mail: only.mail.seq, error: describeError(error) })
+      log.error('inbound mail effects not written', { mail: only.mail.seq, error: describeError(error) })
       await this.apply([{ mail: only.mail, finding: UNWRITABLE }])
     }
   }
@@ -201,7 +202,7 @@ export class ProcessingLoop {
     const { database, log } = this.parts
     const tries = await database.write(tx => countAttempt(tx.db, mail.seq))
     if (tries < MAX_THREAD_EXITS) return
-    log.error('an inbound mail cannot be read', { mail: mail.seq })
+    log.error('inbound mail not parsed', { mail: mail.seq })
     await this.apply([{ mail, finding: UNREADABLE[why] }])
   }
 
@@ -211,7 +212,7 @@ export class ProcessingLoop {
     const forged = results.filter(result => result === 'forged').length
     if (forged === 0) return
     counters.forged += forged
-    log.info('inbound mail with a token that is not ours', { mails: forged })
+    log.info('forged inbound mail ignored', { mails: forged })
   }
 }
 
@@ -228,7 +229,7 @@ function needsParsing({ returned, reports, head }: Wanted): boolean {
   return returned || reports || head
 }
 
-/** The first ones that are not too large together; always one. */
+/** The first mails within the batch size; at least one. */
 function takeBatch(mails: readonly InboundMail[]): readonly InboundMail[] {
   let octets = 0
   const end = mails.findIndex((mail, index) => {

@@ -1,4 +1,4 @@
-/** Mail that came in as a resource: it is kept readable for a while, within its bounds. */
+/** Inbound mail as a resource: retention, and the quota. */
 import { resource } from '../resource/resource.js'
 import { oldest } from '../scheduler/prune.js'
 import type { MailQuota } from './intake/mail-quota.js'
@@ -18,9 +18,9 @@ export const inboundMail = resource({
         begin: before => oldest((tx, limit) => inboundQuota.removeBefore(tx, before, limit)),
       },
       {
-        what: 'inbound mail beyond its bound',
+        what: 'inbound mail over quota',
         keep: 0,
-        // Within a minute it may have grown by what the intake lets in.
+        // The intake limits bound what arrives within a minute.
         schedule: '* * * * *',
         begin: () => oldest((tx, limit) => inboundQuota.removeExcess(tx, limit)),
       },

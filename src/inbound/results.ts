@@ -1,16 +1,15 @@
 /**
- * What a mail that came in can come to, and how often it did since the start.
+ * Results of inbound mail, and counters since the start.
  *
- * Written by the processor, shown by `postroad inbound`. Names are shown to operators: added to, never renamed.
+ * Shown by `postroad inbound`: names may be added, never renamed.
  */
 
 /**
- * With an effect: `bounce`, `complaint`, `unsubscribe`, `report`, `forwarded`.
- * Told before: `bounce_known`, `complaint_known`, `unsubscribe_known`, `report_known`.
- * Without one: `delay`, `success`, `auto_reply`, `not_spam`, `auth_failure`, `other` (nothing that is looked for).
- * Not acted on: `forged` (signed, but not by us), `unconfirmed` (a bounce or complaint about one of our messages, without
- * any proof that its writer had it), `unmatched` (about no message that is known),
- * `foreign_report` (about a domain that is not here), `kept` (for a person, but not forwarded), `failed` (could not be read).
+ * With an effect: `bounce`, `complaint`, `unsubscribe`, `report`, `forwarded`. Repeats: `bounce_known`,
+ * `complaint_known`, `unsubscribe_known`, `report_known`. No effect: `delay`, `success`, `auto_reply`, `not_spam`,
+ * `auth_failure`, `other` (none of these). Not acted on: `forged` (has a token, but not ours), `unconfirmed` (a bounce
+ * or complaint about one of our messages without proof), `unmatched` (about no known message), `foreign_report` (about
+ * a domain that is not here), `kept` (for a person, but not forwarded), `failed` (unreadable).
  */
 export type InboundResult =
   | 'bounce'
@@ -35,13 +34,10 @@ export type InboundResult =
   | 'unmatched'
   | 'failed'
 
-/** Since the start. */
 export interface InboundCounters {
-  /** Mails stored. */
   received: number
-  /** Tokens that were not ours, at RCPT and inside mails. */
+  /** Invalid tokens, in addresses and inside mails. */
   forged: number
-  /** Findings of processed mails, by result. */
   readonly results: Map<InboundResult, number>
 }
 

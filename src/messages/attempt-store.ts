@@ -1,4 +1,4 @@
-/** SQL of the attempt log: what happened each time a message was tried, kept as long as the message. */
+/** SQL of the attempt log: one row per delivery attempt, deleted with its message. */
 import type { Generated, Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inPieces, statement } from '../db/statement.js'
@@ -13,7 +13,7 @@ interface AttemptRow {
   kind: Outcome['kind']
   summary: string
   reply_code: number | null
-  /** Enhanced status code of the deciding reply. */
+  /** Enhanced status code of the decisive reply. */
   status: string | null
   /** JSON Classification. */
   classification: string | null
@@ -29,7 +29,6 @@ declare module '../db/tables.js' {
 
 export interface Attempt {
   readonly messageId: string
-  /** 1 for the first. */
   readonly number: number
   readonly startedAt: number
   readonly finishedAt: number
@@ -66,7 +65,7 @@ export async function listAttempts(db: Queries, messageId: string): Promise<Atte
   return listAttemptsOf(db, [messageId])
 }
 
-/** Of several messages, a hundred at most; oldest first over all. */
+/** At most a hundred messages; oldest first over all of them. */
 export async function listAttemptsOf(db: Queries, messageIds: readonly string[]): Promise<Attempt[]> {
   if (messageIds.length === 0) return []
   const rows = await db

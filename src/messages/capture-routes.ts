@@ -1,4 +1,4 @@
-/** The local inbox of `mta.capture`, for this machine only: `GET /capture` and `GET /capture/:id`. */
+/** The local inbox of `mta.capture`: `GET /capture` and `GET /capture/:id`, from loopback only. */
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
@@ -26,7 +26,7 @@ export function captureRoutes(reader: Queries): Route[] {
       isAtRoot: true,
       isBare: true,
       access: 'loopback',
-      summary: 'Mails kept by the local inbox, newest first; only asked from this machine.',
+      summary: 'List captured mails.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       response: Type.Unknown(),
       async handle({ query }) {
@@ -40,14 +40,17 @@ export function captureRoutes(reader: Queries): Route[] {
       path: '/capture/:id',
       isAtRoot: true,
       access: 'loopback',
-      summary:
-        'One kept mail, whole: the message as it would have left, as text in `raw` and octet by octet in `raw_base64`.',
+      summary: 'Get a captured mail.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
-      response: Type.Object({ ...headFields, raw: Type.String(), raw_base64: Type.String() }),
+      response: Type.Object({
+        ...headFields,
+        raw: Type.String({ description: 'The message as it would have been sent, as text.' }),
+        raw_base64: Type.String({ description: 'The same, byte for byte.' }),
+      }),
       errors: ['not_found'],
       async handle({ params }) {
         const mail = await findCapturedMail(reader, params.id)
-        if (!mail) throw new AppError('not_found', 'no such mail in the local inbox')
+        if (!mail) throw new AppError('not_found', `no captured mail with id ${params.id}`)
         const raw = Buffer.from(mail.raw)
         const whole = { raw: octetsToText(raw), raw_base64: raw.toString('base64') }
         return { ...headToApi({ ...mail, size: raw.length }), ...whole }

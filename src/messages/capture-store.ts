@@ -1,6 +1,4 @@
-/**
- * SQL of the local inbox that `mta.capture` fills instead of sending: the last thousand mails, whole.
- */
+/** SQL of the local inbox that `mta.capture` writes to instead of sending: the last thousand mails. */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../db/database.js'
 import type { Listing, Page } from '../http/pagination.js'
@@ -22,7 +20,6 @@ declare module '../db/tables.js' {
   }
 }
 
-/** Older ones are dropped: the inbox is for looking, not for keeping. */
 const KEPT_MAILS = 1_000
 
 export interface CapturedMail {
@@ -31,7 +28,7 @@ export interface CapturedMail {
   readonly envelopeSender: string
   readonly recipient: string
   readonly subject: string
-  /** The mail as it would have left, DKIM signature and all. */
+  /** The mail as it would have been sent, DKIM signature included. */
   readonly raw: Uint8Array
 }
 
@@ -82,7 +79,7 @@ export async function listCapturedMails(db: Queries, page: Page): Promise<Listin
   }
 }
 
-/** @param id of the captured mail, or of the message it was */
+/** @param id id of the captured mail or of its message */
 export async function findCapturedMail(
   db: Queries,
   id: string,
@@ -97,7 +94,6 @@ export async function findCapturedMail(
   return row && { ...envelopeFrom(row), raw: row.raw }
 }
 
-/** What both have. */
 function envelopeFrom(row: Omit<Selectable<CapturedMailRow>, 'raw' | 'size'>) {
   return {
     id: row.seq,

@@ -1,10 +1,10 @@
 /**
- * SQL of contents: what all recipients of one request share, kept once. Composed from fields, or a finished message
- * that was relayed to us.
+ * SQL of contents: what all recipients of a submission share, stored once. Either composed from fields or relayed as
+ * received.
  *
- * A relayed message's first part stands in the content's own row, which is all there is of nearly every mail; what is
- * longer goes on in `message_parts`, written while it still arrives and worth nothing before its content row exists. The
- * octets of attachments all stand there, one attachment after the other.
+ * The first part of a relayed message is in the content row, which suffices for nearly all mail. Longer messages
+ * continue in `message_parts`, written while they arrive and ignored until the content row exists. Attachments are
+ * stored there too, one after the other.
  */
 import type { Insertable } from 'kysely'
 import type { Merging } from '../content/rendering/merging.js'
@@ -17,7 +17,7 @@ import type { VisibleRecipients, HeaderField } from '../mail/compose/compose.js'
 import type { SubmittedBy } from './mail-log.js'
 import { isMarketingMail, originOf, type MailOrigin, type OriginFields } from './mail-origin.js'
 
-/** From so many octets of attachments or relayed message on, a message waits for memory and not before small ones. */
+/** Messages with more bytes of attachments or relayed message than this wait for memory, behind small ones. */
 export const LARGE_OCTETS = 256 * 1_024
 
 interface MessageContentRow {
@@ -25,7 +25,6 @@ interface MessageContentRow {
   workspace_id: string
   from_address: string
   from_name: string | null
-  /** JSON `{name?, address}`. */
   reply_to: string | null
   subject: string
   html: string | null
@@ -41,7 +40,7 @@ interface MessageContentRow {
   dsn_envid: string | null
   /** JSON string[]. */
   tags: string | null
-  /** JSON `VisibleRecipients`; an address without a name as text alone. */
+  /** JSON `VisibleRecipients`; an address without a name is a plain string. */
   addressees: string | null
   /** JSON `{name, value}[]`. */
   headers: string | null
@@ -63,7 +62,7 @@ interface MessageContentRow {
 
 interface MessagePartRow {
   content_id: string
-  /** 1 for the first after the content row's own. */
+  /** 1 for the first part after the one in the content row. */
   part: number
   octets: Buffer
 }
@@ -75,7 +74,6 @@ declare module '../db/tables.js' {
   }
 }
 
-/** What all recipients of one request share. */
 export interface MessageContent extends OriginFields {
   readonly id: string
   readonly workspaceId: string
@@ -84,44 +82,41 @@ export interface MessageContent extends OriginFields {
   readonly subject: string
   readonly html?: string
   readonly text?: string
-  /** Whose DKIM keys sign; null leaves the mail unsigned. */
+  /** Domain whose DKIM keys sign; null leaves the mail unsigned. */
   readonly signingDomainId: string | null
   readonly trackOpens: boolean
   readonly trackClicks: boolean
   readonly createdAt: number
   readonly tags?: readonly string[]
-  /** Absent where each recipient sees itself alone. */
+  /** Absent if each recipient sees only its own address. */
   readonly addressees?: VisibleRecipients
-  /** The caller's own header fields. */
   readonly headers?: readonly HeaderField[]
-  /** Their octets are in `message_parts`. */
   readonly attachments?: readonly AttachmentFacts[]
-  /** When it is to be sent, ms since epoch UTC; `createdAt` is when it was asked for. */
+  /** When to send it, ms since epoch UTC; `createdAt` is when it was submitted. */
   readonly scheduledAt?: number
-  /** Subject, html and text are filled in for each recipient; absent where they leave as they stand. */
+  /** Set if subject, HTML and text contain merge tags. */
   readonly merging?: Merging
-  /** Instead of html and text. */
+  /** Set for relayed mail, which has no `html` and `text` of ours. */
   readonly relayed?: RelayedMessage
-  /** Text, header fields and octets were deleted; it cannot be sent any more. */
+  /** Body and custom header fields were deleted by retention; it cannot be sent any more. */
   readonly isPruned?: true
-  /** Absent where no client did: the appliance itself, a command, or before this was kept. */
+  /** Absent for system mail, mail from commands, and old mail. */
   readonly submittedBy?: SubmittedBy
 }
 
-/** An attachment without its octets. */
 export interface AttachmentFacts extends Omit<Attachment, 'octets'> {
   readonly size: number
 }
 
-/** A message that came finished. */
+/** A message relayed as received. */
 export interface RelayedMessage {
-  /** The message, or the beginning of one whose other parts are in `message_parts`. */
+  /** The message, or its first part; the others are in `message_parts`. */
   readonly firstPart: Buffer
-  /** Octets of all parts together. */
+  /** Bytes of all parts. */
   readonly size: number
   /**
-   * Envelope sender as submitted, who is told of failures; empty for nobody (RFC 5321 §4.5.5). Absent for the appliance's
-   * own reports and forwards, which leave with the null return path themselves.
+   * Envelope sender as submitted, which gets delivery reports; empty for `<>` (RFC 5321 §4.5.5). Absent for system
+   * mail, which is itself sent from `<>`.
    */
   readonly submitter?: string
   readonly ret?: 'FULL' | 'HDRS'
@@ -193,7 +188,7 @@ export async function findContents(db: Queries, ids: readonly string[]): Promise
   return contents
 }
 
-/** Whether it has HTML or text of its own, and they are still kept. */
+/** Whether it has HTML or text that retention has not deleted. */
 export async function hasStoredBody(db: Queries, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('message_contents')
@@ -212,7 +207,7 @@ const selectOrigins = statement((db, { ids }: { ids: readonly string[] }) =>
     .where('id', 'in', ids),
 )
 
-/** What the mail of these contents is, by content. */
+/** Origins by content id. */
 export async function findOrigins(db: Queries, ids: readonly string[]): Promise<Map<string, MailOrigin>> {
   const origins = new Map<string, MailOrigin>()
   for (const list of inLists(ids))
@@ -229,7 +224,7 @@ export async function findOrigins(db: Queries, ids: readonly string[]): Promise<
   return origins
 }
 
-/** When a content is to be sent; undefined where it never was scheduled, or is another workspace's. */
+/** The scheduled time of a content; undefined if it was not scheduled or belongs to another workspace. */
 export async function findScheduledAt(
   db: Queries,
   workspaceId: string,
@@ -244,7 +239,7 @@ export async function findScheduledAt(
   return row?.scheduled_at ?? undefined
 }
 
-/** @param part 1 for the first after the content row's own */
+/** @param part 1 for the first part after the one in the content row */
 export async function insertPart(
   db: Queries,
   contentId: string,
@@ -254,7 +249,6 @@ export async function insertPart(
   await db.insertInto('message_parts').values({ content_id: contentId, part, octets }).execute()
 }
 
-/** The whole of a relayed message, all parts joined. */
 export async function readRelayed(
   db: Queries,
   contentId: string,
@@ -265,7 +259,7 @@ export async function readRelayed(
   return readParts(db, contentId, message, firstPart.copy(message))
 }
 
-/** The octets of all attachments, one after the other. */
+/** The bytes of all attachments, one after the other. */
 export function readAttachments(
   db: Queries,
   contentId: string,
@@ -274,7 +268,7 @@ export function readAttachments(
   return readParts(db, contentId, Buffer.alloc(attachmentOctets(attachments)), 0)
 }
 
-/** Whether its messages wait for memory, and not before small ones. */
+/** Whether its messages wait for memory, behind small ones. */
 export function isLargeContent({ attachments, relayed }: MessageContent): boolean {
   return (relayed?.size ?? attachmentOctets(attachments ?? [])) > LARGE_OCTETS
 }
@@ -283,10 +277,9 @@ export function attachmentOctets(attachments: readonly AttachmentFacts[]): numbe
   return attachments.reduce((sum, { size }) => sum + size, 0)
 }
 
-/** Fills the message from `length` on. */
 async function readParts(db: Queries, contentId: string, message: Buffer, filled: number): Promise<Buffer> {
   let length = filled
-  // One by one: a statement that returned them all would hold the whole message a second time.
+  // One by one: a single statement would hold the whole message twice.
   for (let part = 1; length < message.length; part += 1) {
     const row = await db
       .selectFrom('message_parts')
@@ -300,12 +293,12 @@ async function readParts(db: Queries, contentId: string, message: Buffer, filled
   return message
 }
 
-/** Parts of messages that were never accepted: given up, or cut off by a crash. */
+/** Deletes the parts of a message that was never accepted. */
 export async function deleteParts(db: Queries, contentId: string): Promise<void> {
   await db.deleteFrom('message_parts').where('content_id', '=', contentId).execute()
 }
 
-/** Of messages whose acceptance a crash cut off. Call it before anything is accepted. */
+/** Deletes the parts of messages whose acceptance a crash cut off. Call it before anything is accepted. */
 export async function deleteOrphanedParts(db: Queries): Promise<void> {
   await db
     .deleteFrom('message_parts')
@@ -352,7 +345,7 @@ function addresseesFromJson(json: string): VisibleRecipients {
   type Kept = readonly (string | NamedAddress)[]
   const { to, cc, hasCopies = false } = JSON.parse(json) as { to: Kept; cc: Kept; hasCopies?: boolean }
   const whole = (list: Kept) => list.map(one => (typeof one === 'string' ? { address: one } : one))
-  // What was kept before copies shared a Message-ID goes on as it began: a retry is the same mail.
+  // Old contents had no shared Message-ID; a retry must not add one.
   return { to: whole(to), cc: whole(cc), hasCopies }
 }
 
@@ -377,7 +370,7 @@ function batchFromRow(row: Pick<MessageContentRow, 'batch_id' | 'batch_index'>) 
 
 function relayedFromRow(row: MessageContentRow, raw: Uint8Array): RelayedMessage {
   return {
-    // PostgreSQL gives a Uint8Array.
+    // PostgreSQL returns a Uint8Array.
     firstPart: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength),
     size: row.raw_size ?? raw.length,
     ...(row.submitter === null ? {} : { submitter: row.submitter }),

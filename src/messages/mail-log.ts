@@ -1,36 +1,34 @@
 /**
- * Lines of the log that answer "what happened to ann's mail?": one for each acceptance, attempt, bounce, suppression and refusal
- * of a message, all with the same names for the same things.
+ * Log lines about messages: one per acceptance, attempt, bounce, suppression and rejection, with the same field names
+ * everywhere.
  *
- * Called after the commit of what they tell, by the door (`msa/`), the queue and inbound mail. Subjects, bodies, header fields and keys
- * themselves never stand in them; a key's id does. Costs a few microseconds a line and no statement. Fails: never.
+ * Written after the commit they report, by `msa/`, the queue and inbound mail. Subjects, bodies, header fields and
+ * secret keys are never logged.
  */
 import type { Log, LogFields } from '../world/log.js'
 import type { LogEvent } from '../world/log-events.js'
 
-/** Who handed a message in. */
+/** The submitting client. */
 export interface SubmittedBy {
-  /** Of the API key, by which a trusted network's devices act as well. */
+  /** Id of the API key; a trusted network acts through a key as well. */
   readonly keyId: string
-  /** IP address of the client. */
   readonly peer: string
 }
 
-/** What lines say of a message beside what happened to it. */
+/** What every log line says about its message. */
 export interface LoggedSubmission extends Partial<SubmittedBy> {
-  /** Its author, as in From; absent where only its id is at hand. */
+  /** The From address; absent if only the id is known. */
   readonly from?: string
 }
 
-/** `delay` and `delays` of an attempt, as Postfix's log has them. */
 export interface AttemptTimes {
-  /** When it was accepted, or was to leave; ms since epoch UTC, as all moments. */
+  /** When it was accepted, or scheduled for; ms since epoch UTC like all others. */
   readonly acceptedAt: number
-  /** When this attempt fell due; absent where nobody remembers. */
+  /** When this attempt fell due; absent if unknown. */
   readonly dueAt?: number
   readonly startedAt: number
   readonly finishedAt: number
-  /** Of the last host's transaction: from an open connection to the end, ms. */
+  /** Ms from the connection to the end of the last host's transaction. */
   readonly transmissionMs?: number
 }
 
@@ -51,8 +49,8 @@ export function logMessage(
 }
 
 /**
- * Seconds, as in Postfix: `delay` in all, `delays` as a/b/c/d: a until this attempt fell due (the time of earlier attempts
- * included), b until it began, c for finding and reaching the host, d for handing the message over.
+ * Seconds, as in Postfix: `delay` is the total, `delays` is a/b/c/d: a until this attempt fell due (earlier attempts
+ * included), b until it started, c for routing and connecting, d for the transmission.
  */
 export function delays(times: AttemptTimes): { readonly delay: number; readonly delays: string } {
   const { acceptedAt, startedAt, finishedAt } = times
@@ -63,7 +61,7 @@ export function delays(times: AttemptTimes): { readonly delay: number; readonly 
   return { delay: seconds(finishedAt - acceptedAt), delays: parts.map(seconds).join('/') }
 }
 
-/** Two digits that count, as Postfix prints them. */
+/** Two significant digits, as in Postfix. */
 function seconds(ms: number): number {
   const positive = Math.max(0, ms) / 1_000
   return positive >= 10 ? Math.round(positive) : Number(positive.toPrecision(2))

@@ -1,9 +1,9 @@
 /**
- * What happens to messages: changes them as the state machine says, and tells the event log what changed, and nothing else.
+ * Applies transitions to messages and appends the events that follow.
  *
- * The one way by which a message changes and an email.* event is written after its acceptance: settled deliveries, mail that
- * came back, what the operator or a caller takes back, the simulator. A batch is a statement for each kind of transition.
- * Whoever calls it wakes the consumers of the event log after the commit. Fails: as the database does.
+ * The only way a message changes or an `email.*` event is written after acceptance: deliveries, returned mail,
+ * deletions, cancellations and the simulator. A batch runs one statement per kind of transition. Callers wake the event
+ * consumers after the commit.
  */
 import type { Tx } from '../db/database.js'
 import type { AboutMessage, Event } from '../events/event.js'
@@ -19,7 +19,7 @@ import {
   removeQueued,
 } from './message-status-store.js'
 
-/** What an event says beside what all events say of their message. */
+/** Payload fields specific to one kind of event. */
 export type FactsOf<Kind extends Event['kind']> = Omit<
   Extract<Event, { kind: Kind }>['payload'],
   keyof AboutMessage
@@ -38,17 +38,16 @@ type TransitionFacts =
 
 export type Transition = TransitionFacts & {
   readonly messageId: string
-  /** Ms since epoch UTC. */
   readonly at: number
 }
 
 /**
- * Transitions of one message take effect in the order of the table, whatever the order given; events are in the order given. A click
- * by a person on a message without an open also records the open, as an event of its own before that of the click.
- * Moments of the same kind of transition are that of the first of the batch.
+ * Transitions of one message are applied in the order of `TRANSITIONS`; events keep the given order. A click by a
+ * person on a message without an open also records an open. Transitions of the same kind in a batch share the first
+ * one's moment.
  *
- * @param origins by content, where the caller knows them already
- * @returns those that were taken; the others changed nothing and were told to nobody
+ * @param origins by content id, as far as the caller knows them
+ * @returns the transitions that applied; the others changed nothing and have no event
  */
 export async function recordTransitions(
   tx: Tx,
@@ -101,7 +100,7 @@ interface Group {
   readonly transitions: readonly Transition[]
 }
 
-/** In the order of the table. Bounces of one type share a statement. */
+/** In the order of `TRANSITIONS`. Bounces of one type share a statement. */
 function byKind(transitions: readonly Transition[]): Group[] {
   const groups = new Map<string, Transition[]>()
   for (const one of transitions) {
@@ -127,7 +126,7 @@ async function lookUp(tx: Tx, { transitions }: Group, heads: Map<string, Message
   for (const head of await findHeads(tx.db, [...new Set(unknown)])) heads.set(head.id, head)
 }
 
-/** What can be taken again is taken as often as the batch has it, everything else once for a message. */
+/** Repeatable transitions apply as often as the batch contains them, others once per message. */
 function take({ kind, transitions }: Group, takers: ReadonlySet<string>, taken: Set<Transition>): void {
   const { next, once } = RULES[kind]
   const isRepeatable = once === undefined && Object.values(next).every(after => next[after] !== undefined)
@@ -155,7 +154,7 @@ async function eventsOf(
   })
 }
 
-/** What is told of a transition that was taken, or that changes nothing. */
+/** The event of a transition that applied or that changes nothing. */
 export function eventOf(transition: Transition, head: MessageHead, origin: MailOrigin | undefined): Event {
   const { campaignId, contactId } = head
   return {
@@ -171,6 +170,6 @@ export function eventOf(transition: Transition, head: MessageHead, origin: MailO
       ...(contactId === null ? {} : { contactId }),
       ...('facts' in transition ? transition.facts : {}),
     },
-    // Which facts belong to which kind is what `Transition` says.
+    // `Transition` pairs kinds with their facts.
   } as Event
 }

@@ -1,8 +1,8 @@
 /**
- * SQL of the state machine: what `message-status.ts` says, for many messages in one statement.
+ * SQL of the message state machine, generated from the table in `message-status.ts`: one statement changes many
+ * messages.
  *
- * Every statement is made of the table, so that neither can say anything else than the other. Called by `message-history.ts`,
- * which tells the event log, and by the queue for what is told nobody. Fails: as the database does.
+ * Used by `message-history.ts`, and by the queue for the transition that has no event.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
@@ -11,7 +11,7 @@ import type { Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
 import { TRANSITIONS, RULES, type TransitionKind, type MessageStatus, type Moment } from './message-status.js'
 
-/** What every event about a message says of it. */
+/** The fields every event about a message needs. */
 export interface MessageHead {
   readonly id: string
   readonly workspaceId: string
@@ -62,12 +62,12 @@ interface Change extends Readonly<Record<string, unknown>> {
 
 type ChangeMessages = ReturnType<typeof statement<Change, HeadRow>>
 
-/** None for what changes no message. */
+/** Only transitions that change messages. */
 const CHANGES: ReadonlyMap<TransitionKind, ChangeMessages> = new Map(
   TRANSITIONS.flatMap(kind => (changesMessages(kind) ? [[kind, changeOf(kind)]] : [])),
 )
 
-/** Whether it is more than news to the event log. */
+/** Whether it changes the row, and not only appends an event. */
 export function changesMessages(kind: TransitionKind): boolean {
   const { next, sets = [] } = RULES[kind]
   return sets.length > 0 || Object.entries(next).some(([before, after]) => before !== after)
@@ -102,9 +102,9 @@ function statusAfter(kind: TransitionKind) {
 }
 
 /**
- * @param at shared by all of them, ms since epoch UTC
- * @param bounceType of `bounced` alone
- * @returns those that took it, as they are now
+ * @param at shared by all messages, ms since epoch UTC
+ * @param bounceType only for `bounced`
+ * @returns the changed messages, as they are now
  */
 export async function applyTransition(
   db: Queries,
@@ -121,7 +121,7 @@ export async function applyTransition(
   return heads
 }
 
-/** Of messages that are claimed for their first attempt; those that were not scheduled stay as they are. */
+/** Starts scheduled messages that are claimed for their first attempt; others are unchanged. */
 export async function markStarted(db: Queries, ids: readonly string[], at: number): Promise<void> {
   await applyTransition(db, 'started', ids, at)
 }
@@ -154,7 +154,7 @@ const deleteQueued = statement((db, { ids }: { ids: readonly string[] }) =>
   db.deleteFrom('queue').where('message_id', 'in', ids),
 )
 
-/** Messages that have ended are not tried again. @param ids of messages; those that are not queued are passed over */
+/** Deletes the queue rows of messages that have ended. @param ids ids that are not queued are ignored */
 export async function removeQueued(db: Queries, ids: readonly string[]): Promise<void> {
   for (const list of inLists(ids)) await deleteQueued(db, { ids: list })
 }

@@ -1,13 +1,12 @@
 /**
- * The state machine of a message: one table of what each transition does in each status.
+ * The state machine of a message: what each transition does in each status.
  *
- * Read by `message-status-store.ts`, whose SQL is made of it, and by whoever wants to know beforehand. Pure. What is told to
- * the event log is told only where the table takes the transition:
+ * `message-status-store.ts` generates its SQL from `RULES`. An event is written only if the transition applies:
  *
- *   transition     scheduled   cancelled  sent        delivered  opened   clicked  bounced  failed  suppressed  told
- *   began         sent        ·          ·           ·          ·        ·        ·        ·       ·           nothing
- *   cancelled     cancelled   ·          ·           ·          ·        ·        ·        ·       ·           nothing
- *   offered   ·           ·          =           =          =        =        =        =       =           email.sent
+ *   transition    scheduled   cancelled  sent        delivered  opened   clicked  bounced  failed  suppressed  event
+ *   started       sent        ·          ·           ·          ·        ·        ·        ·       ·           none
+ *   cancelled     cancelled   ·          ·           ·          ·        ·        ·        ·       ·           none
+ *   offered       ·           ·          =           =          =        =        =        =       =           email.sent
  *   delivered     ·           ·          delivered   =          =        =        =        ·       ·           email.delivered
  *   opened        ·           ·          opened      opened     =        =        =        =       =           email.opened
  *   inferred_open ·           ·          opened      opened     =        =        =        =       =           email.opened
@@ -19,15 +18,12 @@
  *   suppressed    suppressed  ·          suppressed  ·          ·        ·        ·        ·       ·           email.suppressed
  *   withheld      ·           ·          suppressed  ·          ·        ·        ·        ·       ·           email.suppressed
  *
- *   ·  is not taken: nothing changes, nothing is told     =  is taken: moments are set, it is told, the status stays
+ *   ·  does not apply: no change, no event     =  applies: moments are set, the event is written, the status stays
  *
- * What happens once for a message (delivered, inferred_open, bounced, complained) is known by its moment: the second time it is not taken.
- * A person who clicks has opened the mail even if no pixel was fetched: `message-history.ts` puts an `inferred_open` before each click,
- * which is taken only while the message has no open.
- * Openings and clicks are told each time, and set their moment the first time. `failed` and `suppressed` are final; what the
- * outside world says later of an attempt that was under way before is kept beside them. Accepted, queued and deferred all
- * read `sent`: whoever wants more reads attempts, next attempt and last reply. Openings and clicks by machines are no
- * transitions of a message: they are told to the log alone.
+ * `delivered`, `inferred_open`, `bounced` and `complained` apply once per message, known by their moment. Opens and
+ * clicks apply each time and set their moment the first time. `failed` and `suppressed` are final; later news of an
+ * earlier attempt is recorded beside them. Accepted, queued and deferred messages are all `sent`. Opens and clicks by
+ * machines are events but not transitions.
  */
 import type { Event } from '../events/event.js'
 import type { Permanence } from '../mail/outcome.js'
@@ -45,41 +41,41 @@ export const MESSAGE_STATUSES = [
 ] as const
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
 
-/** Why a recipient of a send was not mailed. */
+/** Why a recipient was skipped. */
 export const SKIP_REASONS = ['suppressed', 'invalid', 'duplicate'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
 export const TRANSITIONS = [
-  /** Its time has come: it is claimed for its first attempt. */
+  /** A scheduled message is claimed for its first attempt. */
   'started',
-  /** Called back before that. */
+  /** Cancelled before that. */
   'cancelled',
-  /** Offered to a remote server for the first time, whatever that server then said. */
+  /** First offered to a remote server, whatever it replied. */
   'offered',
-  /** A remote server answered 2xx after the final dot. */
+  /** A server replied 2xx to the final dot. */
   'delivered',
-  /** By a person. */
+  /** Opened by a person. */
   'opened',
-  /** Concluded from a click by a person; only where no open is known. */
+  /** Inferred from a click by a person on a message without an open. */
   'inferred_open',
   'clicked',
-  /** Refused for good, expired, or come back later. */
+  /** Rejected permanently, expired, or returned later. */
   'bounced',
   'complained',
-  /** Of marketing mail; by the link or address that the message carries. */
+  /** By the link or address in the message. */
   'unsubscribed',
-  /** Could not be built, or was taken out of the queue by the operator. */
+  /** Impossible to send, or deleted from the queue. */
   'failed',
-  /** The recipient was suppressed before any server was offered the message. */
+  /** The recipient was suppressed before the message was offered to a server. */
   'suppressed',
-  /** The same between two attempts. */
+  /** The recipient was suppressed between two attempts. */
   'withheld',
 ] as const
 export type TransitionKind = (typeof TRANSITIONS)[number]
 
 export type Moment = 'sentAt' | 'deliveredAt' | 'openedAt' | 'clickedAt' | 'bouncedAt' | 'complainedAt'
 
-/** What of a message the machine works on. */
+/** The fields of a message that transitions change. */
 export interface MessageState extends Readonly<Record<Moment, number | null>> {
   readonly status: MessageStatus
   readonly bounceType: Permanence | null
@@ -87,21 +83,21 @@ export interface MessageState extends Readonly<Record<Moment, number | null>> {
 }
 
 interface Rule {
-  /** Where it is taken, and the status that it leads to; the same one: it stays. */
+  /** Next status by current status; the transition does not apply in others. */
   readonly next: Partial<Readonly<Record<MessageStatus, MessageStatus>>>
-  /** Set where they are null. */
+  /** Set if null. */
   readonly sets?: readonly Moment[]
-  /** Not taken where this one is set. */
+  /** Does not apply if this moment is set. */
   readonly once?: Moment
-  /** Set to null: what this moment says turns out not to have happened. */
+  /** Set to null: it did not happen after all. */
   readonly clears?: Moment
   readonly reason?: SkipReason
-  /** The message is not tried any more: its queue row goes. */
+  /** Deletes the queue row. */
   readonly endsDelivery?: true
   readonly event?: Event['kind']
 }
 
-/** Where the status stays: the message left, or may have left, this appliance. */
+/** Keeps every status in which the message may have been sent. */
 const keepStatus = {
   sent: 'sent',
   delivered: 'delivered',
@@ -117,7 +113,7 @@ export const RULES: Readonly<Record<TransitionKind, Rule>> = {
   cancelled: { next: { scheduled: 'cancelled' }, endsDelivery: true },
   offered: { next: keepStatus, event: 'email.sent' },
   delivered: {
-    // Late news of a message whose delivery was only known by its consequences so far.
+    // May come late, after an open or bounce.
     next: {
       sent: 'delivered',
       delivered: 'delivered',
@@ -170,7 +166,7 @@ export const RULES: Readonly<Record<TransitionKind, Rule>> = {
   },
 }
 
-/** @returns undefined where it changes nothing and nothing is to be told */
+/** @returns undefined if the transition does not apply */
 export function stateAfter(
   state: MessageState,
   kind: TransitionKind,

@@ -1,6 +1,4 @@
-/**
- * SQL of messages: one row per recipient. What the recipients of one request share is in `content-store.ts`.
- */
+/** SQL of messages: one row per recipient; `content-store.ts` has what the recipients share. */
 import { sql, type Insertable } from 'kysely'
 import { bucketOf } from '../core/bucket.js'
 import type { MergeData } from '../content/rendering/merging.js'
@@ -27,7 +25,7 @@ export interface MessageRow {
   bounced_at: number | null
   complained_at: number | null
   bounce_type: Permanence | null
-  /** RFC 3461 §4.1, comma-separated; null where the submitter did not say. */
+  /** RFC 3461 §4.1, comma-separated; null if the submitter gave none. */
   dsn_notify: string | null
   /** RFC 3461 §4.2, `type;address`. */
   dsn_orcpt: string | null
@@ -49,15 +47,15 @@ export interface NewMessage {
   readonly recipient: string
   readonly status: MessageStatus
   readonly reason: SkipReason | null
-  /** What the submitter asked to be told of this recipient (RFC 3461 §4.1), e.g. `FAILURE,DELAY` or `NEVER`. */
+  /** The submitter's NOTIFY parameter (RFC 3461 §4.1), e.g. `FAILURE,DELAY` or `NEVER`. */
   readonly notify?: string
-  /** The recipient as the submitter first had it (RFC 3461 §4.2). */
+  /** The submitter's ORCPT parameter (RFC 3461 §4.2). */
   readonly originalRecipient?: string
-  /** That of its content, where absent. */
+  /** Default: that of the content. */
   readonly campaignId?: string
-  /** Whom the address belonged to when it was accepted. */
+  /** The contact who had the address at acceptance. */
   readonly contactId?: string
-  /** What its merge tags are filled from beside what the content has for all. */
+  /** Merge data of this recipient, in addition to the content's. */
   readonly mergeData?: MergeData
 }
 
@@ -81,7 +79,6 @@ const insertRows = statement((db, { rows }: { rows: readonly Insertable<MessageR
 
 type Head = Pick<MessageContent, 'id' | 'workspaceId' | 'createdAt' | 'campaignId'>
 
-/** All messages of one content. */
 export async function insertMessages(
   db: Queries,
   content: Head,
@@ -91,7 +88,6 @@ export async function insertMessages(
   await insertAllMessages(db, isSandbox, [{ content, messages }])
 }
 
-/** All messages of many contents. */
 export async function insertAllMessages(
   db: Queries,
   isSandbox: boolean,
@@ -103,33 +99,35 @@ export async function insertAllMessages(
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
 }
 
-/** The one folding of a recipient's upper and lower case; `lower()` of a database may know it for ASCII only. */
+/** Case folding is done here because a database's `lower()` may handle ASCII only. */
 function foldRecipient(address: string): string {
   return address.toLowerCase()
 }
 
-/** What the index by recipient begins with; upper and lower case are one. */
+/** The first column of the index by recipient. Case-insensitive. */
 export function recipientBucket(address: string): number {
   return bucketOf(foldRecipient(address))
 }
 
-/** Whether both are the same whoever folded them: a final sigma is another letter to JavaScript, and none to PostgreSQL. */
+/** Folds as both JavaScript and PostgreSQL do, which disagree about the final sigma. */
 function isSameFolded(one: string, other: string): boolean {
   return foldRecipient(one.toUpperCase()) === foldRecipient(other.toUpperCase())
 }
 
-// eslint-disable-next-line no-control-regex -- ASCII is asked for
+// eslint-disable-next-line no-control-regex -- the range of ASCII
 const ASCII = /^[\x00-\x7f]*$/
 
-/** As the database folds them; at least one. */
+/** Lower-case forms of an address as the database has them; at least one. */
 export type Spellings = readonly [string, ...string[]]
 
 /**
- * What `lower(recipient)` is for mail to this address, so that its indexes can be asked and yet every database finds the same.
+ * The values of `lower(recipient)` for mail to this address, so that its index can be used and every database finds the
+ * same rows.
  *
- * Of an address in ASCII that is known; else its bucket is looked through, a 256th of the workspace's messages within an index.
+ * An ASCII address has one. Otherwise the recipient's bucket is read, 1/256 of the workspace's messages, within an
+ * index.
  *
- * @returns also some that no message has, which find nothing
+ * @returns may include forms that no message has
  */
 export async function recipientSpellings(
   db: Queries,
@@ -153,7 +151,7 @@ export async function recipientSpellings(
   ]
 }
 
-/** Mail to an address, however its case is written. */
+/** Matches mail to an address, case-insensitively. */
 export function isSpelled(spellings: Spellings) {
   const [only, ...others] = spellings
   return others.length === 0
@@ -195,7 +193,7 @@ export async function findMessage(
   return row && messageFromRow(row)
 }
 
-/** For the operator, who sees every workspace. */
+/** In any workspace, for the operator. */
 export async function findAnyMessage(db: Queries, id: string): Promise<Message | undefined> {
   const row = await db.selectFrom('messages').selectAll().where('id', '=', id).executeTakeFirst()
   return row && messageFromRow(row)
@@ -211,7 +209,7 @@ const selectOwn = statement((db, { ids }: { ids: readonly string[] }) =>
   db.selectFrom('messages').select(['id', 'contact_id', 'merge_data']).where('id', 'in', ids),
 )
 
-/** What messages are filled from, by id: whose they are, and data of their own. */
+/** Contact and merge data by message id. */
 export async function findMergeSources(
   db: Queries,
   ids: readonly string[],
@@ -226,10 +224,10 @@ export async function findMergeSources(
   return sources
 }
 
-/** Recipients of one mail at most: to, cc and bcc together. */
+/** Maximum of to, cc and bcc together. */
 const MAX_RECIPIENTS = 100
 
-/** The messages of contents that may be one mail with copies; some of them, where it is more than a mail can have. */
+/** The messages of contents that may be one mail with copies; incomplete if there are more than a mail can have. */
 export async function findCopies(db: Queries, contentIds: readonly string[]): Promise<Message[]> {
   if (contentIds.length === 0) return []
   const rows = await db
@@ -241,7 +239,7 @@ export async function findCopies(db: Queries, contentIds: readonly string[]): Pr
   return rows.map(messageFromRow)
 }
 
-/** All messages of a content, in the order of its recipients. */
+/** In the order of the recipients. */
 export async function findMessagesOf(db: Queries, contentId: string): Promise<Message[]> {
   const rows = await db
     .selectFrom('messages')

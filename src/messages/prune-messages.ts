@@ -1,8 +1,7 @@
 /**
- * Retention of mail, step by step: first the text of what is done with, later the messages themselves.
+ * Retention of mail in steps: first the contents of finished mail, later the messages themselves.
  *
- * Run by the scheduler's jobs. Each step goes on where the one before it ended, oldest first; what is still to be sent is
- * passed by. Fails: as the database does.
+ * Run by the scheduler. Each step continues where the last one ended, oldest first, and skips what is still queued.
  */
 import type { Queries } from '../db/database.js'
 import type { RemoveSome, Write } from '../db/retention.js'
@@ -19,14 +18,14 @@ import {
   type OldContent,
 } from './retention-store.js'
 
-/** Each is a query of its own. */
+/** One query each. */
 const CONTENTS_AT_ONCE = 64
-/** Messages of one content looked at in one turn. */
+/** Messages of one content checked before yielding. */
 const MESSAGES_AT_ONCE = 500
-/** Of 256 KB. */
+/** 256 KB each. */
 const PARTS_AT_ONCE = 16
 
-/** @param before contents that were accepted, and whose last message ended, before this moment */
+/** @param before prunes contents accepted, and whose last message ended, before this moment */
 export function contentPruning(reader: Queries, clock: Clock, before: number): RemoveSome {
   let place: ContentPlace = { createdAt: 0, id: '' }
   return async (limit, write) => {
@@ -44,7 +43,7 @@ export function contentPruning(reader: Queries, clock: Clock, before: number): R
   }
 }
 
-/** A content without messages is not: whoever stored it may be about to make them. */
+/** A content without messages may be about to get them, so it is not done. */
 async function isDone(reader: Queries, contentId: string, before: number): Promise<boolean> {
   let after = ''
   for (;;) {
@@ -56,13 +55,13 @@ async function isDone(reader: Queries, contentId: string, before: number): Promi
   }
 }
 
-/** Before the content is marked: after a crash in the middle the rest is found again. */
+/** Runs before the content is marked pruned, so the rest is found again after a crash. */
 async function deleteParts(write: Write, contentId: string): Promise<void> {
   while ((await write(tx => deletePartsOf(tx.db, contentId, PARTS_AT_ONCE))) === PARTS_AT_ONCE)
     await nextTurn()
 }
 
-/** Before the content is marked, as its parts are. */
+/** Runs before the content is marked pruned, like `deleteParts`. */
 async function clearData(write: Write, contentId: string): Promise<void> {
   let after = ''
   for (;;) {
@@ -73,7 +72,7 @@ async function clearData(write: Write, contentId: string): Promise<void> {
   }
 }
 
-/** @param before messages that were accepted, and to which nothing happened since, before this moment */
+/** @param before deletes messages accepted, and with no event since, before this moment */
 export function messagePruning(reader: Queries, before: number): RemoveSome {
   let after = ''
   return async (limit, write) => {

@@ -1,4 +1,4 @@
-/** The stored mail as a resource: how long it is kept, and the local inbox. */
+/** Stored mail as a resource: retention and the local inbox. */
 import type { Database } from '../db/database.js'
 import { resource } from '../resource/resource.js'
 import type { Clock } from '../world/time/clock.js'
@@ -8,7 +8,7 @@ import { contentPruning, messagePruning } from './prune-messages.js'
 export interface MessageResourceParts {
   readonly database: Database
   readonly clock: Clock
-  /** `mta.capture`: mail goes to the local inbox. */
+  /** `mta.capture` */
   readonly isCaptured: boolean
 }
 
@@ -17,15 +17,15 @@ export const messages = resource({
     content: {
       default: '30d',
       description:
-        'Text, attachments and custom header fields of mail, after it was accepted and delivered or given up. ' +
-        'What the message log shows stays. Mail that waits in the queue is kept whatever its age.',
+        'Text, attachments and custom header fields of mail, counted from acceptance and the last delivery or bounce. ' +
+        'The message log keeps the rest. Queued mail is always kept.',
     },
     messages: {
       default: '90d',
       min: '14d',
       description:
-        'Messages with their delivery trace, and batches, after the last that happened to them. Bounces and complaints ' +
-        'that come later are not recognised any more. Messages of campaigns stay: their unsubscribe addresses work for ever.',
+        'Messages with their delivery trace, and batches, counted from their last event. Later bounces and complaints are not ' +
+        'recognised. Messages of campaigns are kept, so that their unsubscribe addresses always work.',
     },
   },
   open: ({ database, clock, isCaptured }: MessageResourceParts) => ({
@@ -33,14 +33,14 @@ export const messages = resource({
     retention: [
       {
         what: 'contents of mail',
-        // A message goes only after its content, which is therefore not kept longer.
+        // A message is deleted only after its content, so content is not kept longer.
         keep: ['content', 'messages'],
         begin: before => contentPruning(database.reader, clock, before),
       },
       {
         what: 'messages',
         keep: ['messages'],
-        // Every few hours, for it goes along those that are kept.
+        // Every few hours: it walks all messages that are kept.
         schedule: '13 */6 * * *',
         begin: before => messagePruning(database.reader, before),
       },

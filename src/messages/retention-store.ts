@@ -1,28 +1,27 @@
 /**
- * SQL of retention: finding messages and contents that are old and done with, and deleting them.
+ * SQL of retention: finds and deletes old messages and contents.
  *
- * Nothing that waits for its delivery is ever deleted: what has a row in the queue (due, deferred, scheduled, held) is busy,
- * however old it is, and is left out again in the statement that deletes. Of a content first the text goes, when all its
- * messages are done with; rows go later, and only those of contents whose text is gone.
+ * A message with a queue row (due, deferred, scheduled or held) is never deleted, however old; the deleting statements
+ * check this again. A content is cleared when all its messages are done; rows are deleted later, and only for cleared
+ * contents.
  */
 import { sql } from 'kysely'
 import { firstIdAt } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 
-/** Where a walk along contents goes on. */
+/** Keyset of the last content read. */
 export interface ContentPlace {
   readonly createdAt: number
   readonly id: string
 }
 
 export interface OldContent extends ContentPlace {
-  /** It may have rows in `message_parts`. */
   readonly mayHaveParts: boolean
-  /** Its messages may have data of their own. */
+  /** Its messages may have merge data. */
   readonly mayHaveData: boolean
 }
 
-/** Contents that are still whole, in the order of their age. */
+/** Contents that are not pruned, oldest first. */
 export async function listUnprunedContents(
   db: Queries,
   before: number,
@@ -54,13 +53,12 @@ export async function listUnprunedContents(
 
 export interface CheckedMessages {
   readonly count: number
-  /** Id of the last one. */
   readonly last: string
-  /** None of them waits for delivery, was accepted, or ended after the moment. */
+  /** None is queued, and none was accepted or ended after the given moment. */
   readonly areDone: boolean
 }
 
-/** Looks at the next messages of a content. @param after id of the last one seen; empty to begin */
+/** Checks the next messages of a content. @param after id of the last one checked; empty at first */
 export async function checkMessagesOf(
   db: Queries,
   contentId: string,
@@ -81,7 +79,7 @@ export async function checkMessagesOf(
   }
 }
 
-/** The octets of a content that is done with, a few parts at a time. @returns how many were deleted */
+/** Deletes up to `limit` parts. @returns how many */
 export async function deletePartsOf(db: Queries, contentId: string, limit: number): Promise<number> {
   const result = await sql`
     delete from message_parts where content_id = ${contentId} and part in (
@@ -90,7 +88,7 @@ export async function deletePartsOf(db: Queries, contentId: string, limit: numbe
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/** Takes away what the next messages of a content were filled from. @param after id of the last one; empty to begin */
+/** Deletes merge data of the next messages of a content. @param after id of the last one; empty at first */
 export async function clearMergeData(
   db: Queries,
   contentId: string,
@@ -111,7 +109,7 @@ export async function clearMergeData(
   return rows.map(({ id }) => id)
 }
 
-/** Takes away what was said; who to whom, when and about what stays. @returns how many there were */
+/** Deletes the body and custom header fields; sender, recipients, subject and times are kept. @returns how many */
 export async function clearContents(db: Queries, ids: readonly string[], now: number): Promise<number> {
   if (ids.length === 0) return 0
   const result = await db
@@ -126,16 +124,16 @@ export async function clearContents(db: Queries, ids: readonly string[], now: nu
 export interface OldMessage {
   readonly id: string
   readonly contentId: string
-  /** It has to stay for now. */
+  /** It must be kept for now. */
   readonly isBusy: boolean
 }
 
 /**
- * The next messages by age, busy ones among them.
+ * The next messages by age, including busy ones.
  *
- * Those of campaigns are kept: the unsubscribe address in them works for ever, and is verified against the message.
+ * Messages of campaigns are always busy: their unsubscribe addresses never expire and are verified against the message.
  *
- * @param after id of the last one seen; empty to begin
+ * @param after id of the last one seen; empty at first
  */
 export async function listOldMessages(
   db: Queries,
@@ -156,7 +154,7 @@ export async function listOldMessages(
   return rows.map(row => ({ id: row.id, contentId: row.content_id, isBusy: row.is_busy === 1 }))
 }
 
-/** With their attempts, and with the contents that nobody has any more. @returns how many there were */
+/** Also deletes their attempts and contents without messages. @returns how many messages */
 export async function deleteMessages(db: Queries, messages: readonly OldMessage[]): Promise<number> {
   if (messages.length === 0) return 0
   const ids = messages.map(({ id }) => id)

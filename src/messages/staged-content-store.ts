@@ -1,8 +1,8 @@
 /**
- * SQL of contents that are stored ahead of their messages, because they are too long for one transaction.
+ * SQL of staged contents: stored before their messages because they are too long for one transaction.
  *
- * A row here says that nobody has accepted the content yet. It goes in the transaction that accepts; what is left of it after a
- * crash tells the next start what to clear away. Written by `msa/store-long-content.ts`.
+ * A row in `contents_ahead` marks content that is not accepted yet. The accepting transaction deletes the row; the next
+ * start deletes what a crash left. Written by `msa/store-long-content.ts`.
  */
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces } from '../db/statement.js'
@@ -27,13 +27,13 @@ export async function insertStagedContents(db: Queries, contents: readonly Messa
       .execute()
 }
 
-/** In the transaction that stores their messages. */
+/** Call it in the transaction that stores their messages. */
 export async function acceptStagedContents(db: Queries, ids: readonly string[]): Promise<void> {
   for (const list of inLists(ids))
     await db.deleteFrom('contents_ahead').where('content_id', 'in', list).execute()
 }
 
-/** Of what was refused; contents that were accepted or never stored are passed over. */
+/** Deletes rejected contents; accepted and unknown ids are ignored. */
 export async function discardStagedContents(db: Queries, ids: readonly string[]): Promise<void> {
   for (const list of inLists(ids)) {
     const ahead = db.selectFrom('contents_ahead').select('content_id').where('content_id', 'in', list)
@@ -43,7 +43,7 @@ export async function discardStagedContents(db: Queries, ids: readonly string[])
   }
 }
 
-/** What a crash has left. @returns some of them, longest there first */
+/** Contents a crash has left. @returns oldest first */
 export async function listStagedContents(db: Queries, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('contents_ahead')

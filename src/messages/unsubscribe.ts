@@ -1,10 +1,9 @@
 /**
- * Somebody wants no more of what was not asked for: the one way in for links, pages, unsubscribe mail and opt-out reports.
+ * Unsubscribes a recipient: the common path of links, pages, unsubscribe mail and opt-out reports.
  *
- * Called inside the transaction of whoever took the wish, who wakes the consumers of the event log after it. The address is suppressed
- * for marketing and the contact opted out there and then, so that nothing leaves any more once the wish was answered. Who unsubscribes still wants to hear of an order. It needs no row of the message: links are followed
- * years later. Told once: what is so already changes nothing and appends nothing.
- * Standards: RFC 8058, RFC 2369 §3.2. Fails: as the database does.
+ * Runs in the caller's transaction; the caller wakes the event consumers afterwards. Suppresses the address for
+ * marketing and opts out the contact at once. Transactional mail is still sent. Needs no message row, because links are
+ * followed years later. Repeated requests change nothing and append no event. Standards: RFC 8058, RFC 2369 §3.2.
  */
 import { findPublicSender } from '../accounts/public-sender.js'
 import { findContact } from '../audience/contacts/contacts.js'
@@ -17,24 +16,23 @@ import { normalizedAddress } from '../mail/address.js'
 import { recordTransitions } from './message-history.js'
 
 export interface UnsubscribeRequest {
-  /** Of a sandbox the sandbox's. */
+  /** The sandbox's own workspace id for sandbox mail. */
   readonly workspaceId: string
-  /** In whatever form. */
+  /** Need not be normalized. */
   readonly recipient: string
-  /** The message whose link was followed; it may be gone. */
+  /** May have been deleted. */
   readonly messageId: string
   readonly source: EmailUnsubscribed['payload']['source']
-  /** Ms since epoch UTC. */
   readonly at: number
 }
 
-/** @returns whether it was new */
+/** @returns whether it changed anything */
 export async function unsubscribeRecipient(tx: Tx, wish: UnsubscribeRequest): Promise<boolean> {
   const { workspaceId, recipient, messageId, source, at } = wish
   const email = normalizedAddress(recipient)
   const { isSandbox = false } = (await findPublicSender(tx.db, workspaceId)) ?? {}
   const suppression = { workspaceId, email, reason: 'unsubscribe', scope: 'marketing' } as const
-  // An outcome that is played can be played again: a sandbox suppresses only by hand.
+  // Simulated outcomes can be repeated, so a sandbox suppresses only by hand.
   const isSuppressed =
     isSandbox ||
     !(await insertSuppression(tx.db, { ...suppression, sourceMessageId: messageId, createdAt: at }))
@@ -56,7 +54,7 @@ export async function unsubscribeRecipient(tx: Tx, wish: UnsubscribeRequest): Pr
   return true
 }
 
-/** Suppressed for another reason, somebody may still be told that the wish is theirs now; once told, the contact says so. */
+/** If the address is suppressed for another reason, the contact shows whether the opt-out was recorded. */
 async function isKnown(db: Queries, workspaceId: string, email: string): Promise<boolean> {
   const reason = (await findReasons(db, workspaceId, [email])).get(email)
   if (reason === 'unsubscribe') return true

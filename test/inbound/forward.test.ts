@@ -1,7 +1,9 @@
 /** Mail to postmaster@ and abuse@ on its way to a person. */
 import { simpleParser } from 'mailparser'
 import t from 'tap'
-import type { Database } from '../../src/db/database.js'
+import type { Database, Tx } from '../../src/db/database.js'
+import { Forwarder } from '../../src/inbound/effects/forward.js'
+import type { InboundMail } from '../../src/inbound/inbound-mail-store.js'
 import { findContents } from '../../src/messages/content-store.js'
 import { BOUNCE_DOMAIN, crlf, HOSTNAME, openInboundTest } from '../support/inbound.js'
 
@@ -63,7 +65,7 @@ t.test('a mail that was forwarded before is not forwarded again', async t => {
   await take('postmaster', LETTER)
   const [one] = await forwarded(database)
   const mail = await take(`postmaster@${HOSTNAME}`, one!.content.relayed!.firstPart)
-  t.match(mail, { result: 'kept', findings: [{ detail: 'it was forwarded before' }] })
+  t.match(mail, { result: 'kept', findings: [{ detail: 'already forwarded once' }] })
   t.equal((await forwarded(database)).length, 1)
 })
 
@@ -89,6 +91,43 @@ t.test('a flood is not passed on, and an hour later mail is forwarded again', as
   t.equal((await forwarded(database)).length, 100)
   await clock.advance(3_600_001)
   t.equal((await take('postmaster', LETTER)).result, 'forwarded')
+})
+
+t.test('mail whose transaction is rolled back does not count against the hourly limit', async t => {
+  const { database } = await openInboundTest(t)
+  let ids = 0
+  const forwarder = new Forwarder({
+    hostname: HOSTNAME,
+    forwardTo: ADMIN,
+    newId: () => `id${(ids += 1)}`,
+    expireMs: 1_000,
+    onEnqueued: () => {},
+  })
+  const mail: InboundMail = {
+    seq: 1,
+    bodyId: 'b1',
+    receivedAt: 0,
+    session: 's1',
+    peerAddress: '192.0.2.1',
+    heloName: 'mx.example.com',
+    envelopeSender: 'zoe@x.example',
+    recipients: [{ address: 'postmaster', purpose: 'contact' }],
+    size: LETTER.length,
+    tries: 0,
+    processedAt: null,
+    result: null,
+    findings: [],
+  }
+  const head = { subject: 'Hello', from: 'zoe@x.example', loops: [] }
+  const forward = (tx: Tx) => forwarder.forward(tx, mail, head, 1, async () => Buffer.from(LETTER))
+  for (let failed = 0; failed < 100; failed += 1)
+    await t.rejects(
+      database.write(async tx => {
+        await forward(tx)
+        throw new Error('rolled back')
+      }),
+    )
+  t.equal((await database.write(forward)).result, 'forwarded')
 })
 
 t.test('a subject cannot bring a header field along', async t => {

@@ -40,7 +40,7 @@ t.test('a mail that ends the reading thread twice is failed; all others are read
   t.same(results, ['auto_reply', 'auto_reply', 'failed', 'auto_reply', 'auto_reply'])
   t.match((await mailOf(replies[2]!)).findings, [{ detail: /twice/ }])
   t.ok(state.started >= 3, 'each was replaced')
-  t.ok(log.lines.some(({ event }) => event === 'an inbound mail cannot be read'))
+  t.ok(log.lines.some(({ event }) => event === 'inbound mail not parsed'))
 })
 
 t.test('a mail whose reading fails is failed at once and kept', async t => {
@@ -78,7 +78,7 @@ t.test('a thread that does not start is no fault of the mail, which waits until 
 })
 
 function errorsOf(log: { lines: readonly { event: string }[] }) {
-  return log.lines.filter(({ event }) => event === 'inbound mail could not be processed')
+  return log.lines.filter(({ event }) => event === 'inbound processing failed, retrying')
 }
 
 t.test('reading that takes too long ends with its thread', async t => {
@@ -103,7 +103,7 @@ t.test('reading that takes too long ends with its thread', async t => {
     await clock.advance(10_000)
   }
   await settled()
-  t.match(await mailOf(reply), { result: 'failed', findings: [{ detail: /too long, twice/ }] })
+  t.match(await mailOf(reply), { result: 'failed', findings: [{ detail: /timed out twice/ }] })
 })
 
 t.test('mail with a token of ours is read while a mail without one keeps its thread busy', async t => {

@@ -29,7 +29,38 @@ t.test('the attempt and the next time are on disk before the agent is called', a
   t.ok(nextAttemptAt >= NOW + 4.5 * MINUTE_MS && nextAttemptAt <= NOW + 5.5 * MINUTE_MS)
 })
 
-t.test('after a crash what was in hand is tried again at once, by the next start', async t => {
+t.test('a claim whose transaction is retried loses no message and no slot', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(
+    database,
+    ['m1', 'm2', 'm3'].map(id => ({ id, to: `${id}@x.example` })),
+  )
+  const retrying: Database = {
+    ...failing(database, () => false),
+    async write(work, options) {
+      const retry = new Error('retry')
+      await database
+        .write(async tx => {
+          await work(tx)
+          throw retry
+        }, options)
+        .catch((error: unknown) => {
+          if (error !== retry) throw error
+        })
+      return database.write(work, options)
+    },
+  }
+  const { runner, handsOver } = openQueue(t, retrying, { script: () => delivered })
+  await runner.start()
+  await handsOver(3)
+  await until(
+    'all are delivered',
+    async () => (await findEntries(database.reader, ['m1', 'm2', 'm3'])).length === 0,
+  )
+  t.equal(runner.activeCount, 0)
+})
+
+t.test('after a crash claimed messages are retried immediately at the next start', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [
     { id: 'm1', to: 'm1@x.example' },

@@ -1,8 +1,6 @@
 /**
- * From what was read of a batch of mails to what it brings about, all in one transaction with the note that they were
- * processed: after a crash either all of it is done or none.
- *
- * Called by the processor. Fails: as the database does; nothing is done then.
+ * Applies the findings of a batch of inbound mails and marks them processed in the same transaction, so a crash leaves
+ * both done or neither.
  */
 import { given } from '../../core/given.js'
 import type { Database, Tx } from '../../db/database.js'
@@ -33,7 +31,6 @@ export interface ApplyParts {
   readonly log: Log
 }
 
-/** A mail and what was read of it. */
 export interface ReadMail {
   readonly mail: InboundMail
   readonly finding: MailFinding
@@ -41,7 +38,7 @@ export interface ReadMail {
 
 export interface Applied {
   readonly results: readonly InboundResult[]
-  /** The event log has grown. */
+  /** Whether events were appended. */
   readonly hasEvents: boolean
 }
 
@@ -92,13 +89,13 @@ async function findMessagesFor(tx: Tx, { names }: ApplyParts, batch: readonly Re
   return messages
 }
 
-/** What it would have been, for the operator. */
+/** For the operator: what the mail would have caused. */
 function unconfirmedDetail({ kind, form, recipients: [first] }: ReturnedFinding): string {
   const said = kind === 'feedback' ? first?.feedbackType : first?.status
   return `${kind === 'feedback' ? 'complaint' : 'bounce'} without a token of ours (${form}${said === undefined ? '' : `, ${said}`})`
 }
 
-/** Twice the same address, or postmaster and abuse, are one. */
+/** Duplicate recipients count once, as do postmaster and abuse. */
 function distinct(recipients: readonly InboundRecipient[]): InboundRecipient[] {
   const found = new Map<string, InboundRecipient>()
   for (const recipient of recipients) {
@@ -110,11 +107,10 @@ function distinct(recipients: readonly InboundRecipient[]): InboundRecipient[] {
 
 interface Outcome extends Effect {
   readonly message?: Message
-  /** Whether a token of ours says that it is about this message. */
+  /** A valid token proves that it is about this message. */
   readonly isConfirmed?: boolean
 }
 
-/** One mail's effects, recipient by recipient. */
 class RecipientEffects {
   private readonly tx: Tx
   private readonly parts: ApplyParts
@@ -152,7 +148,7 @@ class RecipientEffects {
     const { tokens, names } = this.parts
     const matching = { messages: this.messages, tokens, hostname: names.hostname }
     const match = matchMessage(matching, returned, messageId)
-    // What would not have had an effect anyway needs no message, and no proof.
+    // Mail that has no effect needs no message and no proof.
     const isMeant = returned.kind === 'bounce' || returned.kind === 'feedback'
     if (typeof match === 'string') return { result: isMeant ? match : returned.kind, detail: returned.form }
     const { message, isConfirmed } = match
@@ -200,6 +196,6 @@ class RecipientEffects {
   }
 
   private failed(): Outcome {
-    return { result: 'failed', detail: this.read.finding.fault ?? 'it could not be read' }
+    return { result: 'failed', detail: this.read.finding.fault ?? 'unreadable' }
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What returned mail brings about: the message's status and an event. What follows from the event (the bounce record, the
- * suppression, webhooks) is its consumers' work, and the same as after a refusal on the spot.
+ * Collects the effects of returned mail: message transitions and their events. Bounce records, suppressions and
+ * webhooks follow from the events, as after an immediate rejection.
  *
- * Called by the processor inside its transaction. A mail gathers effects here one after the other; `write` writes them in
- * few statements. Told twice, a bounce or complaint has no second effect. Fails: as the database does.
+ * One instance per batch, inside its transaction: `write` writes all effects in a few statements, `log` runs after the
+ * commit. Repeated bounces and complaints have no effect.
  */
 import type { Tx } from '../../db/database.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -27,20 +27,18 @@ type EffectEvent =
   | { readonly kind: 'complained'; readonly facts: FactsOf<'email.complained'> }
 
 export class Effects {
-  /** Ms since epoch UTC. */
   private readonly now: number
   private readonly transitions: Transition[] = []
-  /** What the log is told once it is on disk. */
+  /** Written after the commit. */
   private readonly logLines: ((log: Log) => void)[] = []
   private unsubscribes = 0
-  /** Told of already within this batch; what was told before stands in the message. */
+  /** Effects already collected in this batch; earlier ones show in the message. */
   private readonly seen = new Set<string>()
 
   constructor(now: number) {
     this.now = now
   }
 
-  /** Any events to be dispatched. */
   get hasEvents(): boolean {
     return this.transitions.length > 0 || this.unsubscribes > 0
   }
@@ -89,7 +87,7 @@ export class Effects {
   private async applyFeedback(tx: Tx, message: Message, { recipients }: ReturnedFinding): Promise<Effect> {
     const feedbackType = (recipients[0]?.feedbackType ?? 'abuse').toLowerCase()
     switch (feedbackType) {
-      // RFC 5965 §7.3: not spam after all, and failures of authentication, are nobody's complaint.
+      // RFC 5965 §7.3: corrections and authentication failures are not complaints.
       case 'not-spam':
         return { result: 'not_spam' }
       case 'auth-failure':
@@ -135,7 +133,7 @@ function loggedFacts(told: EffectEvent) {
   return { host, status, cause, subtype, summary }
 }
 
-/** A message has one recipient; a report may name others, to whom that one was an alias, or who were in Bcc elsewhere. */
+/** A report may name other addresses: aliases, or Bcc recipients elsewhere. Prefers the message's recipient. */
 function failedRecipient(
   { recipient }: Message,
   recipients: readonly ReturnedRecipient[],
@@ -164,7 +162,7 @@ function bounceFacts(failed: ReturnedRecipient): FactsOf<'email.bounced'> {
   }
 }
 
-/** PostgreSQL keeps no NUL in text. */
+/** PostgreSQL text cannot contain NUL. */
 function sanitize(text: string): string {
   return text.replaceAll('\0', ' ').slice(0, 1_000)
 }

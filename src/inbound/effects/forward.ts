@@ -1,10 +1,9 @@
 /**
- * Mail to postmaster@ and abuse@ on its way to the person who reads it: as an attachment of a mail of our own, so that no
- * signature or policy of the original's author stands in its way.
+ * Forwards mail to postmaster@ and abuse@ to a person, attached to a new mail so that the author's signature and DMARC
+ * policy do not interfere.
  *
- * Called by the processor inside its transaction. Never forwarded are mails that were forwarded before (a loop), and more
- * than a hundred in an hour. Standards: RFC 5321 §4.5.1, RFC 2142 (somebody is to read it), RFC 3834 §5 (Auto-Submitted).
- * Fails: as the database does.
+ * Called by the processor inside its transaction. Does not forward mail that was forwarded before (a loop), nor more
+ * than a hundred an hour. Standards: RFC 5321 §4.5.1, RFC 2142, RFC 3834 §5 (Auto-Submitted).
  */
 import type { Tx } from '../../db/database.js'
 import { foldField, headerDate, unstructured } from '../../mail/compose/header-field.js'
@@ -16,26 +15,28 @@ import type { Effect } from './effects.js'
 
 export interface ForwardParts extends SystemMailParts {
   readonly hostname: string
-  /** Absent: nothing is forwarded. */
+  /** Undefined disables forwarding. */
   readonly forwardTo: string | undefined
 }
 
 const HOUR_MS = 3_600_000
 const MAX_PER_HOUR = 100
-/** Octets of the original; in base64 and with what is around it they fit one part of a relayed message. */
+/** Base64-encoded and with headers it fits one part of a relayed message. */
 const MAX_ATTACHED = 180_000
 const MAX_SUBJECT = 200
 
 export class Forwarder {
   private readonly parts: ForwardParts
-  /** When the last ones were forwarded, ms since epoch UTC. */
+  /** When mails were forwarded in the last hour, ms since epoch UTC. */
   private recentAt: number[] = []
+  /** Mails forwarded in a transaction that is not committed yet. */
+  private readonly pending = new WeakMap<Tx, number>()
 
   constructor(parts: ForwardParts) {
     this.parts = parts
   }
 
-  /** @param readOriginal the mail's first octets, so many at most */
+  /** @param readOriginal reads at most this many bytes of the mail */
   async forward(
     tx: Tx,
     mail: InboundMail,
@@ -45,13 +46,15 @@ export class Forwarder {
   ): Promise<Effect> {
     const { forwardTo } = this.parts
     if (forwardTo === undefined) return { result: 'kept', detail: 'inbound.forward_to is empty' }
-    if (!head) return { result: 'kept', detail: 'its header could not be read' }
+    if (!head) return { result: 'kept', detail: 'unreadable header' }
     if (head.loops.some(loop => loop.trim().toLowerCase() === this.loopAddress))
-      return { result: 'kept', detail: 'it was forwarded before' }
+      return { result: 'kept', detail: 'already forwarded once' }
     this.recentAt = this.recentAt.filter(at => at > now - HOUR_MS)
-    if (this.recentAt.length >= MAX_PER_HOUR)
-      return { result: 'kept', detail: `more than ${MAX_PER_HOUR} within an hour` }
-    this.recentAt.push(now)
+    const pending = this.pending.get(tx) ?? 0
+    if (this.recentAt.length + pending >= MAX_PER_HOUR)
+      return { result: 'kept', detail: `limit of ${MAX_PER_HOUR} an hour reached` }
+    this.pending.set(tx, pending + 1)
+    tx.onCommit(() => this.recentAt.push(now))
     const subject = forwardedSubject(mail, head)
     const message = this.compose(mail, forwardTo, subject, await readOriginal(MAX_ATTACHED), now)
     await enqueueSystemMail(tx, this.parts, {
@@ -65,7 +68,7 @@ export class Forwarder {
     return { result: 'forwarded', detail: `to ${forwardTo}` }
   }
 
-  /** What a mail that we forwarded has in X-Loop; also its author. */
+  /** Value of X-Loop and author of forwarded mail. */
   private get loopAddress(): string {
     return `postmaster@${this.parts.hostname}`
   }
@@ -91,7 +94,7 @@ export class Forwarder {
       ...coverText(mail, isCut).map(line => line.replace(/[^\x20-\x7e]/g, '?')),
       '',
       `--${boundary}`,
-      // RFC 2046 §5.2.1 allows message/rfc822 no base64, and the original may be 8-bit.
+      // RFC 2046 §5.2.1 forbids base64 for message/rfc822, and the original may be 8-bit.
       'Content-Type: application/octet-stream; name="original.eml"',
       'Content-Disposition: attachment; filename="original.eml"',
       'Content-Transfer-Encoding: base64',
@@ -100,7 +103,7 @@ export class Forwarder {
       `--${boundary}--`,
       '',
     ]
-    return Buffer.from(lines.filter(line => line !== undefined).join('\r\n'), 'latin1')
+    return Buffer.from(lines.join('\r\n'), 'latin1')
   }
 }
 
@@ -116,7 +119,7 @@ function forwardedSubject({ recipients }: InboundMail, { subject }: MailHead): s
 
 function coverText(mail: InboundMail, isCut: boolean): string[] {
   return [
-    'This mail came to a mailbox of your mail server that a person has to read.',
+    'Your mail server received this mail for a mailbox that a person should read.',
     '',
     `To:       ${mail.recipients
       .map(({ address }) => address)
@@ -128,7 +131,7 @@ function coverText(mail: InboundMail, isCut: boolean): string[] {
     `Received: ${new Date(mail.receivedAt).toISOString()}, ${mail.size} octets`,
     '',
     isCut
-      ? `Its beginning is attached; all of it: postroad inbound show ${mail.seq}`
-      : 'It is attached as it came. It has not been examined for viruses.',
+      ? `The beginning is attached. For the whole mail: postroad inbound show ${mail.seq}`
+      : 'The mail is attached as received. It was not scanned for viruses.',
   ]
 }

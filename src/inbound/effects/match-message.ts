@@ -1,11 +1,10 @@
 /**
- * Which message a returned mail is about.
+ * Finds the message a returned mail is about.
  *
- * Called by the processor inside its transaction, with the messages that might be meant already looked up. In this order:
- * the signed address that it came to, the tokens that stand in the mail (our field in the returned part, the envelope id, the
- * return path as the part or the report tells it), and last the Message-ID. That one is not signed and travels in replies and
- * archives: anybody can write a report with it, so a message found by it alone is told, and nothing follows for it. A token
- * that is not ours ends the search: mail with one is forged, whatever else it says. Pure.
+ * Tried in this order: the signed address it was sent to, tokens in the mail (our field in the returned part, the
+ * envelope id, the return path in the part or the report), the Message-ID. The Message-ID is not signed and appears in
+ * replies and archives, so a match by it alone is only reported and has no effect. A token that is not ours ends the
+ * search: the mail is forged.
  */
 import { isUuid } from '../../core/ids.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -26,11 +25,11 @@ export type Messages = ReadonlyMap<string, Message>
 export interface MatchContext {
   readonly messages: Messages
   readonly tokens: MessageTokens
-  /** Right side of our Message-IDs. */
+  /** Right-hand side of our Message-IDs. */
   readonly hostname: string
 }
 
-/** Ids of all messages that it could be about, or of their contents where they are copies; to be looked up at once. */
+/** Ids of all messages (or contents, for copies) it could be about, to be looked up together. */
 export function possibleMessages(returned: ReturnedFinding, hostname: string): string[] {
   const own = ownMessageId(returned, hostname)
   return [...tokensOf(returned).map(({ messageId }) => messageId), ...(own === undefined ? [] : [own])]
@@ -38,11 +37,11 @@ export function possibleMessages(returned: ReturnedFinding, hostname: string): s
 
 export interface Match {
   readonly message: Message
-  /** By a token of ours; otherwise somebody only says so. */
+  /** Proven by one of our tokens. */
   readonly isConfirmed: boolean
 }
 
-/** @param addressed what the signed address stands for, where the mail came to one */
+/** @param addressed message id of the signed address, if it was sent to one */
 export function matchMessage(
   { messages, tokens, hostname }: MatchContext,
   returned: ReturnedFinding,
@@ -60,8 +59,8 @@ export function matchMessage(
 }
 
 /**
- * A mail and its copies share a Message-ID, which is then the id of their content: only the recipient whom the report names can
- * be meant, and the To that they have in common says nothing.
+ * Copies of a mail share a Message-ID, which is the id of their content. Only a recipient named in the report can be
+ * meant; the To field they share proves nothing.
  */
 function byMessageId(
   messages: Messages,
@@ -77,7 +76,7 @@ function byMessageId(
   return others.length === 0 ? only : undefined
 }
 
-/** One that was redacted is no token any more, and is passed over. */
+/** Redacted tokens are ignored. */
 function tokensOf({ token, envelopeId, returnPaths = [] }: ReturnedFinding): ReturnPathToken[] {
   return [token, envelopeId, ...returnPaths].flatMap(text => {
     const read = text === undefined ? undefined : parseReturnPathLocal(text.split('@', 1)[0] ?? '')
@@ -105,16 +104,16 @@ export class MessageTokens {
   private readonly reader: Queries
   private readonly keys: readonly ReturnPathKey[]
 
-  /** @param keys every version */
+  /** Verifies signed tokens against the stored message, with every key version, so that a rotation loses no bounce. */
   constructor(reader: Queries, keys: readonly ReturnPathKey[]) {
     this.reader = reader
     this.keys = keys
   }
 
-  /** The message, where the token was made by us for it. */
+  /** The message, if the token is valid for it. */
   async find(signed: SignedAddress): Promise<Message | undefined> {
     const { keyVersion, messageId } = signed.token
-    // A key that there never was spares the look-up.
+    // An unknown key version needs no lookup.
     if (!this.keys.some(({ version }) => version === keyVersion)) return undefined
     const message = await findAnyMessage(this.reader, messageId)
     return message && this.isFor(signed, message) ? message : undefined

@@ -1,9 +1,8 @@
 /**
- * Which addresses inbound mail is taken for, and what each one is for.
+ * Classifies the addresses the server accepts mail for itself.
  *
- * Called by the receiver for each RCPT. Pure: whether a token is one of ours is found out elsewhere.
- * Standards: RFC 5321 §4.5.1 (postmaster, with and without a domain), RFC 2142 (postmaster, abuse).
- * Fails: never throws.
+ * Pure: tokens are verified elsewhere. Standards: RFC 5321 §4.5.1 (postmaster, with and without a domain), RFC 2142
+ * (postmaster, abuse).
  */
 import { asciiDomain } from '../../mail/address.js'
 import { parseReturnPathLocal, type ReturnPathToken } from '../../mail/return-path.js'
@@ -14,19 +13,17 @@ import {
 } from '../../mail/unsubscribe-token.js'
 
 /**
- * `return_path`: bounces. `feedback`: complaints of a feedback loop. `reports`: DMARC and TLS reports. `contact`: mail to a
- * person, postmaster or abuse.
+ * `return_path`: bounces. `feedback`: complaints of a feedback loop. `reports`: DMARC and TLS reports. `contact`:
+ * postmaster and abuse.
  */
 export type Purpose = 'return_path' | 'unsubscribe' | 'feedback' | 'reports' | 'contact'
 
 export interface InboundDomains {
-  /** `hostname`. */
   readonly hostname: string
-  /** `mta.return_path_domain`. */
   readonly returnPathDomain: string
 }
 
-/** `foreign`: mail for it is somebody else's to take; `unknown`: our domain, but nobody of that name. */
+/** `foreign`: not one of our domains. `unknown`: our domain, but no such mailbox. */
 export type InboundAddress =
   | { readonly kind: 'return_path'; readonly token: ReturnPathToken }
   | { readonly kind: 'unsubscribe'; readonly token: UnsubscribeToken }
@@ -42,7 +39,7 @@ const ROLES: ReadonlyMap<string, 'feedback' | 'reports' | 'contact'> = new Map([
 
 const UNKNOWN = { kind: 'unknown' } as const
 
-/** @param address `local@domain` as given in RCPT, or a bare `postmaster` */
+/** @param address as in RCPT: `local@domain`, or a bare `postmaster` */
 export function readInboundAddress(
   address: string,
   { hostname, returnPathDomain }: InboundDomains,

@@ -1,21 +1,20 @@
 /**
- * How much mail without a token of ours is taken: from one client, and from all together; and how much about one message.
+ * Rate limits of inbound mail: unsigned mail per client and in total, signed mail per message.
  *
- * Asked by the receiver while mail arrives. Anybody may write to postmaster@ or send a report, and none of it is worth more
- * than a bound; whoever is refused is told to come later, and honest servers do. Mail to signed addresses is held only to
- * what one message can bring back, which its own token keeps apart from all others. Allowances refill evenly over an hour
- * (a day for a message) by the monotonic clock. Memory: a fixed number of clients and messages, the oldest forgotten first.
- * Fails: with SmtpRefusal (RFC 5321 §4.2.1: 4yz, try again).
+ * Unsigned mail (postmaster@, reports, ...) can come from anyone, so it is limited; honest servers retry. Signed mail
+ * is limited only by what a single message can bring back. Limits refill evenly over their period, on the monotonic
+ * clock. The number of buckets is bounded, the oldest is forgotten first. Rejects with a temporary SmtpRefusal (RFC
+ * 5321 §4.2.1).
  */
 import { addressKey } from '../../world/net/ip-address.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
 import type { Clock } from '../../world/time/clock.js'
 
-/** Of mail without a token; 0 = no limit. */
+/** Limits of unsigned mail; 0 = unlimited. */
 export interface IntakeLimits {
-  /** Mails in a minute from one client. */
+  /** Mails a minute from one client. */
   readonly mailsPerMinute: number
-  /** Octets in an hour from one client, and from all together. */
+  /** Bytes an hour from one client, and from all clients. */
   readonly octetsPerHour: number
   readonly octetsPerHourInAll: number
 }
@@ -23,7 +22,7 @@ export interface IntakeLimits {
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-/** A message to a list may bring a hundred absence notices back; nothing brings more. */
+/** A message to a mailing list may cause a hundred absence notices. */
 const MAILS_PER_MESSAGE = 100
 const OCTETS_PER_MESSAGE = 20_000_000
 const MAX_BUCKETS = 65_536
@@ -44,20 +43,20 @@ export class IntakeLimiter {
     this.messageOctets = allowances(OCTETS_PER_MESSAGE, DAY_MS)
   }
 
-  /** A mail without a token begins. @throws SmtpRefusal */
+  /** Admits an unsigned mail. @throws SmtpRefusal */
   beginUnsigned(peerAddress: string): void {
     const key = addressKey(peerAddress)
     if (!this.mails.take(key, 1))
       throw new SmtpRefusal(421, '4.7.0', 'too many mails from your address, try again later', true)
-    if (!this.octets.hasAny(key) || !this.all.hasAny(ALL)) throw tooMuch()
+    if (!this.octets.isAvailable(key) || !this.all.isAvailable(ALL)) throw tooMuch()
   }
 
-  /** Octets of it have come; what came of a mail that is refused is not given back. @throws SmtpRefusal */
+  /** Counts bytes received, also those of mail that is rejected later. @throws SmtpRefusal */
   takeUnsigned(peerAddress: string, octets: number): void {
     if (!this.octets.take(addressKey(peerAddress), octets) || !this.all.take(ALL, octets)) throw tooMuch()
   }
 
-  /** A mail about this message begins. @throws SmtpRefusal */
+  /** Admits a mail about this message. @throws SmtpRefusal */
   beginSigned(messageId: string): void {
     if (!this.messageMails.take(messageId, 1)) throw tooMuchForMessage()
   }
@@ -70,31 +69,31 @@ export class IntakeLimiter {
 
 const ALL = ''
 
-/** So much of something for each name, refilled evenly over a period. */
+/** A token bucket per name. */
 class TokenBuckets {
   private readonly amount: number
   private readonly periodMs: number
   private readonly clock: Clock
-  /** What is used up, at a moment of the monotonic clock; in the order in which they came. */
+  /** Amount used, as of a monotonic time; least recently updated first. */
   private readonly used = new Map<string, { amount: number; at: number }>()
 
-  /** @param amount 0 = no limit */
+  /** @param amount 0 = unlimited */
   constructor(amount: number, periodMs: number, clock: Clock) {
     this.amount = amount
     this.periodMs = periodMs
     this.clock = clock
   }
 
-  hasAny(name: string): boolean {
+  isAvailable(name: string): boolean {
     return this.amount === 0 || this.usedBy(name) < this.amount
   }
 
-  /** @returns false where there is not so much left; nothing is taken then */
+  /** @returns false, and takes nothing, if not enough is left */
   take(name: string, amount: number): boolean {
     if (this.amount === 0) return true
     const total = this.usedBy(name) + amount
     if (total > this.amount) return false
-    // Whoever is counted anew is the newest.
+    // Moves it to the end.
     this.used.delete(name)
     if (this.used.size >= MAX_BUCKETS)
       for (const oldest of this.used.keys()) {
@@ -114,7 +113,7 @@ class TokenBuckets {
 }
 
 function tooMuch(): SmtpRefusal {
-  return new SmtpRefusal(452, '4.3.1', 'too much mail without a return path of ours, try again later')
+  return new SmtpRefusal(452, '4.3.1', 'too much mail without a signed return path, try again later')
 }
 
 function tooMuchForMessage(): SmtpRefusal {

@@ -1,19 +1,18 @@
 /**
- * How many octets of inbound mail lie in the database, and the bound on them: `inbound.keep_size`.
+ * The quota of stored inbound mail: `inbound.keep_size`.
  *
- * Counted in memory from what the database holds at the start: the receiver adds what it writes, retention takes off what it
- * deletes. Beyond nine tenths of the bound the oldest mail that was read is deleted before its time, mail without a token
- * first; mail that waits to be read never is. Fails: as the database does.
+ * Counted in memory, starting from the database: the receiver adds what it writes, deletion subtracts. Above nine
+ * tenths of the quota the oldest processed mail is deleted early, unsigned mail first; unprocessed mail never is.
  */
 import type { Queries, Tx } from '../../db/database.js'
 import { deleteProcessed, sumInboundOctets, type Removed } from '../inbound-mail-store.js'
 
-/** Of the bound: where deleting begins, and where it ends. */
+/** Shares of the limit at which deletion begins and ends. */
 const HIGH = 0.9
 const LOW = 0.8
 
 export class MailQuota {
-  /** Octets. */
+  /** Bytes. */
   readonly limit: number
   private octets: number
   private isShrinking = false
@@ -31,7 +30,6 @@ export class MailQuota {
     return this.octets
   }
 
-  /** Whether so many octets more are within the bound. */
   fits(octets: number): boolean {
     return this.octets + octets <= this.limit
   }
@@ -44,7 +42,7 @@ export class MailQuota {
     this.octets -= octets
   }
 
-  /** Oldest first, at most `limit`. @returns how many there were */
+  /** Deletes the oldest, at most `limit`. @returns how many */
   async removeBefore(tx: Tx, before: number, limit: number): Promise<number> {
     const unsigned = await this.remove(tx, { isSigned: false, before, limit })
     return unsigned.mails > 0
@@ -52,7 +50,7 @@ export class MailQuota {
       : (await this.remove(tx, { isSigned: true, before, limit })).mails
   }
 
-  /** What is beyond the bound, at most `limit` mails. @returns how many there were */
+  /** Deletes what exceeds the quota, at most `limit` mails. @returns how many */
   async removeExcess(tx: Tx, limit: number): Promise<number> {
     this.isShrinking = this.octets > this.limit * (this.isShrinking ? LOW : HIGH)
     if (!this.isShrinking) return 0

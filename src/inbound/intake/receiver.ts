@@ -1,13 +1,12 @@
 /**
- * Takes the mail that comes back: decides on recipients, and stores what it accepts before it says so.
+ * Receives inbound mail: checks recipients and stores what it accepts before replying 250.
  *
- * Given to the SMTP engine as its receiver. Takes only what is meant for the appliance itself (signed return paths,
- * unsubscribe addresses, feedback, reports, postmaster, abuse) and so can never be a relay; never answers with mail of its
- * own. What a mail says is read later, by the processor. Standards: RFC 5321 §3.6.2 (relaying), §4.5.1, §6.1 (what 250
- * promises). Mail of which every recipient is a signed address is never refused for what others send: it is held to the
- * budget of its own message, all other to those of its client and of all (`intake-budget.ts`, `kept-mail.ts`).
- * Memory: one part per session, and a bound over all sessions together.
- * Fails: by SmtpRefusal (550, 552, 452, 421); a database that cannot be written to rejects as it is, which is a 451.
+ * The receiver of the inbound SMTP service. Accepts only mail for the server itself (signed return paths, unsubscribe
+ * addresses, feedback, reports, postmaster, abuse), so it is never an open relay, and never replies with mail. Contents
+ * are parsed later. Mail whose recipients are all signed addresses is never rejected because of what others send
+ * (`intake-limiter.ts`, `mail-quota.ts`). Memory: one part per session, and a bound over all sessions. Standards: RFC
+ * 5321 §3.6.2 (relaying), §4.5.1, §6.1 (what 250 promises). Rejects with SmtpRefusal (550, 552, 452, 421); a database
+ * error becomes a 451.
  */
 import type { NewId } from '../../core/ids.js'
 import type { Database } from '../../db/database.js'
@@ -42,19 +41,19 @@ export interface ReceiverParts {
   readonly names: InboundDomains
   readonly tokens: MessageTokens
   readonly counters: InboundCounters
-  /** Octets of a mail at most. */
+  /** Maximum size, bytes. */
   readonly messageSize: number
-  /** The same for mail that has a recipient without a token. */
+  /** Maximum size of unsigned mail, bytes. */
   readonly unsignedMessageSize: number
   readonly limiter: IntakeLimiter
   readonly quota: MailQuota
-  /** A mail was committed. @param isSigned whether each recipient is a signed address */
+  /** Called after the commit. @param isSigned whether every recipient is a signed address */
   readonly onStored: (isSigned: boolean) => void
 }
 
 /**
- * Octets of unfinished mails in memory, all sessions together. Mail without a token may take half of it; mail with one is
- * never refused for it, but written in smaller parts.
+ * Memory of unfinished mails, all sessions together, bytes. Unsigned mail may use half. Signed mail is never rejected
+ * for it, but written in smaller parts.
  */
 const MAX_HELD_OCTETS = 64 * 1_024 * 1_024
 
@@ -68,7 +67,6 @@ export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefine
   }
 }
 
-/** Counts what all unfinished mails hold. */
 class MemoryBudget {
   private readonly most: number
   private held = 0
@@ -77,7 +75,7 @@ class MemoryBudget {
     this.most = most
   }
 
-  /** Beyond it, whoever holds octets writes them. */
+  /** If full, sessions write what they hold. */
   get isFull(): boolean {
     return this.held > this.most
   }
@@ -102,10 +100,9 @@ class InboundTransaction implements MailTransaction {
   private readonly bodyId: string
   private readonly recipients: InboundRecipient[] = []
   private readonly spool: MessageSpool
-  /** Whether every recipient so far is a signed address. */
   private isSigned = true
   private size = 0
-  /** Octets that were added to what is kept. */
+  /** Bytes added to the quota. */
   private counted = 0
   private isEnded = false
   private isRefusalLogged = false
@@ -162,7 +159,7 @@ class InboundTransaction implements MailTransaction {
   }
 
   openMessage(): void {
-    // Nothing to prepare: octets are taken as they come.
+    // Nothing to prepare.
   }
 
   async write(piece: Buffer): Promise<void> {
@@ -173,7 +170,7 @@ class InboundTransaction implements MailTransaction {
     if (this.memory.isFull) await this.spool.write()
   }
 
-  /** @throws SmtpRefusal where it is more than may come */
+  /** @throws SmtpRefusal if a limit is exceeded */
   private count(octets: number): void {
     const { limiter, quota, messageSize, unsignedMessageSize } = this.parts
     this.size += octets
@@ -231,10 +228,10 @@ class InboundTransaction implements MailTransaction {
     this.parts.quota.subtract(this.counted)
     this.counted = 0
     const { log } = this.parts
-    // Should this fail, the next start removes them.
+    // If this fails, the next start deletes them.
     this.spool
       .discard()
-      .catch(() => log.warn('parts of an unfinished inbound mail were left', { session: this.session.id }))
+      .catch(() => log.warn('parts of an unfinished inbound mail not deleted', { session: this.session.id }))
   }
 
   private async writePart(part: number, octets: Buffer): Promise<void> {
@@ -245,11 +242,11 @@ class InboundTransaction implements MailTransaction {
     }
   }
 
-  /** Once for each mail: a guesser may name many. */
+  /** Once per mail: a guesser may try many addresses. */
   private logForged(kind: string): void {
     if (this.isRefusalLogged) return
     this.isRefusalLogged = true
-    this.parts.log.info('inbound address with a token that is not ours', {
+    this.parts.log.info('forged inbound address rejected', {
       kind,
       peer: this.session.peerAddress,
       session: this.session.id,
@@ -262,7 +259,7 @@ function tooLarge(): SmtpRefusal {
 }
 
 function quotaExceeded(): SmtpRefusal {
-  return new SmtpRefusal(452, '4.3.1', 'no room for mail without a return path of ours, try again later')
+  return new SmtpRefusal(452, '4.3.1', 'no space for mail without a signed return path, try again later')
 }
 
 function noSuchMailbox(): SmtpRefusal {

@@ -1,28 +1,28 @@
 /**
- * What the server and the thread that reads inbound mail say to each other: octets one way, findings the other.
+ * Messages between the server and the parser thread: mail in, findings out.
  *
- * Spoken by `parser-thread.ts` (server) and `parser-main.ts` (thread). Holds no logic; values only, since they are copied.
+ * Plain values only, since they are cloned.
  */
 import type { ReturnedKind, ReturnedRecipient } from '../../mail/returned/returned-mail.js'
 import type { ReportFields, ReportKind } from '../../deliverability/reports/report-store.js'
 
-/** What is wanted of a mail; its recipients decide. */
+/** What to parse a mail for, by its recipients. */
 export interface Wanted {
-  /** A bounce, a complaint. */
+  /** Bounces and complaints. */
   readonly returned: boolean
-  /** Reports about domains. */
+  /** DMARC and TLS reports. */
   readonly reports: boolean
-  /** Subject and marks against loops, for forwarding. */
+  /** Subject and X-Loop, for forwarding. */
   readonly head: boolean
 }
 
 export interface ParseTask {
   readonly wanted: Wanted
-  /** In memory of their own: they change hands. */
+  /** An unshared buffer: it is transferred. */
   readonly octets: Uint8Array<ArrayBuffer>
 }
 
-/** A returned mail, with what may tell the message it is about; nothing of that is verified yet. */
+/** A returned mail with everything that may identify its message; nothing is verified yet. */
 export interface ReturnedFinding {
   readonly kind: ReturnedKind
   readonly form: string
@@ -32,7 +32,7 @@ export interface ReturnedFinding {
   readonly token?: string
   /** Original-Envelope-Id. */
   readonly envelopeId?: string
-  /** What the returned part, or the report, says the envelope sender was; at most two, without angle brackets. */
+  /** Envelope senders named in the returned part or the report; at most two, without angle brackets. */
   readonly returnPaths?: readonly string[]
   /** Message-ID of the returned part, without angle brackets. */
   readonly messageId?: string
@@ -54,7 +54,7 @@ export interface ParsedReport {
   readonly records: readonly ReportFields[]
 }
 
-/** The same on its way to the database: its records written out already, which for a thousand takes a while. */
+/** A report for the database: serializing a thousand records takes a while, so the thread does it. */
 export interface SerializedReport extends Omit<ParsedReport, 'records'> {
   readonly recordsJson: string
 }
@@ -62,7 +62,7 @@ export interface SerializedReport extends Omit<ParsedReport, 'records'> {
 export interface MailHead {
   readonly subject: string
   readonly from: string
-  /** Values of X-Loop, at most 20. */
+  /** At most 20 values of X-Loop. */
   readonly loops: readonly string[]
 }
 
@@ -70,18 +70,16 @@ export interface MailFinding {
   readonly returned?: ReturnedFinding
   readonly reports?: readonly SerializedReport[]
   readonly head?: MailHead
-  /** Why it, or its report, could not be read; in a few words. */
+  /** Why the mail or its report could not be parsed. */
   readonly fault?: string
 }
 
-/** To the thread, one at a time. */
 export interface ParseRequest {
   readonly number: number
   readonly tasks: readonly ParseTask[]
 }
 
-/** From the thread. */
 export type ParseAnswer =
   | { readonly kind: 'ready' }
-  /** One for each task, in their order: so it is known which one a thread was busy with when it ended. */
+  /** One per task, in order: if the thread ends, this tells at which mail. */
   | { readonly kind: 'read'; readonly number: number; readonly finding: MailFinding }

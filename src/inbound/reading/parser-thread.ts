@@ -1,9 +1,8 @@
 /**
- * A reading thread as the server sees it: started with the first mail, replaced when it ends.
+ * The server's side of a parser thread: started with the first mail, restarted when it ends.
  *
- * Each loop of the processor has one of its own and makes one request at a time. A mail that sends the reader round in
- * circles, or uses up its memory, costs this thread and nothing else; each mail has a time limit of its own.
- * Fails: never rejects; that the thread ended is an answer, and with it which mail it was busy with.
+ * One per processor loop, one request at a time. A mail that makes the parser loop or exhausts its memory costs only
+ * this thread; each mail has a timeout. Never rejects: that the thread ended is a result, and with it at which mail.
  */
 import { nextTurn, type Clock, type Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
@@ -17,19 +16,18 @@ export interface ParserThreadParts {
 }
 
 /**
- * `read`: all of them. `ended`: the thread came to its end over the one that follows those that were read, and `overdue`: it
- * was ended there, since that took too long. `unavailable`: it never came to read, which no mail is to blame for.
+ * `read`: all were parsed. `ended`, `overdue`: the thread crashed or timed out at the mail after the last finding.
+ * `unavailable`: the thread did not start, which is no mail's fault.
  */
 export interface Reading {
   readonly findings: readonly MailFinding[]
   readonly end: 'read' | 'ended' | 'overdue' | 'unavailable'
 }
 
-/** For one mail: one is read in milliseconds, the largest reports in a second or two. */
+/** Per mail. Most take milliseconds, the largest reports a second or two. */
 const MAIL_TIMEOUT_MS = 10_000
-/** For the start of a thread. */
 const START_TIMEOUT_MS = 60_000
-/** For strings and objects; the largest report needs about 60. Its octets, unpacked 10 MB at most, are kept elsewhere. */
+/** For strings and objects; the largest report needs about 60. Buffers are not counted. */
 const HEAP_MEGABYTES = 160
 
 const PROGRAM = new URL('./parser-main.js', import.meta.url)
@@ -42,7 +40,7 @@ interface Running {
 interface PendingRead {
   readonly number: number
   readonly findings: MailFinding[]
-  /** How many are read. */
+  /** How many mails were sent. */
   readonly wanted: number
   readonly resolve: (reading: Reading) => void
   isOverdue: boolean
@@ -60,9 +58,9 @@ export class ParserThread {
     this.parts = parts
   }
 
-  /** Reads them; their octets are gone from here afterwards. One call at a time. */
+  /** Parses mails; their buffers are transferred. One call at a time. */
   async read(tasks: readonly ParseTask[]): Promise<Reading> {
-    // A thread that began now would outlive the server.
+    // A thread started now would outlive the server.
     if (this.isClosed) return { findings: [], end: 'ended' }
     const { thread, isReady } = (this.running ??= this.start())
     const number = ++this.lastNumber
@@ -78,7 +76,7 @@ export class ParserThread {
     return reading
   }
 
-  /** What is being read, or would be, is not answered any more but as `ended`. */
+  /** Reads in progress and later ones end as `ended`. */
   async close(): Promise<void> {
     this.isClosed = true
     await this.running?.thread.terminate()
@@ -94,7 +92,7 @@ export class ParserThread {
         this.running = undefined
         if (!this.pending) return
         if (!this.isClosed)
-          this.parts.log.error('the thread that reads inbound mail ended', {
+          this.parts.log.error('inbound parser thread ended', {
             error: fault?.message ?? `exit code ${exitCode}`,
             stack: fault?.stack,
           })
@@ -117,7 +115,7 @@ export class ParserThread {
     }
   }
 
-  /** From now on, until the next sign of it. */
+  /** Restarted by every message of the thread. */
   private startTimeout(limitMs: number): void {
     this.timeout?.cancel()
     const limit = this.parts.clock.after(limitMs, () => void this.endOverdue(limit))
@@ -125,12 +123,12 @@ export class ParserThread {
   }
 
   private async endOverdue(limit: Timer): Promise<void> {
-    // It may have answered while this thread was held up itself.
+    // The answer may be waiting in this thread's event loop.
     await nextTurn()
     const { pending: waiting } = this
     if (!waiting || this.timeout !== limit) return
     waiting.isOverdue = true
-    this.parts.log.error('reading an inbound mail took too long', { limitMs: MAIL_TIMEOUT_MS })
+    this.parts.log.error('inbound mail parsing timed out', { limitMs: MAIL_TIMEOUT_MS })
     await this.running?.thread.terminate()
   }
 

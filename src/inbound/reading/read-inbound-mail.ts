@@ -1,8 +1,8 @@
 /**
- * Reads one inbound mail for what is wanted of it: a returned mail, reports, or its head.
+ * Parses one inbound mail: a returned mail, reports, or its header fields.
  *
- * Called in the reading thread. Pure; the reader of returned mail is handed in. Nothing found here is believed yet: tokens
- * are verified where the database is. Fails: throws for what cannot be read at all.
+ * Runs in the parser thread. Nothing found here is trusted yet: the server verifies tokens. Standards: RFC 2045 §6, RFC
+ * 2046 §5.1.
  */
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
@@ -28,9 +28,8 @@ export type ReadReturned = (source: Buffer) => ReturnedMail | Promise<ReturnedMa
 
 const MAX_RECIPIENTS = 100
 const MAX_REPORTS = 5
-/** Of a field that is looked at. */
+/** Characters read of a header field. */
 const MAX_FIELD = 998
-/** The header is at the front. */
 const HEAD_OCTETS = 65_536
 
 export async function readInboundMail(task: ParseTask, readReturned: ReadReturned): Promise<MailFinding> {
@@ -67,7 +66,7 @@ function bareAddress(text: string): string {
     .trim()
 }
 
-/** A mail seldom has more than one report; the fault of one does not hide the others. */
+/** A bad report does not hide the others. */
 function readReports(source: Buffer): Pick<MailFinding, 'reports' | 'fault'> {
   const reports: SerializedReport[] = []
   let fault: string | undefined
@@ -98,7 +97,10 @@ function readHead(source: Buffer): MailHead {
 
 const MAX_LEAVES = 20
 
-/** Octets of each leaf, its transfer encoding undone; at most 20. */
+/**
+ * The decoded MIME leaves of a mail, at most 20. Report attachments may be binary and larger than what the parser of
+ * returned mail reads.
+ */
 export function findAttachments(source: Buffer): Buffer[] {
   return leavesOf(readMimeStructure(source, LENIENT))
     .slice(0, MAX_LEAVES)

@@ -1,9 +1,10 @@
 /**
- * DMARC aggregate reports: what a receiver saw of mail in a domain's name.
+ * Parses DMARC aggregate reports: what a receiver saw of mail from a domain (RFC 7489 §7.2, appendix C).
  *
- * Called in the reading thread. Told tag by tag, so that only what is kept takes memory. Pure.
- * Standards: RFC 7489 §7.2 and appendix C.
- * Fails: throws a plain Error that says what is wrong.
+ * The XML scanner is our own: general parsers store attributes, entities and runs of `]` before discarding them, and a
+ * few KB of these can exhaust the thread's memory. It works in one pass, bounded by the length of the text. A document
+ * type is rejected, and with it all declared entities; only the predefined ones are decoded. Namespaces and attributes
+ * are ignored. Standard: XML 1.0 §2.4, §2.7, §3.1, §4.1. Throws an Error that says what is wrong with the report.
  */
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import {
@@ -15,10 +16,10 @@ import {
   reportText,
 } from './report-fields.js'
 
-/** No report nests deeper than 6. */
+/** Reports nest 6 deep. */
 const MAX_DEPTH = 12
 const MAX_TEXT = 1_000
-/** DKIM signatures and SPF results of one record. */
+/** DKIM and SPF results of one record. */
 const MAX_RESULTS = 10
 
 type Values = Map<string, string>
@@ -37,10 +38,10 @@ export function readDmarcReport(octets: Buffer): ParsedReport {
 }
 
 class DmarcHandler implements XmlHandler {
-  /** Of the open elements: each one's path below the root, which is `feedback`. */
+  /** Paths of the open elements below the root, which is `feedback`. */
   private readonly paths: string[] = []
   private text = ''
-  /** Everything outside records, by path below `feedback`. */
+  /** Values outside records, by path below `feedback`. */
   private readonly values: Values = new Map()
   private record: RecordParts | undefined
   private readonly records: Readonly<Record<string, unknown>>[] = []
@@ -52,7 +53,7 @@ class DmarcHandler implements XmlHandler {
     const above = this.paths.at(-1)
     const here = above === undefined ? '' : above === '' ? local : `${above}/${local}`
     this.paths.push(here)
-    if (this.paths.length > MAX_DEPTH) throw new Error('its XML is nested too deep')
+    if (this.paths.length > MAX_DEPTH) throw new Error('XML nested too deep')
     this.text = ''
     if (here === 'record') this.record = { values: new Map(), dkim: [], spf: [] }
     const results = this.resultsAt(here)
@@ -142,18 +143,17 @@ function resultOf(values: Values, fields: readonly string[]): Readonly<Record<st
 }
 
 export interface XmlHandler {
-  /** @param name with its prefix, if any */
+  /** @param name with its namespace prefix */
   open(name: string): void
-  /** Decoded; a long text is cut. May come in several pieces. */
+  /** Decoded and truncated; may be called several times for one text. */
   addText(text: string): void
   close(): void
 }
 
-/** Elements of a document; a report of 10 MB has 400,000. */
+/** A report of 10 MB has 400,000. */
 const MAX_ELEMENTS = 500_000
-/** Characters of one tag with its attributes. */
 const MAX_TAG = 4_096
-/** Characters of one piece of text that are told; nothing that is kept of a report is longer. */
+/** Text is truncated here; no value of a report is longer. */
 const MOST_TEXT = 4_096
 
 const NAME = /^[\p{L}_:][\p{L}\p{N}_:.\u00b7-]{0,99}$/u
@@ -176,7 +176,7 @@ export function scanXml(text: string, handler: XmlHandler): void {
       at = endOf(text, ']]>', start + 9)
       if (open.length > 0) handler.addText(text.slice(start + 9, Math.min(at - 3, start + 9 + MOST_TEXT)))
     } else if (text.startsWith('<!', start)) {
-      throw new Error('it declares a document type')
+      throw new Error('XML has a document type declaration')
     } else if (text.startsWith('</', start)) {
       at = endOf(text, '>', start + 2)
       if (at - start > MAX_TAG || text.slice(start + 2, at - 1).trimEnd() !== open.pop()) throw damaged()
@@ -187,7 +187,7 @@ export function scanXml(text: string, handler: XmlHandler): void {
       const name = nameIn(text.slice(start + 1, isEmpty ? at - 2 : at - 1))
       if (open.length === 0 && elements > 0) throw damaged()
       elements += 1
-      if (elements > MAX_ELEMENTS) throw new Error('its XML has too many elements')
+      if (elements > MAX_ELEMENTS) throw new Error('XML has too many elements')
       handler.open(name)
       if (isEmpty) handler.close()
       else open.push(name)
@@ -196,14 +196,14 @@ export function scanXml(text: string, handler: XmlHandler): void {
   if (open.length > 0 || elements === 0) throw damaged()
 }
 
-/** Where what follows `mark` begins. @throws Error where there is none: nothing is searched to the end twice */
+/** The offset behind `mark`. @throws Error if it is missing, so that nothing is searched to the end twice */
 function endOf(text: string, mark: string, from: number): number {
   const at = text.indexOf(mark, from)
   if (at < 0) throw damaged()
   return at + mark.length
 }
 
-/** An attribute's value may hold a `>`. */
+/** Attribute values may contain `>`. */
 function endOfTag(text: string, from: number): number {
   const last = Math.min(text.length, from + MAX_TAG)
   let quote = ''
@@ -225,7 +225,7 @@ function nameIn(tag: string): string {
   return name
 }
 
-/** What is no entity stays as it is: some reporters write a bare `&`. */
+/** Unknown entities are kept: some reporters write a bare `&`. */
 function decode(text: string): string {
   if (!text.includes('&')) return text
   return text.replace(ENTITY, (whole, decimal?: string, hex?: string, name?: string) => {
@@ -236,5 +236,5 @@ function decode(text: string): string {
 }
 
 function damaged(): Error {
-  return new Error('its XML is damaged')
+  return new Error('malformed XML')
 }

@@ -1,9 +1,9 @@
 /**
- * Unpacks gzip and zip, never to more than so many octets of one mail: a few KB can hold gigabytes of nothing, and a mail
- * many such files.
+ * Unpacks and parses an attached report; its kind is detected from its first characters, not from the file name.
  *
- * Called in the reading thread for what is attached to a report. Pure. Standards: RFC 1952 (gzip), APPNOTE.TXT (zip).
- * Fails: throws a plain Error that says what is wrong.
+ * A few KB can unpack to gigabytes, and a mail can have many files, so unpacking is bounded per mail. Attachments that
+ * are not reports return nothing. Standards: RFC 1952 (gzip), APPNOTE.TXT (zip). Throws an Error that says what is
+ * wrong with the report.
  */
 import { gunzipSync } from 'node:zlib'
 import { Unzip, UnzipInflate } from 'fflate'
@@ -11,22 +11,22 @@ import { readDmarcReport } from './dmarc-report.js'
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import { readTlsReport } from './tls-report.js'
 
-/** Octets of all that is in one mail, unpacked. */
+/** Bytes that one mail may unpack to. */
 export const MAX_UNPACKED = 10_000_000
 
-/** What a mail may still unpack to; `unpack` takes from it. */
+/** What a mail may still unpack to; `unpack` subtracts from it. */
 export interface UnpackBudget {
   remaining: number
 }
 
-/** A zip in a gzip is seen; deeper is nobody's report. */
+/** A zip in a gzip occurs. */
 const MAX_LAYERS = 2
-/** Files in a zip that are looked at. */
+/** Files read of a zip. */
 const MAX_FILES = 5
-/** Compressed octets taken at a time: a thousandfold of it is the most that can come out before it is counted. */
+/** Compressed bytes per step: at most a thousand times as much is unpacked before it is counted. */
 const STEP = 4_096
 
-/** @returns the octets as they are where they are not packed. @throws Error */
+/** @returns the input if it is not packed. @throws Error */
 export function unpack(octets: Buffer, budget: UnpackBudget = { remaining: MAX_UNPACKED }): Buffer {
   let inner = octets
   for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
@@ -34,7 +34,7 @@ export function unpack(octets: Buffer, budget: UnpackBudget = { remaining: MAX_U
     inner = isGzip(inner) ? gunzip(inner, budget.remaining) : unzip(inner, budget.remaining)
     budget.remaining -= inner.length
   }
-  if (isGzip(inner) || isZip(inner)) throw new Error('it is packed more than twice')
+  if (isGzip(inner) || isZip(inner)) throw new Error('packed more than twice')
   return inner
 }
 
@@ -52,14 +52,14 @@ function gunzip(octets: Buffer, most: number): Buffer {
     return gunzipSync(octets, { maxOutputLength: most })
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge()
-    throw new Error('its gzip is damaged', { cause: error })
+    throw new Error('malformed gzip', { cause: error })
   }
 }
 
-/** The first file that holds anything; a folder's entry holds nothing. */
+/** The first non-empty file; directory entries are empty. */
 function unzip(octets: Buffer, most: number): Buffer {
   const chunks: Uint8Array[] = []
-  // What is thrown inside a callback comes back as another error; so a fault is noted and thrown out here.
+  // fflate wraps exceptions thrown in callbacks, so faults are stored and thrown below.
   const state: { length: number; files: number; isComplete: boolean; fault?: Error } = {
     length: 0,
     files: 0,
@@ -67,7 +67,7 @@ function unzip(octets: Buffer, most: number): Buffer {
   }
   const archive = new Unzip(file => {
     state.files += 1
-    if (state.files > MAX_FILES) state.fault ??= new Error('its zip has too many files')
+    if (state.files > MAX_FILES) state.fault ??= new Error('zip has too many files')
     if (state.length > 0 || state.fault) return
     file.ondata = (error: Error | null, chunk, isFinal) => {
       if (error) state.fault ??= damagedZip(error)
@@ -96,17 +96,21 @@ function push(archive: Unzip, piece: Uint8Array, isLast: boolean): void {
 }
 
 function damagedZip(cause?: unknown): Error {
-  return new Error('its zip is damaged or empty', { cause })
+  return new Error('malformed or empty zip', { cause })
 }
 
 function tooLarge(): Error {
-  return new Error(`it is larger than ${MAX_UNPACKED / 1_000_000} MB unpacked`)
+  return new Error(`larger than ${MAX_UNPACKED / 1_000_000} MB unpacked`)
 }
 
-/** RFC 8460 §4.4; a text may begin with a brace as well. */
+/** RFC 8460 §4.4. Plain text may also begin with a brace. */
 const TLS_REPORT_NAMES = /"(?:organization-name|date-range|contact-info|report-id|policies)"/
 
-/** @param attachment as attached, packed or not. @param budget of the mail it is in. @throws Error */
+/**
+ * @param attachment packed or not
+ * @param budget shared by all attachments of the mail
+ * @throws Error
+ */
 export function readReport(attachment: Buffer, budget?: UnpackBudget): ParsedReport[] {
   const octets = unpack(attachment, budget)
   const beginning = octets

@@ -1,8 +1,8 @@
 /**
- * TLS reports: what a sender saw of TLS on its way to a domain's mail hosts.
+ * Parses TLS reports: what a sender saw of TLS on the way to a domain's mail hosts (RFC 8460 §4).
  *
- * Called in the reading thread. Pure. Standard: RFC 8460 §4.
- * Fails: throws a plain Error that says what is wrong.
+ * The JSON is checked before it is parsed: a few KB packed can contain millions of empty values, each an object in
+ * memory. Throws an Error that says what is wrong with the report.
  */
 import type { ParsedReport } from '../reading/parser-protocol.js'
 import {
@@ -14,13 +14,16 @@ import {
   reportText,
 } from './report-fields.js'
 
-/** Domains that one report tells of; a reporter sends one report for each policy domain. */
+/** Reporters send one report per policy domain. */
 const MAX_POLICIES = 20
 const MAX_STRINGS = 20
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** One for each policy domain. @throws Error */
+/**
+ * @returns one report per policy domain
+ * @throws Error
+ */
 export function readTlsReport(text: string): ParsedReport[] {
   const report = fieldsOf(parseJson(text))
   const range = fieldsOf(report['date-range'])
@@ -36,7 +39,7 @@ export function readTlsReport(text: string): ParsedReport[] {
     const domain = reportDomain(fieldsOf(fieldsOf(entry)['policy'])['policy-domain'])
     byDomain.set(domain, [...(byDomain.get(domain) ?? []), fieldsOf(entry)])
   }
-  if (byDomain.size === 0) throw new Error('it has no policies')
+  if (byDomain.size === 0) throw new Error('missing policies')
   const contact = reportText(report['contact-info'])
   return [...byDomain].map(([domain, entries]) => ({ ...head, domain, ...summarise(entries, contact) }))
 }
@@ -87,14 +90,14 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Some send a single string where a list belongs. */
+/** Some reporters send a string instead of a list. */
 function textsOf(value: unknown): string[] {
   return (typeof value === 'string' ? [value] : listOf(value)).slice(0, MAX_STRINGS).map(reportText)
 }
 
-/** Of a whole report: one of a large sender, with thousands of failures, has some ten thousand. */
+/** A report of a large sender, with thousands of failures, has about ten thousand. */
 const MAX_VALUES = 200_000
-/** A report nests 6 deep. */
+/** Reports nest 6 deep. */
 const MAX_DEPTH = 20
 
 const QUOTE = 0x22
@@ -106,11 +109,11 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\ufeff/, ''))
   } catch (error) {
-    throw new Error('its JSON is damaged', { cause: error })
+    throw new Error('malformed JSON', { cause: error })
   }
 }
 
-/** One pass; whether it is JSON at all is not asked here. Values are counted by what stands between and around them. */
+/** Counts values by the separators around them; does not check the syntax. */
 function checkBounds(text: string): void {
   let values = 0
   let depth = 0
@@ -123,7 +126,7 @@ function checkBounds(text: string): void {
       case 0x7b: // {
         depth += 1
         values += 1
-        if (depth > MAX_DEPTH) throw new Error('its JSON is nested too deep')
+        if (depth > MAX_DEPTH) throw new Error('JSON nested too deep')
         break
       case 0x5d: // ]
       case 0x7d: // }
@@ -133,11 +136,11 @@ function checkBounds(text: string): void {
         values += 1
         break
     }
-    if (values > MAX_VALUES) throw new Error('its JSON has too many values')
+    if (values > MAX_VALUES) throw new Error('JSON has too many values')
   }
 }
 
-/** Of the closing quote; the end of the text where there is none. */
+/** Offset of the closing quote, or the end of the text. */
 function endOfString(text: string, quote: number): number {
   for (let at = text.indexOf('"', quote + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0

@@ -91,7 +91,8 @@ export class Claimer {
     try {
       claimed = await database.write(
         async tx => {
-          turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
+          // A transaction that is retried keeps its turns.
+          if (turns.length === 0) turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
           const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation }
           return dropWithdrawn(tx, await claim(tx.db, turns, terms), terms.now, onSettled)
         },
