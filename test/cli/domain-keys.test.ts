@@ -37,7 +37,7 @@ t.test('a rotation is shown with the state of each key, and a second one says wh
   t.match(out, /ed25519 active +CNAME +pr\w+e2\._domainkey/)
   t.match(await postroad.run('domain', 'rotate', 'printer.test', ...owner), {
     status: 1,
-    err: /next rotation is possible from \d{4}-\d\d-\d\dT/,
+    err: /retry after \d{4}-\d\d-\d\dT/,
   })
   t.match(await postroad.run('domain', 'list'), { out: /printer\.test +vouched .* pr\w+1 retiring, / })
   const listed = await postroad.json<DomainView[]>('domain', 'list')

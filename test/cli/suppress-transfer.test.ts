@@ -49,7 +49,7 @@ t.test('a file with columns is imported; what is there already stays, what is wr
     known: 1,
     rejected: 2,
     faults: [
-      { line: 7, reason: 'nonsense is neither an address nor @domain' },
+      { line: 7, reason: 'nonsense is not a valid address or @domain' },
       { line: 8, reason: /reason dislike is none of/ },
     ],
   })

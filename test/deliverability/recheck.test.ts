@@ -123,7 +123,7 @@ eachDatabase(t, 'a verified domain whose records are gone sends for three days m
   t.match(log.lines, [
     {
       level: 'warn',
-      event: 'records of a verified domain are wrong',
+      event: 'domain records failed',
       fields: { domain: 'example.com', wrong: /_postroad\.example\.com/ },
     },
   ])
@@ -131,7 +131,7 @@ eachDatabase(t, 'a verified domain whose records are gone sends for three days m
   t.equal((await find(added.id)).verifiedAt, verifiedAt)
   await pass(8 * HOUR_MS)
   t.match(await find(added.id), { verifiedAt: null, failingSince: null, watchedSince: Number })
-  t.match(log.lines.at(-1), { level: 'warn', event: 'domain no longer verified' })
+  t.match(log.lines.at(-1), { level: 'warn', event: 'domain verification lost' })
   t.equal((await activities())[0], 'system domain.unverified')
   publish(zone, added)
   await pass(HOUR_MS)
@@ -152,7 +152,7 @@ t.test('records that come back in time leave no trace', async t => {
     await pass(7 * HOUR_MS)
     t.match(await find(added.id), { verifiedAt, failingSince: null, failedChecks: 0 })
   }
-  t.equal(log.lines.at(-1)?.event, 'records of a verified domain are right again')
+  t.equal(log.lines.at(-1)?.event, 'domain records restored')
 })
 
 t.test('two looks with days between them do not lose a domain', async t => {
@@ -210,7 +210,7 @@ t.test('one domain that cannot be checked holds up no other', async t => {
   t.ok((await find(added.id)).verifiedAt)
   t.match(log.lines[0], {
     level: 'error',
-    event: 'domain could not be checked',
+    event: 'domain check failed',
     fields: { domain: 'a.broken.test', error: 'no sockets' },
   })
 })

@@ -88,7 +88,7 @@ eachDatabase(t, 'a standby whose record is missing is refused by its name', asyn
     Reflect.deleteProperty(zone, name)
     await t.rejects(rotateDomain(parts, 'w1', domain.id), {
       code: 'conflict',
-      message: `the standby key ${name} is not found in DNS`,
+      message: `the standby key ${name} was not found in DNS`,
     })
     zone[name] = 'servfail'
     await t.rejects(rotateDomain(parts, 'w1', domain.id), { code: 'conflict', message: /did not answer/ })
@@ -108,7 +108,7 @@ eachDatabase(
     zone[standby.value] = { TXT: [recordOf(domain, 'rsa active').alternative!.value] }
     await t.rejects(rotateDomain(parts, 'w1', domain.id), {
       code: 'conflict',
-      message: `the standby key ${standby.name} is another one in DNS than here`,
+      message: `DNS has a different key at ${standby.name}; reload the zone`,
     })
     zone[standby.value] = { TXT: [standby.alternative!.value] }
     t.ok(await rotateDomain(parts, 'w1', domain.id))
@@ -195,7 +195,7 @@ eachDatabase(
     const { name } = recordOf(domain, 'rsa active')
     await t.rejects(rotateDomain(parts, 'w1', domain.id), {
       code: 'conflict',
-      message: `the standby key ${name} is not the new one in DNS yet`,
+      message: `the standby key ${name} is not published yet`,
     })
     const pending = await verifyDomain(parts, 'w1', domain.id)
     t.equal(pending.verifiedAt, domain.verifiedAt)

@@ -1,10 +1,10 @@
 /**
- * The one place where bounces are recorded and recipients suppressed for what they, or their servers, said.
+ * Records bounces and suppresses recipients, for immediate rejections and returned mail alike.
  *
- * A consumer of the event log: a refusal on the spot and a mail that came back hours later are the same event and pass
- * through here alike. Suppressed is only whose own cause it is: a mailbox that does not exist, a complaint, a wish; never
- * a refusal of our host, domain or content, nor what may pass. That a whole domain does not exist is believed only once it
- * was confirmed over time (`judge-denials.ts`): here it is noted. Idempotent: a message has one bounce, an address one entry.
+ * A consumer of the event log. Suppresses only for causes of the recipient: a mailbox that does not exist, a complaint,
+ * an unsubscribe; never for a rejection of our host, domain or content, nor for a transient one. That a whole domain
+ * does not exist is only noted here and confirmed over time (`confirm-denials.ts`). Idempotent: one bounce per message,
+ * one entry per address.
  */
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
@@ -18,7 +18,7 @@ import type { ContactSuppressions } from '../suppressions/suppressions.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
 import type { Log } from '../../world/log.js'
 
-/** @param log is told of each suppression */
+/** @param log logs each suppression */
 export function bounceConsumer(contacts: ContactSuppressions, log?: Log): EventConsumer {
   return {
     name: 'bounces',
@@ -41,7 +41,7 @@ async function suppress(
   contacts: ContactSuppressions,
   log: Log | undefined,
 ): Promise<void> {
-  // An unsubscribe was suppressed by the transaction that took it. It may have been revoked since.
+  // The unsubscribe's own transaction added its entry, which may have been removed since.
   const caused = suppressions.filter(({ reason }) => reason !== 'unsubscribe')
   await suppressAll(tx.db, caused)
   await contacts.suppressed(tx, caused, { isSandbox: false, source: 'system' })
@@ -76,11 +76,11 @@ function toBounce(event: EmailBounced): Bounce {
 }
 
 function toSuppression(event: StoredEvent): Suppression[] {
-  // An outcome that is played can be played again; who wants to see a suppressed address suppresses one.
+  // Simulated outcomes can be repeated, so a sandbox suppresses only by hand.
   return event.isSandbox ? [] : suppressionsBy(event)
 }
 
-/** What an event says against mailing its recipient. */
+/** The suppressions an event causes. */
 export function suppressionsBy(event: StoredEvent): Suppression[] {
   const suppression = (email: string, why: Pick<Suppression, 'reason' | 'scope'>): Suppression[] => [
     {
@@ -105,7 +105,7 @@ export function suppressionsBy(event: StoredEvent): Suppression[] {
   }
 }
 
-/** A domain that takes no mail counts for the address that was tried, never for all others at that domain. */
+/** A domain that accepts no mail (RFC 7505) counts for the address tried, not for others at the domain. */
 export function isDeadAddress(event: Pick<EmailBounced, 'payload'>): boolean {
   const { cause, scope, bounceType } = event.payload
   if (cause !== 'recipient' || bounceType !== 'permanent' || isDenial(event)) return false
@@ -113,8 +113,8 @@ export function isDeadAddress(event: Pick<EmailBounced, 'payload'>): boolean {
 }
 
 /**
- * One look into DNS, ours or another server's, found no such domain, or no host for its mail. A null MX (RFC 7505) is no such
- * case: it is the domain's owner who says that it takes no mail.
+ * A single DNS lookup, ours or another server's, found no such domain or no mail host. A null MX (RFC 7505) is
+ * different: it is the owner's statement.
  */
 function isDenial({
   payload: { cause, scope, subtype, bounceType },

@@ -1,4 +1,4 @@
-/** Routes of bounces: what was refused for good or came back. */
+/** Routes of bounces. */
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -19,17 +19,17 @@ const BounceSchema = Type.Object(
   {
     id: Id(),
     message_id: Id(),
-    email: Type.String({ description: 'The recipient.' }),
+    email: Type.String({ description: 'Recipient address, lower case.' }),
     contact_id: IdOrNull(),
     campaign_id: IdOrNull(),
     type: BounceType,
-    subtype: Type.String({ description: 'Finer, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
+    subtype: Type.String({ description: 'Reason, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
     cause: Type.Enum([...CAUSES], {
-      description: 'Whose it is. Only a permanent one of the recipient suppresses the address.',
+      description: 'Who caused it. Only a permanent bounce caused by the recipient suppresses the address.',
     }),
-    scope: Type.Enum([...SCOPES], { description: 'What was refused; `source` is our host.' }),
-    smtp_status: Type.String({ description: 'RFC 3463, e.g. 5.1.1.' }),
-    diagnostic_code: Type.String({ description: 'What the remote server said.' }),
+    scope: Type.Enum([...SCOPES], { description: 'What was rejected; `source` is our host.' }),
+    smtp_status: Type.String({ description: 'Enhanced status code (RFC 3463), e.g. 5.1.1.' }),
+    diagnostic_code: Type.String({ description: "The remote server's reply." }),
     isp_name: TextOrNull(),
     remote_mta: TextOrNull(),
     is_sandbox: Type.Boolean(),
@@ -47,7 +47,7 @@ const Filter = {
   ...timeRangeQuery,
 }
 
-/** @param slowReader for what may take long: the list */
+/** @param slowReader used by the list */
 export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
   return [
     listRoute({
@@ -56,8 +56,9 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
       access: 'bounces:read',
       operationId: 'listBounces',
       chapter: 'Bounces',
-      summary: 'Messages that were refused for good or came back, newest first.',
-      description: 'One for each message, whether its server refused it at once or returned it later.',
+      summary: 'List bounces.',
+      description:
+        'Messages that were rejected permanently or returned later, newest first. A message has at most one bounce.',
       query: Type.Object({ ...cursorQuery, ...Filter }, { additionalProperties: false }),
       item: BounceSchema,
       async handle({ principal, query }, page) {
@@ -79,7 +80,7 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
       access: 'bounces:read',
       operationId: 'getBounce',
       chapter: 'Bounces',
-      summary: 'One bounce.',
+      summary: 'Get a bounce.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       response: BounceSchema,
       errors: ['not_found'],
@@ -87,7 +88,7 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
         const bounce = isUuid(id)
           ? await findBounce(reader, principal.workspaceId, id.toLowerCase())
           : undefined
-        if (!bounce) throw new AppError('not_found', 'no such bounce')
+        if (!bounce) throw new AppError('not_found', `no bounce with id ${id}`)
         return bounceToApi(bounce)
       },
     }),

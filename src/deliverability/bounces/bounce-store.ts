@@ -1,8 +1,4 @@
-/**
- * SQL of bounces: one row for each message that came back or was refused for good, as the API shows it.
- *
- * Written by the consumer `bounces` of the event log and by nothing else.
- */
+/** SQL of bounces: one row per message that bounced. Written only by the event consumer `bounces`. */
 import type { Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { keysetPage, type KeysetOrder } from '../../db/listing.js'
@@ -51,10 +47,9 @@ export interface Bounce {
   readonly subtype: string
   readonly cause: Cause
   readonly scope: Scope
-  /** RFC 3463. */
   readonly smtpStatus: string
   readonly diagnosticCode: string
-  /** E.g. `Gmail`; null for who is not one of the large ones. */
+  /** E.g. `Gmail`; null for smaller providers. */
   readonly ispName: string | null
   readonly remoteMta: string | null
   readonly isSandbox: boolean
@@ -68,7 +63,7 @@ const insertRows = statement((db, { rows }: { rows: readonly Insertable<BounceRo
     .onConflict(conflict => conflict.column('message_id').doNothing()),
 )
 
-/** A message that has one already keeps it. */
+/** A message that has a bounce keeps it. */
 export async function insertBounces(db: Queries, bounces: readonly Bounce[]): Promise<void> {
   const rows = bounces.map(bounce => ({
     id: bounce.id,
@@ -98,7 +93,7 @@ export interface BounceFilter {
   readonly email?: string
   readonly messageId?: string
   readonly campaignId?: string
-  /** Ms since epoch UTC; `since` included, `until` not. */
+  /** Ms since epoch UTC; `since` is inclusive, `until` exclusive. */
   readonly since?: number
   readonly until?: number
 }
@@ -129,7 +124,7 @@ export async function findBounce(db: Queries, workspaceId: string, id: string): 
   return row && bounceFromRow(row)
 }
 
-/** That of a message, for the operator. */
+/** In any workspace, for the operator. */
 export async function findBounceOf(db: Queries, messageId: string): Promise<Bounce | undefined> {
   const row = await db
     .selectFrom('bounces')
@@ -139,7 +134,6 @@ export async function findBounceOf(db: Queries, messageId: string): Promise<Boun
   return row && bounceFromRow(row)
 }
 
-/** @returns how many, at most `limit` */
 export function deleteBouncesBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'bounces', key: 'id', time: 'created_at' }, before, limit)
 }
@@ -178,7 +172,11 @@ function bounceFromRow(row: BounceRow): Bounce {
   }
 }
 
-/** @param occurredAt ms since epoch UTC */
+/**
+ * The id follows from message and time, so an event can name its bounce before it is recorded.
+ *
+ * @param occurredAt ms since epoch UTC
+ */
 export function bounceIdOf({
   messageId,
   occurredAt,

@@ -1,13 +1,12 @@
 /**
- * Whether to believe that a domain does not exist: who wrote there bounced at once, and is suppressed only once it was
- * confirmed over time.
+ * Confirms over time that a domain does not exist, and only then suppresses the recipients whose mail bounced for it.
  *
- * Run every few minutes by the scheduler over denials that are some minutes old, so that what happened around them is known. A
- * minute of a lying resolver, or a domain that lapsed for an afternoon, must suppress nobody for good. A denial counts when
- *   - few other domains were denied around the same time: where many are, it is the resolver;
- *   - DNS, asked anew, denies the domain still (where it was our own resolver that did).
- * Two that count and lie a day apart, by whatever messages, confirm each other: everybody at that domain who bounced for it is
- * suppressed. Nothing else about the domain follows. Fails: as the database does; what was not judged is judged the next time.
+ * The scheduler runs it every few minutes over denials that are some minutes old. A resolver that lies for a minute, or
+ * a domain that lapses for an afternoon, must suppress nobody for good. A denial is credible if
+ *   - few other domains were denied around the same time: many mean a resolver failure;
+ *   - DNS still denies the domain when asked again (if our own resolver denied it).
+ * Two credible denials at least a day apart, by any messages, confirm each other: all recipients at the domain that
+ * bounced for it are suppressed.
  */
 import type { Database, Tx } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -27,28 +26,28 @@ export interface DenialParts {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  /** A resolver that remembers nothing. */
+  /** A resolver without a cache. */
   readonly freshResolver: () => Resolver
   readonly suppressedContacts: ContactSuppressions
 }
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
-/** After this what happened around a denial is known. */
+/** Denials this old are judged: others around the same time are known by then. */
 const SETTLED_MS = 10 * MINUTE_MS
-/** Around a denial, before and after. */
+/** Window before and after a denial. */
 const WINDOW_MS = 5 * MINUTE_MS
-/** So many different domains denied around the same time discredit each other. */
+/** This many distinct domains denied in the window discredit each other. */
 const OUTAGE_DOMAINS = 10
-/** Between two denials that confirm each other, at least. */
+/** Minimum time between two denials that confirm each other. */
 const MIN_INTERVAL_MS = DAY_MS
 export const DENIALS_KEPT_MS = 30 * DAY_MS
 const BATCH = 200
-/** Domains asked about at a time. */
+/** Concurrent lookups. */
 const CONCURRENCY = 8
-/** Of one domain that are looked at, and suppressed in one transaction. */
+/** Denials of one domain read, and suppressed, in one transaction. */
 const MAX_PER_DOMAIN = 1_000
-/** MX hosts that are asked about; a longer list is no proof of anything. */
+/** A domain with more MX hosts is not judged. */
 const MAX_HOSTS = 10
 
 export async function confirmDenials(parts: DenialParts, stopping: AbortSignal): Promise<void> {
@@ -57,7 +56,7 @@ export async function confirmDenials(parts: DenialParts, stopping: AbortSignal):
   const next = () => listUnjudged(database.reader, before, BATCH)
   for (let due = await next(); due.length > 0; due = await next()) {
     const counting = await findCredible(parts, due, stopping)
-    // What was not asked about any more is not judged.
+    // Stopped: judged in the next run.
     if (!counting) return
     const suppressed = await database.write(async tx => {
       const isCounting = ({ seq }: StoredDenial) => counting.has(seq)
@@ -70,12 +69,11 @@ export async function confirmDenials(parts: DenialParts, stopping: AbortSignal):
         suppressed += await suppressConfirmed(tx, domain, clock.now(), suppressedContacts)
       return suppressed
     })
-    if (suppressed > 0)
-      log.info('recipients at domains that do not exist are suppressed', { recipients: suppressed })
+    if (suppressed > 0) log.info('recipients at nonexistent domains suppressed', { recipients: suppressed })
   }
 }
 
-/** @returns the numbers of those that count; undefined when it was told to stop */
+/** @returns `seq` of the credible ones; undefined if stopped */
 async function findCredible(
   { database, freshResolver }: DenialParts,
   due: readonly StoredDenial[],
@@ -109,7 +107,7 @@ async function findCredible(
   return new Set(alone.filter(({ isOurs, domain }) => !isOurs || denied.has(domain)).map(({ seq }) => seq))
 }
 
-/** Whether DNS is sure that no host takes the domain's mail (RFC 5321 §5.1). No answer is not sure. */
+/** Whether DNS says definitely that no host accepts the domain's mail (RFC 5321 §5.1). No answer is not definite. */
 async function isDenied(resolver: Resolver, domain: string): Promise<boolean> {
   const exchanges = await resolver.mx(domain)
   if (exchanges.kind === 'unavailable') return false
@@ -123,7 +121,7 @@ async function isDenied(resolver: Resolver, domain: string): Promise<boolean> {
   return answers.every(({ kind }) => kind === 'missing')
 }
 
-/** @returns how many recipients */
+/** @returns how many recipients were suppressed */
 async function suppressConfirmed(
   tx: Tx,
   domain: string,

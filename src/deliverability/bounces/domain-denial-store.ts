@@ -1,7 +1,7 @@
 /**
- * SQL of denied domains: bounces that rest on one look into DNS, until it is known whether to believe it.
+ * SQL of domain denials: bounces based on a single DNS lookup, until it is confirmed or discredited.
  *
- * Written by the consumer `bounces` of the event log, judged by `judge-denials.ts`, removed by retention.
+ * Written by the event consumer `bounces`, judged by `confirm-denials.ts`, deleted by retention.
  */
 import { sql, type Generated } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -29,15 +29,14 @@ declare module '../../db/tables.js' {
 }
 
 export interface DomainDenial {
-  /** As in a normalized address. */
   readonly domain: string
   /** Ms since epoch UTC. */
   readonly deniedAt: number
   readonly workspaceId: string
-  /** Normalized: who was to be mailed. */
+  /** Recipient, normalized. */
   readonly email: string
   readonly messageId: string
-  /** Whether our own resolver said so; otherwise another server did. */
+  /** Our own resolver said so; otherwise another server did. */
   readonly isOurs: boolean
 }
 
@@ -45,7 +44,7 @@ export interface StoredDenial extends DomainDenial {
   readonly seq: number
 }
 
-/** One for each message; a repeat is nothing. */
+/** One per message; repeats are ignored. */
 export async function insertDenials(db: Queries, denials: readonly DomainDenial[]): Promise<void> {
   const rows = denials.map(denial => ({
     domain: denial.domain,
@@ -77,7 +76,7 @@ export async function listUnjudged(db: Queries, before: number, limit: number): 
   return rows.map(denialFromRow)
 }
 
-/** Different domains that were denied in a time, whatever became of it; counts no further than `most`. */
+/** Distinct domains denied in a period, whatever their verdict; counts up to `most`. */
 export async function countDenied(db: Queries, from: number, until: number, most: number): Promise<number> {
   const { rows } = await sql<{ domains: number | string }>`
     select count(*) as domains from (
@@ -95,7 +94,7 @@ export async function setVerdict(
     await db.updateTable('domain_denials').set({ verdict }).where('seq', 'in', list).execute()
 }
 
-/** Those of a domain that count, oldest first; at most `limit`. */
+/** Credible denials of a domain, oldest first. */
 export async function listCredible(
   db: Queries,
   domain: string,
@@ -114,7 +113,6 @@ export async function listCredible(
   return rows.map(denialFromRow)
 }
 
-/** @returns how many, at most `limit` */
 export function deleteDenialsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'domain_denials', key: 'seq', time: 'denied_at' }, before, limit)
 }

@@ -1,11 +1,10 @@
 /**
- * The large mailbox providers, by the recipient's domain or by the host that refused.
+ * Names large mailbox providers by the recipient's domain or the host that rejected the mail.
  *
- * Called when a bounce is recorded. Pure; asks no DNS, so a company's own domain is known only by the host's name.
- * Fails: never; who is not in the table has no name.
+ * Asks no DNS, so a company's own domain is recognized only by the host name.
  */
 
-/** First match wins; a domain stands for itself and the names below it. */
+/** First match wins; a domain includes its subdomains. */
 const PROVIDERS: readonly (readonly [name: string, domains: readonly string[], hosts: readonly string[]])[] =
   [
     ['Gmail', ['gmail.com', 'googlemail.com'], ['google.com', 'googlemail.com']],
@@ -36,7 +35,7 @@ const PROVIDERS: readonly (readonly [name: string, domains: readonly string[], h
     ['Naver', ['naver.com'], ['naver.com']],
   ]
 
-/** Providers with a domain in many countries: `yahoo.fr`, `hotmail.co.uk`. */
+/** Providers with domains in many countries: `yahoo.fr`, `hotmail.co.uk`. */
 const BY_LABEL: Readonly<Record<string, string>> = {
   yahoo: 'Yahoo',
   hotmail: 'Outlook',
@@ -50,8 +49,8 @@ const OF_DOMAIN = new Map(
 const OF_HOST = new Map(PROVIDERS.flatMap(([name, , hosts]) => hosts.map(host => [host, name] as const)))
 
 /**
- * @param domain of the recipient, lower case
- * @param remoteMta host that refused, where one is known
+ * @param domain recipient domain, lower case
+ * @param remoteMta host that rejected the mail, if known
  */
 export function ispName(domain: string, remoteMta = ''): string | null {
   return (

@@ -1,4 +1,4 @@
-/** Bounces as a resource: the records, the suppressions that follow, and the domains that are said not to exist. */
+/** Bounces as a resource: records, suppressions, and domains said not to exist. */
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { bounceConsumer } from './bounce-consumer.js'
@@ -8,7 +8,7 @@ import { deleteDenialsBefore } from './domain-denial-store.js'
 import { DENIALS_KEPT_MS, confirmDenials, type DenialParts } from './confirm-denials.js'
 
 export const bounces = resource({
-  chapters: { Bounces: 'Mail that came back, and why.' },
+  chapters: { Bounces: 'Rejected and returned mail, and the reasons.' },
   kept: {
     bounces: { default: '365d', description: 'Bounce records. Suppressions stay until they are removed.' },
   },

@@ -1,8 +1,14 @@
-/** SQL of DKIM keys in their course: switching, renewing, sealing, and what the zone publishes. */
+/** SQL of the DKIM key life cycle: rotation, renewal, encryption, and what the zone publishes. */
 import type { Queries } from '../../db/database.js'
-import { keyContext, type Domain, type KeyPairText, type Selector, type KeyCipher } from '../domains/domain-store.js'
+import {
+  keyContext,
+  type Domain,
+  type KeyPairText,
+  type Selector,
+  type KeyCipher,
+} from '../domains/domain-store.js'
 
-/** The standby keys of a domain become active, the active ones retiring. */
+/** Makes the domain's standby keys active and its active keys retiring. */
 export async function switchKeys(db: Queries, domainId: string, retireAt: number): Promise<void> {
   await db
     .updateTable('dkim_keys')
@@ -18,13 +24,13 @@ export async function switchKeys(db: Queries, domainId: string, retireAt: number
     .execute()
 }
 
-/** A key that nobody needs any more, on a selector that can have another one. */
+/** A retired key whose selector can get a new one. */
 export interface RetiredKey extends Pick<Selector, 'name' | 'algorithm'>, Pick<Domain, 'domain'> {
   readonly id: string
   readonly domainId: string
 }
 
-/** Those whose time has come, longest ago first; of one domain where given. Removed domains keep theirs. */
+/** Keys whose retirement has ended, longest ago first. Keys of removed domains are not renewed. */
 export async function listRetired(
   db: Queries,
   now: number,
@@ -43,7 +49,7 @@ export async function listRetired(
     .execute()
 }
 
-/** @returns false where somebody else was first */
+/** @returns false if it was already replaced */
 export async function replaceRetired(
   db: Queries,
   id: string,
@@ -67,7 +73,7 @@ export async function replaceRetired(
   return result.numUpdatedRows > 0n
 }
 
-/** What was found of a domain's records, to be changed in part. */
+/** Updates part of a domain's findings. */
 export async function changeFindings(
   db: Queries,
   domainId: string,
@@ -89,15 +95,14 @@ export async function changeFindings(
 export type PublishedKey = Pick<Selector, 'name' | 'algorithm' | 'publicKey'> & Pick<Domain, 'domain'>
 
 /**
- * Every key whose record has to be found: of all domains there are, sandboxes aside, and of those removed since then.
+ * All keys to publish: of existing domains except sandboxes, and of domains removed since `removedSince`.
  *
- * @returns by domain and selector
+ * @returns sorted by domain and selector
  */
 export async function listPublishedKeys(db: Queries, removedSince: number): Promise<PublishedKey[]> {
   return publishedKeys(db, removedSince).orderBy('domains.domain').orderBy('selector').execute()
 }
 
-/** The same of one selector; what is not to be found is not there. */
 export async function findPublishedKey(
   db: Queries,
   selector: string,
@@ -115,16 +120,16 @@ function publishedKeys(db: Queries, removedSince: number) {
     .where(e => e.or([e('removed_at', 'is', null), e('removed_at', '>=', removedSince)]))
 }
 
-/** How a private key begins that is not sealed. */
+/** Start of an unencrypted private key. */
 const PEM = '-----BEGIN'
 
-/** Rows of one statement, with ten values each. */
+/** Rows per statement, ten values each. */
 const ROWS_AT_ONCE = 50
 
 /**
- * Seals the private keys that are not.
+ * Encrypts private keys that are stored in the clear.
  *
- * The table is emptied and filled again: a change in place would leave what once stood in the free parts of its pages.
+ * Deletes and reinserts all rows: an update in place would leave the plain text in free parts of the pages.
  */
 export async function sealKeys(db: Queries, seal: KeyCipher): Promise<void> {
   const plain = await db

@@ -1,9 +1,10 @@
 /**
- * Makes the DKIM keys of a sending domain: for RSA and for Ed25519 a pair of selectors each, one that signs and one that
- * is published already for the day of the rotation.
+ * Generates the DKIM keys of a sending domain and renews retired ones.
  *
- * Called when a domain is added, and for a selector whose key has retired. Writes nothing.
- * Standards: RFC 8301 §3.2 (RSA-2048), RFC 8463 (Ed25519).
+ * A domain has a pair of selectors for RSA and one for Ed25519: one signs, the other is already published for the next
+ * rotation. Retired keys are renewed at start-up, hourly, and before a domain is verified or rotated. The selector
+ * keeps its name, so a CNAME still works; an owner who publishes the key in a TXT record must update it. Standards: RFC
+ * 8301 §3.2 (RSA-2048), RFC 8463 (Ed25519).
  */
 import { publicKeyText } from '../../mail/dkim/dkim-record.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
@@ -12,7 +13,7 @@ import { dkimName, type KeyPairText, type NewDkimKey } from '../domains/domain-s
 import { listRetired, replaceRetired, changeFindings, type RetiredKey } from './dkim-key-store.js'
 import { dkimTarget } from '../domains/dns-records.js'
 
-/** Endings of the selectors' names, which are otherwise the same for one domain. */
+/** Suffixes of the selector names of a domain. */
 const SELECTORS = [
   { ending: '1', algorithm: 'rsa', state: 'active' },
   { ending: '2', algorithm: 'rsa', state: 'standby' },
@@ -20,7 +21,7 @@ const SELECTORS = [
   { ending: 'e2', algorithm: 'ed25519', state: 'standby' },
 ] as const
 
-/** Takes about 200 ms, so never inside a transaction. */
+/** Takes about 200 ms; do not call it in a transaction. */
 export async function generateSelectorPairs({
   random,
   newId,
@@ -50,12 +51,12 @@ export async function generateKey(
   }
 }
 
-/** RSA keys take 100 ms each, and the server wants to start. */
+/** An RSA key takes 100 ms, and the server's start waits for this. */
 const MAX_PER_RUN = 50
 
 /**
- * @param domainId only this domain's; else of all, at most 50, longest due first
- * @returns how many there were
+ * @param domainId only this domain's keys; default: up to 50 of all domains, longest due first
+ * @returns how many were retired
  */
 export async function renewRetiredKeys(parts: DomainParts, now: number, domainId?: string): Promise<number> {
   const retired = await listRetired(parts.database.reader, now, MAX_PER_RUN, domainId)

@@ -1,8 +1,9 @@
 /**
- * The appliance's DKIM zone as name servers take it: the TXT records that customers' CNAMEs lead to.
+ * The server's DKIM zone: the TXT records that customers' CNAMEs point to.
  *
- * Called by `postroad dns zone`. Makes text; serves nothing (`served-zone.ts` does).
- * Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
+ * `zoneFile` and `wholeZoneFile` write it for other name servers (`postroad dns zone`); `openServedZone` answers it
+ * from our own name server (`dns.listen`), cached for seconds. Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1
+ * (master files).
  */
 import type { Queries, Database } from '../../db/database.js'
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'
@@ -13,21 +14,20 @@ import type { TextRecords, ZoneSource } from '../../nameserver/name-server.js'
 import type { Clock } from '../../world/time/clock.js'
 
 export interface ZoneRecord {
-  /** Without the dot at its end. */
+  /** Without the trailing dot. */
   readonly name: string
   readonly type: 'TXT'
-  /** Seconds. */
   readonly ttl: number
-  /** In one piece, however long. */
+  /** Not split into strings. */
   readonly value: string
-  /** The sending domain whose key it is. */
+  /** Sending domain. */
   readonly domain: string
 }
 
-/** Mail waits in the queue for 30 days at most (`mta.retry.expire`), and is verified in the days after it was sent. */
+/** Mail is queued for at most 30 days (`mta.retry.expire`) and verified within days after it was sent. */
 export const REMOVED_DOMAIN_MS = 37 * 24 * 3_600_000
 
-/** All keys there are, those of domains removed lately included: their queued mail is still signed. */
+/** All keys, including those of recently removed domains, whose queued mail is still signed. */
 export async function zoneRecords(db: Queries, dkimZone: string, now: number): Promise<ZoneRecord[]> {
   const keys = await listPublishedKeys(db, now - REMOVED_DOMAIN_MS)
   return keys.map(key => ({
@@ -39,16 +39,16 @@ export async function zoneRecords(db: Queries, dkimZone: string, now: number): P
   }))
 }
 
-/** Lines to include in the zone's file; SOA and NS are the operator's. */
+/** Lines to include in a zone file that has its own SOA and NS records. */
 export function zoneFile(records: readonly ZoneRecord[], dkimZone: string): string {
   return [
-    `; DKIM keys of ${dkimZone}: include this below its SOA and NS records, and again after each change.`,
+    `; DKIM keys of ${dkimZone}: include this below its SOA and NS records; regenerate it after each change.`,
     `$ORIGIN ${dkimZone}.`,
     ...recordLines(records),
   ].join('\n')
 }
 
-/** The same as a file by itself, for a name server that has the zone to itself. @param serial of the SOA: seconds since epoch */
+/** A complete zone file. @param serial of the SOA: seconds since epoch */
 export function wholeZoneFile(
   records: readonly ZoneRecord[],
   dkimZone: string,
@@ -56,7 +56,7 @@ export function wholeZoneFile(
   serial: number,
 ): string {
   return [
-    `; DKIM keys of ${dkimZone}: to be written and loaded again after each change.`,
+    `; DKIM keys of ${dkimZone}: regenerate and reload this after each change.`,
     `$ORIGIN ${dkimZone}.`,
     `$TTL ${TTL_SECONDS}`,
     `@ IN SOA ${hostname}. postmaster.${hostname}. ( ${serial} 7200 900 1209600 60 )`,
@@ -65,7 +65,7 @@ export function wholeZoneFile(
   ].join('\n')
 }
 
-/** What the zone above has to hold, so that questions come to the appliance. */
+/** The record that delegates the zone to this server, for the parent zone. */
 export function delegationLine(dkimZone: string, hostname: string): string {
   return `${dkimZone}. ${TTL_SECONDS} IN NS ${hostname}.`
 }
@@ -83,7 +83,7 @@ export interface ServedZoneParts {
 }
 
 const CACHE_MS = 5_000
-/** As `dkim-keys.ts` makes them; who asks for anything else costs no look into the database. */
+/** The names `dkim-keys.ts` generates; others need no database read. */
 const SELECTOR = /^pr[0-9a-f]{2,40}e?[12]$/
 
 export function openServedZone({ database, clock, watch }: ServedZoneParts): ZoneSource {

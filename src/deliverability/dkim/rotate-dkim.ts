@@ -1,9 +1,8 @@
 /**
- * Rotation of a domain's DKIM keys: publish, switch, retire.
+ * Rotates a domain's DKIM keys: publish, switch, retire.
  *
- * The standby key has been published all along; once its record is found signing switches to it, RSA and Ed25519
- * together. The key before it stays published for the mail that is under way, and after that `renew-dkim.ts` makes its
- * selector the next standby. Called by the domain routes and the command line.
+ * The standby keys are already published. Once DNS has them, signing switches to them, RSA and Ed25519 together. The
+ * previous keys stay published for mail in transit; then `dkim-keys.ts` renews them as the next standbys.
  */
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -17,15 +16,15 @@ import { dkimName, findDomain, type Domain, type Finding, type Selector } from '
 import { renewRetiredKeys } from './dkim-keys.js'
 import { resolverFor, checkSelector } from '../domains/verify-domain.js'
 
-/** Queues retry for some days (RFC 5321 §4.5.4.1) and keep the signature of the first attempt. */
+/** Other servers queue mail for days (RFC 5321 §4.5.4.1) with the signature of the first attempt. */
 const RETIRING_MS = 7 * 24 * 3_600_000
 
-/** As long as a name server may remember the key that a selector had before. */
+/** How long resolvers may cache a selector's previous key. */
 const CACHED_MS = TTL_SECONDS * 1_000
 
 /**
- * @param isForced does not ask DNS, nor wait until a new standby key is known everywhere
- * @throws AppError not_found; conflict, which says which record is missing or from when on it can be done
+ * @param isForced skips DNS and the wait for cached records
+ * @throws AppError not_found; conflict, which names the missing record or the time from which rotation is possible
  */
 export async function rotateDomain(
   parts: DomainParts,
@@ -36,14 +35,14 @@ export async function rotateDomain(
 ): Promise<Domain> {
   const now = parts.clock.now()
   await renewRetiredKeys(parts, now, id)
-  const domain = mustFind(await findDomain(parts.database.reader, owner, id))
+  const domain = existing(await findDomain(parts.database.reader, owner, id), id)
   assertHasStandby(domain)
   if (!isForced) assertPropagated(domain, now)
   const findings = isForced || domain.isVouched ? {} : await checkStandbys(domain, parts)
   return parts.database.write(async tx => {
-    assertHasStandby(mustFind(await findDomain(tx.db, owner, id)))
+    assertHasStandby(existing(await findDomain(tx.db, owner, id), id))
     await switchKeys(tx.db, id, now + RETIRING_MS)
-    // Whether Ed25519 signs depends on it.
+    // Decides whether Ed25519 signs.
     await changeFindings(tx.db, id, before => ({ ...before, ...findings }))
     await recordActivity(tx, {
       workspaceId: owner,
@@ -53,7 +52,7 @@ export async function rotateDomain(
       details: { id, forced: isForced },
       createdAt: now,
     })
-    return mustFind(await findDomain(tx.db, owner, id))
+    return existing(await findDomain(tx.db, owner, id), id)
   })
 }
 
@@ -62,7 +61,7 @@ function assertHasStandby({ domain, selectors }: Domain): void {
   if (until > 0)
     throw new AppError(
       'conflict',
-      `the former key of ${domain} is still needed; the next rotation is possible from ${isoTime(until)} on`,
+      `the previous key of ${domain} is still in use; retry after ${isoTime(until)}`,
     )
 }
 
@@ -71,13 +70,13 @@ function assertPropagated(domain: Domain, now: number): void {
     if (replacedAt !== null && replacedAt + CACHED_MS > now)
       throw new AppError(
         'conflict',
-        `the standby key ${name} is new, and name servers may remember the one before it; ` +
-          `rotation is possible from ${isoTime(replacedAt + CACHED_MS)} on`,
+        `resolvers may still cache the previous key of selector ${name}; ` +
+          `retry after ${isoTime(replacedAt + CACHED_MS)}`,
       )
 }
 
 /**
- * Asks DNS for the standby keys. One that need not be there has to be if signing with its algorithm would end otherwise.
+ * Checks the standby keys in DNS. An optional one is required if its algorithm signs now.
  *
  * @throws AppError conflict
  */
@@ -93,18 +92,19 @@ async function checkStandbys(domain: Domain, parts: DomainParts): Promise<Domain
   return Object.fromEntries(await Promise.all(checks))
 }
 
-/** A CNAME leads to a zone that somebody may have to load again. One that nobody serves is told by verification's rule. */
+/**
+ * A CNAME points into a zone that may not have been reloaded since. One that resolves to nothing passes, as in
+ * verification.
+ */
 async function assertNotStale(name: string, { publicKey }: Selector, dns: Resolver): Promise<void> {
   const text = await dns.txt(name)
   if (text.kind === 'found' && !text.records.some(record => recordMatchesKey(record, publicKey)))
-    throw new AppError('conflict', `the standby key ${name} is another one in DNS than here`)
+    throw new AppError('conflict', `DNS has a different key at ${name}; reload the zone`)
 }
 
 function reasonOf({ status, found }: Finding): string {
-  if (status === 'failed') return 'is not found in DNS'
-  return found[0]?.startsWith('DNS ')
-    ? `could not be looked up: ${found[0]}`
-    : 'is not the new one in DNS yet'
+  if (status === 'failed') return 'was not found in DNS'
+  return found[0]?.startsWith('DNS ') ? `could not be looked up: ${found[0]}` : 'is not published yet'
 }
 
 function signs(domain: Domain, algorithm: Selector['algorithm']): boolean {
@@ -120,7 +120,7 @@ function standbys({ selectors }: Domain): Selector[] {
   return selectors.filter(({ state }) => state === 'standby')
 }
 
-function mustFind(domain: Domain | undefined): Domain {
-  if (!domain) throw new AppError('not_found', 'no such domain')
+function existing(domain: Domain | undefined, id: string): Domain {
+  if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
   return domain
 }

@@ -1,14 +1,15 @@
 /**
- * The DNS records that a sending domain needs, and what was last found of each.
+ * The DNS records of a sending domain with their last findings, and their lines in a zone file.
  *
- * Two DKIM CNAMEs point into the appliance's own zone, so that keys can be rotated without asking the domain's owner
- * again; where CNAMEs are not possible, a TXT with the key itself at the same name does as well. Two more, for Ed25519
- * (RFC 8463), are optional: without them mail is signed with RSA alone.
+ * Two DKIM CNAMEs point into the server's own zone, so that keys rotate without the domain's owner; a TXT record with
+ * the key at the same name is accepted instead. Two more, for Ed25519 (RFC 8463), are optional: without them mail is
+ * signed with RSA alone. Zone files: RFC 1035 §5.1; a TXT value is split into strings of at most 255 bytes, which are
+ * read as one (RFC 6376 §3.6.2.2).
  */
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'
 import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
 
-/** As the contract has them; not all are asked for today. */
+/** The API's enums; not all values are used. */
 export const RECORD_TYPES = ['CNAME', 'TXT', 'MX'] as const
 export const RECORD_PURPOSES = ['dkim', 'verification', 'return_path', 'dmarc', 'spf'] as const
 
@@ -16,26 +17,26 @@ export interface DnsRecord {
   readonly type: (typeof RECORD_TYPES)[number]
   readonly name: string
   readonly value: string
-  /** Seconds; what we suggest. */
+  /** Suggested TTL, seconds. */
   readonly ttl: number
   readonly purpose: (typeof RECORD_PURPOSES)[number]
   readonly status: Finding['status']
-  /** What DNS held when last asked. */
+  /** What DNS returned at the last check. */
   readonly found: readonly string[]
-  /** Verification waits for it. */
+  /** Required for verification. */
   readonly required: boolean
-  /** Of DKIM records: what the key there is for; see `Selector`. */
+  /** DKIM records only. */
   readonly algorithm?: Selector['algorithm']
   readonly keyState?: Selector['state']
-  /** Accepted in its place. */
+  /** Accepted instead. */
   readonly alternative?: { readonly type: 'TXT'; readonly name: string; readonly value: string }
 }
 
 export const TTL_SECONDS = 3_600
 
 /**
- * @param dkimZone the appliance's own zone, `dns.dkim_zone`
- * @param reportAddress for the DMARC record; needed only where its value is shown
+ * @param dkimZone `dns.dkim_zone`
+ * @param reportAddress rua of the DMARC record
  */
 export function dnsRecords(domain: Domain, dkimZone: string, reportAddress?: string): DnsRecord[] {
   const record = (fields: Omit<DnsRecord, 'ttl' | 'status' | 'found'>): DnsRecord => {
@@ -74,10 +75,11 @@ export function dnsRecords(domain: Domain, dkimZone: string, reportAddress?: str
 }
 
 /**
- * The record that lets DMARC reports about one domain go to an address in another (RFC 7489 §7.1).
+ * The record that permits DMARC reports about one domain to go to an address in another (RFC 7489 §7.1).
  *
- * It belongs in the zone of the report address, and is the same for every domain. Receivers do not ask for it if both names have the same
- * organizational domain; without the Public Suffix List only the plain case is recognised, and elsewhere the record does no harm.
+ * It belongs in the zone of the report address and is the same for every domain. Receivers skip it if both names share
+ * an organizational domain; without the Public Suffix List only the plain case is recognized, and elsewhere the record
+ * is harmless.
  *
  * @returns undefined if the report address lies within the domain
  */
@@ -102,7 +104,7 @@ export function dmarcName({ domain }: Domain): string {
   return `_dmarc.${domain}`
 }
 
-/** Every verifier knows RSA (RFC 8301 §3.1); Ed25519 is an offer. */
+/** Every verifier supports RSA (RFC 8301 §3.1); Ed25519 is optional. */
 export function isRequired({ algorithm }: Pick<Selector, 'algorithm'>): boolean {
   return algorithm === 'rsa'
 }
@@ -113,7 +115,10 @@ export function dkimTarget({ name }: Pick<Selector, 'name'>, dkimZone: string): 
 
 const LONGEST_STRING = 255
 
-/** @param ttl seconds @returns e.g. `sel._domainkey.example.com. 3600 IN TXT ( "v=DKIM1; ..." "..." )` */
+/**
+ * @param ttl seconds
+ * @returns e.g. `sel._domainkey.example.com. 3600 IN TXT ( "v=DKIM1; ..." "..." )`
+ */
 export function zoneLine(
   { name, value }: { readonly name: string; readonly value: string },
   ttl: number,
@@ -124,9 +129,8 @@ export function zoneLine(
 }
 
 /**
- * All records of a sending domain, to include in its zone; the zone's SOA and NS are the owner's.
- *
- * A CNAME's alternative cannot stand beside it, so it is a comment.
+ * All records of a sending domain, to include in a zone that has its own SOA and NS records. A CNAME's alternative is a
+ * comment, since both cannot exist at one name.
  */
 export function domainZone(domain: string, records: readonly DnsRecord[]): string {
   const lines = (record: DnsRecord) => [
@@ -146,12 +150,11 @@ export function domainZone(domain: string, records: readonly DnsRecord[]): strin
   ].join('\n')
 }
 
-/** In quotes, one after the other; a verifier joins them without anything between (RFC 6376 §3.6.2.2). */
+/** Quoted strings, which a verifier joins without separators (RFC 6376 §3.6.2.2). */
 export function zoneStrings(value: string): string {
   return inStrings(value).map(quoted).join(' ')
 }
 
-/** Octets, not characters; what we publish is ASCII. */
 function inStrings(value: string): string[] {
   const octets = Buffer.from(value)
   return Array.from({ length: Math.ceil(octets.length / LONGEST_STRING) }, (_, index) =>
@@ -159,7 +162,7 @@ function inStrings(value: string): string[] {
   )
 }
 
-/** A semicolon would begin a comment, were it not within quotes. */
+/** Quoted, because a bare semicolon starts a comment. */
 function quoted(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&').replace(/[^\x20-\x7e]/g, octet => `\\${String(octet.charCodeAt(0)).padStart(3, '0')}`)}"`
 }

@@ -1,9 +1,11 @@
-/** SQL of checks: which domains are due, and what a check came to. */
+/** SQL of domain checks: due domains and results. */
 import type { Queries } from '../../db/database.js'
 import { MAX_INTERVAL_MS, type VerificationState } from './next-check.js'
 import { withSelectors, type Domain } from './domain-store.js'
 
-/** Longest due first. Vouched and removed domains are never due. */
+/**
+ * Longest due first; includes domains scheduled by a clock that was ahead. Vouched and removed domains are never due.
+ */
 export async function listDueForCheck(db: Queries, now: number, limit: number): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')

@@ -1,4 +1,4 @@
-/** What the services of sending domains take from the composition root. */
+/** What the domain services need from the composition root. */
 import type { NewId } from '../../core/ids.js'
 import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -11,14 +11,14 @@ export interface DomainParts {
   readonly clock: Clock
   readonly random: Random
   readonly newId: NewId
-  /** A resolver that remembers nothing: who has just published a record does not want yesterday's answer. */
+  /** A resolver without a cache, so that a record just published is found. */
   readonly freshResolver: () => Resolver
   /** `dns.dkim_zone`. */
   readonly dkimZone: string
-  /** Where receivers are asked to send DMARC reports: an address this appliance accepts mail for. */
+  /** Address for DMARC reports; this server accepts mail for it. */
   readonly reportAddress: string
-  /** What private keys go through on their way into the database. */
+  /** Encrypts private keys in the database. */
   readonly seal: KeyCipher
-  /** Called once it is committed that a domain was added, verified, lost or removed: senders are remembered for a moment. */
+  /** Called after a committed change, to clear cached senders. */
   readonly onChanged?: () => void
 }

@@ -28,24 +28,24 @@ const DnsRecordSchema = Type.Object(
     ttl: Type.Integer({ description: 'Seconds.' }),
     purpose: Type.Enum([...RECORD_PURPOSES]),
     status: Type.Enum([...FINDING_STATUSES]),
-    found: Type.Array(Type.String(), { description: 'What DNS held when last asked.' }),
-    required: Type.Boolean({ description: 'Verification waits for it.' }),
+    found: Type.Array(Type.String(), { description: 'Values DNS returned at the last check.' }),
+    required: Type.Boolean({ description: 'Required for verification.' }),
     algorithm: Type.Optional(
       Type.Enum([...DKIM_ALGORITHMS], {
-        description: 'Of a DKIM record; Ed25519 signs once its record is found.',
+        description: 'DKIM records only. Ed25519 signs once its record is found.',
       }),
     ),
     key_state: Type.Optional(
       Type.Enum([...KEY_STATES], {
         description:
-          'Of a DKIM record: active (signs), standby (for the next rotation) or retiring (signed before, still published).',
+          'DKIM records only: active (signs), standby (for the next rotation) or retiring (previous key, still published).',
       }),
     ),
     alternative: Type.Optional(
       Type.Object(
         { type: Type.Enum(['TXT']), name: Type.String(), value: Type.String() },
         {
-          description: 'Accepted in its place.',
+          description: 'Accepted instead.',
         },
       ),
     ),
@@ -58,20 +58,20 @@ export const DomainSchema = Type.Object(
     id: Id(),
     domain: Type.String(),
     verified: Type.Boolean(),
-    vouched: Type.Boolean({ description: 'The operator declared it verified without DNS.' }),
+    vouched: Type.Boolean({ description: 'Verified by the operator, without DNS.' }),
     is_sandbox: Type.Boolean({
-      description: 'Added with a sandbox key: verified without DNS, for the sandbox only.',
+      description: 'Added with a sandbox key; verified without DNS, for the sandbox only.',
     }),
     dns_records: Type.Array(DnsRecordSchema),
     created_at: Moment(),
     verified_at: MomentOrNull(),
     checked_at: MomentOrNull(),
     next_check_at: MomentOrNull({
-      description: 'When DNS is asked again by itself; null for a vouched domain and in the sandbox.',
+      description: 'Next automatic check; null for vouched and sandbox domains.',
     }),
     failing_since: MomentOrNull({
       description:
-        'Of a verified domain: since when its records are found wrong. 3 days later it is not verified any more.',
+        'Since when the records of a verified domain are wrong; after 3 days it loses its verification.',
     }),
   },
   { title: 'Domain' },
@@ -86,7 +86,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:read',
       operationId: 'listDomains',
       chapter: 'Domains',
-      summary: 'The sending domains of this workspace.',
+      summary: 'List sending domains.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: DomainSchema,
       async handle({ principal }, page) {
@@ -100,12 +100,12 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:write',
       operationId: 'addDomain',
       chapter: 'Domains',
-      summary: 'Add a sending domain; answers the DNS records to publish.',
+      summary: 'Add a sending domain.',
       description:
-        'Makes a pair of DKIM keys for RSA and one for Ed25519. Each DKIM CNAME has a TXT `alternative` that is ' +
-        'accepted in its place. Publish the required records, then call verify. With the optional Ed25519 records ' +
-        'published as well, mail carries a second signature. With a sandbox key the domain is verified at once, for the ' +
-        'sandbox alone.',
+        'Returns the DNS records to publish, with two DKIM keys for RSA and two for Ed25519. Each DKIM CNAME has a TXT `alternative` ' +
+        'that is accepted instead. Publish the required records, then call verify. With the optional Ed25519 records, mail ' +
+        'carries a second signature. With a sandbox key the domain is verified immediately, for the sandbox ' +
+        'only.',
       body: NewDomainBody,
       response: DomainSchema,
       status: 201,
@@ -128,13 +128,13 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:read',
       operationId: 'getDomain',
       chapter: 'Domains',
-      summary: 'A sending domain with the status of each record as last checked.',
+      summary: 'Get a sending domain.',
       params: DomainParams,
       response: DomainSchema,
       errors: ['not_found'],
       async handle({ principal, params }) {
         const domain = await findDomain(database.reader, principal.workspaceId, params.id)
-        if (!domain) throw new AppError('not_found', 'no such domain')
+        if (!domain) throw new AppError('not_found', `no domain with id ${params.id}`)
         return domainToApi(domain, parts)
       },
     }),
@@ -144,11 +144,11 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:write',
       operationId: 'verifyDomain',
       chapter: 'Domains',
-      summary: 'Ask DNS for the records now.',
+      summary: 'Verify a sending domain.',
       description:
-        'Answers 200 whether or not it is verified; each record says what was found. DNS is asked without this as well: ' +
-        'often after a domain was added or verify was called, then daily. A verified domain whose records are wrong ' +
-        'keeps sending for 3 days, unless verify is called meanwhile.',
+        'Looks up the records in DNS now. Returns 200 whether or not the domain is verified; each record shows what was found. DNS is ' +
+        'also rechecked automatically: often after a domain was added or verify was called, later daily. A verified domain whose ' +
+        'records are wrong keeps its verification for 3 days, unless verify is called.',
       params: DomainParams,
       response: DomainSchema,
       errors: ['not_found'],
@@ -161,12 +161,12 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:write',
       operationId: 'rotateDomainKeys',
       chapter: 'Domains',
-      summary: 'Sign with the standby keys from now on.',
+      summary: "Rotate a domain's DKIM keys.",
       description:
-        "The standby key's record has to be found in DNS, else 409 with its name. The former key stays published for " +
-        '7 days (`key_state` retiring), during which another rotation is a 409; after that its selector gets a new ' +
-        'key and becomes the standby. With CNAMEs nothing has to be done; with TXT records, publish the new value ' +
-        'once `dns_records` shows it.',
+        "Signs with the standby keys from now on. Their records must be in DNS; otherwise the response is 409 with the record's name. The previous keys stay published for " +
+        '7 days (`key_state` retiring), during which another rotation is a 409; then their selectors get new ' +
+        'keys and become the standbys. CNAMEs need no change; with TXT records, publish the new values ' +
+        'once `dns_records` shows them.',
       params: DomainParams,
       response: DomainSchema,
       errors: ['not_found', 'conflict'],
@@ -182,7 +182,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
       access: 'domains:write',
       operationId: 'removeDomain',
       chapter: 'Domains',
-      summary: 'Remove a sending domain. Mail that was accepted before is still signed and sent.',
+      summary: 'Remove a sending domain.',
+      description: 'Mail already accepted is still signed and sent.',
       params: DomainParams,
       response: Done,
       errors: ['not_found'],

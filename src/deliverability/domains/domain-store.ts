@@ -1,6 +1,6 @@
 /**
- * SQL of sending domains, and of their DKIM keys as they are added and as they sign; `dkim-key-store.ts` has what
- * rotation and the zone do with keys.
+ * SQL of sending domains and of their DKIM keys as added and as used for signing; `dkim-key-store.ts` has the rest of
+ * the key life cycle.
  */
 import type { Selectable } from 'kysely'
 import { statement } from '../../db/statement.js'
@@ -28,7 +28,6 @@ interface DomainRow {
   watched_since: number
 }
 
-/** Active signs, standby is for the next rotation, retiring signed before and is still published. */
 export const KEY_STATES = ['active', 'standby', 'retiring'] as const
 
 interface DkimKeyRow {
@@ -36,7 +35,7 @@ interface DkimKeyRow {
   domain_id: string
   selector: string
   algorithm: DkimKey['algorithm']
-  /** PEM, or that sealed. */
+  /** PEM, encrypted unless `sealKeys` has yet to run. */
   private_key: string
   public_key: string
   state: (typeof KEY_STATES)[number]
@@ -54,43 +53,43 @@ declare module '../../db/tables.js' {
 
 export const FINDING_STATUSES = ['pending', 'verified', 'failed'] as const
 
-/** What DNS answered for one record when it was last asked. */
+/** What DNS returned for one record at the last check. */
 export interface Finding {
   readonly status: (typeof FINDING_STATUSES)[number]
-  /** DNS did not answer: nothing was learnt. */
+  /** DNS did not answer. */
   readonly isUnanswered?: true
-  /** The values that stood there, or in words why nothing was learnt; at most 10 of at most 300 characters. */
+  /** Values found, or why there is no answer; at most 10 of at most 300 characters. */
   readonly found: readonly string[]
 }
 
-/** Half of a selector pair as everybody may see it; a domain has a pair for each algorithm. */
+/** The public half of a DKIM key; a domain has a pair of selectors per algorithm. */
 export interface Selector {
-  /** First label of `<name>._domainkey.<domain>`; unique on this appliance. */
+  /** First label of `<name>._domainkey.<domain>`; unique on this server. */
   readonly name: string
   readonly algorithm: DkimKey['algorithm']
   /** Base64 as in the `p=` tag. */
   readonly publicKey: string
   /**
-   * The active one signs; the standby is published beforehand, for rotation; the retiring one signed until then and stays
-   * published for the mail that is under way.
+   * `active` signs; `standby` is published for the next rotation; `retiring` signed before and stays published for mail
+   * in transit.
    */
   readonly state: DkimKeyRow['state']
-  /** Only while retiring: from when on the selector may be given another key. */
+  /** While retiring: when the selector can get a new key. */
   readonly retireAt: number | null
-  /** Only of a standby whose selector had another key before: from when on it is this one. */
+  /** For a renewed standby: when its selector got this key. */
   readonly replacedAt: number | null
 }
 
 export interface Domain {
   readonly id: string
-  /** A workspace's id, or `APPLIANCE`. */
+  /** Workspace id or `APPLIANCE`. */
   readonly owner: string
   /** A-labels, lower case. */
   readonly domain: string
   readonly verificationToken: string
-  /** The operator declared it verified without DNS. */
+  /** Verified by the operator, without DNS. */
   readonly isVouched: boolean
-  /** Of a sandbox: verified at once, without DNS, and of use for nothing that leaves the appliance. */
+  /** Verified without DNS; no sandbox mail leaves the server. */
   readonly isSandbox: boolean
   readonly verifiedAt: number | null
   readonly checkedAt: number | null
@@ -98,17 +97,17 @@ export interface Domain {
   readonly findings: Readonly<Record<string, Finding>>
   readonly createdAt: number
   readonly selectors: readonly Selector[]
-  /** When DNS is asked again without anybody's asking; null for a vouched domain. */
+  /** Next automatic check; null for vouched and sandbox domains. */
   readonly nextCheckAt: number | null
-  /** Of a verified domain whose records were found wrong since; see `next-check.ts`. */
+  /** Since when the records of a verified domain are wrong; see `next-check.ts`. */
   readonly failingSince: number | null
-  /** In a row, since `failingSince`. */
+  /** Failed checks since `failingSince`. */
   readonly failedChecks: number
-  /** When somebody last cared: added, verified by hand, or lost. */
+  /** When it was added, verify was called, or verification was lost. */
   readonly watchedSince: number
 }
 
-/** A key pair on its way into the database; the private half never comes out but for signing. */
+/** A key pair to insert; private keys are read only for signing. */
 export interface NewDkimKey extends Selector {
   readonly id: string
   /** PKCS#8 PEM. */
@@ -118,12 +117,11 @@ export interface NewDkimKey extends Selector {
 /** Both halves of a key pair in the form they are stored in. */
 export type KeyPairText = Pick<NewDkimKey, 'publicKey' | 'privateKey'>
 
-/** Where the key's record stands (RFC 6376 §3.6.2.1). */
+/** Name of the key's record (RFC 6376 §3.6.2.1). */
 export function dkimName({ domain }: Pick<Domain, 'domain'>, { name }: Pick<Selector, 'name'>): string {
   return `${name}._domainkey.${domain}`
 }
 
-/** Nothing was checked yet. */
 export type NewDomain = Omit<
   Domain,
   'selectors' | 'findings' | 'checkedAt' | 'failingSince' | 'failedChecks' | 'watchedSince'
@@ -192,7 +190,7 @@ const selectByName = statement((db, { owner, domain }: { owner: string; domain: 
   activeDomains(db).where('owner', '=', owner).where('domain', '=', domain),
 )
 
-/** What sending has to know of a domain; read for every mail. */
+/** What sending needs; read for every mail. */
 export async function findSendingDomain(
   db: Queries,
   owner: string,
@@ -202,7 +200,7 @@ export async function findSendingDomain(
   return row && { id: row.id, domain: row.domain, verifiedAt: row.verified_at }
 }
 
-/** One of the appliance's own, as that of the shared sending address. */
+/** A domain of the server itself, such as that of the shared sending address. */
 export function findApplianceDomain(db: Queries, domain: string): ReturnType<typeof findSendingDomain> {
   return findSendingDomain(db, APPLIANCE, domain)
 }
@@ -223,7 +221,7 @@ export async function listDomains(db: Queries, owner: string, page: Page): Promi
   return { items: await withSelectors(db, rows), total }
 }
 
-/** Every owner's domains, for the operator; those of sandboxes are nobody's. */
+/** Domains of all owners except sandboxes, for the operator. */
 export async function listAllDomains(db: Queries): Promise<Domain[]> {
   const rows = await activeDomains(db)
     .where('is_sandbox', '=', 0)
@@ -233,7 +231,7 @@ export async function listAllDomains(db: Queries): Promise<Domain[]> {
   return withSelectors(db, rows)
 }
 
-/** @returns whether there was one */
+/** @returns whether it existed */
 export async function removeDomain(db: Queries, owner: string, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('domains')
@@ -246,12 +244,12 @@ export async function removeDomain(db: Queries, owner: string, id: string, now: 
 }
 
 /**
- * The keys that sign for these domains now, RSA first; removed domains included: their queued mail is still signed.
+ * Active signing keys by domain id, RSA first. Removed domains included: their queued mail is still signed.
  *
- * Ed25519 signs only where its record was found: a verifier may take a signature whose key it cannot find for a broken
- * one. A vouched domain's records are the operator's word.
+ * Ed25519 signs only if its record was found: a verifier may treat a signature with a missing key as broken. Vouched
+ * domains need no record.
  *
- * @param seal what opens the keys
+ * @throws Error if a key cannot be decrypted
  */
 export async function readSigningKeys(
   db: Queries,
@@ -267,7 +265,7 @@ export async function readSigningKeys(
     .select(['dkim_keys.id as key_id', 'domain_id', 'selector', 'algorithm', 'private_key'])
     .where('domain_id', 'in', domainIds)
     .where('state', '=', 'active')
-    .orderBy('algorithm', 'desc') // RSA first: what every verifier knows
+    .orderBy('algorithm', 'desc') // RSA first: every verifier supports it
     .execute()
   for (const row of rows) {
     if (row.algorithm === 'ed25519' && !isPublished(row, row.selector)) continue
@@ -329,9 +327,9 @@ function findingsOf({ findings }: Selectable<DomainRow>): Domain['findings'] {
 }
 
 export interface KeyCipher {
-  /** @param place what the seal is bound to, e.g. `dkim_keys/private_key/<id>` */
+  /** @param place bound to the ciphertext, e.g. `dkim_keys/private_key/<id>` */
   seal(text: string, place: string): string
-  /** Text that is not sealed comes back as it is. Throws where it cannot be opened. */
+  /** Returns unencrypted text unchanged. @throws Error if it cannot be decrypted */
   open(text: string, place: string): string
 }
 

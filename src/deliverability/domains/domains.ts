@@ -1,7 +1,7 @@
 /**
- * Sending domains: adding one with its DKIM key pairs, verifying it, removing it.
+ * Adds, verifies and removes sending domains.
  *
- * Called by the domain routes, the command line and, for the shared sending address, by the composition root.
+ * Called by the domain routes, the command line, and the composition root for the shared sending address.
  */
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
@@ -15,13 +15,10 @@ import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain }
 import { recordCheckResult } from './recheck-domains.js'
 import { resolverFor, checkDomain } from './verify-domain.js'
 
-/**
- * What verifies a domain: its records in DNS, the operator's word (LAN domains, trials), or that it is a sandbox's, of which
- * nothing leaves.
- */
+/** How a domain is verified: by DNS records, by the operator (LAN domains, trials), or as part of a sandbox. */
 export type DomainProof = 'dns' | 'vouched' | 'sandbox'
 
-/** @throws AppError validation_error (no domain name), duplicate */
+/** @throws AppError validation_error, duplicate */
 export async function addDomain(
   parts: DomainParts,
   owner: string,
@@ -31,13 +28,13 @@ export async function addDomain(
 ): Promise<Domain> {
   const domain = readDomainName(name)
   const isVouched = proof === 'vouched'
-  // Made outside the transaction: two RSA keys take about 200 ms.
+  // Generated outside the transaction: two RSA keys take about 200 ms.
   const keys = await generateSelectorPairs(parts)
   const now = parts.clock.now()
   const id = parts.newId()
   return parts.database.write(async tx => {
     if (await findDomainByName(tx.db, owner, domain))
-      throw new AppError('duplicate', `${domain} has been added already`, { path: 'domain' })
+      throw new AppError('duplicate', `domain ${domain} already exists`, { path: 'domain' })
     await insertDomain(
       tx.db,
       {
@@ -63,7 +60,7 @@ export async function addDomain(
       createdAt: now,
     })
     tx.onCommit(() => parts.onChanged?.())
-    const added = mustFind(await findDomain(tx.db, owner, id))
+    const added = existing(await findDomain(tx.db, owner, id), id)
     if (!added.isSandbox) return added
     const { findings } = await checkDomain(added, parts.dkimZone, resolverFor(added, parts))
     await recordCheck(tx.db, id, { ...added, checkedAt: now, findings })
@@ -72,7 +69,8 @@ export async function addDomain(
 }
 
 /**
- * Asks DNS and keeps what it said. A vouched domain stays verified; so does one whose name servers did not answer.
+ * Checks the records now and stores the result. A vouched domain stays verified; so does one whose name servers do not
+ * answer.
  *
  * @throws AppError not_found
  */
@@ -83,12 +81,12 @@ export async function verifyDomain(
   actor: Actor = OPERATOR,
 ): Promise<Domain> {
   await renewRetiredKeys(parts, parts.clock.now(), id)
-  const domain = mustFind(await findDomain(parts.database.reader, owner, id))
+  const domain = existing(await findDomain(parts.database.reader, owner, id), id)
   const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
-  return mustFind((await recordCheckResult(parts, domain, check, actor))?.after)
+  return existing((await recordCheckResult(parts, domain, check, actor))?.after, id)
 }
 
-/** Mail that is queued already is still signed and sent. @throws AppError not_found */
+/** Queued mail is still signed and sent. @throws AppError not_found */
 export async function deleteDomain(
   parts: DomainParts,
   owner: string,
@@ -97,7 +95,7 @@ export async function deleteDomain(
 ): Promise<void> {
   const now = parts.clock.now()
   await parts.database.write(async tx => {
-    const { domain } = mustFind(await findDomain(tx.db, owner, id))
+    const { domain } = existing(await findDomain(tx.db, owner, id), id)
     await removeDomain(tx.db, owner, id, now)
     tx.onCommit(() => parts.onChanged?.())
     await recordActivity(tx, {
@@ -111,18 +109,18 @@ export async function deleteDomain(
   })
 }
 
-/** The appliance's own domain, with keys, as that of the shared sending address; made on first use. */
+/** The server's own domain, such as that of the shared sending address; created on first use. */
 export async function ensureApplianceDomain(parts: DomainParts, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, APPLIANCE, readDomainName(name))
   return known ?? addDomain(parts, APPLIANCE, name, 'vouched', { type: 'system' })
 }
 
-function mustFind(domain: Domain | undefined): Domain {
-  if (!domain) throw new AppError('not_found', 'no such domain')
+function existing(domain: Domain | undefined, id: string): Domain {
+  if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
   return domain
 }
 
-/** RFC 1035 §2.3.4 allows 253 characters; the names of our records below it need room. */
+/** RFC 1035 §2.3.4 allows 253 characters; names below the domain need room. */
 const LONGEST_DOMAIN = 220
 
 /** @returns A-labels, lower case. @throws AppError validation_error */
@@ -130,8 +128,12 @@ export function readDomainName(text: string): string {
   const domain = asciiDomain(text.trim().replace(/\.$/, ''))
   const isName = domain !== undefined && domain.length <= LONGEST_DOMAIN
   if (!isName)
-    throw new AppError('validation_error', 'domain must be a domain name such as example.com', {
-      path: 'domain',
-    })
+    throw new AppError(
+      'validation_error',
+      `${text.slice(0, 300)} is not a valid domain name; use one such as example.com`,
+      {
+        path: 'domain',
+      },
+    )
   return domain
 }

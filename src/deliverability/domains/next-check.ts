@@ -1,24 +1,22 @@
 /**
- * What a check of a domain's records means for the domain, and when it is checked next.
+ * What a check means for a domain's verification, and when the next one is due. Pure.
  *
- *   not verified, found right       verified from now on
- *   not verified, wrong or unknown  asked again: every 5 minutes for an hour after somebody cared (added it, pressed verify),
- *                                   hourly for a day, every 6 hours for a week, then daily for as long as it is there
- *   verified, found right           asked again after a day
- *   verified, no answer             nothing changes; asked again after 6 hours
- *   verified, found wrong           still sends, and says since when; asked again every 6 hours. After 3 days and at least
- *                                   3 checks that all found it wrong, it is not verified any more
- *   verified, verify pressed        a client that asks gets the answer: found wrong, it is not verified any more; where the operator
- *                                   looks (`postroad domain verify`), nothing ends earlier than it would have
- *   vouched                         verified by the operator's word; never asked by itself
- *   of a sandbox                    verified; never asked by itself
+ *   not verified, records right     verified from now on
+ *   not verified, wrong or unknown  rechecked every 5 minutes for an hour after it was added or verify was called, hourly for a
+ *                                   day, every 6 hours for a week, then daily
+ *   verified, records right         rechecked after a day
+ *   verified, no answer             unchanged; rechecked after 6 hours
+ *   verified, records wrong         still verified; rechecked every 6 hours. After 3 days and at least 3 consecutive failed checks
+ *                                   it loses its verification
+ *   verified, verify called         by a client: wrong records end the verification at once. By the operator
+ *                                   (`postroad domain verify`): as in an automatic check
+ *   vouched, or of a sandbox        verified; never rechecked
  *
- * "Wrong" is a definite answer (a record missing, or another one there); servers that are silent or broken never count. Pure.
+ * "Wrong" is a definite answer (a record is missing or different); name servers that are silent or broken never count.
  */
 import type { Domain } from './domain-store.js'
 import type { DomainCheck } from './verify-domain.js'
 
-/** The part of a domain that checks move. */
 export type VerificationState = Pick<
   Domain,
   'verifiedAt' | 'failingSince' | 'failedChecks' | 'watchedSince' | 'nextCheckAt'
@@ -28,11 +26,11 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** A mistake at the name servers on a Friday evening is found and mended by then. */
+/** A DNS mistake made on a Friday evening is fixed by then. */
 const GRACE_MS = 3 * DAY_MS
 const MIN_FAILED_CHECKS = 3
 
-/** Of a domain that is not verified: how often it is asked about, by the time since somebody cared. */
+/** Check intervals of an unverified domain, by the time since `watchedSince`. */
 const UNVERIFIED_INTERVALS = [
   { withinMs: HOUR_MS, everyMs: 5 * MINUTE_MS },
   { withinMs: DAY_MS, everyMs: HOUR_MS },
@@ -43,20 +41,20 @@ const UNVERIFIED_INTERVALS = [
 const VERIFIED_EVERY_MS = DAY_MS
 const RETRY_EVERY_MS = 6 * HOUR_MS
 
-/** No domain is due later than that; one that is was planned by a clock that was ahead. */
+/** A domain due later than this was scheduled by a clock that was ahead. */
 export const MAX_INTERVAL_MS = DAY_MS
 
-/** Checks of domains that were added together drift apart. */
+/** Spreads the checks of domains added together. */
 const JITTER = 0.1
 
 export interface CheckFacts {
   readonly verdict: DomainCheck['verdict']
   readonly now: number
-  /** Somebody asked, and waits for the answer. */
+  /** The check was requested. */
   readonly isAsked: boolean
-  /** Who asks only looks: a domain that is verified has its 3 days all the same. */
+  /** A request that does not end the verification early. */
   readonly hasGrace?: boolean
-  /** Uniform random number in [0, 1). */
+  /** Uniform in [0, 1). */
   readonly fraction: number
 }
 
@@ -67,7 +65,7 @@ export function nextVerificationState(
   const { verdict, now, isAsked, hasGrace = false, fraction } = facts
   if (domain.isVouched || domain.isSandbox)
     return { ...domain, verifiedAt: domain.verifiedAt ?? now, failingSince: null, nextCheckAt: null }
-  // A clock that was ahead for a while must not leave moments behind that have yet to come.
+  // Corrects times written while the clock was ahead.
   const watchedSince = Math.min(domain.watchedSince, now)
   const failingSince = domain.failingSince === null ? null : Math.min(domain.failingSince, now)
   const before = { ...domain, watchedSince, failingSince }
@@ -77,7 +75,6 @@ export function nextVerificationState(
   return { ...after, nextCheckAt: now + Math.round(everyMs * (1 - JITTER * fraction)) }
 }
 
-/** Of a domain that was just added. */
 export function firstCheckAt(addedAt: number): number {
   return addedAt + UNVERIFIED_INTERVALS[0].everyMs
 }

@@ -1,9 +1,9 @@
 /**
- * Asks DNS again about domains whose time has come: those that wait for their records, and those that once had them.
+ * Rechecks domains in DNS and records the result of every check.
  *
- * Run every minute by the scheduler; `next-check.ts` says how often each domain is due and what follows. A few domains are
- * asked about at a time. Fails: one domain's trouble is logged, and it is due again the next minute; at shutdown, answers
- * that have not come are not waited for.
+ * The scheduler runs `recheckDomains` every minute; `next-check.ts` decides when a domain is due and what a result
+ * means. A failed check is logged and due again a minute later. Shutdown does not wait for DNS. `recordCheckResult` is
+ * also used when somebody verifies a domain; a change of verification is written to the activity log.
  */
 import { describeError } from '../../core/errors.js'
 import type { Log } from '../../world/log.js'
@@ -18,9 +18,9 @@ export interface RecheckParts extends DomainParts {
   readonly log: Log
 }
 
-/** Each asks up to three questions at a time. */
+/** Each check runs up to three lookups at a time. */
 const CONCURRENCY = 8
-/** The rest of a great number is due the next minute. */
+/** The rest is due in the next run. */
 const MAX_PER_RUN = 500
 
 export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal): Promise<void> {
@@ -31,7 +31,7 @@ export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal)
     for (let domain = due.shift(); domain && !stopping.aborted; domain = due.shift())
       await Promise.race([recheck(parts, domain, stopping), stopped])
   }
-  // Taken off again: the signal lives as long as the server, and this runs every minute.
+  // Removed again: the signal lives as long as the server.
   stopping.addEventListener('abort', stop)
   try {
     await Promise.all(Array.from({ length: CONCURRENCY }, takeTurns))
@@ -43,12 +43,12 @@ export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal)
 async function recheck(parts: RecheckParts, domain: Domain, stopping: AbortSignal): Promise<void> {
   try {
     const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
-    // The database may be closed by now.
+    // The database may be closed.
     if (stopping.aborted) return
     const kept = await recordCheckResult(parts, domain, check, undefined)
     if (kept) logChange(parts.log, kept)
   } catch (error) {
-    parts.log.error('domain could not be checked', { domain: domain.domain, error: describeError(error) })
+    parts.log.error('domain check failed', { domain: domain.domain, error: describeError(error) })
   }
 }
 
@@ -56,11 +56,11 @@ function logChange(log: Log, { before, after }: CheckResult): void {
   const facts = { domain: after.domain, workspaceId: after.owner, domainId: after.id }
   if (before.verifiedAt === null && after.verifiedAt !== null) log.info('domain verified', facts)
   else if (before.verifiedAt !== null && after.verifiedAt === null)
-    log.warn('domain no longer verified', { ...facts, wrong: wrongRecords(after) })
+    log.warn('domain verification lost', { ...facts, wrong: wrongRecords(after) })
   else if (before.failingSince === null && after.failingSince !== null)
-    log.warn('records of a verified domain are wrong', { ...facts, wrong: wrongRecords(after) })
+    log.warn('domain records failed', { ...facts, wrong: wrongRecords(after) })
   else if (before.failingSince !== null && after.failingSince === null)
-    log.info('records of a verified domain are right again', facts)
+    log.info('domain records restored', facts)
 }
 
 function wrongRecords({ findings }: Domain): string {
@@ -77,8 +77,8 @@ export interface CheckResult {
 const SYSTEM: Actor = { type: 'system' }
 
 /**
- * @param actor who asked; undefined where nobody did
- * @returns undefined where the domain was removed meanwhile
+ * @param actor who requested the check; undefined for the scheduler
+ * @returns undefined if the domain was removed meanwhile
  */
 export async function recordCheckResult(
   { database, clock, random, onChanged }: Pick<DomainParts, 'database' | 'clock' | 'random' | 'onChanged'>,
@@ -114,7 +114,7 @@ export async function recordCheckResult(
   })
 }
 
-/** Where DNS was silent, what was known stays: whether Ed25519 signs depends on it, and silence changes nothing. */
+/** Keeps verified findings that DNS did not answer: whether Ed25519 signs depends on them. */
 function keepUnanswered(found: Domain['findings'], known: Domain['findings']): Domain['findings'] {
   return Object.fromEntries(
     Object.entries(found).map(([name, finding]) => [

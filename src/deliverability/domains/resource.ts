@@ -13,7 +13,7 @@ export interface DomainResourceParts {
 
 export const domains = resource({
   chapters: {
-    Domains: 'Sending domains, their DNS records and keys, and the reports that receivers send about them.',
+    Domains: 'Sending domains, their DNS records, DKIM keys, and DMARC and TLS reports.',
   },
   open: ({ domains, log }: DomainResourceParts) => ({
     routes: domainRoutes(domains),

@@ -1,9 +1,9 @@
 /**
- * Asks DNS whether a domain's records are in place.
+ * Checks a domain's records in DNS.
  *
- * A definite wrong answer fails a record; an answer that did not come (SERVFAIL, timeout) leaves it pending and
- * says so. What the domain's owner publishes is what is judged: a CNAME into our zone counts whether or not the
- * operator serves that zone yet.
+ * A definite wrong answer fails a record; a missing answer (SERVFAIL, timeout) leaves it pending and says so. What the
+ * owner publishes is judged: a CNAME into our zone counts whether or not the zone is served yet. A sandbox domain is
+ * checked against a simulated zone that contains all its records.
  */
 import { recordMatchesKey } from '../../mail/dkim/dkim-record.js'
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
@@ -20,7 +20,7 @@ import type { DomainParts } from './domain-parts.js'
 
 export interface DomainCheck {
   readonly findings: Record<string, Finding>
-  /** Verified, definitely not, or unknown because DNS did not answer. */
+  /** `unknown`: DNS did not answer. */
   readonly verdict: 'verified' | 'failed' | 'unknown'
 }
 
@@ -34,7 +34,7 @@ export async function checkDomain(domain: Domain, dkimZone: string, dns: Resolve
       .filter(selector => !isRequired(selector))
       .map(selector => checkSelector(domain, selector, dkimZone, dns)),
   )
-  // A DMARC record may also stand at the organizational domain (RFC 7489 §6.6.3), so it is only a hint.
+  // The DMARC record may be at the organizational domain (RFC 7489 §6.6.3), so it is optional.
   const dmarc = await checkText(dmarcName(domain), text => /^v=DMARC1\s*(;|$)/.test(text), dns)
   return {
     findings: Object.fromEntries([...required, ...optional, dmarc]),
@@ -56,12 +56,12 @@ async function checkText(
 }
 
 /**
- * Right is either the CNAME we asked for or, in its place, a TXT that holds this very key.
+ * Accepts the CNAME, or instead a TXT record with this key.
  *
- * A standby whose selector had another key before is waited for: it signs nothing yet, and a domain that is verified
- * does not stop being so because its owner has not published a new value.
+ * A renewed standby is pending instead of failed: it does not sign yet, and a domain must not lose its verification
+ * because its owner has not published a new value.
  *
- * @returns name of the record, and what was found there
+ * @returns record name and finding
  */
 export async function checkSelector(
   domain: Domain,
@@ -104,7 +104,6 @@ function judge(answer: DnsAnswer<string>, isRight: boolean): Finding {
   }
 }
 
-/** The resolver to ask about this domain's records. */
 export function resolverFor(
   domain: Domain,
   { dkimZone, freshResolver }: Pick<DomainParts, 'dkimZone' | 'freshResolver'>,

@@ -1,4 +1,4 @@
-/** Routes of the reports that other systems send about a domain: DMARC aggregate and TLS reports. */
+/** Routes of DMARC aggregate reports and TLS reports. */
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -20,15 +20,15 @@ const HEAD = {
   id: Id(),
   kind: Kind,
   domain: Type.String(),
-  org_name: Type.String({ description: 'Who reports.' }),
-  report_id: Type.String({ description: 'As the reporter calls it.' }),
+  org_name: Type.String({ description: 'The reporting organization.' }),
+  report_id: Type.String({ description: "The reporter's id of the report." }),
   begin_at: Moment(),
   end_at: Moment(),
   received_at: Moment(),
   summary: Type.Record(Type.String(), Type.Unknown(), {
     description:
-      'dmarc: the published policy, and messages in all, passed, quarantined and rejected. tlsrpt: the policy, and ' +
-      'sessions that succeeded and failed.',
+      'dmarc: the published policy, and counts of messages, passed, quarantined and rejected. tlsrpt: the policies, and ' +
+      'counts of successful and failed sessions.',
   }),
 }
 
@@ -37,20 +37,23 @@ const ReportSchema = Type.Object(
   {
     ...HEAD,
     records: Type.Array(Fields, {
-      description: 'dmarc: one for each source; tlsrpt: one for each kind of failure. At most 1,000.',
+      description: 'dmarc: one per source; tlsrpt: one per kind of failure. At most 1,000.',
     }),
   },
   { title: 'DomainReport' },
 )
 
-/** @param slowReader for what may take long: the list */
+/** @param slowReader used by the list */
 export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
-  /** Reports are stored by domain name alone: only who has proved to control the domain may read them. */
+  /** Reports are stored by domain name only, so reading them requires a verified domain. */
   const getVerifiedDomain = async (workspaceId: string, id: string): Promise<Domain> => {
     const domain = await findDomain(reader, workspaceId, id)
-    if (!domain) throw new AppError('not_found', 'no such domain')
+    if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
     if (domain.verifiedAt === null)
-      throw new AppError('domain_invalid', `${domain.domain} is not verified; verify it to read its reports`)
+      throw new AppError(
+        'domain_invalid',
+        `domain ${domain.domain} is not verified; verify it to read its reports`,
+      )
     return domain
   }
   return [
@@ -60,12 +63,12 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       access: 'domains:read',
       operationId: 'listDomainReports',
       chapter: 'Domains',
-      summary: 'What other systems report about mail in this domain, latest first.',
+      summary: 'List DMARC and TLS reports.',
       description:
-        'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) that came to `dmarc@` and `tlsrpt@` of the ' +
-        "appliance's return path domain. They are kept as they came: anybody can send one. since is held against the end of " +
-        'the time that a report is about. A domain of the sandbox has none. Only a verified domain shows its reports: until it is verified, and after it ' +
-        'has lost its verification, the answer is 403 `domain_invalid`.',
+        'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) received at `dmarc@` and `tlsrpt@` of the ' +
+        "server's return path domain, latest first. Reports are not authenticated: anyone can send one. `since` compares with the end of " +
+        'the reported period. Sandbox domains have no reports. If the domain is not verified, the response is ' +
+        '403 `domain_invalid`.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
@@ -94,7 +97,7 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       access: 'domains:read',
       operationId: 'getDomainReport',
       chapter: 'Domains',
-      summary: 'One report with its records.',
+      summary: 'Get a report with its records.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }), reportId: Type.String({ maxLength: 64 }) }),
       response: ReportSchema,
       errors: ['not_found', 'domain_invalid'],
@@ -104,7 +107,7 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
           isUuid(params.reportId) && !isSandbox
             ? await findReport(reader, domain, params.reportId.toLowerCase())
             : undefined
-        if (!report) throw new AppError('not_found', 'no such report')
+        if (!report) throw new AppError('not_found', `no report with id ${params.reportId}`)
         return { ...headToApi(report), records: report.records.map(record => ({ ...record })) }
       },
     }),

@@ -1,9 +1,8 @@
 /**
- * SQL of reports about domains: what other systems saw of mail in a domain's name (DMARC aggregate, RFC 7489 §7.2) and of
- * TLS towards it (TLSRPT, RFC 8460).
+ * SQL of DMARC aggregate reports (RFC 7489 §7.2) and TLS reports (RFC 8460).
  *
- * Whoever sends such a report is not authenticated; so one is kept only for a domain that is here, each once, and no more
- * than so many for a domain and day.
+ * Senders are not authenticated, so a report is stored only for a domain that exists here, once, and up to a daily
+ * limit.
  */
 import type { Queries } from '../../db/database.js'
 import { pageWithTotal } from '../../db/listing.js'
@@ -31,7 +30,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** JSON values of bounded size; their names are those of the API. */
+/** JSON values of bounded size, with the API's field names. */
 export type ReportFields = Readonly<Record<string, unknown>>
 
 export interface DomainReport {
@@ -39,11 +38,11 @@ export interface DomainReport {
   readonly kind: ReportKind
   /** A-labels, lower case. */
   readonly domain: string
-  /** Who reports, as they call themselves. */
+  /** The reporter's name for itself. */
   readonly orgName: string
-  /** Theirs; unique for each of them. */
+  /** The reporter's id, unique per reporter. */
   readonly reportId: string
-  /** The time that is reported about, ms since epoch UTC. */
+  /** Reported period, ms since epoch UTC. */
   readonly beginAt: number
   readonly endAt: number
   readonly receivedAt: number
@@ -51,16 +50,16 @@ export interface DomainReport {
   readonly records: readonly ReportFields[]
 }
 
-/** On its way in: the records are JSON text already. */
+/** With records already serialized. */
 export interface NewDomainReport extends Omit<DomainReport, 'records'> {
   readonly recordsJson: string
 }
 
-/** Of one domain and kind within a day; the busiest have some hundred reporters. */
+/** Per domain, kind and day; the busiest domains have a few hundred reporters. */
 const MAX_PER_DAY = 500
 const DAY_MS = 86_400_000
 
-/** `known`: it is here already. `too_many`: more came today than anybody honest sends. */
+/** `known`: already stored. `too_many`: over the daily limit. */
 export type StoreVerdict = 'stored' | 'known' | 'too_many'
 
 export async function insertReport(db: Queries, report: NewDomainReport): Promise<StoreVerdict> {
@@ -91,7 +90,7 @@ export async function insertReport(db: Queries, report: NewDomainReport): Promis
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n ? 'stored' : 'known'
 }
 
-/** Which of these domains anybody here has added; a sandbox adds whatever it likes. */
+/** Which of these domains exist here, sandboxes excluded. */
 export async function domainsPresent(db: Queries, domains: readonly string[]): Promise<Set<string>> {
   if (domains.length === 0) return new Set()
   const rows = await db
@@ -107,11 +106,11 @@ export async function domainsPresent(db: Queries, domains: readonly string[]): P
 
 export interface ReportFilter {
   readonly kind?: ReportKind
-  /** Reports about a time that ends after this moment, ms since epoch UTC. */
+  /** Only periods that end after this, ms since epoch UTC. */
   readonly since?: number
 }
 
-/** The latest time reported about comes first; without records. */
+/** Latest period first; without records. */
 export async function listReports(
   db: Queries,
   domain: string,
@@ -138,7 +137,6 @@ export async function findReport(db: Queries, domain: string, id: string): Promi
   return row && { ...headFromRow(row), records: JSON.parse(row.records) as ReportFields[] }
 }
 
-/** @returns how many, at most `limit` */
 export async function deleteReportsBefore(
   db: Queries,
   receivedBefore: number,

@@ -1,4 +1,4 @@
-/** Reports about domains as a resource. They stand in the chapter of the domains. */
+/** DMARC and TLS reports as a resource, documented in the chapter of domains. */
 import type { Database } from '../../db/database.js'
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'

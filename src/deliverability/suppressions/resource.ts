@@ -1,8 +1,8 @@
-/** Suppressions as a resource. They are kept until they are removed. */
+/** Suppressions as a resource; they never expire. */
 import { resource } from '../../resource/resource.js'
 import { suppressionRoutes, type SuppressionParts } from './suppression-routes.js'
 
 export const suppressions = resource({
-  chapters: { Suppressions: 'Addresses and domains that get no mail.' },
+  chapters: { Suppressions: 'Addresses and domains that are not mailed.' },
   open: (parts: SuppressionParts) => ({ routes: suppressionRoutes(parts) }),
 })

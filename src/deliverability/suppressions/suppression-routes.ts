@@ -1,4 +1,4 @@
-/** Routes of suppressions: who this workspace no longer mails. */
+/** Routes of suppressions. */
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
@@ -26,14 +26,14 @@ export interface SuppressionParts {
   readonly database: Database
   readonly clock: Clock
   readonly suppressedContacts: ContactSuppressions
-  /** The event log has grown. */
+  /** Called after events were appended. */
   readonly onEvents?: () => void
 }
 
 const Reason = Type.Enum([...SUPPRESSION_REASONS])
 const Scope = Type.Enum([...SUPPRESSION_SCOPES])
 
-/** Room for an address or `@domain`, so that a longer one is told what is wrong with it. */
+/** Long enough that an overlong address gets a specific error. */
 const Email = Type.String({ minLength: 1, maxLength: 320 })
 
 const NewSuppressionBody = Type.Object(
@@ -49,11 +49,11 @@ const SuppressionSchema = Type.Object(
   {
     email: Type.String({
       description:
-        'An address, or a whole domain as `@example.com`; of an erased person `erased:` and the SHA-256 of the address.',
+        'An address, or a whole domain as `@example.com`; after an erasure, `erased:` and the SHA-256 of the address.',
     }),
     reason: Reason,
     scope: Type.Enum([...SUPPRESSION_SCOPES], {
-      description: '`all`: every mail; `marketing`: campaigns and automations only.',
+      description: '`all` stops all mail; `marketing` stops marketing mail only.',
     }),
     source_message_id: IdOrNull(),
     is_sandbox: Type.Boolean(),
@@ -75,7 +75,7 @@ export function suppressionRoutes({
       access: 'suppressions:read',
       operationId: 'listSuppressions',
       chapter: 'Suppressions',
-      summary: 'Who is not mailed any more, newest first.',
+      summary: 'List suppressions, newest first.',
       query: Type.Object(
         {
           ...cursorQuery,
@@ -92,7 +92,7 @@ export function suppressionRoutes({
           ...given({ reason, scope }),
           ...(email === undefined ? {} : { email: normalizedAddress(email) }),
         }
-        // One address has at most one row, by its key: no work for a thread.
+        // A single address is a primary key lookup.
         const reader = email === undefined ? database.slowReader : database.reader
         const found = await pageSuppressions(reader, principal.workspaceId, page, filter)
         return { ...found, items: found.items.map(one => suppressionToApi(one, principal.isSandbox)) }
@@ -104,14 +104,14 @@ export function suppressionRoutes({
       access: 'suppressions:write',
       operationId: 'addSuppression',
       chapter: 'Suppressions',
-      summary: 'Suppress an address, or a whole domain as `@example.com`.',
+      summary: 'Suppress an address or domain.',
       description:
-        'Without a reason it is `manual`. Without a scope it stops every mail, or marketing only where the reason is ' +
-        '`unsubscribe`. An entry that stops marketing only is widened where the new scope is `all`: that is a 200, and reason ' +
-        'and time are the new ones. One that stops as much already stays as it is, which is a 409, whatever the reason. ' +
-        'Addresses are kept in one form: lower case, the domain as an A-label. ' +
-        'The contact of the address becomes unsubscribed (`hard_bounce`: bounced) in the same transaction; contacts of a whole ' +
-        'domain follow at once in small audiences, and within minutes in large ones.',
+        'A whole domain is written `@example.com`. `reason` defaults to `manual`; `scope` to `all`, or to `marketing` if the reason is ' +
+        '`unsubscribe`. If an entry with scope `marketing` exists and the new scope is `all`, it is widened: the response is 200, with the new ' +
+        'reason and time. If an existing entry already covers the scope, the response is 409. ' +
+        'Addresses are stored in lower case, domains as A-labels. ' +
+        'The contact with the address becomes unsubscribed (`hard_bounce`: bounced) immediately; contacts of a whole ' +
+        'domain follow immediately in small audiences, within minutes in large ones.',
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
@@ -144,7 +144,7 @@ export function suppressionRoutes({
       chapter: 'Suppressions',
       summary: 'Remove a suppression.',
       description:
-        'Resubscribes a contact that only this suppression had unsubscribed. A person who unsubscribed or complained about a message stays ' +
+        'Resubscribes a contact that was unsubscribed only by this entry. A person who unsubscribed or complained about a message stays ' +
         'unsubscribed until `subscribed` is set.',
       params: Type.Object({ email: Email }),
       response: Done,

@@ -1,7 +1,7 @@
 /**
- * SQL of suppressions: addresses, or whole domains as `@example.com`, that a workspace's mail no longer goes to.
+ * SQL of suppressions: addresses, or whole domains as `@example.com`, that a workspace no longer mails.
  *
- * Checked at acceptance; what writes them is the recipient's own refusal, complaint or wish, or a person's hand.
+ * Checked when mail is accepted and before each delivery attempt.
  */
 import { createHash } from 'node:crypto'
 import type { Generated, Insertable } from 'kysely'
@@ -13,7 +13,7 @@ import type { Listing, Page } from '../../http/pagination.js'
 
 export const SUPPRESSION_REASONS = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
-/** `all` stops every mail; `marketing` stops campaigns and automations, never single or batch sends. */
+/** `all` stops all mail; `marketing` stops marketing mail only. */
 export const SUPPRESSION_SCOPES = ['all', 'marketing'] as const
 export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number]
 
@@ -35,7 +35,7 @@ declare module '../../db/tables.js' {
 
 export interface Suppression {
   readonly workspaceId: string
-  /** As `normalizedAddress` writes it; `@example.com` for a whole domain. */
+  /** Normalized; `@example.com` for a whole domain. */
   readonly email: string
   readonly reason: SuppressionReason
   readonly scope: SuppressionScope
@@ -43,7 +43,7 @@ export interface Suppression {
   readonly createdAt: number
 }
 
-/** @returns false where the address was suppressed already; that entry stays as it was */
+/** @returns false if the address has an entry, which is not changed */
 export async function insertSuppression(db: Queries, suppression: Suppression): Promise<boolean> {
   const result = await db
     .insertInto('suppressions')
@@ -53,10 +53,13 @@ export async function insertSuppression(db: Queries, suppression: Suppression): 
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** `widened`: it stopped marketing only, and stops everything now. `known`: it stops as much already, and stays as it is. */
+/**
+ * `widened`: the entry stopped marketing only and now stops everything. `known`: it already covers the scope and is
+ * unchanged.
+ */
 export type SuppressResult = 'added' | 'widened' | 'known'
 
-/** For what a person's hand, a client or a file asks for; `suppressAll` is for many that nobody waits to hear of. */
+/** For requests whose caller needs the result; `suppressAll` is for bulk. */
 export async function suppressOrWiden(db: Queries, suppression: Suppression): Promise<SuppressResult> {
   if (await insertSuppression(db, suppression)) return 'added'
   if (suppression.scope !== 'all') return 'known'
@@ -89,12 +92,9 @@ const upsertRows = statement((db, { rows }: { rows: readonly Insertable<Suppress
     ),
 )
 
-/**
- * For what recipients and their servers cause. An entry that is there stays as it was, unless it stops marketing only and
- * the new one stops everything: who unsubscribed and whose mailbox then vanished is not to be mailed at all.
- */
+/** Adds entries. An existing entry is replaced only if it stops marketing and the new one stops everything. */
 export async function suppressAll(db: Queries, suppressions: readonly Suppression[]): Promise<void> {
-  // One statement may touch a row once only.
+  // A statement may change a row only once.
   const strongest = new Map<string, Suppression>()
   for (const one of suppressions) {
     const key = `${one.workspaceId} ${one.email}`
@@ -126,7 +126,7 @@ const selectEntries = statement(
       .select(['email', 'scope', 'reason', 'source_message_id', 'created_at'])
       .where('workspace_id', '=', workspaceId)
     const [first, second, third, ...others] = emails
-    // A mail to one: for a list SQLite builds a table first, which takes longer than to look for each.
+    // Mail to one recipient: for an `in` list SQLite builds a temporary table, which is slower than three lookups.
     if (first !== undefined && second !== undefined && third !== undefined && others.length === 0)
       return entries
         .where('email', '=', first)
@@ -137,10 +137,10 @@ const selectEntries = statement(
 )
 
 /**
- * Which of these addresses are suppressed for a kind of mail.
+ * Which of these addresses are suppressed.
  *
  * @param emails lower case
- * @param isMarketing who unsubscribed is suppressed for that as well
+ * @param isMarketing whether entries with scope `marketing` count
  */
 export async function findSuppressed(
   db: Queries,
@@ -157,7 +157,7 @@ export async function findSuppressed(
   )
 }
 
-/** What each of these addresses itself is suppressed for; entries of whole domains are not looked at. @param emails lower case */
+/** Reasons of the addresses' own entries; entries of whole domains are ignored. @param emails lower case */
 export async function findReasons(
   db: Queries,
   workspaceId: string,
@@ -174,13 +174,13 @@ export async function findReasons(
 
 type Entry = Pick<Suppression, 'reason' | 'scope' | 'sourceMessageId' | 'createdAt'>
 
-/** What suppresses an address: its own entry, and that of its whole domain. */
+/** The entries that suppress an address: its own, and that of its domain. */
 export interface AddressSuppressions {
   readonly own?: Entry
   readonly domain?: Entry
 }
 
-/** Addresses that nothing suppresses are missing. @param emails lower case */
+/** Addresses without entries are missing. @param emails lower case */
 export async function findSuppressionsOf(
   db: Queries,
   workspaceId: string,
@@ -196,7 +196,7 @@ export async function findSuppressionsOf(
   return standings
 }
 
-/** The entries of these addresses and of their domains, by address or `@domain`. An erased address is found by its hash. */
+/** Entries of these addresses and their domains, by address or `@domain`. Erased addresses are found by their hash. */
 async function entriesOf(
   db: Queries,
   workspaceId: string,
@@ -216,12 +216,12 @@ async function entriesOf(
   return entries
 }
 
-/** What stands in place of an erased address, so that its suppression survives. */
+/** Replaces an erased address, so that its suppression survives. */
 export function erasedEntry(email: string): string {
   return `erased:${createHash('sha256').update(email).digest('hex')}`
 }
 
-/** Replaces the address of a suppression by its hash. @returns how many entries */
+/** Replaces the address by its hash. @returns how many entries */
 export async function eraseSuppressions(
   db: Queries,
   workspaceIds: readonly string[],
@@ -246,12 +246,12 @@ export async function eraseSuppressions(
   return Number(again.numDeletedRows + changed.numUpdatedRows)
 }
 
-/** The entry that suppresses the whole domain of an address, e.g. `@example.com`. */
+/** The domain entry that covers an address, e.g. `@example.com`. */
 export function domainEntry(email: string): string {
   return email.slice(email.lastIndexOf('@'))
 }
 
-/** Whoever has unsubscribed wants mail again. @returns whether there was such an entry; one for another reason stays */
+/** For a resubscribed person. @returns whether an unsubscribe entry existed; entries with other reasons are kept */
 export async function deleteUnsubscribe(db: Queries, workspaceId: string, email: string): Promise<boolean> {
   const result = await db
     .deleteFrom('suppressions')
@@ -263,7 +263,7 @@ export async function deleteUnsubscribe(db: Queries, workspaceId: string, email:
   return result.numDeletedRows > 0n
 }
 
-/** @returns whether there was one */
+/** @returns whether it existed */
 export async function deleteSuppression(db: Queries, workspaceId: string, email: string): Promise<boolean> {
   const result = await db
     .deleteFrom('suppressions')
@@ -295,7 +295,7 @@ export async function listSuppressions(
   return rows.map(fromRow)
 }
 
-/** The same with the number of all that match. */
+/** With the total count. */
 export async function pageSuppressions(
   db: Queries,
   workspaceId: string,
@@ -305,7 +305,7 @@ export async function pageSuppressions(
   return newestFirst(matching(db, workspaceId, filter), page, fromRow)
 }
 
-/** All of a workspace, oldest first, piece by piece; what is added meanwhile comes as well. */
+/** All of a workspace, oldest first, in pages; includes entries added meanwhile. */
 export async function* everySuppression(db: Queries, workspaceId: string): AsyncGenerator<Suppression[]> {
   for (let last = 0; ;) {
     const rows = await db

@@ -1,8 +1,8 @@
 /**
- * Adding and removing suppressions by hand, each with its line in the activity log.
+ * Adds and removes suppressions by hand, with an entry in the activity log, and defines how contacts follow them.
  *
- * Called by the routes and the command line inside their transaction. What bounces and complaints suppress is the work of
- * `bounce-consumer.ts`, which is nobody's act and not logged.
+ * Called by the routes and the command line inside their transaction. Suppressions by bounces and complaints
+ * (`bounce-consumer.ts`) are not in the activity log.
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
@@ -18,14 +18,14 @@ import {
 import { asciiDomain, normalizedAddress, parseAddress } from '../../mail/address.js'
 
 declare module '../../events/event.js' {
-  /** By hand: a key or the operator. What bounces, complaints and wishes suppress follows from events of their own. */
+  /** Only for changes by hand; suppressions by bounces, complaints and unsubscribes follow from those events. */
   interface ContactEvents {
     'suppression.added': ContactEventOf<'suppression.added', Pick<Suppression, 'email' | 'reason' | 'scope'>>
     'suppression.removed': ContactEventOf<'suppression.removed', Pick<Suppression, 'email'>>
   }
 }
 
-/** Adds an entry, or widens one that stops marketing only. @throws AppError duplicate for one that stops as much already */
+/** Adds an entry, or widens one with scope `marketing`. @throws AppError duplicate if it already covers the scope */
 export async function addSuppression(
   tx: Tx,
   suppression: Suppression,
@@ -35,7 +35,7 @@ export async function addSuppression(
 ): Promise<Exclude<SuppressResult, 'known'>> {
   const { workspaceId, email, reason, scope, createdAt } = suppression
   const result = await suppressOrWiden(tx.db, suppression)
-  if (result === 'known') throw new AppError('duplicate', `${email} is suppressed already`, { path: 'email' })
+  if (result === 'known') throw new AppError('duplicate', `${email} is already suppressed`, { path: 'email' })
   await recordActivity(tx, {
     workspaceId,
     actor,
@@ -74,7 +74,6 @@ export async function removeSuppression(
   await contacts.released(tx, removal, { isSandbox, source: 'api' })
 }
 
-/** What the event log is told of an entry that somebody has made. */
 export function suppressionAddedEvent(
   { workspaceId, email, reason, scope, createdAt }: Suppression,
   isSandbox: boolean,
@@ -89,12 +88,17 @@ export function suppressionAddedEvent(
   }
 }
 
-/** An erased address is its hash, as an export has it. @returns the form that is stored and compared: that of `normalizedAddress`, by which it is also looked for. @throws AppError validation_error */
+/**
+ * Reads an address, a whole domain as `@example.com`, or an erased address as exported.
+ *
+ * @returns the normalized form, as stored and looked up
+ * @throws AppError validation_error
+ */
 export function readSuppressionEntry(text: string): string {
   const entry = normalizedAddress(text)
   if (/^erased:[0-9a-f]{64}$/.test(entry)) return entry
   if (entry.startsWith('@') ? asciiDomain(entry.slice(1)) === undefined : !parseAddress(entry))
-    throw new AppError('validation_error', `${text.slice(0, 300)} is neither an address nor @domain`, {
+    throw new AppError('validation_error', `${text.slice(0, 300)} is not a valid address or @domain`, {
       path: 'email',
     })
   return entry
@@ -102,13 +106,13 @@ export function readSuppressionEntry(text: string): string {
 
 export interface SuppressionChange {
   readonly isSandbox: boolean
-  /** `api`: a client or the operator; `import`: a file; `system`: a bounce or a complaint. */
+  /** `api`: a client or the operator; `import`: a file; `system`: a bounce or complaint. */
   readonly source: 'api' | 'import' | 'system'
 }
 
 export interface ContactSuppressions {
   /**
-   * Entries were added or widened, or would have been if they were not there already.
+   * Entries were added or widened, or already existed.
    *
    * @param entries addresses and whole domains, of any workspaces
    */
@@ -122,8 +126,8 @@ export interface ContactSuppressions {
 }
 
 /**
- * Whether an entry records the person's own opt-out: an unsubscribe, or a complaint about a message. Removing such an entry does not
- * subscribe anybody again. A complaint without a message was entered by hand.
+ * Whether an entry records the person's own opt-out: an unsubscribe, or a complaint about a message. Removing it does
+ * not resubscribe the contact. A complaint without a message was entered by hand.
  */
 export function isOptOut({
   reason,

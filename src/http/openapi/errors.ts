@@ -45,13 +45,13 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   contact_not_found: { when: 'no such contact', message: 'no such contact', path: 'contact_id' },
   not_found: {
     when: 'there is no such thing, or it belongs to another workspace',
-    message: 'no such domain',
+    message: 'no domain with id 0197f9a2-7c1e-7a52-9d0c-3f0f2a1b4c5d',
   },
   workspace_not_found: {
     when: "the key's workspace was removed",
     message: "the key's workspace no longer exists",
   },
-  duplicate: { when: 'it exists already', message: 'example.com has been added already', path: 'domain' },
+  duplicate: { when: 'it exists already', message: 'domain example.com already exists', path: 'domain' },
   conflict: {
     when: 'its present state does not allow it',
     message: 'the message has been sent already',

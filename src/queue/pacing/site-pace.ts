@@ -228,7 +228,8 @@ export class SitePace {
     this.active -= 1
     if (!isLarge) this.activeSmall -= 1
     if (signal.kind === 'success' && durationMs !== undefined)
-      this.averageDurationMs = AVERAGE_WEIGHT * durationMs + (1 - AVERAGE_WEIGHT) * (this.averageDurationMs ?? durationMs)
+      this.averageDurationMs =
+        AVERAGE_WEIGHT * durationMs + (1 - AVERAGE_WEIGHT) * (this.averageDurationMs ?? durationMs)
     if (signal.kind !== 'unreachable' && signal.kind !== 'none') this.noteAnswer()
     switch (signal.kind) {
       case 'none':
