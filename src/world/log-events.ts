@@ -21,6 +21,8 @@ export const LOG_EVENTS = {
       'The changed certificate files are unusable. The previous certificate stays in use.',
     'checkpoint thread failed':
       'SQLite checkpoints now run inside commits, which are slower. The thread is restarted later.',
+    'claimed messages not loaded': 'Claimed messages could not be read. They are released and claimed again.',
+    'claims not released': 'Claimed messages could not be released. It retries.',
     'configuration reload failed':
       'The changed configuration is invalid. The running configuration stays in effect.',
     'database files missing':
@@ -35,7 +37,7 @@ export const LOG_EVENTS = {
     'delivery thread ended': 'A delivery thread crashed and is restarted. Its deliveries are retried.',
     'disk space exhausted':
       'Free space fell below `limits.disk_reserve`. New mail is refused; accepted mail is still delivered.',
-    'domain could not be checked': 'The DNS records of a domain could not be looked up.',
+    'domain check failed': 'The DNS records of a domain could not be looked up.',
     'download interrupted': 'An export ended before its last row.',
     'due times not corrected':
       'The clock was set back and the queue could not be adjusted. It is tried again.',
@@ -48,18 +50,18 @@ export const LOG_EVENTS = {
     'import reader exited':
       'The thread that reads an import file crashed. The import is retried once, then fails.',
     'import thread exited': 'The thread that writes imports crashed. It is restarted.',
-    'inbound mail could not be processed':
-      'Stored inbound mail could not be read from the database. It retries.',
-    'an inbound mail cannot be read':
+    'inbound mail effects not written': 'The result of a bounce or report could not be stored.',
+    'inbound mail not parsed':
       'A mail crashed the parser and was skipped. `postroad inbound show` prints it.',
-    'an inbound mail cannot take effect': 'The result of a bounce or report could not be stored.',
+    'inbound mail parsing timed out': 'A mail kept the parser busy beyond `limitMs` and was skipped.',
+    'inbound parser thread ended': 'The parser thread crashed and is restarted.',
+    'inbound processing failed, retrying':
+      'Stored inbound mail could not be read from the database. It retries.',
     'job failed': 'A scheduled job failed. It runs again at its next time; `postroad jobs` shows its state.',
     'messages without content expired': 'Queued messages whose content no longer exists were ended.',
     'page failed': 'A public page failed with an internal error.',
-    'queue could not be claimed': 'Due messages could not be claimed. It retries.',
-    'queue could not be handed back': 'Claimed messages could not be released. It retries.',
-    'queue could not be read': 'Due messages could not be read. It retries.',
-    'reading an inbound mail took too long': 'A mail kept the parser busy beyond `limitMs` and was skipped.',
+    'queue not claimed': 'Due messages could not be claimed. It retries.',
+    'queue not read': 'Due messages could not be read. It retries.',
     'request failed': 'An API request failed with an internal error (500).',
     'sandbox runner failed': 'Scheduled mail of a sandbox could not be started.',
     'segment trigger scan failed':
@@ -69,7 +71,6 @@ export const LOG_EVENTS = {
     'smtp receiver failed': 'An SMTP session failed with an internal error. The client was answered 451.',
     'stored certificate rejected':
       'The ACME certificate in the data directory is unusable. A new one is ordered.',
-    'the thread that reads inbound mail ended': 'The parser thread crashed and is restarted.',
     'visit counting failed': 'Clicks and opens could not be counted. They are kept and retried.',
     'visit not recorded': 'A click or open could not be written. The reader was redirected all the same.',
     'webhook attempt abandoned': 'The result of a webhook attempt could not be stored at all.',
@@ -82,21 +83,21 @@ export const LOG_EVENTS = {
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
     'certificate check failed': 'The certificate has expired or expires soon. Logged once a day.',
     'certificate not configured': 'SMTP clients are shown a self-signed certificate.',
+    'clock set back, correcting due times': 'The system clock was set back by `byMs`.',
     'configuration keys ignored': 'The file sets keys that have no effect in this version.',
     'configuration warning': 'A setting is valid but likely wrong.',
     'deliveries interrupted':
       'The server stopped before some hosts had answered the end of the message. These messages may arrive twice.',
     'delivery notification failed': 'A delivery status notification could not be sent to the submitter.',
-    'domain no longer verified':
+    'domain records failed': 'Verification is lost if the records stay wrong for three days.',
+    'domain verification lost':
       'The records of a domain have been wrong for too long. Its mail is no longer sent in its name.',
     'form submission failed': 'A signup form could not store a submission.',
     'job interrupted': 'The server stopped while a job was running.',
     'log lines dropped': 'Standard output was not read in time. `lines` counts what is missing.',
-    'parts of an unfinished inbound mail were left': 'They are deleted at the next start.',
+    'parts of an unfinished inbound mail not deleted': 'They are deleted at the next start.',
     'queue held after restore':
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
-    'records of a verified domain are wrong':
-      'Verification is lost if the records stay wrong for three days.',
     'rejected message parts not deleted': 'They are deleted at the next start.',
     'restart required': 'Changed settings that take effect at the next start.',
     'slow read aborted': 'A query ran longer than `limitMs`.',
@@ -105,7 +106,6 @@ export const LOG_EVENTS = {
     'smtp commands injected behind STARTTLS':
       'The client sent plaintext after STARTTLS. The connection was closed.',
     'submission login locked': 'Too many failed logins with one key, from an address or from everywhere.',
-    'the clock was set back; due times are corrected': 'The system clock was set back by `byMs`.',
     'trusted network key rejected': 'The key configured for a trusted network does not exist or was revoked.',
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
@@ -114,15 +114,16 @@ export const LOG_EVENTS = {
     'certificate obtained': 'The ACME server issued a certificate, which is in use.',
     'certificate reloaded': 'Changed certificate files were loaded.',
     'checkpoint thread recovered': 'SQLite checkpoints run beside commits again.',
+    'claims of a crashed process released': 'The last process was killed. Its deliveries are retried.',
     'configuration reloaded': 'After SIGHUP. `changed` names the keys.',
     'database files restored': 'The database files are back in place.',
     'database shrunk': 'Free space inside the database file was returned to the file system.',
     'database writes resumed': 'SQLite can write again; new mail is accepted.',
     'disk space recovered': 'New mail is accepted again.',
+    'domain records restored': 'The domain stays verified.',
     'domain verified': 'All required DNS records of a domain are correct.',
-    'inbound address with a token that is not ours': 'Mail to a forged or expired return path was refused.',
-    'inbound mail with a token that is not ours':
-      'Inbound reports named messages with forged or expired tokens.',
+    'forged inbound address rejected': 'Mail to a forged or expired return path was refused.',
+    'forged inbound mail ignored': 'Inbound reports named messages with forged or expired tokens.',
     'login failed': 'An SMTP login was rejected.',
     'mail refused': 'An SMTP listener rejected a message or recipient.',
     'message accepted': 'A message was stored and queued.',
@@ -134,11 +135,9 @@ export const LOG_EVENTS = {
     'message not delivered': 'A message ended for another reason, such as cancellation, during an attempt.',
     'message skipped': 'A recipient was left out; `reason` says why.',
     'message suppressed': 'The recipient is on the suppression list.',
-    'messages were in hand when the server ended': 'The last process was killed. Its deliveries are retried.',
     'old records deleted': 'Records beyond their retention were deleted.',
     'page refused': 'A public page answered with an error status.',
-    'recipients at domains that do not exist are suppressed': 'Their domains publish no mail host.',
-    'records of a verified domain are right again': 'The domain stays verified.',
+    'recipients at nonexistent domains suppressed': 'Their domains publish no mail host.',
     'request refused': 'An API request was answered with an error status.',
     'retired DKIM keys replaced': 'Rotated keys were removed after their grace period.',
     'server started': 'The server listens on the addresses in the fields.',
