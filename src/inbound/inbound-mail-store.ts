@@ -68,10 +68,8 @@ export function isSignedMail({ recipients }: Pick<NewInboundMail, 'recipients'>)
   return recipients.every(({ messageId }) => messageId !== undefined)
 }
 
-/** The result for one recipient. */
 export interface InboundFinding {
   readonly recipient: string
-  /** An `InboundResult`. */
   readonly result: string
   readonly messageId?: string
   /** Whether a token proves that it is about that message; without one it has no effect. */
@@ -207,7 +205,6 @@ const setProcessed = statement(
       .where('processed_at', 'is', null),
 )
 
-/** Call it in the transaction of the mail's effects. */
 export async function markProcessed(
   db: Queries,
   seq: number,
@@ -243,7 +240,6 @@ export interface Removal {
   readonly isSigned: boolean
   /** Only mail processed before this, ms since epoch UTC. */
   readonly before?: number
-  /** At most this many mails. */
   readonly limit: number
   /** Stops after this many bytes. */
   readonly octets?: number
@@ -254,7 +250,6 @@ export interface Removed {
   readonly octets: number
 }
 
-/** Deletes the oldest processed mail. */
 export async function deleteProcessed(db: Queries, removal: Removal): Promise<Removed> {
   const { isSigned, before = Number.MAX_SAFE_INTEGER, limit, octets: most = Infinity } = removal
   const rows = await db

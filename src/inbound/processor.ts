@@ -43,7 +43,6 @@ export class InboundProcessor {
     return this.parts.counters
   }
 
-  /** Also processes mail stored before the start. */
   start(): void {
     this.poll()
   }
@@ -110,7 +109,6 @@ export class ProcessingLoop {
   /** Mails left to write one by one, because a batch could not be written. */
   private singleMails = 0
 
-  /** @param isSigned which mail it processes */
   constructor(parts: ProcessingParts, isSigned: boolean, parser: ParserThread) {
     this.parts = parts
     this.isSigned = isSigned
@@ -132,7 +130,6 @@ export class ProcessingLoop {
     this.loop.wake()
   }
 
-  /** Finishes the current batch. */
   async stop(): Promise<void> {
     this.loop.halt()
     // Mail being parsed is parsed again after the next start.
@@ -140,7 +137,6 @@ export class ProcessingLoop {
     await this.loop.stop()
   }
 
-  /** @returns whether there may be more mail */
   private async takeTurn(): Promise<boolean> {
     const { reader } = this.parts.database
     const limit = this.singleMails > 0 ? 1 : BATCH_MAILS

@@ -13,7 +13,6 @@ interface AttemptRow {
   kind: Outcome['kind']
   summary: string
   reply_code: number | null
-  /** Enhanced status code of the decisive reply. */
   status: string | null
   /** JSON Classification. */
   classification: string | null

@@ -259,7 +259,6 @@ export async function readRelayed(
   return readParts(db, contentId, message, firstPart.copy(message))
 }
 
-/** The bytes of all attachments, one after the other. */
 export function readAttachments(
   db: Queries,
   contentId: string,

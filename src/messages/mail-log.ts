@@ -8,14 +8,12 @@
 import type { Log, LogFields } from '../world/log.js'
 import type { LogEvent } from '../world/log-events.js'
 
-/** The submitting client. */
 export interface SubmittedBy {
   /** Id of the API key; a trusted network acts through a key as well. */
   readonly keyId: string
   readonly peer: string
 }
 
-/** What every log line says about its message. */
 export interface LoggedSubmission extends Partial<SubmittedBy> {
   /** The From address; absent if only the id is known. */
   readonly from?: string

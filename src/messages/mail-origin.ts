@@ -40,7 +40,6 @@ export function originOf(
   }
 }
 
-/** Whether an unsubscribe stops it. */
 export function isMarketingMail({ isMarketing, campaignId, automationId }: OriginFields): boolean {
   return isMarketing === true || campaignId !== undefined || automationId !== undefined
 }

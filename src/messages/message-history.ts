@@ -19,7 +19,6 @@ import {
   removeQueued,
 } from './message-status-store.js'
 
-/** Payload fields specific to one kind of event. */
 export type FactsOf<Kind extends Event['kind']> = Omit<
   Extract<Event, { kind: Kind }>['payload'],
   keyof AboutMessage

@@ -11,7 +11,6 @@ import type { Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
 import { TRANSITIONS, RULES, type TransitionKind, type MessageStatus, type Moment } from './message-status.js'
 
-/** The fields every event about a message needs. */
 export interface MessageHead {
   readonly id: string
   readonly workspaceId: string
@@ -62,7 +61,6 @@ interface Change extends Readonly<Record<string, unknown>> {
 
 type ChangeMessages = ReturnType<typeof statement<Change, HeadRow>>
 
-/** Only transitions that change messages. */
 const CHANGES: ReadonlyMap<TransitionKind, ChangeMessages> = new Map(
   TRANSITIONS.flatMap(kind => (changesMessages(kind) ? [[kind, changeOf(kind)]] : [])),
 )

@@ -75,7 +75,6 @@ export type TransitionKind = (typeof TRANSITIONS)[number]
 
 export type Moment = 'sentAt' | 'deliveredAt' | 'openedAt' | 'clickedAt' | 'bouncedAt' | 'complainedAt'
 
-/** The fields of a message that transitions change. */
 export interface MessageState extends Readonly<Record<Moment, number | null>> {
   readonly status: MessageStatus
   readonly bounceType: Permanence | null

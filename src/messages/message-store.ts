@@ -151,7 +151,6 @@ export async function recipientSpellings(
   ]
 }
 
-/** Matches mail to an address, case-insensitively. */
 export function isSpelled(spellings: Spellings) {
   const [only, ...others] = spellings
   return others.length === 0
@@ -224,7 +223,6 @@ export async function findMergeSources(
   return sources
 }
 
-/** Maximum of to, cc and bcc together. */
 const MAX_RECIPIENTS = 100
 
 /** The messages of contents that may be one mail with copies; incomplete if there are more than a mail can have. */

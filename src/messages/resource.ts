@@ -8,7 +8,6 @@ import { contentPruning, messagePruning } from './prune-messages.js'
 export interface MessageResourceParts {
   readonly database: Database
   readonly clock: Clock
-  /** `mta.capture` */
   readonly isCaptured: boolean
 }
 

@@ -19,7 +19,6 @@ export interface SystemMailParts {
   readonly newId: NewId
   /** Retry period, ms. */
   readonly expireMs: number
-  /** Called after the commit. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
 }
 
@@ -37,7 +36,6 @@ export interface SystemMail {
   readonly createdAt: number
 }
 
-/** @returns the message id */
 export async function enqueueSystemMail(tx: Tx, parts: SystemMailParts, mail: SystemMail): Promise<string> {
   const recipient = parseAddress(mail.to)
   if (!recipient) throw new Error(`invalid recipient of system mail: ${mail.to}`)

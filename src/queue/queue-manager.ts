@@ -48,7 +48,6 @@ export interface QueueManagerParts {
   readonly hold?: RestoreHold
   /** Called after outcomes and their events were committed. */
   readonly onSettled: () => void
-  /** For metrics. */
   readonly onAttempt?: OnAttempt
 }
 
@@ -74,7 +73,6 @@ export class QueueManager {
   private readonly holds: CampaignHolds
   /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false
-  /** Settles when the current claim rounds end. */
   private rounds: Promise<void> = Promise.resolve()
   private isClaiming = false
   private isRoundRequested = false
@@ -151,7 +149,6 @@ export class QueueManager {
       })
   }
 
-  /** Deliveries in progress. */
   get activeCount(): number {
     return this.deliveries.activeCount
   }

@@ -31,7 +31,6 @@ interface QueueRow {
   is_withdrawn: Flag
   /** Incarnation of the process that claimed it. */
   claimed_by: string | null
-  /** Consecutive crashes while it was claimed. */
   crashes: number
 }
 
@@ -47,12 +46,10 @@ export interface QueueEntry {
   /** The recipient's domain as A-labels. */
   readonly destination: string
   readonly priority: Priority
-  /** Attempts started so far. */
   readonly attempts: number
   readonly nextAttemptAt: number
   /** A deferral after this moment is final; ms since epoch UTC. */
   readonly expiresAt: number
-  /** Held by the operator. */
   readonly isHeld: boolean
   /** Whether a server was ever offered the message; `email.sent` is emitted once. */
   readonly wasOffered: boolean
@@ -81,7 +78,6 @@ export type NewQueueEntry = Pick<
   | 'recipient'
   | 'notify'
 > & {
-  /** See `isLargeContent`. */
   readonly isLarge?: boolean
   readonly campaignId?: string | undefined
 }
@@ -310,13 +306,11 @@ export async function requeueOrphans(db: Queries, ids: readonly string[], dueAt:
       .execute()
 }
 
-/** What bounds a row's due time. */
 export interface Waiting {
   readonly messageId: string
   readonly attempts: number
   readonly nextAttemptAt: number
   readonly enqueuedAt: number
-  /** The sender scheduled it. */
   readonly isScheduled: boolean
 }
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { delays, logMessage } from '../../src/messages/mail-log.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 
-t.test('the delay of an attempt is told in all, and where the time went', async t => {
+t.test('the delay of an attempt is logged in total and by phase', async t => {
   t.same(
     delays({ acceptedAt: 1_000, dueAt: 61_000, startedAt: 61_250, finishedAt: 62_000, transmissionMs: 500 }),
     { delay: 61, delays: '60/0.25/0.25/0.5' },
@@ -16,7 +16,7 @@ t.test('the delay of an attempt is told in all, and where the time went', async 
   t.same(delays(skewed), { delay: 0, delays: '0/0/0/0.1' }, 'a clock that was set makes nothing negative')
 })
 
-t.test('what is not known of a message is left out', async t => {
+t.test('unknown fields are omitted', async t => {
   const log = new FakeLog()
   logMessage(log, 'bounced', 'm1', {}, 'ann@x.example', { status: '5.1.1' })
   t.match(log.lines, [

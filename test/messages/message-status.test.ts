@@ -95,12 +95,12 @@ function expectedAfter({ kind, before, after }: Pair): MessageState {
   }
 }
 
-t.test('every transition is described for every status', async t => {
+t.test('every transition is listed for every status', async t => {
   t.equal(pairs.length, TRANSITIONS.length * MESSAGE_STATUSES.length)
   for (const kind of TRANSITIONS) t.equal(RULES[kind].event ?? 'nothing', tells.get(kind), kind)
 })
 
-t.test('the table takes each transition in each status as it is described', async t => {
+t.test('the table applies each transition in each status as listed', async t => {
   for (const pair of pairs) {
     const { kind, before, after } = pair
     const state = { ...NOTHING_YET, status: before, sentAt: before === 'sent' ? NOW : null }
@@ -112,7 +112,7 @@ t.test('the table takes each transition in each status as it is described', asyn
   }
 })
 
-t.test('what happens once is not taken again, and first moments stay', async t => {
+t.test('one-time transitions do not repeat, and first moments stay', async t => {
   const state = { ...NOTHING_YET, status: 'clicked' as const, openedAt: NOW, clickedAt: NOW }
   t.equal(stateAfter(state, 'inferred_open', AT), undefined, 'an open is known')
   for (const kind of ['delivered', 'bounced', 'complained'] as const) {
@@ -218,7 +218,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'what happens once is told once, however often and however late it comes',
+  'one-time transitions have one event, however often and late they come',
   async (t, database) => {
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
     const record = (...kinds: TransitionKind[]) =>
@@ -248,43 +248,39 @@ eachDatabase(
   },
 )
 
-eachDatabase(
-  t,
-  'a click without an open is told as an open first, once, and only where a person clicked',
-  async (t, database) => {
-    await enqueue(database, [
-      { id: 'm1', to: 'm1@x.example' },
-      { id: 'm2', to: 'm2@x.example' },
-      { id: 'm3', to: 'm3@x.example' },
-    ])
-    const record = (...transitions: Transition[]) => database.write(tx => recordTransitions(tx, transitions))
-    await record(transition('clicked', 'm1'), transition('clicked', 'm1', AT + 1))
-    await record(transition('clicked', 'm1', AT + 2), transition('opened', 'm1', AT + 3))
-    await record(transition('opened', 'm2'), transition('clicked', 'm2', AT + 1))
-    const scan = { ...seen, isBot: true, url: 'https://shop.example/' }
-    await record({ kind: 'clicked', messageId: 'm3', at: AT, facts: scan })
-    t.same(
-      (await eventsOf(database)).map(({ messageId, kind, payload }) => [
-        messageId,
-        kind,
-        ...('isInferred' in payload ? ['inferred'] : []),
-      ]),
-      [
-        ['m1', 'email.opened', 'inferred'],
-        ['m1', 'email.clicked'],
-        ['m1', 'email.clicked'],
-        ['m1', 'email.clicked'],
-        ['m1', 'email.opened'],
-        ['m2', 'email.opened'],
-        ['m2', 'email.clicked'],
-        ['m3', 'email.clicked'],
-      ],
-    )
-    t.match(await stateOf(database, 'm1'), { status: 'clicked', openedAt: AT, clickedAt: AT })
-  },
-)
+eachDatabase(t, 'a click by a person without an open first records one open', async (t, database) => {
+  await enqueue(database, [
+    { id: 'm1', to: 'm1@x.example' },
+    { id: 'm2', to: 'm2@x.example' },
+    { id: 'm3', to: 'm3@x.example' },
+  ])
+  const record = (...transitions: Transition[]) => database.write(tx => recordTransitions(tx, transitions))
+  await record(transition('clicked', 'm1'), transition('clicked', 'm1', AT + 1))
+  await record(transition('clicked', 'm1', AT + 2), transition('opened', 'm1', AT + 3))
+  await record(transition('opened', 'm2'), transition('clicked', 'm2', AT + 1))
+  const scan = { ...seen, isBot: true, url: 'https://shop.example/' }
+  await record({ kind: 'clicked', messageId: 'm3', at: AT, facts: scan })
+  t.same(
+    (await eventsOf(database)).map(({ messageId, kind, payload }) => [
+      messageId,
+      kind,
+      ...('isInferred' in payload ? ['inferred'] : []),
+    ]),
+    [
+      ['m1', 'email.opened', 'inferred'],
+      ['m1', 'email.clicked'],
+      ['m1', 'email.clicked'],
+      ['m1', 'email.clicked'],
+      ['m1', 'email.opened'],
+      ['m2', 'email.opened'],
+      ['m2', 'email.clicked'],
+      ['m3', 'email.clicked'],
+    ],
+  )
+  t.match(await stateOf(database, 'm1'), { status: 'clicked', openedAt: AT, clickedAt: AT })
+})
 
-eachDatabase(t, 'what happens to no message is told to nobody', async (t, database) => {
+eachDatabase(t, 'transitions of unknown messages have no event', async (t, database) => {
   const all = TRANSITIONS.map(kind => transition(kind, 'unknown'))
   t.equal((await database.write(tx => recordTransitions(tx, all))).size, 0)
   t.equal((await database.write(tx => recordTransitions(tx, []))).size, 0)

@@ -29,23 +29,19 @@ const RETRY = { firstMs: 5 * MINUTE_MS, factor: 2, maxMs: 60 * MINUTE_MS }
 
 const hold = (database: Database, id: string) => database.write(tx => setHeld(tx.db, { messageId: id }, true))
 
-eachDatabase(
-  t,
-  'what waits is counted by destination: all, the held, and what is due',
-  async (t, database) => {
-    await enqueue(database, [
-      ...letters('x.example', 3, 'x'),
-      { id: 'later', to: 'a@x.example', dueAt: NOW + 1 },
-      { id: 'y', to: 'a@y.example' },
-    ])
-    await hold(database, 'x1')
-    t.same(await countByDestination(database.reader, NOW), [
-      { destination: 'x.example', queued: 4, held: 1, due: 2 },
-      { destination: 'y.example', queued: 1, held: 0, due: 1 },
-    ])
-    t.same(await listDestinations(database.reader), ['x.example', 'y.example'])
-  },
-)
+eachDatabase(t, 'waiting messages are counted by destination: total, held and due', async (t, database) => {
+  await enqueue(database, [
+    ...letters('x.example', 3, 'x'),
+    { id: 'later', to: 'a@x.example', dueAt: NOW + 1 },
+    { id: 'y', to: 'a@y.example' },
+  ])
+  await hold(database, 'x1')
+  t.same(await countByDestination(database.reader, NOW), [
+    { destination: 'x.example', queued: 4, held: 1, due: 2 },
+    { destination: 'y.example', queued: 1, held: 0, due: 1 },
+  ])
+  t.same(await listDestinations(database.reader), ['x.example', 'y.example'])
+})
 
 async function idsIn(batches: AsyncIterable<string[]>): Promise<string[][]> {
   const found: string[][] = []
@@ -53,7 +49,7 @@ async function idsIn(batches: AsyncIterable<string[]>): Promise<string[][]> {
   return found
 }
 
-eachDatabase(t, 'what is selected comes in batches, each message once', async (t, database) => {
+eachDatabase(t, 'a selection is read in batches, each message once', async (t, database) => {
   const domains = Array.from({ length: 130 }, (_, n) => `d${n}.example`)
   await enqueue(
     database,
@@ -84,7 +80,7 @@ const shown = (claimed: readonly Claimed[]) =>
 
 eachDatabase(
   t,
-  'a claim takes what is due up to its slots, says what comes next, and nobody takes it again',
+  'a claim takes due messages up to its slots, reports the next due time, and is exclusive',
   async (t, database) => {
     await enqueue(database, [
       { id: 'x1', to: 'a@x.example', dueAt: NOW - 3 },
@@ -111,7 +107,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'what was put off by a clock that was ahead is due when it was meant to be',
+  'messages deferred by a clock that was ahead are due at the intended time',
   async (t, database) => {
     const ahead = NOW + 30 * 24 * 60 * MINUTE_MS
     await enqueue(database, [
@@ -156,34 +152,38 @@ async function deliverAll(t: Test, database: Database) {
   return queue
 }
 
-eachDatabase(t, 'the queue delivers, puts off and gives up, and tells of all of it', async (t, database) => {
-  const { runner, becomes, entryOf, clock } = await deliverAll(t, database)
-  await clock.advance((await entryOf('slow'))!.nextAttemptAt - NOW)
-  await becomes('slow', 'delivered')
-  t.match(await listAttempts(database.reader, 'slow'), [{ number: 1 }, { number: 2 }])
-  t.equal((await entryOf('held'))?.attempts, 0, 'what is held is left alone')
-  await runner.stop(0)
-  const told = await readEventsAfter(database.reader, 0, ['email.delivered', 'email.bounced'], 10)
-  t.same(told.map(({ kind, messageId }) => `${messageId} ${kind.slice(6)}`).sort(), [
-    ...['gone bounced', 'slow delivered', 'x1 delivered', 'x2 delivered', 'x3 delivered'],
-  ])
-  const tail = await readAttemptTail(database.reader, 0, 0)
-  t.same(
-    tail.map(({ seq }) => seq),
-    [6, 5, 4, 3, 2, 1],
-  )
-  t.match(tail[0], { kind: 'delivered', destination: 'y.example' })
-  t.same(
-    (await readAttemptTail(database.reader, 4, 0)).map(({ seq }) => seq),
-    [6, 5],
-    'what was seen before is not read again',
-  )
-  t.same(await readAttemptTail(database.reader, 0, clock.now()), [], 'nor what ended earlier')
-})
+eachDatabase(
+  t,
+  'the queue delivers, defers and bounces messages, and writes their events',
+  async (t, database) => {
+    const { runner, becomes, entryOf, clock } = await deliverAll(t, database)
+    await clock.advance((await entryOf('slow'))!.nextAttemptAt - NOW)
+    await becomes('slow', 'delivered')
+    t.match(await listAttempts(database.reader, 'slow'), [{ number: 1 }, { number: 2 }])
+    t.equal((await entryOf('held'))?.attempts, 0, 'what is held is left alone')
+    await runner.stop(0)
+    const told = await readEventsAfter(database.reader, 0, ['email.delivered', 'email.bounced'], 10)
+    t.same(told.map(({ kind, messageId }) => `${messageId} ${kind.slice(6)}`).sort(), [
+      ...['gone bounced', 'slow delivered', 'x1 delivered', 'x2 delivered', 'x3 delivered'],
+    ])
+    const tail = await readAttemptTail(database.reader, 0, 0)
+    t.same(
+      tail.map(({ seq }) => seq),
+      [6, 5, 4, 3, 2, 1],
+    )
+    t.match(tail[0], { kind: 'delivered', destination: 'y.example' })
+    t.same(
+      (await readAttemptTail(database.reader, 4, 0)).map(({ seq }) => seq),
+      [6, 5],
+      'what was seen before is not read again',
+    )
+    t.same(await readAttemptTail(database.reader, 0, clock.now()), [], 'nor what ended earlier')
+  },
+)
 
 eachDatabase(
   t,
-  'what the operator deletes while it is in hand ends as its attempt ends',
+  'a message deleted during its delivery ends with the outcome of that attempt',
   async (t, database) => {
     const { runner, agent, statusOf, becomes } = openQueue(t, database, { script: () => 'wait' })
     await enqueue(database, [

@@ -28,7 +28,7 @@ const release = (database: Database, now = NOW) => database.write(tx => releaseC
 const claimed = async (database: Database) =>
   database.reader.selectFrom('queue').select('message_id').where('claimed_by', 'is not', null).execute()
 
-t.test('a held campaign sends nothing more: what has begun is broken off, what waits stays', async t => {
+t.test('holding a campaign aborts its deliveries and keeps its mail queued', async t => {
   const { database, runner, agent, entryOf, handsOver, becomes, look, haveAnswered } = await sqliteQueue(t, {
     script: () => 'wait',
   })
@@ -58,7 +58,7 @@ t.test('a held campaign sends nothing more: what has begun is broken off, what w
   t.equal(new Set(after).size, 30, 'each once')
 })
 
-t.test('what a server has taken counts, and another server process finds the hold', async t => {
+t.test('mail already accepted by a server counts, and another process sees the hold', async t => {
   const file = sqliteFile(t)
   const database = await sqliteDatabase(t, file)
   const { runner, agent, becomes } = openQueue(t, database, {
@@ -117,7 +117,7 @@ t.test("neither the operator's hold nor the campaign's undoes the other", async 
   t.same(agent.ids, ['spring2'], 'and the other way round')
 })
 
-t.test('the time for which it was held does not count against the expiry of its mail', async t => {
+t.test('the time of a hold does not count against the expiry of the mail', async t => {
   const { database, runner, agent, becomes, clock, entryOf, handsOver } = await sqliteQueue(t, {
     script: () => deferred,
   })
@@ -140,7 +140,7 @@ t.test('the time for which it was held does not count against the expiry of its 
   t.ok(agent.jobs.length > 20, 'it was tried for three days, as if there had been no pause')
 })
 
-t.test('lanes leave the lines with the hold, however many, and are kept out until the release', async t => {
+t.test('a hold removes all lanes of the campaign until the release', async t => {
   const clock = new FakeClock()
   let held = new Set<string | undefined>()
   const schedule = new Schedule({
@@ -168,7 +168,7 @@ t.test('lanes leave the lines with the hold, however many, and are kept out unti
   t.ok(schedule.hasTurn)
 })
 
-t.test('a lane says which campaign it is of', async t => {
+t.test('a lane key contains the campaign', async t => {
   for (const isLarge of [true, false])
     for (const campaignId of ['spring', undefined])
       t.match(laneFromKey(laneKey('x.example', 1, 'w1', isLarge, campaignId)), {
@@ -176,7 +176,7 @@ t.test('a lane says which campaign it is of', async t => {
       })
 })
 
-eachDatabase(t, 'holds are opened, released and ended, and say how long they lasted', async (t, database) => {
+eachDatabase(t, 'holds are opened, released and deleted, and their duration is kept', async (t, database) => {
   await hold(database, NOW)
   await hold(database, NOW + 500)
   t.same([...(await listHeldCampaigns(database.reader))], ['spring'])
@@ -192,7 +192,7 @@ eachDatabase(t, 'holds are opened, released and ended, and say how long they las
   t.equal((await findHeldMs(database.reader, ['spring'], NOW)).size, 0)
 })
 
-eachDatabase(t, 'the operator sees which mail waits for a paused campaign', async (t, database) => {
+eachDatabase(t, 'the queue list shows which mail waits for a paused campaign', async (t, database) => {
   await enqueue(database, letters('x.example', 2, 'spring'), { campaignId: 'spring' })
   await enqueue(database, letters('x.example', 3, 'single'))
   await hold(database)

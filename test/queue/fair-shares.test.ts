@@ -18,7 +18,7 @@ const isTarpit = ({ recipient }: DeliveryJob) => recipient.includes('@tarpit')
 const tarpits = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ id: `stuck${n}`, to: `a@tarpit${n}.example` }))
 
-t.test('150 destinations that never answer do not keep mail from one that does', async t => {
+t.test('150 unresponsive destinations do not delay a responsive one', async t => {
   const { database, runner, look, haveAnswered, agent, becomes } = await sqliteQueue(t, {
     script: job => (isTarpit(job) ? 'wait' : delivered),
     policy: { connections: 100 },
@@ -33,7 +33,7 @@ t.test('150 destinations that never answer do not keep mail from one that does',
   t.equal(agent.waitingIds.length, 19, 'three quarters of a quarter')
 })
 
-t.test('a destination nobody has heard of yet has its turn before tarpits that came earlier', async t => {
+t.test('a new destination is served before tarpits that came earlier', async t => {
   const { database, runner, agent, becomes, clock, haveAnswered, look } = await sqliteQueue(t, {
     script: job => (isTarpit(job) ? 'wait' : delivered),
     policy: { connections: 20 },
@@ -56,7 +56,7 @@ t.test('a destination nobody has heard of yet has its turn before tarpits that c
   })
 })
 
-t.test('nobody is broken off while nobody waits', async t => {
+t.test('no delivery is aborted while nothing waits for its connection', async t => {
   const { database, runner, agent, clock } = await sqliteQueue(t, {
     script: () => 'wait',
     policy: { connections: 20 },
@@ -68,24 +68,21 @@ t.test('nobody is broken off while nobody waits', async t => {
   t.equal(agent.waitingIds.length, 2)
 })
 
-t.test(
-  'what hangs at a site is broken off when the site is given up, and its connections are free',
-  async t => {
-    const { database, agent, runner, clock, haveAnswered, look } = await sqliteQueue(t, {
-      script: () => 'wait',
-      policy: { connections: 20, connectionsPerSite: 20 },
-    })
-    await haveAnswered('x.example')
-    await enqueue(database, letters('x.example', 4))
-    await look()
-    await until('four are under way', () => agent.waitingIds.length === 4)
-    await clock.advance(40_000)
-    agent.script = () => unreachable
-    for (const id of agent.waitingIds.slice(0, 3)) agent.finish(id, unreachable)
-    await until('nothing is under way', () => runner.activeCount === 0)
-    t.match(runner.listSites(), [{ name: 'x.example', active: 0 }])
-  },
-)
+t.test('deliveries hanging at an unreachable site are aborted and free their connections', async t => {
+  const { database, agent, runner, clock, haveAnswered, look } = await sqliteQueue(t, {
+    script: () => 'wait',
+    policy: { connections: 20, connectionsPerSite: 20 },
+  })
+  await haveAnswered('x.example')
+  await enqueue(database, letters('x.example', 4))
+  await look()
+  await until('four are under way', () => agent.waitingIds.length === 4)
+  await clock.advance(40_000)
+  agent.script = () => unreachable
+  for (const id of agent.waitingIds.slice(0, 3)) agent.finish(id, unreachable)
+  await until('nothing is under way', () => runner.activeCount === 0)
+  t.match(runner.listSites(), [{ name: 'x.example', active: 0 }])
+})
 
 /** Enqueues messages with an attachment of so many octets. */
 async function enqueueLarge(database: Database, ids: readonly string[], domain: string, size: number) {
@@ -121,7 +118,7 @@ async function enqueueLarge(database: Database, ids: readonly string[], domain: 
   })
 }
 
-t.test('large mails to a server that stalls leave memory and connections to everybody else', async t => {
+t.test('large mail to a stalled server leaves memory and connections to others', async t => {
   const isStalled = ({ recipient }: DeliveryJob) => recipient.endsWith('@stalls.example')
   const { database, runner, agent, becomes, entryOf, haveAnswered, look } = await sqliteQueue(t, {
     script: job => (isStalled(job) ? 'wait' : delivered),

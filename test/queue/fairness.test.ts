@@ -85,7 +85,7 @@ async function busyWithCampaign(t: Test) {
   }
 }
 
-t.test('a single send leaves next, before 20,000 messages of a campaign to the same domain', async t => {
+t.test('a single send is delivered before 20,000 campaign messages to the same domain', async t => {
   const { sendSingle, next, handsOver } = await busyWithCampaign(t)
   for (const prefix of ['reset', 'code', 'receipt']) {
     await sendSingle(prefix, 1)
@@ -94,7 +94,7 @@ t.test('a single send leaves next, before 20,000 messages of a campaign to the s
   }
 })
 
-t.test('a stream of single sends leaves the campaign every fourth turn', async t => {
+t.test('under a stream of single sends the campaign gets every fourth turn', async t => {
   const { sendSingle, next } = await busyWithCampaign(t)
   await sendSingle('single', 100)
   const order: string[] = []
@@ -103,7 +103,7 @@ t.test('a stream of single sends leaves the campaign every fourth turn', async t
   t.notMatch(order.join(' '), /(bulk ){2}/, 'never two in a row')
 })
 
-t.test('a schedule holds as much for 100,000 messages as it has lanes', async t => {
+t.test("the schedule's memory depends on lanes, not on 100,000 messages", async t => {
   const database = await sqliteDatabase(t)
   for (let lane = 0; lane < 50; lane += 1)
     await enqueueBatch(database, {
@@ -137,7 +137,7 @@ t.test('a schedule holds as much for 100,000 messages as it has lanes', async t 
   t.ok(schedule.size.dueTimes <= 100, `${schedule.size.dueTimes} due times`)
 })
 
-t.test('a rest that the operator ends lets one message try, at the sites named only', async t => {
+t.test('resetting a back-off lets one message probe the named sites only', async t => {
   const clock = new FakeClock()
   const schedule = new Schedule({
     clock,

@@ -14,7 +14,7 @@ const key = (selector: string): DkimKey => ({
   privateKey: 'PEM',
 })
 
-t.test('a job has everything that delivery needs, optional parts only where there are any', async t => {
+t.test('a job contains everything delivery needs, and optional parts only if present', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [{ id: 'm1', to: 'ann@x.example' }], {
     signingDomainId: 'd1',
@@ -53,7 +53,7 @@ t.test('a job has everything that delivery needs, optional parts only where ther
   t.same((await loader.load(entries.map(entry => ({ ...entry, contentId: 'gone' })))).jobs, [])
 })
 
-t.test('keys are kept for seconds, so that a rotation takes effect', async t => {
+t.test('keys are cached for seconds, so that a rotation takes effect', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [{ id: 'm1', to: 'ann@x.example' }], { signingDomainId: 'd1' })
   const clock = new FakeClock()

@@ -12,7 +12,7 @@ function openBudget() {
   return { clock, budget, freed: () => freed }
 }
 
-t.test('one site gets a quarter, and one message more than that when it holds nothing', t => {
+t.test('a site gets a quarter, or one larger message if it holds nothing', t => {
   const { budget, freed } = openBudget()
   const a = site('a')
   const first = budget.take(a, 20, true)
@@ -30,7 +30,7 @@ t.test('one site gets a quarter, and one message more than that when it holds no
   t.end()
 })
 
-t.test('sites that have not answered have half of it together', t => {
+t.test('unproven sites share half of the memory', t => {
   const { budget } = openBudget()
   const held = Array.from({ length: 8 }, (_, n) => budget.take(site(`tarpit ${n}`), 10, false))
   t.equal(held.filter(Boolean).length, 5)
@@ -38,7 +38,7 @@ t.test('sites that have not answered have half of it together', t => {
   t.end()
 })
 
-t.test('one that is larger than all of it passes alone', t => {
+t.test('a message larger than the limit is admitted alone', t => {
   const { budget } = openBudget()
   const small = budget.take(site('a'), 1, true)
   const huge = site('b')
@@ -49,7 +49,7 @@ t.test('one that is larger than all of it passes alone', t => {
   t.end()
 })
 
-t.test('many smaller ones do not pass one for which there was too little, for a while', async t => {
+t.test('a denied large request is not starved by smaller ones', async t => {
   const { budget, clock } = openBudget()
   const first = budget.take(site('a'), 60, true)
   const second = budget.take(site('b'), 20, true)

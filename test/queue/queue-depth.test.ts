@@ -5,19 +5,15 @@ import { measureQueue } from '../../src/queue/operator/queue-status-store.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, letters } from '../support/mailroom.js'
 
-eachDatabase(
-  t,
-  'what waits is measured in all, held, and for the named destinations',
-  async (t, database) => {
-    await enqueue(database, [...letters('gmail.com', 3, 'g'), ...letters('x.example', 2, 'x')])
-    await database.write(tx => setHeld(tx.db, { messageId: 'x1' }, true))
-    const depth = await measureQueue(database.reader, ['gmail.com', 'gmx.de'])
-    t.match(depth, { all: { messages: 5 }, held: 1, others: { messages: 2 } })
-    t.same([...depth.named.keys()], ['gmail.com'])
-    t.match(depth.named.get('gmail.com'), { messages: 3, oldestAt: Number })
-    t.type(depth.others.oldestAt, 'number')
-  },
-)
+eachDatabase(t, 'the queue is measured in total, held, and for named destinations', async (t, database) => {
+  await enqueue(database, [...letters('gmail.com', 3, 'g'), ...letters('x.example', 2, 'x')])
+  await database.write(tx => setHeld(tx.db, { messageId: 'x1' }, true))
+  const depth = await measureQueue(database.reader, ['gmail.com', 'gmx.de'])
+  t.match(depth, { all: { messages: 5 }, held: 1, others: { messages: 2 } })
+  t.same([...depth.named.keys()], ['gmail.com'])
+  t.match(depth.named.get('gmail.com'), { messages: 3, oldestAt: Number })
+  t.type(depth.others.oldestAt, 'number')
+})
 
 eachDatabase(t, 'an empty queue has no oldest message', async (t, database) => {
   t.same(await measureQueue(database.reader, ['gmail.com']), {

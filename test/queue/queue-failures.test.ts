@@ -12,7 +12,7 @@ import { openQueue, sqliteQueue, failing } from '../support/queue.js'
 import { comeToRest, until } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
-t.test('the attempt and the next time are on disk before the agent is called', async t => {
+t.test('the claim and the retry time are committed before the agent is called', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
   const seen: unknown[] = []
@@ -75,43 +75,40 @@ t.test('after a crash claimed messages are retried immediately at the next start
   t.equal(next.agent.jobs[0]?.attempt, 2)
 })
 
-t.test(
-  'a message that is in hand at one crash after the other backs off, and is forgiven when it ends well',
-  async t => {
-    const database = await sqliteDatabase(t)
-    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-    const waits: number[] = []
-    const startAndCrash = async () => {
-      const crashing = openQueue(t, database, { script: () => 'wait' })
-      await crashing.runner.start()
-      const waitMs = (await crashing.entryOf('m1'))!.nextAttemptAt - crashing.clock.now()
-      await crashing.clock.advance(waitMs)
-      await crashing.handsOver(1)
-      return waitMs
-    }
-    await startAndCrash()
-    for (let crash = 1; crash <= 5; crash += 1) waits.push(await startAndCrash())
-    t.same(waits.slice(0, 2), [0, 0])
-    for (const [index, planned] of [5, 10, 20].entries())
-      t.ok(Math.abs(waits[index + 2]! / 1_000 / planned - 1) <= 0.1, `crash ${index + 3}: about ${planned} s`)
-    const calm = openQueue(t, database, { script: () => deferred })
-    await calm.runner.start()
-    await calm.clock.advance((await calm.entryOf('m1'))!.nextAttemptAt - NOW)
-    await until('it is deferred', () => calm.settledCount() === 1)
-    await calm.runner.stop(0)
-    calm.agent.script = () => 'wait'
-    const dueAt = (await calm.entryOf('m1'))!.nextAttemptAt
-    const crashedAgain = openQueue(t, database, { script: () => 'wait' })
-    await crashedAgain.runner.start()
-    await crashedAgain.clock.advance(dueAt - NOW)
-    await crashedAgain.handsOver(1)
-    const last = openQueue(t, database, { script: () => delivered })
-    await last.runner.start()
-    t.same(await last.handsOver(1), ['m1'], 'one crash after a clean end')
-  },
-)
+t.test('a message claimed at consecutive crashes backs off until an attempt ends', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+  const waits: number[] = []
+  const startAndCrash = async () => {
+    const crashing = openQueue(t, database, { script: () => 'wait' })
+    await crashing.runner.start()
+    const waitMs = (await crashing.entryOf('m1'))!.nextAttemptAt - crashing.clock.now()
+    await crashing.clock.advance(waitMs)
+    await crashing.handsOver(1)
+    return waitMs
+  }
+  await startAndCrash()
+  for (let crash = 1; crash <= 5; crash += 1) waits.push(await startAndCrash())
+  t.same(waits.slice(0, 2), [0, 0])
+  for (const [index, planned] of [5, 10, 20].entries())
+    t.ok(Math.abs(waits[index + 2]! / 1_000 / planned - 1) <= 0.1, `crash ${index + 3}: about ${planned} s`)
+  const calm = openQueue(t, database, { script: () => deferred })
+  await calm.runner.start()
+  await calm.clock.advance((await calm.entryOf('m1'))!.nextAttemptAt - NOW)
+  await until('it is deferred', () => calm.settledCount() === 1)
+  await calm.runner.stop(0)
+  calm.agent.script = () => 'wait'
+  const dueAt = (await calm.entryOf('m1'))!.nextAttemptAt
+  const crashedAgain = openQueue(t, database, { script: () => 'wait' })
+  await crashedAgain.runner.start()
+  await crashedAgain.clock.advance(dueAt - NOW)
+  await crashedAgain.handsOver(1)
+  const last = openQueue(t, database, { script: () => delivered })
+  await last.runner.start()
+  t.same(await last.handsOver(1), ['m1'], 'one crash after a clean end')
+})
 
-t.test('what is left without its reply at the end is not tried at once by the next start', async t => {
+t.test('a message without a reply at the final exit keeps its retry time', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
   const left = openQueue(t, database, { script: () => 'wait' })
@@ -126,7 +123,7 @@ t.test('what is left without its reply at the end is not tried at once by the ne
   t.same(await next.handsOver(1), ['m1'])
 })
 
-t.test('stopping begins nothing more, and waits for what is under way', async t => {
+t.test('stopping starts no delivery and waits for those in progress', async t => {
   const { database, runner, handsOver, agent, statusOf } = await sqliteQueue(t, {
     script: () => 'wait',
     policy: { connectionsPerSite: 1 },
@@ -149,7 +146,7 @@ t.test('stopping begins nothing more, and waits for what is under way', async t 
   t.same(agent.ids, ['m1'], 'a stopped queue stays stopped')
 })
 
-t.test('after the grace what is still under way is broken off, and is due at once', async t => {
+t.test('after the grace period deliveries are aborted and due immediately', async t => {
   const { database, runner, handsOver, clock, entryOf, statusOf, haveAnswered, look } = await sqliteQueue(t, {
     script: () => 'wait',
   })
@@ -168,7 +165,7 @@ t.test('after the grace what is still under way is broken off, and is due at onc
   }
 })
 
-t.test('what was claimed when the stop came is handed back untried', async t => {
+t.test('messages claimed during a stop are released', async t => {
   const late: { runner?: QueueManager } = {}
   let stopped: Promise<void> | undefined
   const { database, runner, agent, entryOf } = await sqliteQueue(t, {
@@ -208,7 +205,7 @@ t.test('an agent that fails defers the message and says so in the log', async t 
   ])
 })
 
-t.test('while outcomes cannot be written nothing is lost and nothing new is begun', async t => {
+t.test('while outcomes cannot be written nothing is lost and no delivery starts', async t => {
   const database = await sqliteDatabase(t)
   let isFull = false
   const { handsOver, agent, log, clock, statusOf, becomes, haveAnswered, look } = openQueue(
@@ -254,26 +251,23 @@ const poison = (database: Database, on: string, column: string) =>
       .execute(db)
   })
 
-t.test(
-  'an attempt that cannot be logged keeps no other outcome waiting, and its message still ends',
-  async t => {
-    const { database, runner, handsOver, becomes, entryOf, log } = await sqliteQueue(t, {
-      script: () => delivered,
-    })
-    await poison(database, 'insert on attempts', 'message_id')
-    await enqueue(database, letters('x.example', 4))
-    await runner.start()
-    t.same((await handsOver(4)).toSorted(), ['m1', 'm2', 'm3', 'm4'])
-    for (const id of ['m1', 'm2', 'm3', 'm4']) await becomes(id, 'delivered')
-    t.equal(await entryOf('m2'), undefined)
-    t.same(await listAttempts(database.reader, 'm2'), [])
-    t.equal((await listAttempts(database.reader, 'm1')).length, 1)
-    t.match(
-      log.lines.filter(({ level }) => level === 'error'),
-      [{ event: 'delivery outcome recorded incompletely', fields: { message: 'm2', error: /poison/ } }],
-    )
-  },
-)
+t.test('an attempt that cannot be logged blocks no other outcome, and its message still ends', async t => {
+  const { database, runner, handsOver, becomes, entryOf, log } = await sqliteQueue(t, {
+    script: () => delivered,
+  })
+  await poison(database, 'insert on attempts', 'message_id')
+  await enqueue(database, letters('x.example', 4))
+  await runner.start()
+  t.same((await handsOver(4)).toSorted(), ['m1', 'm2', 'm3', 'm4'])
+  for (const id of ['m1', 'm2', 'm3', 'm4']) await becomes(id, 'delivered')
+  t.equal(await entryOf('m2'), undefined)
+  t.same(await listAttempts(database.reader, 'm2'), [])
+  t.equal((await listAttempts(database.reader, 'm1')).length, 1)
+  t.match(
+    log.lines.filter(({ level }) => level === 'error'),
+    [{ event: 'delivery outcome recorded incompletely', fields: { message: 'm2', error: /poison/ } }],
+  )
+})
 
 t.test(
   'a delivered message whose status cannot be written leaves the queue, so it is not sent twice',
@@ -335,7 +329,7 @@ t.test('an outcome of which nothing can be written stays claimed until the next 
   t.ok(await entryOf('m2'))
 })
 
-t.test('when claiming fails it is tried again a little later', async t => {
+t.test('a failed claim is retried', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, letters('x.example', 2))
   let isFull = true
@@ -358,7 +352,7 @@ t.test('when claiming fails it is tried again a little later', async t => {
   t.same(await handsOver(2), ['m1', 'm2'])
 })
 
-t.test('what was claimed but could not be made ready is handed back, not stuck', async t => {
+t.test('claimed messages that cannot be loaded are released', async t => {
   let isBroken = true
   const { database, runner, handsOver, agent, log, clock, entryOf } = await sqliteQueue(t, {
     script: () => delivered,

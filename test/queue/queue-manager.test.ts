@@ -15,7 +15,7 @@ import { openQueue, sqliteQueue, failing } from '../support/queue.js'
 import { comeToRest, until } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
-t.test('what was enqueued before the start is delivered', async t => {
+t.test('messages enqueued before the start are delivered', async t => {
   const { database, runner, handsOver, becomes, agent, settledCount } = await sqliteQueue(t, {
     script: () => delivered,
   })
@@ -39,7 +39,7 @@ t.test('what was enqueued before the start is delivered', async t => {
   )
 })
 
-t.test('what is enqueued while it runs is delivered at once, what is due later then', async t => {
+t.test('messages enqueued later are delivered immediately, or when they fall due', async t => {
   const { database, runner, handsOver, clock, becomes } = await sqliteQueue(t, { script: () => delivered })
   await runner.start()
   await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
@@ -55,7 +55,7 @@ t.test('what is enqueued while it runs is delivered at once, what is due later t
   t.same(await handsOver(2), ['a', 'b'])
 })
 
-t.test('what fell due while the machine slept is delivered soon after it woke', async t => {
+t.test('messages that fell due while the machine slept are delivered soon after it wakes', async t => {
   const { database, runner, handsOver, clock } = await sqliteQueue(t, { script: () => delivered })
   await runner.start()
   const dueAt = NOW + 600 * MINUTE_MS
@@ -69,7 +69,7 @@ t.test('what fell due while the machine slept is delivered soon after it woke', 
   t.same(await handsOver(1), ['a'])
 })
 
-t.test('a destination has no more deliveries under way than it may; a freed slot is used', async t => {
+t.test('a destination never exceeds its connections, and freed slots are used', async t => {
   const { database, runner, handsOver, agent, haveAnswered, look } = await sqliteQueue(t, {
     script: () => 'wait',
     policy: { connectionsPerSite: 2 },
@@ -86,30 +86,27 @@ t.test('a destination has no more deliveries under way than it may; a freed slot
   t.same(await handsOver(5), ['m1', 'm2', 'm3', 'm4', 'm5'])
 })
 
-t.test(
-  'all destinations together have no more under way than they may, and time passes meanwhile',
-  async t => {
-    const ids = ['a', 'b', 'c', 'd', 'e']
-    const { database, handsOver, agent, clock, haveAnswered, look } = await sqliteQueue(t, {
-      script: () => 'wait',
-      policy: { connections: 4 },
-    })
-    await haveAnswered(...ids.map(id => `${id}.example`))
-    await enqueue(
-      database,
-      ids.map(id => ({ id, to: `${id}@${id}.example` })),
-    )
-    await look()
-    const first = await handsOver(3)
-    t.equal(first.length, 3, 'one of four is kept for those that have not answered yet')
-    await clock.advance(20_000)
-    t.equal((await handsOver(3)).length, 3)
-    agent.finish(first[0]!, delivered)
-    t.equal((await handsOver(4)).length, 4)
-    for (const id of agent.waitingIds) agent.finish(id, delivered)
-    t.same((await handsOver(5)).sort(), ['a', 'b', 'c', 'd', 'e'])
-  },
-)
+t.test('all destinations together never exceed the connections', async t => {
+  const ids = ['a', 'b', 'c', 'd', 'e']
+  const { database, handsOver, agent, clock, haveAnswered, look } = await sqliteQueue(t, {
+    script: () => 'wait',
+    policy: { connections: 4 },
+  })
+  await haveAnswered(...ids.map(id => `${id}.example`))
+  await enqueue(
+    database,
+    ids.map(id => ({ id, to: `${id}@${id}.example` })),
+  )
+  await look()
+  const first = await handsOver(3)
+  t.equal(first.length, 3, 'one of four is kept for those that have not answered yet')
+  await clock.advance(20_000)
+  t.equal((await handsOver(3)).length, 3)
+  agent.finish(first[0]!, delivered)
+  t.equal((await handsOver(4)).length, 4)
+  for (const id of agent.waitingIds) agent.finish(id, delivered)
+  t.same((await handsOver(5)).sort(), ['a', 'b', 'c', 'd', 'e'])
+})
 
 t.test('a busy destination with much mail does not delay another', async t => {
   const { database, runner, handsOver, agent, haveAnswered, look } = await sqliteQueue(t, {
@@ -126,7 +123,7 @@ t.test('a busy destination with much mail does not delay another', async t => {
   t.same(agent.ids.slice(4).sort(), ['quiet1', 'quiet2', 'quiet3'])
 })
 
-t.test('with few connections every destination has its turn', async t => {
+t.test('with few connections every destination is served in turn', async t => {
   const { database, runner, handsOver, agent } = await sqliteQueue(t, {
     script: () => 'wait',
     policy: { connections: 1, connectionsPerSite: 1 },
@@ -141,7 +138,7 @@ t.test('with few connections every destination has its turn', async t => {
   t.match(order, /^(ab){3}$|^(ba){3}$/)
 })
 
-t.test('a deferred message is tried again at its time, later each time, until it is delivered', async t => {
+t.test('a deferred message is retried with growing delays until it is delivered', async t => {
   const { database, runner, handsOver, agent, clock, entryOf, becomes } = await sqliteQueue(t, {
     script: () => deferred,
   })
@@ -196,7 +193,7 @@ t.test("a server's wish to wait is granted, up to the usual ceiling", async t =>
   t.equal(await minutes('endless'), 60)
 })
 
-t.test('whoever was suppressed after the mail was accepted is not mailed', async t => {
+t.test('a recipient suppressed after acceptance is not mailed', async t => {
   const { database, runner, handsOver, becomes, agent, entryOf } = await sqliteQueue(t, {
     script: () => delivered,
   })
@@ -227,30 +224,27 @@ t.test('whoever was suppressed after the mail was accepted is not mailed', async
   t.same(told.map(event => event.messageId).sort(), ['ann', 'cyd'])
 })
 
-t.test(
-  'a delivery that outlasts its own retry time is not begun a second time, and costs nothing meanwhile',
-  async t => {
-    const database = await sqliteDatabase(t)
-    let writes = 0
-    const counting: Database = {
-      ...failing(database, () => false),
-      write: work => {
-        writes += 1
-        return database.write(work)
-      },
-    }
-    const { runner, handsOver, agent, clock, becomes } = openQueue(t, counting, { script: () => 'wait' })
-    await enqueue(database, letters('x.example', 1))
-    await runner.start()
-    await handsOver(1)
-    await clock.advance(60 * MINUTE_MS)
-    await comeToRest()
-    t.same(agent.ids, ['m1'])
-    t.ok(writes < 10, `${writes} transactions while it waited`)
-    agent.finish('m1', delivered)
-    await becomes('m1', 'delivered')
-  },
-)
+t.test('a delivery that outlasts its retry time is not started twice', async t => {
+  const database = await sqliteDatabase(t)
+  let writes = 0
+  const counting: Database = {
+    ...failing(database, () => false),
+    write: work => {
+      writes += 1
+      return database.write(work)
+    },
+  }
+  const { runner, handsOver, agent, clock, becomes } = openQueue(t, counting, { script: () => 'wait' })
+  await enqueue(database, letters('x.example', 1))
+  await runner.start()
+  await handsOver(1)
+  await clock.advance(60 * MINUTE_MS)
+  await comeToRest()
+  t.same(agent.ids, ['m1'])
+  t.ok(writes < 10, `${writes} transactions while it waited`)
+  agent.finish('m1', delivered)
+  await becomes('m1', 'delivered')
+})
 
 t.test("an operator's retry does not send a second copy of what is under way", async t => {
   const { database, runner, handsOver, agent, becomes, haveAnswered, look } = await sqliteQueue(t, {
@@ -271,7 +265,7 @@ t.test("an operator's retry does not send a second copy of what is under way", a
   t.same(agent.ids, ['m1', 'later'])
 })
 
-t.test('one deferred and one waiting: a slow delivery between them delays neither', async t => {
+t.test('a slow delivery delays neither a deferred nor a waiting message', async t => {
   const { database, runner, handsOver, agent, clock, entryOf, settledCount } = await sqliteQueue(t, {
     script: job => (job.messageId === 'slow' ? 'wait' : deferred),
   })
@@ -287,7 +281,7 @@ t.test('one deferred and one waiting: a slow delivery between them delays neithe
   agent.finish('slow', delivered)
 })
 
-t.test('what the operator holds waits, and is delivered soon after another process releases it', async t => {
+t.test('held messages are delivered soon after another process releases them', async t => {
   const file = sqliteFile(t)
   const database = await sqliteDatabase(t, file)
   await enqueue(database, letters('x.example', 1))

@@ -62,7 +62,7 @@ async function now(database: Database, id: string) {
 
 const kindsOf = (events: readonly { kind: string }[]) => events.map(({ kind }) => kind)
 
-eachDatabase(t, 'delivered: out of the queue, told as sent and delivered', async (t, database) => {
+eachDatabase(t, 'delivered: removed from the queue, with sent and delivered events', async (t, database) => {
   const { message, entry, attempts, events } = await settled(database, delivered)
   t.match(message, { status: 'delivered', deliveredAt: NOW + 2, bouncedAt: null })
   t.equal(entry, undefined)
@@ -90,7 +90,7 @@ eachDatabase(t, 'delivered: out of the queue, told as sent and delivered', async
   ])
 })
 
-eachDatabase(t, 'deferred: still sent, tried again later, told as sent once', async (t, database) => {
+eachDatabase(t, 'deferred: status stays sent, retried later, one sent event', async (t, database) => {
   const first = await settled(database, deferred)
   t.match(first.message, { status: 'sent', bouncedAt: null })
   t.match(first.entry, { nextAttemptAt: RETRY_AT, wasOffered: true })
@@ -105,38 +105,38 @@ eachDatabase(t, 'deferred: still sent, tried again later, told as sent once', as
   t.equal(last.attempts.length, 3)
 })
 
+eachDatabase(t, 'deferred before MAIL: no sent event', async (t, database) => {
+  const { entry, events, attempts } = await settled(database, unreachable)
+  t.match(entry, { nextAttemptAt: RETRY_AT, wasOffered: false })
+  t.same(events, [])
+  t.match(attempts, [{ replyCode: null, status: null, tried: [{ error: 'connection refused' }] }])
+})
+
 eachDatabase(
   t,
-  'deferred before any server was offered the message: not told as sent',
+  'bounced: removed from the queue, with cause and diagnostic in the event',
   async (t, database) => {
-    const { entry, events, attempts } = await settled(database, unreachable)
-    t.match(entry, { nextAttemptAt: RETRY_AT, wasOffered: false })
-    t.same(events, [])
-    t.match(attempts, [{ replyCode: null, status: null, tried: [{ error: 'connection refused' }] }])
+    const { message, entry, attempts, events } = await settled(database, bounced)
+    t.match(message, { status: 'bounced', bouncedAt: NOW + 2, bounceType: 'permanent' })
+    t.equal(entry, undefined)
+    t.match(attempts, [
+      { kind: 'bounced', status: '5.1.1', classification: { cause: 'recipient', scope: 'address' } },
+    ])
+    t.same(kindsOf(events), ['email.sent', 'email.bounced'])
+    t.same(events[1]?.payload, {
+      to: 'm1@x.example',
+      bounceType: 'permanent',
+      cause: 'recipient',
+      scope: 'address',
+      subtype: 'no_such_mailbox',
+      smtpStatus: '5.1.1',
+      diagnosticCode: 'smtp; 550 5.1.1 no such user',
+      remoteMta: 'mx.x.example',
+    })
   },
 )
 
-eachDatabase(t, 'bounced: out of the queue, told with cause and diagnostic', async (t, database) => {
-  const { message, entry, attempts, events } = await settled(database, bounced)
-  t.match(message, { status: 'bounced', bouncedAt: NOW + 2, bounceType: 'permanent' })
-  t.equal(entry, undefined)
-  t.match(attempts, [
-    { kind: 'bounced', status: '5.1.1', classification: { cause: 'recipient', scope: 'address' } },
-  ])
-  t.same(kindsOf(events), ['email.sent', 'email.bounced'])
-  t.same(events[1]?.payload, {
-    to: 'm1@x.example',
-    bounceType: 'permanent',
-    cause: 'recipient',
-    scope: 'address',
-    subtype: 'no_such_mailbox',
-    smtpStatus: '5.1.1',
-    diagnosticCode: 'smtp; 550 5.1.1 no such user',
-    remoteMta: 'mx.x.example',
-  })
-})
-
-eachDatabase(t, 'bounced without any server: no diagnostic code is made up', async (t, database) => {
+eachDatabase(t, 'bounced without a server: no invented diagnostic code', async (t, database) => {
   const { reply: _, remoteMta: __, ...facts } = bounced
   const { events, attempts } = await settled(database, {
     ...facts,
@@ -150,99 +150,82 @@ eachDatabase(t, 'bounced without any server: no diagnostic code is made up', asy
   t.match(attempts, [{ status: '5.1.2', replyCode: null }])
 })
 
-eachDatabase(t, 'unsendable: failed, never told as a bounce', async (t, database) => {
+eachDatabase(t, 'unsendable: failed, not a bounce', async (t, database) => {
   const { message, entry, events } = await settled(database, unsendable)
   t.match(message, { status: 'failed', bouncedAt: null, bounceType: null })
   t.equal(entry, undefined)
   t.match(events, [{ kind: 'email.failed', payload: { reason: 'the subject holds a line break' } }])
 })
 
-eachDatabase(
-  t,
-  'deferred past its expiry: bounced as transient with 4.4.7, never as a dead mailbox',
-  async (t, database) => {
-    const undetermined: Outcome = { ...deferred, permanence: 'undetermined' }
-    const { message, entry, events } = await settled(
-      database,
-      undetermined,
-      { finishedAt: NOW + 10 },
-      NOW + 10,
-    )
-    t.match(message, { status: 'bounced', bounceType: 'transient' })
-    t.equal(entry, undefined)
-    t.match(events.at(-1), {
-      kind: 'email.bounced',
-      payload: {
-        bounceType: 'transient',
-        cause: 'transient',
-        smtpStatus: '4.4.7',
-        diagnosticCode: 'smtp; 451 4.7.1 come back later',
-      },
-    })
-  },
-)
+eachDatabase(t, 'deferred past its expiry: bounced as transient with 4.4.7', async (t, database) => {
+  const undetermined: Outcome = { ...deferred, permanence: 'undetermined' }
+  const { message, entry, events } = await settled(database, undetermined, { finishedAt: NOW + 10 }, NOW + 10)
+  t.match(message, { status: 'bounced', bounceType: 'transient' })
+  t.equal(entry, undefined)
+  t.match(events.at(-1), {
+    kind: 'email.bounced',
+    payload: {
+      bounceType: 'transient',
+      cause: 'transient',
+      smtpStatus: '4.4.7',
+      diagnosticCode: 'smtp; 451 4.7.1 come back later',
+    },
+  })
+})
 
-eachDatabase(t, 'the last try comes at the expiry, not before and not long after', async (t, database) => {
+eachDatabase(t, 'the last attempt is made at the expiry', async (t, database) => {
   const { entry, message } = await settled(database, deferred, {}, RETRY_AT - 100)
   t.equal(entry?.nextAttemptAt, RETRY_AT - 100)
   t.equal(message?.status, 'sent')
 })
 
-eachDatabase(
-  t,
-  'an outcome for what is deleted already changes nothing, and is logged',
-  async (t, database) => {
-    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-    await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
-    for (const outcome of [delivered, deferred])
-      await database.write(tx => recordOutcomes(tx, [finished('m1', outcome), finished('unknown', outcome)]))
-    const { message, entry, events, attempts } = await now(database, 'm1')
-    t.match(message, { status: 'failed', deliveredAt: null })
-    t.equal(attempts.length, 2)
-    t.equal(entry, undefined)
-    t.same(kindsOf(events), ['email.failed'])
-  },
-)
+eachDatabase(t, 'an outcome of a deleted message changes nothing and is logged', async (t, database) => {
+  await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+  await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
+  for (const outcome of [delivered, deferred])
+    await database.write(tx => recordOutcomes(tx, [finished('m1', outcome), finished('unknown', outcome)]))
+  const { message, entry, events, attempts } = await now(database, 'm1')
+  t.match(message, { status: 'failed', deliveredAt: null })
+  t.equal(attempts.length, 2)
+  t.equal(entry, undefined)
+  t.same(kindsOf(events), ['email.failed'])
+})
 
-eachDatabase(
-  t,
-  'a batch of every kind is settled in one go, each as it would be alone',
-  async (t, database) => {
-    const outcomes = {
-      a: delivered,
-      b: deferred,
-      c: bounced,
-      d: unsendable,
-      e: unreachable,
-      f: { ...bounced, permanence: 'undetermined' },
-    } as const
-    const ids = Object.keys(outcomes)
-    await enqueue(
-      database,
-      ids.map(id => ({ id, to: `${id}@x.example` })),
-    )
-    await database.write(tx =>
-      recordOutcomes(
-        tx,
-        Object.entries(outcomes).map(([id, outcome]) => finished(id, outcome)),
-      ),
-    )
-    const all = await Promise.all(ids.map(id => now(database, id)))
-    t.same(
-      all.map(({ message, entry }) => [message?.status, message?.bounceType, entry !== undefined]),
-      [
-        ['delivered', null, false],
-        ['sent', null, true],
-        ['bounced', 'permanent', false],
-        ['failed', null, false],
-        ['sent', null, true],
-        ['bounced', 'undetermined', false],
-      ],
-    )
-  },
-)
+eachDatabase(t, 'a batch of all kinds is recorded like single outcomes', async (t, database) => {
+  const outcomes = {
+    a: delivered,
+    b: deferred,
+    c: bounced,
+    d: unsendable,
+    e: unreachable,
+    f: { ...bounced, permanence: 'undetermined' },
+  } as const
+  const ids = Object.keys(outcomes)
+  await enqueue(
+    database,
+    ids.map(id => ({ id, to: `${id}@x.example` })),
+  )
+  await database.write(tx =>
+    recordOutcomes(
+      tx,
+      Object.entries(outcomes).map(([id, outcome]) => finished(id, outcome)),
+    ),
+  )
+  const all = await Promise.all(ids.map(id => now(database, id)))
+  t.same(
+    all.map(({ message, entry }) => [message?.status, message?.bounceType, entry !== undefined]),
+    [
+      ['delivered', null, false],
+      ['sent', null, true],
+      ['bounced', 'permanent', false],
+      ['failed', null, false],
+      ['sent', null, true],
+      ['bounced', 'undetermined', false],
+    ],
+  )
+})
 
-eachDatabase(t, 'an empty batch, and what the local inbox took', async (t, database) => {
+eachDatabase(t, 'an empty batch, and mail captured by the local inbox', async (t, database) => {
   await database.write(tx => recordOutcomes(tx, []))
   const captured = Buffer.from('Subject: Cheese for =?UTF-8?Q?J=C3=BCrgen?=\r\n\r\nThanks\r\n')
   const { message } = await settled(database, {
@@ -269,39 +252,35 @@ const begin = (database: Database) =>
 
 const deleteAll = (database: Database) => database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true))
 
-eachDatabase(
-  t,
-  'what the operator deletes while it is being delivered ends as that delivery ends',
-  async (t, database) => {
-    const expected = [
-      [delivered, 'delivered', ['email.sent', 'email.delivered']],
-      [bounced, 'bounced', ['email.sent', 'email.bounced']],
-      [deferred, 'failed', ['email.sent', 'email.failed']],
-      [{ ...deferred, subtype: 'shutdown', tried: [] }, 'failed', ['email.failed']],
-    ] as const
-    for (const [outcome, status, kinds] of expected) {
-      await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-      await begin(database)
-      t.equal(await deleteAll(database), 1)
-      const before = await now(database, 'm1')
-      t.match(before, { message: { status: 'sent' }, events: [] }, 'nobody is told anything yet')
-      t.equal(before.entry?.isWithdrawn, true)
-      t.equal((await database.write(tx => recordOutcomes(tx, [finished('m1', outcome)]))).size, 0)
-      const after = await now(database, 'm1')
-      t.equal(after.message?.status, status)
-      t.equal(after.entry, undefined)
-      t.same(kindsOf(after.events), kinds)
-      await database.write(async ({ db }) => {
-        for (const table of ['attempts', 'messages', 'message_contents', 'events'] as const)
-          await db.deleteFrom(table).execute()
-      })
-    }
-  },
-)
+eachDatabase(t, 'a message deleted during its delivery ends with that delivery', async (t, database) => {
+  const expected = [
+    [delivered, 'delivered', ['email.sent', 'email.delivered']],
+    [bounced, 'bounced', ['email.sent', 'email.bounced']],
+    [deferred, 'failed', ['email.sent', 'email.failed']],
+    [{ ...deferred, subtype: 'shutdown', tried: [] }, 'failed', ['email.failed']],
+  ] as const
+  for (const [outcome, status, kinds] of expected) {
+    await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
+    await begin(database)
+    t.equal(await deleteAll(database), 1)
+    const before = await now(database, 'm1')
+    t.match(before, { message: { status: 'sent' }, events: [] }, 'nobody is told anything yet')
+    t.equal(before.entry?.isWithdrawn, true)
+    t.equal((await database.write(tx => recordOutcomes(tx, [finished('m1', outcome)]))).size, 0)
+    const after = await now(database, 'm1')
+    t.equal(after.message?.status, status)
+    t.equal(after.entry, undefined)
+    t.same(kindsOf(after.events), kinds)
+    await database.write(async ({ db }) => {
+      for (const table of ['attempts', 'messages', 'message_contents', 'events'] as const)
+        await db.deleteFrom(table).execute()
+    })
+  }
+})
 
 eachDatabase(
   t,
-  'what is deleted between two attempts, or while no server runs, is gone',
+  'a message deleted between attempts, or without a running server, is removed',
   async (t, database) => {
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
     await begin(database)
@@ -330,7 +309,7 @@ const dsnFacts = {
 
 eachDatabase(
   t,
-  'a bounce that comes back while the message is still retried ends it, and is told once',
+  'a returned bounce ends a message that is still retried, with one event',
   async (t, database) => {
     await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
     await database.write(tx => recordOutcomes(tx, [finished('m1', deferred)]))
@@ -351,7 +330,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'every event says what the mail is part of', async (t, database) => {
+eachDatabase(t, 'every event contains the origin of the mail', async (t, database) => {
   const origin = { isMarketing: true, campaignId: 'spring', templateId: 't1', batchId: 'b1' }
   const { isMarketing, campaignId, templateId, batchId } = origin
   await enqueue(

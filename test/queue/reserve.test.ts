@@ -36,36 +36,30 @@ async function quickSite(t: Test) {
 
 const count = (values: readonly number[], wanted: number) => values.filter(value => value === wanted).length
 
-t.test(
-  'a quick site has four messages claimed beside the four under way, and begins them as those end',
-  async t => {
-    const { agent, handsOver, attempts } = await quickSite(t)
-    t.equal(count(await attempts(), 1), 8)
-    agent.finish(agent.waitingIds[0]!, delivered)
-    // In the order of their ids: the fifth of the twenty.
-    t.equal((await handsOver(QUICK + 5)).at(-1), 'later13')
-  },
-)
+t.test('a fast site prefetches as many messages as it delivers', async t => {
+  const { agent, handsOver, attempts } = await quickSite(t)
+  t.equal(count(await attempts(), 1), 8)
+  agent.finish(agent.waitingIds[0]!, delivered)
+  // In the order of their ids: the fifth of the twenty.
+  t.equal((await handsOver(QUICK + 5)).at(-1), 'later13')
+})
 
-t.test(
-  'a site that asks for a rest gets nothing from the reserve, whose attempts are not counted',
-  async t => {
-    const { agent, handsOver, attempts } = await quickSite(t)
-    const slowDown: Outcome = {
-      ...deferred,
-      cause: 'reputation',
-      scope: 'source',
-      reply: { code: 421, text: 'slow down' },
-      retryAfterMs: 600_000,
-    }
-    agent.finish(agent.waitingIds[0]!, slowDown)
-    await until('the reserve is handed back', async () => count(await attempts(), 1) === 4)
-    await comeToRest()
-    t.equal((await handsOver(QUICK + 4)).length, QUICK + 4, 'nothing more is begun')
-  },
-)
+t.test('prefetched messages of a site that backs off are released, attempts not counted', async t => {
+  const { agent, handsOver, attempts } = await quickSite(t)
+  const slowDown: Outcome = {
+    ...deferred,
+    cause: 'reputation',
+    scope: 'source',
+    reply: { code: 421, text: 'slow down' },
+    retryAfterMs: 600_000,
+  }
+  agent.finish(agent.waitingIds[0]!, slowDown)
+  await until('the reserve is handed back', async () => count(await attempts(), 1) === 4)
+  await comeToRest()
+  t.equal((await handsOver(QUICK + 4)).length, QUICK + 4, 'nothing more is begun')
+})
 
-t.test('at the end what is in reserve is handed back, due at once', async t => {
+t.test('stopping releases prefetched messages, due immediately', async t => {
   const { runner, attempts, entryOf, agent } = await quickSite(t)
   for (const id of agent.waitingIds) agent.finish(id, delivered)
   await runner.stop(0)

@@ -173,7 +173,7 @@ class PlayedQueue {
   }
 }
 
-t.test('in whatever order it is told what happened, no mail is left lying and nothing is kept', async t => {
+t.test('in any order of events no mail is forgotten and nothing leaks', async t => {
   for (let seed = 1; seed <= 40; seed += 1) {
     const queue = new PlayedQueue(seed)
     for (let step = 0; step < 400; step += 1) await queue.happen()

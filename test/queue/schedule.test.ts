@@ -54,7 +54,7 @@ t.test('domains of one site share its connections', async t => {
   t.same(shown(await turns()).sort(), ['a.hosted.example:2', 'alone.example:4', 'b.hosted.example:2'])
 })
 
-t.test('a lane is not given out before it is due, and then by the clock alone', async t => {
+t.test('a lane gets a turn when it falls due, without a further note', async t => {
   const { clock, schedule, note, turns } = openSchedule()
   note('later.example', 0, 'w1', clock.now() + 60_000)
   t.same(await turns(), [])
@@ -95,7 +95,7 @@ t.test('workspaces take turns, however many domains one of them mails', async t 
   t.equal(slotsOf('big'), 2)
 })
 
-t.test('slots that found nothing to deliver are free again', async t => {
+t.test('unused slots are freed', async t => {
   const { schedule, note, turns, haveAnswered } = openSchedule()
   await haveAnswered('x.example')
   note('x.example')
@@ -105,7 +105,7 @@ t.test('slots that found nothing to deliver are free again', async t => {
   t.same(shown(await turns()), ['x.example:3'], 'one of four is in use')
 })
 
-t.test('a full site is out of the round until a delivery ends', async t => {
+t.test('a full site gets no turn until a delivery ends', async t => {
   const { clock, schedule, note, turns, haveAnswered } = openSchedule()
   await haveAnswered('x.example')
   note('x.example')
@@ -117,7 +117,7 @@ t.test('a full site is out of the round until a delivery ends', async t => {
   t.same(shown(await turns()), ['x.example:1'])
 })
 
-t.test('one resting site does not hold up another, and comes back by itself', async t => {
+t.test('a site in back-off does not delay others, and returns automatically', async t => {
   const { clock, schedule, note, turns } = openSchedule()
   note('rests.example')
   const [turn] = await turns()
@@ -131,7 +131,7 @@ t.test('one resting site does not hold up another, and comes back by itself', as
   t.same(shown(await turns()), ['rests.example:1'], 'one message tries')
 })
 
-t.test('what is noted while the database is being asked is not forgotten', async t => {
+t.test('a note during a claim is not lost', async t => {
   const { clock, schedule, note, turns } = openSchedule()
   note('x.example')
   const [turn] = await turns()
@@ -141,7 +141,7 @@ t.test('what is noted while the database is being asked is not forgotten', async
   t.equal(clock.waiting, 0)
 })
 
-t.test('lanes and sites with nothing left are forgotten', async t => {
+t.test('empty lanes and sites are forgotten', async t => {
   const { schedule, note, turns } = openSchedule()
   for (let domain = 0; domain < 1_000; domain += 1) note(`d${domain}.example`)
   for (let round = 0; round < 100 && schedule.size.lanes > 0; round += 1)
@@ -149,7 +149,7 @@ t.test('lanes and sites with nothing left are forgotten', async t => {
   t.match(schedule.size, { lanes: 0, sites: 0, dueTimes: 0 })
 })
 
-t.test('a deferred message that fails again and again leaves no trail of due times', async t => {
+t.test('repeated deferrals keep a single due time', async t => {
   const { clock, schedule, note, turns } = openSchedule()
   note('x.example', 0, 'w1', clock.now() + 86_400_000)
   for (let round = 0; round < 500; round += 1) {
@@ -163,7 +163,7 @@ t.test('a deferred message that fails again and again leaves no trail of due tim
 const many = (count: number, prefix: string) =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}.example`)
 
-t.test('sites that have not answered take a quarter of the connections, however many they are', async t => {
+t.test('unproven sites get a quarter of the connections, however many they are', async t => {
   const { note, turns, haveAnswered } = openSchedule()
   await haveAnswered('answers.example')
   for (const tarpit of many(2_000, 'tarpit')) note(tarpit)
@@ -173,7 +173,7 @@ t.test('sites that have not answered take a quarter of the connections, however 
   t.same(shown(await turns(500, 5_000)), ['answers.example:4'])
 })
 
-t.test('sites that did not answer leave half of that quarter to those that were not asked yet', async t => {
+t.test('doubtful sites leave half of that quarter to new ones', async t => {
   const { clock, schedule, note, turns } = openSchedule()
   const fail = async (tarpits: readonly string[]) => {
     for (const tarpit of tarpits) {
@@ -192,7 +192,7 @@ t.test('sites that did not answer leave half of that quarter to those that were 
   t.equal((await turns(500, 5_000)).length, 63)
 })
 
-t.test('campaigns leave connections to single mails', async t => {
+t.test('campaigns leave connections for single mails', async t => {
   const { note, turns, haveAnswered } = openSchedule()
   const sites = many(200, 'site')
   await haveAnswered(...sites)
@@ -203,7 +203,7 @@ t.test('campaigns leave connections to single mails', async t => {
   t.ok((await turns(500, 5_000)).every(({ lane }) => lane.workspaceId === 'shop'))
 })
 
-t.test('what has just come is not behind a thousand sites that wait for a connection', async t => {
+t.test('a new site does not wait behind a thousand others', async t => {
   const { schedule, note, turns } = openSchedule()
   for (const tarpit of many(1_000, 'tarpit')) note(tarpit)
   const [first, second] = await turns(500, 5_000)
@@ -218,7 +218,7 @@ t.test('what has just come is not behind a thousand sites that wait for a connec
   t.ok(shown(next).includes('fresh.example:1'), shown(next).join(' '))
 })
 
-t.test('a destination that is known does not stand in line behind name servers that are silent', async t => {
+t.test('a known destination does not wait behind silent name servers', async t => {
   const silent = new Promise<never>(() => {})
   let asked = 0
   const { clock, schedule, note, turns, haveAnswered } = openSchedule(destination => {
@@ -238,45 +238,39 @@ t.test('a destination that is known does not stand in line behind name servers t
   t.same(shown(await turns()), ['known.example:1'], 'nor when what is known has grown old')
 })
 
-t.test(
-  'in the line for name servers single mail goes before campaigns, and workspaces take turns',
-  async t => {
-    const waiting: (() => void)[] = []
-    const asked: string[] = []
-    const { schedule, note } = openSchedule(async destination => {
-      asked.push(destination)
-      if (asked.length <= 100) await new Promise<void>(resolve => waiting.push(resolve))
-      return domainsShare(destination)
-    })
-    for (const destination of many(300, 'bulk')) note(destination, 1, 'bulk')
-    for (const destination of many(300, 'big')) note(destination, 0, 'big')
-    note('reset.example', 0, 'small')
-    schedule.takeTurns(0, 0)
-    t.ok(asked.filter(name => name.startsWith('bulk')).length <= 75)
-    t.ok(asked.includes('reset.example'), 'among the first hundred of six hundred')
-  },
-)
+t.test('DNS lookups for single mail go before campaigns, and workspaces take turns', async t => {
+  const waiting: (() => void)[] = []
+  const asked: string[] = []
+  const { schedule, note } = openSchedule(async destination => {
+    asked.push(destination)
+    if (asked.length <= 100) await new Promise<void>(resolve => waiting.push(resolve))
+    return domainsShare(destination)
+  })
+  for (const destination of many(300, 'bulk')) note(destination, 1, 'bulk')
+  for (const destination of many(300, 'big')) note(destination, 0, 'big')
+  note('reset.example', 0, 'small')
+  schedule.takeTurns(0, 0)
+  t.ok(asked.filter(name => name.startsWith('bulk')).length <= 75)
+  t.ok(asked.includes('reset.example'), 'among the first hundred of six hundred')
+})
 
-t.test(
-  'a large message waits for memory in a line of its own: small ones of the same site go on',
-  async t => {
-    let hasMemory = false
-    const { clock, schedule, note, turns, haveAnswered } = openSchedule(domainsShare, () => hasMemory)
-    await haveAnswered('x.example')
-    schedule.note(laneKey('x.example', 0, 'w1', true), clock.now())
-    t.same(await turns(), [])
-    note('x.example')
-    t.match(await turns(), [{ lane: { isLarge: false }, slots: 4 }])
-    hasMemory = true
-    schedule.onMemoryFreed()
-    t.same(await turns(), [], 'no slot is left now')
-    note('y.example')
-    schedule.note(laneKey('y.example', 0, 'w1', true), clock.now())
-    t.equal((await turns()).length, 1)
-  },
-)
+t.test('a large message that waits for memory does not delay small ones of its site', async t => {
+  let hasMemory = false
+  const { clock, schedule, note, turns, haveAnswered } = openSchedule(domainsShare, () => hasMemory)
+  await haveAnswered('x.example')
+  schedule.note(laneKey('x.example', 0, 'w1', true), clock.now())
+  t.same(await turns(), [])
+  note('x.example')
+  t.match(await turns(), [{ lane: { isLarge: false }, slots: 4 }])
+  hasMemory = true
+  schedule.onMemoryFreed()
+  t.same(await turns(), [], 'no slot is left now')
+  note('y.example')
+  schedule.note(laneKey('y.example', 0, 'w1', true), clock.now())
+  t.equal((await turns()).length, 1)
+})
 
-t.test('a site that went silent is given up, and its connections do not count for it any more', async t => {
+t.test('a silent site backs off, and detached connections are not counted', async t => {
   const { clock, schedule, note, turns, haveAnswered } = openSchedule()
   await haveAnswered('x.example')
   note('x.example')

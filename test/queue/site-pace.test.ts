@@ -42,7 +42,7 @@ t.test('a site starts small and grows with success up to its limit', async t => 
   t.equal(pace.freeSlots, 10)
 })
 
-t.test('a site with a small limit never gets more than it', async t => {
+t.test('a site never exceeds a small limit', async t => {
   const { pace } = openPace({ connections: 1 })
   t.equal(pace.freeSlots, 1)
   pace.reserve(1)
@@ -63,7 +63,7 @@ t.test('ten sessions that fail together halve the pace once', async t => {
   t.equal(pace.freeSlots, 5)
 })
 
-t.test('after trouble the pace grows back slowly', async t => {
+t.test('after failures the pace grows back slowly', async t => {
   const { pace } = openPace()
   deliver(pace, ...many(40), 'busy')
   t.equal(pace.freeSlots, 10)
@@ -73,7 +73,7 @@ t.test('after trouble the pace grows back slowly', async t => {
   t.equal(pace.freeSlots, 11)
 })
 
-t.test('a site that names a time rests that long, then one message tries', async t => {
+t.test('a site that names a delay backs off that long, then one message probes it', async t => {
   const { pace, clock } = openPace()
   asked(pace, 90_000)
   t.equal(pace.freeSlots, 0)
@@ -86,13 +86,13 @@ t.test('a site that names a time rests that long, then one message tries', async
   t.ok(pace.freeSlots > 1, 'the site is open again')
 })
 
-t.test('a wish of days is granted for an hour', async t => {
+t.test('a requested delay is capped at an hour', async t => {
   const { pace, clock } = openPace()
   asked(pace, 5 * 86_400_000)
   t.equal(pace.nextSlotAt, clock.monotonic() + 3_600_000)
 })
 
-t.test('rests without a named time grow as long as the trial message meets the same', async t => {
+t.test('back-offs grow while probes fail', async t => {
   const { pace, clock } = openPace()
   const rests: number[] = []
   for (let round = 0; round < 7; round += 1) {
@@ -103,7 +103,7 @@ t.test('rests without a named time grow as long as the trial message meets the s
   t.same(rests, [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000])
 })
 
-t.test('no rest is longer than the operator lets mail wait for its next attempt', async t => {
+t.test('no back-off exceeds the retry delays', async t => {
   const { pace, clock } = openPace({}, { firstMs: 1_000, factor: 2, maxMs: 5_000 })
   const rests: number[] = []
   for (let round = 0; round < 5; round += 1) {
@@ -114,7 +114,7 @@ t.test('no rest is longer than the operator lets mail wait for its next attempt'
   t.same(rests, [1_000, 2_000, 4_000, 5_000, 5_000])
 })
 
-t.test('sessions open when the rest began do not make it longer', async t => {
+t.test('sessions open when the back-off began do not extend it', async t => {
   const { pace, clock } = openPace()
   pace.reserve(4)
   pace.end({ kind: 'asked', waitMs: undefined })
@@ -124,7 +124,7 @@ t.test('sessions open when the rest began do not make it longer', async t => {
   t.equal(pace.nextSlotAt, until)
 })
 
-t.test('earlier rests are forgotten after twenty successes', async t => {
+t.test('twenty successes reset the back-off count', async t => {
   const { pace, clock } = openPace()
   asked(pace)
   await clock.advance(30_000)
@@ -133,22 +133,19 @@ t.test('earlier rests are forgotten after twenty successes', async t => {
   t.equal((pace.nextSlotAt ?? 0) - clock.monotonic(), 30_000)
 })
 
-t.test(
-  'a site that cannot be reached three times running rests; an answer in between starts the count anew',
-  async t => {
-    const { pace, clock } = openPace()
-    deliver(pace, 'neutral', 'unreachable', 'unreachable', 'neutral', 'unreachable', 'unreachable')
-    t.notOk(pace.isBackingOff)
-    deliver(pace, 'unreachable')
-    t.ok(pace.isBackingOff)
-    await clock.advance(30_000)
-    t.equal(pace.freeSlots, 1)
-    deliver(pace, 'unreachable')
-    t.ok(pace.isBackingOff, 'one failed trial is enough the second time')
-  },
-)
+t.test('three consecutive failures start a back-off; an answer resets the count', async t => {
+  const { pace, clock } = openPace()
+  deliver(pace, 'neutral', 'unreachable', 'unreachable', 'neutral', 'unreachable', 'unreachable')
+  t.notOk(pace.isBackingOff)
+  deliver(pace, 'unreachable')
+  t.ok(pace.isBackingOff)
+  await clock.advance(30_000)
+  t.equal(pace.freeSlots, 1)
+  deliver(pace, 'unreachable')
+  t.ok(pace.isBackingOff, 'one failed trial is enough the second time')
+})
 
-t.test('messages per minute are kept over time, with a burst of ten seconds worth', async t => {
+t.test('messages per minute are enforced, with a burst of ten seconds', async t => {
   const { pace, clock } = openPace({ connections: 1_000, messagesPerMinute: 60 })
   deliver(pace, 'neutral')
   let begun = 1
@@ -168,7 +165,7 @@ t.test('messages per minute are kept over time, with a burst of ten seconds wort
   t.equal(begun, 70)
 })
 
-t.test('what was reserved and not used costs no share of the minute', async t => {
+t.test('unused reservations do not count against the rate', async t => {
   const { pace } = openPace({ connections: 100, messagesPerMinute: 6 })
   pace.reserve(1)
   t.equal(pace.freeSlots, 0)
@@ -176,7 +173,7 @@ t.test('what was reserved and not used costs no share of the minute', async t =>
   t.equal(pace.freeSlots, 1)
 })
 
-t.test('replies are read for what they say about the site', async t => {
+t.test('outcomes map to signals about the site', async t => {
   const deferred = (code: number, enhanced: string, text: string): Outcome => ({
     kind: 'deferred',
     summary: '',
@@ -210,30 +207,27 @@ t.test('replies are read for what they say about the site', async t => {
     )
 })
 
-t.test(
-  'a quick site may have as many in reserve as under way, a slow one fewer, one with a rate none',
-  async t => {
-    const afterSuccesses = (durationMs: number, messagesPerMinute = 0) => {
-      const { pace } = openPace({ connections: 10, messagesPerMinute })
-      for (let delivery = 0; delivery < 40; delivery += 1) {
-        pace.reserve(1)
-        pace.end({ kind: 'success' }, durationMs)
-      }
-      return pace
+t.test('a fast site prefetches its window, a slow one less, a rate-limited one nothing', async t => {
+  const afterSuccesses = (durationMs: number, messagesPerMinute = 0) => {
+    const { pace } = openPace({ connections: 10, messagesPerMinute })
+    for (let delivery = 0; delivery < 40; delivery += 1) {
+      pace.reserve(1)
+      pace.end({ kind: 'success' }, durationMs)
     }
-    t.equal(afterSuccesses(10).freeSlots, 20)
-    t.equal(afterSuccesses(10).concurrency, 10)
-    t.equal(afterSuccesses(100).freeSlots, 15)
-    t.equal(afterSuccesses(60_000).freeSlots, 10)
-    t.equal(afterSuccesses(10, 60_000).freeSlots, 10)
-    const troubled = afterSuccesses(10)
-    deliver(troubled, 'busy')
-    t.equal(troubled.freeSlots, 5, 'trouble takes the reserve away')
-  },
-)
+    return pace
+  }
+  t.equal(afterSuccesses(10).freeSlots, 20)
+  t.equal(afterSuccesses(10).concurrency, 10)
+  t.equal(afterSuccesses(100).freeSlots, 15)
+  t.equal(afterSuccesses(60_000).freeSlots, 10)
+  t.equal(afterSuccesses(10, 60_000).freeSlots, 10)
+  const troubled = afterSuccesses(10)
+  deliver(troubled, 'busy')
+  t.equal(troubled.freeSlots, 5, 'trouble takes the reserve away')
+})
 
 t.test(
-  'a site is new until it answers, proven for ten minutes after, and doubtful when nobody answers',
+  'a site is new until it answers, then proven for ten minutes, and doubtful after failures',
   async t => {
     const { pace, clock } = openPace()
     t.equal(pace.standing, 'new')
@@ -252,7 +246,7 @@ t.test(
   },
 )
 
-t.test('a proven site that goes silent gets one more try in half a minute, and no credit', async t => {
+t.test('a silent site gets one probe every half minute', async t => {
   const { pace, clock } = openPace()
   deliver(pace, ...many(40))
   pace.reserve(3)
@@ -270,7 +264,7 @@ t.test('a proven site that goes silent gets one more try in half a minute, and n
   t.equal(pace.freeSlots, 17)
 })
 
-t.test('large messages under way are no silence', async t => {
+t.test('large messages in progress do not make a site silent', async t => {
   const { pace, clock } = openPace()
   deliver(pace, 'neutral')
   pace.reserve(1, true)
@@ -279,7 +273,7 @@ t.test('large messages under way are no silence', async t => {
   t.equal(pace.freeSlots, 3)
 })
 
-t.test('a site that does not answer gets more time each time', async t => {
+t.test('an unresponsive site gets more time after each failure', async t => {
   const { pace, clock } = openPace()
   const patience: number[] = []
   for (let round = 0; round < 6; round += 1) {
@@ -292,7 +286,7 @@ t.test('a site that does not answer gets more time each time', async t => {
   t.equal(pace.patienceMs, Infinity)
 })
 
-t.test('a rest ends when its time has passed, whatever the clock on the wall is set to', async t => {
+t.test('a back-off ends on time whatever the wall clock is set to', async t => {
   const { pace, clock } = openPace()
   asked(pace, 90_000)
   clock.jump(-2 * 3_600_000)

@@ -8,7 +8,7 @@ import { comeToRest } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
 
-t.test('a queue in which nothing ends stands still, and moves with the next outcome', async t => {
+t.test('a queue in which no attempt ends is stalled until the next outcome', async t => {
   const database = await sqliteDatabase(t)
   // A site that never answered has one connection: the second message waits for it.
   await enqueue(database, letters('x.example', 2, 'm'))
@@ -25,7 +25,7 @@ t.test('a queue in which nothing ends stands still, and moves with the next outc
   t.equal(runner.standstillMs, 0)
 })
 
-t.test('a queue that only waits for its next attempts does not stand still', async t => {
+t.test('a queue that waits for its next attempts is not stalled', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [{ id: 'm1', to: 'a@x.example', dueAt: NOW }])
   const { runner, clock, handsOver } = openQueue(t, database, { script: () => deferred })

@@ -39,7 +39,7 @@ const due = async (database: Database, destination: string, limit = 10) =>
   idsOf(await selectDue(database.reader, laneTo(destination), NOW, limit))
 const statusOf = async (database: Database, id: string) => (await findAnyMessage(database.reader, id))?.status
 
-eachDatabase(t, 'what has been due for longest comes first', async (t, database) => {
+eachDatabase(t, 'the longest due messages come first', async (t, database) => {
   await enqueue(database, [
     { id: 'c', to: 'c@x.example', dueAt: NOW - 1 },
     { id: 'a', to: 'a@x.example', dueAt: NOW },
@@ -50,7 +50,7 @@ eachDatabase(t, 'what has been due for longest comes first', async (t, database)
   t.same(await due(database, 'x.example', 2), ['b', 'c'])
 })
 
-eachDatabase(t, 'neither the future, nor the held, nor another destination is due', async (t, database) => {
+eachDatabase(t, 'future and held messages and other destinations are not due', async (t, database) => {
   await enqueue(database, [
     { id: 'now', to: 'a@x.example' },
     { id: 'future', to: 'a@x.example', dueAt: NOW + 1 },
@@ -61,7 +61,7 @@ eachDatabase(t, 'neither the future, nor the held, nor another destination is du
   t.same(await due(database, 'x.example'), ['now'])
 })
 
-eachDatabase(t, 'the next due time passes over the held and what is in hand', async (t, database) => {
+eachDatabase(t, 'the next due time skips held and claimed messages', async (t, database) => {
   await enqueue(database, [
     { id: 'held', to: 'a@x.example', dueAt: NOW + 1 },
     { id: 'in hand', to: 'a@x.example', dueAt: NOW },
@@ -77,7 +77,7 @@ eachDatabase(t, 'the next due time passes over the held and what is in hand', as
 
 eachDatabase(
   t,
-  'what is in hand is neither due nor listed until its outcome is known',
+  'claimed messages are neither due nor listed until their outcome is known',
   async (t, database) => {
     await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
     await database.write(tx => claimEntries(tx.db, ['a'], NOW - 1, 'run 1'))
@@ -91,7 +91,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'crashes in a row are counted until an outcome is known', async (t, database) => {
+eachDatabase(t, 'consecutive crashes are counted until an outcome is recorded', async (t, database) => {
   await enqueue(database, [
     { id: 'a', to: 'a@x.example' },
     { id: 'own', to: 'own@x.example' },
@@ -111,7 +111,7 @@ eachDatabase(t, 'crashes in a row are counted until an outcome is known', async 
 
 eachDatabase(
   t,
-  'every lane with something unheld is listed once, with its earliest time',
+  'every lane with unheld messages is listed once, with its earliest due time',
   async (t, database) => {
     t.same(await listLanes(database.reader), [])
     await enqueue(database, [
@@ -134,7 +134,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'beginning an attempt counts it and sets the next time; it can be taken back',
+  'claiming counts the attempt and sets the retry time; releasing reverts both',
   async (t, database) => {
     await enqueue(database, [
       { id: 'a', to: 'a@x.example' },
@@ -149,7 +149,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'deferring remembers for good that a server was offered the message', async (t, database) => {
+eachDatabase(t, 'deferring keeps that a server was offered the message', async (t, database) => {
   await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
   for (const [wasOffered, remembered] of [
     [false, false],
@@ -157,13 +157,11 @@ eachDatabase(t, 'deferring remembers for good that a server was offered the mess
     [false, true],
   ] as const) {
     await database.write(tx => deferEntry(tx.db, 'a', NOW + 7, wasOffered))
-    t.match(await findEntries(database.reader, ['a']), [
-      { nextAttemptAt: NOW + 7, wasOffered: remembered },
-    ])
+    t.match(await findEntries(database.reader, ['a']), [{ nextAttemptAt: NOW + 7, wasOffered: remembered }])
   }
 })
 
-eachDatabase(t, 'removed entries are gone, their messages stay', async (t, database) => {
+eachDatabase(t, 'removing entries keeps their messages', async (t, database) => {
   await enqueue(database, [
     { id: 'a', to: 'a@x.example' },
     { id: 'b', to: 'b@x.example' },
@@ -212,7 +210,7 @@ eachDatabase(t, 'message and content read back as they were written', async (t, 
   t.equal(await findAnyMessage(database.reader, 'm3'), undefined)
 })
 
-eachDatabase(t, 'attempts are listed oldest first, with everything that was met', async (t, database) => {
+eachDatabase(t, 'attempts are listed oldest first, with all details', async (t, database) => {
   await enqueue(database, [{ id: 'a', to: 'a@x.example' }])
   const attempt: Attempt = {
     messageId: 'a',
@@ -242,7 +240,7 @@ eachDatabase(t, 'attempts are listed oldest first, with everything that was met'
   t.same(await listAttempts(database.reader, 'a'), [attempt, second])
 })
 
-eachDatabase(t, 'of captured mails the last thousand are kept, byte for byte', async (t, database) => {
+eachDatabase(t, 'the last thousand captured mails are kept, byte for byte', async (t, database) => {
   const mail = (n: number) => ({
     messageId: `m${n}`,
     capturedAt: NOW + n,
@@ -310,20 +308,16 @@ eachDatabase(t, 'the summary counts by destination and age', async (t, database)
   t.match(await summarize(database.reader, NOW + 3_600_000, [60_000, 3_600_000], 1), [{ byAge: [0, 0, 2] }])
 })
 
-eachDatabase(
-  t,
-  'what the operator deletes reads failed and is told to the event log',
-  async (t, database) => {
-    await enqueue(database, [
-      { id: 'a', to: 'a@x.example' },
-      { id: 'b', to: 'b@y.example' },
-    ])
-    t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW, true)), 1)
-    t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW, true)), 0)
-    t.equal(await statusOf(database, 'a'), 'failed')
-    t.equal(await statusOf(database, 'b'), 'sent')
-    t.match(await readEventsAfter(database.reader, 0, ['email.failed'], 10), [
-      { messageId: 'a', payload: { to: 'a@x.example', reason: /operator/ } },
-    ])
-  },
-)
+eachDatabase(t, 'a deleted message becomes failed, with an event', async (t, database) => {
+  await enqueue(database, [
+    { id: 'a', to: 'a@x.example' },
+    { id: 'b', to: 'b@y.example' },
+  ])
+  t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW, true)), 1)
+  t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW, true)), 0)
+  t.equal(await statusOf(database, 'a'), 'failed')
+  t.equal(await statusOf(database, 'b'), 'sent')
+  t.match(await readEventsAfter(database.reader, 0, ['email.failed'], 10), [
+    { messageId: 'a', payload: { to: 'a@x.example', reason: /operator/ } },
+  ])
+})

@@ -18,7 +18,6 @@ import type { ContactSuppressions } from '../suppressions/suppressions.js'
 import { suppressAll, type Suppression } from '../suppressions/suppression-store.js'
 import type { Log } from '../../world/log.js'
 
-/** @param log logs each suppression */
 export function bounceConsumer(contacts: ContactSuppressions, log?: Log): EventConsumer {
   return {
     name: 'bounces',
@@ -80,7 +79,6 @@ function toSuppression(event: StoredEvent): Suppression[] {
   return event.isSandbox ? [] : suppressionsBy(event)
 }
 
-/** The suppressions an event causes. */
 export function suppressionsBy(event: StoredEvent): Suppression[] {
   const suppression = (email: string, why: Pick<Suppression, 'reason' | 'scope'>): Suppression[] => [
     {

@@ -35,7 +35,6 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 /** Denials this old are judged: others around the same time are known by then. */
 const SETTLED_MS = 10 * MINUTE_MS
-/** Window before and after a denial. */
 const WINDOW_MS = 5 * MINUTE_MS
 /** This many distinct domains denied in the window discredit each other. */
 const OUTAGE_DOMAINS = 10
@@ -43,7 +42,6 @@ const OUTAGE_DOMAINS = 10
 const MIN_INTERVAL_MS = DAY_MS
 export const DENIALS_KEPT_MS = 30 * DAY_MS
 const BATCH = 200
-/** Concurrent lookups. */
 const CONCURRENCY = 8
 /** Denials of one domain read, and suppressed, in one transaction. */
 const MAX_PER_DOMAIN = 1_000
@@ -121,7 +119,6 @@ async function isDenied(resolver: Resolver, domain: string): Promise<boolean> {
   return answers.every(({ kind }) => kind === 'missing')
 }
 
-/** @returns how many recipients were suppressed */
 async function suppressConfirmed(
   tx: Tx,
   domain: string,

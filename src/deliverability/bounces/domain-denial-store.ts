@@ -33,7 +33,6 @@ export interface DomainDenial {
   /** Ms since epoch UTC. */
   readonly deniedAt: number
   readonly workspaceId: string
-  /** Recipient, normalized. */
   readonly email: string
   readonly messageId: string
   /** Our own resolver said so; otherwise another server did. */

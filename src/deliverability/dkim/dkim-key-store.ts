@@ -73,7 +73,6 @@ export async function replaceRetired(
   return result.numUpdatedRows > 0n
 }
 
-/** Updates part of a domain's findings. */
 export async function changeFindings(
   db: Queries,
   domainId: string,
@@ -120,10 +119,8 @@ function publishedKeys(db: Queries, removedSince: number) {
     .where(e => e.or([e('removed_at', 'is', null), e('removed_at', '>=', removedSince)]))
 }
 
-/** Start of an unencrypted private key. */
 const PEM = '-----BEGIN'
 
-/** Rows per statement, ten values each. */
 const ROWS_AT_ONCE = 50
 
 /**

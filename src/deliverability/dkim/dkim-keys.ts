@@ -13,7 +13,6 @@ import { dkimName, type KeyPairText, type NewDkimKey } from '../domains/domain-s
 import { listRetired, replaceRetired, changeFindings, type RetiredKey } from './dkim-key-store.js'
 import { dkimTarget } from '../domains/dns-records.js'
 
-/** Suffixes of the selector names of a domain. */
 const SELECTORS = [
   { ending: '1', algorithm: 'rsa', state: 'active' },
   { ending: '2', algorithm: 'rsa', state: 'standby' },

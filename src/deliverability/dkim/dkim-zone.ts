@@ -20,7 +20,6 @@ export interface ZoneRecord {
   readonly ttl: number
   /** Not split into strings. */
   readonly value: string
-  /** Sending domain. */
   readonly domain: string
 }
 

@@ -17,18 +17,14 @@ export interface DnsRecord {
   readonly type: (typeof RECORD_TYPES)[number]
   readonly name: string
   readonly value: string
-  /** Suggested TTL, seconds. */
   readonly ttl: number
   readonly purpose: (typeof RECORD_PURPOSES)[number]
   readonly status: Finding['status']
-  /** What DNS returned at the last check. */
   readonly found: readonly string[]
-  /** Required for verification. */
   readonly required: boolean
   /** DKIM records only. */
   readonly algorithm?: Selector['algorithm']
   readonly keyState?: Selector['state']
-  /** Accepted instead. */
   readonly alternative?: { readonly type: 'TXT'; readonly name: string; readonly value: string }
 }
 

@@ -17,7 +17,6 @@ export interface DomainParts {
   readonly dkimZone: string
   /** Address for DMARC reports; this server accepts mail for it. */
   readonly reportAddress: string
-  /** Encrypts private keys in the database. */
   readonly seal: KeyCipher
   /** Called after a committed change, to clear cached senders. */
   readonly onChanged?: () => void

@@ -53,10 +53,8 @@ declare module '../../db/tables.js' {
 
 export const FINDING_STATUSES = ['pending', 'verified', 'failed'] as const
 
-/** What DNS returned for one record at the last check. */
 export interface Finding {
   readonly status: (typeof FINDING_STATUSES)[number]
-  /** DNS did not answer. */
   readonly isUnanswered?: true
   /** Values found, or why there is no answer; at most 10 of at most 300 characters. */
   readonly found: readonly string[]
@@ -101,7 +99,6 @@ export interface Domain {
   readonly nextCheckAt: number | null
   /** Since when the records of a verified domain are wrong; see `next-check.ts`. */
   readonly failingSince: number | null
-  /** Failed checks since `failingSince`. */
   readonly failedChecks: number
   /** When it was added, verify was called, or verification was lost. */
   readonly watchedSince: number
@@ -190,7 +187,6 @@ const selectByName = statement((db, { owner, domain }: { owner: string; domain: 
   activeDomains(db).where('owner', '=', owner).where('domain', '=', domain),
 )
 
-/** What sending needs; read for every mail. */
 export async function findSendingDomain(
   db: Queries,
   owner: string,

@@ -50,7 +50,6 @@ const JITTER = 0.1
 export interface CheckFacts {
   readonly verdict: DomainCheck['verdict']
   readonly now: number
-  /** The check was requested. */
   readonly isAsked: boolean
   /** A request that does not end the verification early. */
   readonly hasGrace?: boolean

@@ -20,7 +20,6 @@ export interface RecheckParts extends DomainParts {
 
 /** Each check runs up to three lookups at a time. */
 const CONCURRENCY = 8
-/** The rest is due in the next run. */
 const MAX_PER_RUN = 500
 
 export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal): Promise<void> {

@@ -38,7 +38,6 @@ export interface DomainReport {
   readonly kind: ReportKind
   /** A-labels, lower case. */
   readonly domain: string
-  /** The reporter's name for itself. */
   readonly orgName: string
   /** The reporter's id, unique per reporter. */
   readonly reportId: string
@@ -50,7 +49,6 @@ export interface DomainReport {
   readonly records: readonly ReportFields[]
 }
 
-/** With records already serialized. */
 export interface NewDomainReport extends Omit<DomainReport, 'records'> {
   readonly recordsJson: string
 }

@@ -26,7 +26,6 @@ export interface SuppressionParts {
   readonly database: Database
   readonly clock: Clock
   readonly suppressedContacts: ContactSuppressions
-  /** Called after events were appended. */
   readonly onEvents?: () => void
 }
 

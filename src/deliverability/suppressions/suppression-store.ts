@@ -295,7 +295,6 @@ export async function listSuppressions(
   return rows.map(fromRow)
 }
 
-/** With the total count. */
 export async function pageSuppressions(
   db: Queries,
   workspaceId: string,

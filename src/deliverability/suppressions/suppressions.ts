@@ -117,7 +117,6 @@ export interface ContactSuppressions {
    * @param entries addresses and whole domains, of any workspaces
    */
   suppressed(tx: Tx, entries: readonly Suppression[], change: SuppressionChange): Promise<void>
-  /** An entry was removed. */
   released(
     tx: Tx,
     entry: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,

@@ -38,7 +38,6 @@ export interface ReadMail {
 
 export interface Applied {
   readonly results: readonly InboundResult[]
-  /** Whether events were appended. */
   readonly hasEvents: boolean
 }
 

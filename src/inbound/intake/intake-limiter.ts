@@ -12,7 +12,6 @@ import type { Clock } from '../../world/time/clock.js'
 
 /** Limits of unsigned mail; 0 = unlimited. */
 export interface IntakeLimits {
-  /** Mails a minute from one client. */
   readonly mailsPerMinute: number
   /** Bytes an hour from one client, and from all clients. */
   readonly octetsPerHour: number
@@ -69,7 +68,6 @@ export class IntakeLimiter {
 
 const ALL = ''
 
-/** A token bucket per name. */
 class TokenBuckets {
   private readonly amount: number
   private readonly periodMs: number

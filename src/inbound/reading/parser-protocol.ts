@@ -8,11 +8,8 @@ import type { ReportFields, ReportKind } from '../../deliverability/reports/repo
 
 /** What to parse a mail for, by its recipients. */
 export interface Wanted {
-  /** Bounces and complaints. */
   readonly returned: boolean
-  /** DMARC and TLS reports. */
   readonly reports: boolean
-  /** Subject and X-Loop, for forwarding. */
   readonly head: boolean
 }
 
@@ -30,13 +27,11 @@ export interface ReturnedFinding {
   readonly recipients: readonly ReturnedRecipient[]
   /** X-Postroad-ID of the returned part. */
   readonly token?: string
-  /** Original-Envelope-Id. */
   readonly envelopeId?: string
   /** Envelope senders named in the returned part or the report; at most two, without angle brackets. */
   readonly returnPaths?: readonly string[]
   /** Message-ID of the returned part, without angle brackets. */
   readonly messageId?: string
-  /** To of the returned part. */
   readonly to?: string
 }
 

@@ -40,7 +40,6 @@ interface Running {
 interface PendingRead {
   readonly number: number
   readonly findings: MailFinding[]
-  /** How many mails were sent. */
   readonly wanted: number
   readonly resolve: (reading: Reading) => void
   isOverdue: boolean

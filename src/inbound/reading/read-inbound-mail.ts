@@ -28,7 +28,6 @@ export type ReadReturned = (source: Buffer) => ReturnedMail | Promise<ReturnedMa
 
 const MAX_RECIPIENTS = 100
 const MAX_REPORTS = 5
-/** Characters read of a header field. */
 const MAX_FIELD = 998
 const HEAD_OCTETS = 65_536
 

@@ -19,7 +19,6 @@ import {
 /** Reports nest 6 deep. */
 const MAX_DEPTH = 12
 const MAX_TEXT = 1_000
-/** DKIM and SPF results of one record. */
 const MAX_RESULTS = 10
 
 type Values = Map<string, string>

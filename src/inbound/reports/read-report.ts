@@ -21,7 +21,6 @@ export interface UnpackBudget {
 
 /** A zip in a gzip occurs. */
 const MAX_LAYERS = 2
-/** Files read of a zip. */
 const MAX_FILES = 5
 /** Compressed bytes per step: at most a thousand times as much is unpacked before it is counted. */
 const STEP = 4_096

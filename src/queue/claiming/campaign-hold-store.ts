@@ -58,7 +58,6 @@ export async function releaseCampaign(db: Queries, id: string, now: number): Pro
     .execute()
 }
 
-/** For a campaign that has ended. */
 export async function deleteHold(db: Queries, id: string): Promise<void> {
   await db.deleteFrom('campaign_holds').where('campaign_id', '=', id).execute()
 }

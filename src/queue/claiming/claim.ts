@@ -64,7 +64,6 @@ export async function claim(
 
 interface LaneClaim {
   readonly turn: Turn
-  /** At most `turn.slots`. */
   readonly due: readonly QueueEntry[]
   readonly nextDueAt: number | undefined
 }
@@ -125,7 +124,6 @@ export async function dropSuppressed(tx: Tx, jobs: readonly DeliveryJob[], now: 
   )
 }
 
-/** By workspace and by whether an unsubscribe applies. */
 function groupBySuppression(jobs: readonly DeliveryJob[]): Iterable<readonly DeliveryJob[]> {
   const groups = new Map<string, DeliveryJob[]>()
   for (const job of jobs) {

@@ -23,7 +23,6 @@ import type { Schedule } from '../pacing/schedule.js'
 import type { Site, Turn } from '../pacing/site.js'
 import { recordTransitions } from '../../messages/message-history.js'
 
-/** A claimed message with its delivery job. */
 export interface ReadyMessage {
   readonly job: DeliveryJob
   readonly turn: Turn
@@ -31,7 +30,6 @@ export interface ReadyMessage {
   readonly octets: number
   /** Why it cannot be sent now; it is deferred without calling the agent. */
   readonly fault: string | undefined
-  /** Frees the memory reserved for the body. */
   readonly freeMemory: () => void
 }
 
@@ -55,7 +53,6 @@ export interface ClaimRound {
   readonly ready: readonly ReadyMessage[]
 }
 
-/** Lanes read in one transaction. */
 const LANES_PER_CLAIM = 40
 /** A large message in a lane of small ones that finds no memory lets the others go first. */
 const MEMORY_RETRY_MS = 5_000

@@ -64,7 +64,6 @@ interface CachedKeys {
   readonly until: number
 }
 
-/** The part of a message that is not in memory. */
 interface UnreadBody {
   /** Octets in memory once it is read. */
   readonly size: number
@@ -119,7 +118,6 @@ export class JobLoader {
     return this.incomplete.get(job.content)?.size ?? 0
   }
 
-  /** Reads the rest of the message. */
   async complete(job: DeliveryJob): Promise<DeliveryJob> {
     const missing = this.incomplete.get(job.content)
     return missing ? { ...job, content: await missing.read() } : job

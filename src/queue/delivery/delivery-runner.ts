@@ -77,7 +77,6 @@ export class DeliveryRunner {
     return this.pending.size
   }
 
-  /** Messages the agent is delivering. */
   get inProgressIds(): string[] {
     return [...this.inProgress].map(({ ready }) => ready.job.messageId)
   }
@@ -104,7 +103,6 @@ export class DeliveryRunner {
       }
   }
 
-  /** Releases everything that is ready but not started. */
   async releaseReady(): Promise<void> {
     await this.release(this.readyQueue.takeAll())
   }
@@ -254,7 +252,6 @@ function notReady(fault: string): Outcome {
 
 export interface ActiveDelivery {
   readonly turn: Turn
-  /** Octets of the body that were read for it. */
   readonly octets: number
   /** Monotonic, ms. */
   readonly startedAt: number

@@ -37,7 +37,6 @@ export class OctetSemaphore<Holder extends object> {
     return this.held
   }
 
-  /** Whether `take` could succeed now. */
   mayTake(holder: Holder): boolean {
     const own = this.denied.get(holder)
     if (own && !this.fits(holder, own.octets, own.isProven)) return false

@@ -18,7 +18,6 @@ export interface OutcomeBatchesParts extends BatchWriterParts {
   readonly onAttempt?: OnAttempt | undefined
 }
 
-/** Keeps a batch at a few ms of work. */
 const BATCH = 50
 /** With this many deliveries in progress, waiting a few ms gathers a batch. */
 const BUSY = 16
@@ -67,7 +66,6 @@ export class OutcomeWriter {
     return new Promise(done => this.writer.add({ finished, done }))
   }
 
-  /** Resolves when everything added is committed. */
   idle(): Promise<void> {
     return this.writer.idle()
   }

@@ -277,7 +277,6 @@ function isOffered(outcome: Outcome): boolean {
   return outcome.kind === 'delivered' || outcome.tried.some(host => TRANSACTION_STAGES.includes(host.stage))
 }
 
-/** What the attempt means for the message. */
 export type Verdict =
   | { readonly kind: 'delivered'; readonly remoteMta: string }
   | { readonly kind: 'deferred'; readonly nextAttemptAt: number }

@@ -26,7 +26,6 @@ export type QueueSelection =
 export const CHANGE_BATCH = 250
 
 export interface QueueListEntry extends QueueEntry {
-  /** Summary of the last attempt; null before the first. */
   readonly lastSummary: string | null
   /** Held until its campaign is resumed, whether or not the row itself is held. */
   readonly isCampaignPaused: boolean
@@ -134,7 +133,6 @@ async function* rebatch(batches: AsyncIterable<string[]>): AsyncGenerator<string
   if (gathered.length > 0) yield gathered
 }
 
-/** Waiting messages of one destination, by age. */
 export interface SummaryRow {
   readonly destination: string
   /** Held by the operator or a paused campaign. */
@@ -193,7 +191,6 @@ const isOfPausedCampaign = sql`exists (
   inner join campaign_holds on campaign_holds.campaign_id = message_contents.campaign_id
   where message_contents.id = queue.content_id and campaign_holds.held_at is not null)`
 
-/** @returns how many entries were changed */
 export async function setHeld(db: Queries, selection: QueueSelection, isHeld: boolean): Promise<number> {
   const result = await db
     .updateTable('queue')

@@ -25,7 +25,6 @@ export const QueueSitesSchema = Type.Object({
 
 export type QueueSites = Static<typeof QueueSitesSchema>
 
-/** The part of the queue manager these routes use. */
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]

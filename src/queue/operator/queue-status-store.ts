@@ -16,7 +16,6 @@ export interface WaitingCounts {
   readonly queued: number
   /** Held by the operator or a paused campaign. */
   readonly held: number
-  /** Due and not held. */
   readonly due: number
 }
 
@@ -61,7 +60,6 @@ export async function countByDestination(db: Queries, now: number): Promise<Dest
 }
 
 export interface EndedAttempt {
-  /** Increases with every recorded attempt. */
   readonly seq: number
   /** Ms since epoch UTC. */
   readonly finishedAt: number
@@ -117,9 +115,7 @@ export interface Waiting {
 export interface QueueDepth {
   readonly all: Waiting
   readonly held: number
-  /** The named destinations that have mail. */
   readonly named: ReadonlyMap<string, Waiting>
-  /** All other destinations. */
   readonly others: Waiting
 }
 

@@ -29,7 +29,6 @@ export class RecentRates {
     this.reader = reader
   }
 
-  /** @returns rates by destination */
   async poll(now: number): Promise<Map<string, Rates>> {
     const fresh = await readAttemptTail(this.reader, this.seenSeq, now - MINUTE_MS)
     this.seenSeq = Math.max(this.seenSeq, ...fresh.slice(0, 1).map(({ seq }) => seq))
@@ -55,10 +54,8 @@ export function addRates(rates: Iterable<Rates>): Rates {
   return sum
 }
 
-/** Concurrent lookups. */
 const MAX_LOOKUPS = 100
 
-/** @returns site name by destination */
 export async function locateAll(
   destinations: readonly string[],
   locateSite: LocateSite,
@@ -72,7 +69,6 @@ export async function locateAll(
   return sites
 }
 
-/** The destinations of one site, in the order given. */
 export async function destinationsOf(
   site: string,
   destinations: readonly string[],

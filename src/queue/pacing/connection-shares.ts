@@ -15,7 +15,6 @@ export type Standing = 'proven' | 'new' | 'doubtful'
 
 export const STANDINGS: readonly Standing[] = ['new', 'proven', 'doubtful']
 
-/** Connections in use by one standing. */
 interface Used {
   all: number
   bulk: number
@@ -43,7 +42,6 @@ export class ConnectionShares {
     }
   }
 
-  /** How many more deliveries may start. */
   available(standing: Standing, isBulk: boolean): number {
     const { proven, new: fresh, doubtful } = this.used
     const unproven = fresh.all + doubtful.all
@@ -78,7 +76,6 @@ export class ConnectionShares {
     return true
   }
 
-  /** A detached delivery has ended. */
   endDetached(): void {
     this.detached -= 1
   }

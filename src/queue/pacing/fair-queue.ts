@@ -89,7 +89,6 @@ export class FairQueue<T> {
   }
 }
 
-/** Items of one workspace in arrival order. */
 class Waiting<T> {
   private readonly items = new Set<T>()
   /** The same as a stack; may contain items that were removed. */
@@ -100,7 +99,6 @@ class Waiting<T> {
     return this.items.size
   }
 
-  /** @returns whether it was added */
   add(item: T): boolean {
     if (this.items.has(item)) return false
     this.items.add(item)

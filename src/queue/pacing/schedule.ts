@@ -19,12 +19,10 @@ export interface ScheduleParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
   readonly backoff: BackoffLimits
-  /** Concurrent deliveries over all sites. */
   readonly connections: number
   /** Whether a large message to this site may get memory. */
   readonly hasMemoryFor?: (site: Site) => boolean
   readonly isHeld?: (lane: Lane) => boolean
-  /** A site was located, so there may be a turn. */
   readonly onChange: () => void
 }
 
@@ -34,7 +32,6 @@ const LANES_IN_A_ROW = 1_000
 export class Schedule {
   private readonly parts: ScheduleParts
   private readonly lanes: LaneRegister
-  /** The site at which a lane is queued. */
   private readonly siteOf = new WeakMap<Lane, Site>()
   private readonly directory: SiteDirectory
   private readonly sites: SiteRegister
@@ -205,7 +202,6 @@ export class Schedule {
     this.lanes.settle(lane, nextAttemptAt)
   }
 
-  /** Memory for large messages was freed. */
   onMemoryFreed(): void {
     for (const site of this.queues.takeWaitingForMemory()) this.requeue(site)
   }

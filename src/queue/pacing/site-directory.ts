@@ -13,7 +13,6 @@ import { FairQueue, type Claimant } from './fair-queue.js'
 export interface DirectoryParts {
   readonly clock: Clock
   readonly locateSite: LocateSite
-  /** A lookup has finished. */
   readonly onLocated: (destination: string, facts: SiteFacts) => void
 }
 
@@ -23,11 +22,9 @@ interface Known {
   readonly freshUntil: number
 }
 
-/** After this an answer is refreshed. */
 const FRESH_MS = 10 * 60_000
 /** About 200 bytes each; the least recently used is evicted. */
 const MAX_KNOWN = 50_000
-/** Concurrent lookups. */
 const MAX_LOOKUPS = 100
 /** Limit of concurrent lookups for campaigns and refreshes, which nobody waits for. */
 const MAX_BULK_LOOKUPS = 75
@@ -52,7 +49,6 @@ export class SiteDirectory {
     return known?.facts
   }
 
-  /** Routing has changed: forgets all answers. */
   forgetAll(): void {
     this.known.clear()
   }

@@ -27,14 +27,12 @@ import type { Classification, Outcome } from '../../mail/outcome.js'
 
 export type SiteLimits = Omit<SiteFacts, 'name'>
 
-/** Concurrent deliveries after the first answer. */
 const FIRST_WINDOW = 4
 /** Failures of sessions that were open together count once. */
 const SHRINK_PAUSE_MS = 5_000
 const FAILURES_BEFORE_BACKOFF = 3
 const FIRST_BACKOFF_MS = 30_000
 const MAX_BACKOFF_MS = 15 * 60_000
-/** How long an answer makes a site proven. */
 const PROVEN_MS = 10 * 60_000
 /** With small messages in progress and none ended for this long, a site is silent. */
 const SILENT_MS = 30_000
@@ -44,11 +42,9 @@ const SILENT_MS = 30_000
 export const FIRST_PATIENCE_MS = 5_000
 const MAX_PATIENCE_MS = 120_000
 
-/** Longest back-off a server can ask for. */
 const MAX_REQUESTED_BACKOFF_MS = 60 * 60_000
 /** Consecutive successes that reset the back-off count. */
 const STREAK_TO_RESET = 20
-/** How long a prefetched message may wait. */
 const PREFETCH_MS = 50
 const AVERAGE_WEIGHT = 0.1
 /** Burst after a quiet time, as a share of one minute's messages. */
@@ -74,7 +70,6 @@ export class SitePace {
   private limits: SiteLimits
   private readonly backoffLimits: BackoffLimits
   private active = 0
-  /** Active deliveries that are not large. */
   private activeSmall = 0
   /** Concurrent deliveries allowed; fractional. */
   private window: number
@@ -174,7 +169,6 @@ export class SitePace {
     return this.clock.monotonic() < this.backoffUntil
   }
 
-  /** It backs off because it does not answer. */
   get isUnreachable(): boolean {
     return this.isBackingOff && this.failureStreak > 0
   }
@@ -183,7 +177,6 @@ export class SitePace {
     return this.active === 0
   }
 
-  /** Nothing worth remembering was learnt. */
   get isForgettable(): boolean {
     return !this.isBackingOff && this.backoffCount === 0 && this.standing === 'new'
   }
@@ -201,7 +194,6 @@ export class SitePace {
     this.backoffUntil = -Infinity
   }
 
-  /** Takes slots for deliveries that are about to start. */
   reserve(count: number, isLarge = false): void {
     const now = this.clock.monotonic()
     if (this.isSilent) this.nextProbeAt = now + SILENT_MS
@@ -216,7 +208,6 @@ export class SitePace {
     }
   }
 
-  /** Returns unused slots. */
   release(count: number, isLarge = false): void {
     this.active -= count
     if (!isLarge) this.activeSmall -= count
@@ -308,7 +299,6 @@ export class SitePace {
 
 export type PaceSignal =
   | { readonly kind: 'success' | 'neutral' | 'busy' | 'unreachable' | 'none' }
-  /** `waitMs` if the reply named a delay. */
   | { readonly kind: 'asked'; readonly waitMs: number | undefined }
 
 /** Failures of our own: they say nothing about the site. */

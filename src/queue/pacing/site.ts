@@ -20,11 +20,9 @@ export interface Turn {
   readonly site: Site
   /** At most this many messages. */
   readonly slots: number
-  /** Share the connections are taken from. */
   readonly standing: Standing
 }
 
-/** Kinds of lanes that may have a turn. */
 export interface Permits {
   readonly bulk: boolean
   readonly large: boolean
@@ -35,7 +33,6 @@ export interface SiteTurns {
   /** At most this many lanes. */
   readonly lanes: number
   readonly permits: Permits
-  /** How many of `slots` campaigns may use. */
   readonly bulkSlots: number
 }
 
@@ -84,7 +81,6 @@ export class Site {
     return this.queues['large single'].size > 0 || this.queues['large bulk'].size > 0
   }
 
-  /** Workspaces with mail that may have a turn. */
   *claimants(permits: Permits): Generator<Claimant> {
     for (const kind of ORDERS[0] ?? [])
       if (isPermitted(kind, { ...permits, bulk: true }))

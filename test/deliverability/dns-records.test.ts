@@ -1,4 +1,4 @@
-/** TXT records as zone files have them. */
+/** TXT records in zone files. */
 import t from 'tap'
 import { zoneLine } from '../../src/deliverability/domains/dns-records.js'
 

@@ -1,18 +1,20 @@
-/** The wall clock is set while the queue runs: ages and rests are not changed by that, due times recover. */
+/** The wall clock is set while the queue runs: ages and back-offs do not change, due times are corrected. */
 import t from 'tap'
 import { ClockSteps } from '../../src/queue/clock-changes.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { sqliteDatabase } from '../support/db/database.js'
+import { sqliteDatabase, eachDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
 import { deferred, delivered } from '../support/outcomes.js'
 import { openQueue, sqliteQueue } from '../support/queue.js'
 import { comeToRest, until } from '../support/turns.js'
+import { correctDueTime, selectWaiting, type WaitingPage } from '../../src/queue/queue-store.js'
+import { setHeld } from '../../src/queue/operator/queue-admin-store.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-t.test('after the clock was set back, what was put off is tried when its delay has passed', async t => {
+t.test('a deferred message is retried after its delay although the clock was set back', async t => {
   const { database, runner, handsOver, clock, agent, settledCount } = await sqliteQueue(t, {
     script: () => deferred,
   })
@@ -29,7 +31,7 @@ t.test('after the clock was set back, what was put off is tried when its delay h
 })
 
 t.test(
-  'mail accepted before the clock was set back leaves at once, scheduled mail at the time named',
+  'after the clock was set back, queued mail is sent at once and scheduled mail at its time',
   async t => {
     const { database, runner, handsOver, clock } = await sqliteQueue(t, { script: () => delivered })
     await runner.start()
@@ -58,7 +60,7 @@ t.test(
   },
 )
 
-t.test('a clock that was set back while the server was down is noticed by the event log', async t => {
+t.test('the event log reveals a clock that was set back while the server was down', async t => {
   const database = await sqliteDatabase(t)
   const before = openQueue(t, database, { script: () => deferred })
   before.clock.jump(2 * HOUR_MS)
@@ -74,30 +76,27 @@ t.test('a clock that was set back while the server was down is noticed by the ev
   t.same(await after.handsOver(1), ['put off1'])
 })
 
-t.test(
-  'a clock that is set forward by a year expires nothing, and by itself nothing is given up sooner',
-  async t => {
-    const { database, runner, handsOver, clock, settledCount, statusOf } = await sqliteQueue(t, {
-      script: () => deferred,
-    })
-    await enqueue(database, letters('x.example', 1))
-    await runner.start()
-    await handsOver(1)
-    await until('it is settled', () => settledCount() === 1)
-    clock.jump(365 * DAY_MS)
-    await clock.advance(1_000)
-    await handsOver(2)
-    await until('it is settled again', () => settledCount() === 2)
-    t.equal(await statusOf('m1'), 'sent')
-    for (let hours = 0; hours < 80 && (await statusOf('m1')) === 'sent'; hours += 1) {
-      await clock.advance(HOUR_MS)
-      await comeToRest()
-    }
-    t.equal(await statusOf('m1'), 'bounced', 'after its three days')
-  },
-)
+t.test('setting the clock forward by a year expires no message', async t => {
+  const { database, runner, handsOver, clock, settledCount, statusOf } = await sqliteQueue(t, {
+    script: () => deferred,
+  })
+  await enqueue(database, letters('x.example', 1))
+  await runner.start()
+  await handsOver(1)
+  await until('it is settled', () => settledCount() === 1)
+  clock.jump(365 * DAY_MS)
+  await clock.advance(1_000)
+  await handsOver(2)
+  await until('it is settled again', () => settledCount() === 2)
+  t.equal(await statusOf('m1'), 'sent')
+  for (let hours = 0; hours < 80 && (await statusOf('m1')) === 'sent'; hours += 1) {
+    await clock.advance(HOUR_MS)
+    await comeToRest()
+  }
+  t.equal(await statusOf('m1'), 'bounced', 'after its three days')
+})
 
-t.test('steps since a moment are summed, drift is no step', async t => {
+t.test('steps since a moment are summed, and drift is not a step', async t => {
   const clock = new FakeClock(1_000_000)
   const steps = new ClockSteps(clock)
   await clock.advance(60_000)
@@ -113,4 +112,52 @@ t.test('steps since a moment are summed, drift is no step', async t => {
   clock.jump(-HOUR_MS)
   t.equal(steps.since(early), 0)
   t.equal(steps.takeStep(), -HOUR_MS)
+})
+
+const BEGINNING = { dueAt: 0, messageId: '' }
+
+eachDatabase(t, 'paging through a lane returns each waiting row once, soonest first', async (t, database) => {
+  await enqueue(database, [
+    { id: 'b', to: 'b@x.example', dueAt: NOW },
+    { id: 'a', to: 'a@x.example', dueAt: NOW },
+    { id: 'late', to: 'c@x.example', dueAt: NOW + 9 },
+    { id: 'held', to: 'd@x.example', dueAt: NOW },
+    { id: 'elsewhere', to: 'a@y.example', dueAt: NOW },
+  ])
+  await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
+  const seen: string[] = []
+  let after: WaitingPage['after'] = BEGINNING
+  for (;;) {
+    const [row, ...others] = await selectWaiting(database.reader, {
+      lane: laneTo('x.example'),
+      after,
+      limit: 1,
+    })
+    t.same(others, [], 'no more than asked for')
+    if (!row) break
+    t.match(row, { attempts: 0, enqueuedAt: NOW, isScheduled: false })
+    seen.push(row.messageId)
+    after = { dueAt: row.nextAttemptAt, messageId: row.messageId }
+  }
+  t.same(seen, ['a', 'b', 'late'])
+})
+
+eachDatabase(t, 'only the given rows get the corrected due time', async (t, database) => {
+  await enqueue(database, [
+    { id: 'far', to: 'a@x.example', dueAt: NOW + 7_200_000 },
+    { id: 'near', to: 'b@x.example', dueAt: NOW + 1 },
+  ])
+  await database.write(tx => correctDueTime(tx.db, ['far'], NOW))
+  const rows = await selectWaiting(database.reader, {
+    lane: laneTo('x.example'),
+    after: BEGINNING,
+    limit: 10,
+  })
+  t.same(
+    rows.map(({ messageId, nextAttemptAt }) => [messageId, nextAttemptAt]),
+    [
+      ['far', NOW],
+      ['near', NOW + 1],
+    ],
+  )
 })
