@@ -146,7 +146,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       chapter: 'Domains',
       summary: 'Verify a sending domain.',
       description:
-        'Looks up the records in DNS now. Returns 200 whether or not the domain is verified; each record shows what was found. DNS is ' +
+        'Looks up the records in DNS now. Returns 200 whether or not the domain is verified; each record shows its result. DNS is ' +
         'also rechecked automatically: often after a domain was added or verify was called, later daily. A verified domain whose ' +
         'records are wrong keeps its verification for 3 days, unless verify is called.',
       params: DomainParams,

@@ -2,8 +2,8 @@
  * Rechecks domains in DNS and records the result of every check.
  *
  * The scheduler runs `recheckDomains` every minute; `next-check.ts` decides when a domain is due and what a result
- * means. A failed check is logged and due again a minute later. Shutdown does not wait for DNS. `recordCheckResult` is
- * also used when somebody verifies a domain; a change of verification is written to the activity log.
+ * means. A failed check is logged and due again a minute later. Shutdown does not wait for DNS. `recordCheckResult`
+ * also records requested verifications; a change of verification is written to the activity log.
  */
 import { describeError } from '../../core/errors.js'
 import type { Log } from '../../world/log.js'
