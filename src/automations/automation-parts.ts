@@ -34,7 +34,6 @@ interface AboutRun {
 
 declare module '../events/event.js' {
   interface ContactEvents {
-    /** A contact entered an automation. */
     'flow.triggered': ContactEventOf<'flow.triggered', AboutRun>
     /** A run completed: the contact reached the end or moved to another automation. */
     'flow.completed': ContactEventOf<'flow.completed', AboutRun & { readonly exitReason: string }>

@@ -3,7 +3,6 @@ import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { AutomationParts } from './automation-parts.js'
 
-/** @returns undefined if it was removed */
 export async function findLiveWorkspace(
   { send }: Pick<AutomationParts, 'send'>,
   id: string,

@@ -27,7 +27,6 @@ declare module '../db/tables.js' {
   }
 }
 
-/** An API key, the operator at the command line, or the server itself. */
 export const ACTOR_TYPES = ['api_key', 'operator', 'system'] as const
 type ActorType = (typeof ACTOR_TYPES)[number]
 export type Actor =

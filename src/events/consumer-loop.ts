@@ -48,7 +48,6 @@ export class ConsumerLoop {
   /** Consecutive failures. Setting an event aside does not reset it, so a consumer that fails on everything backs off. */
   private failures = 0
   private retry: Timer | undefined
-  /** As stored. */
   private cursor: number | undefined
   /** Events up to here are processed or irrelevant; at least `cursor`. */
   private seen = 0
@@ -145,7 +144,6 @@ export class ConsumerLoop {
     return isCut || !read.isLast
   }
 
-  /** The next relevant events. */
   private async readNext(): Promise<Read> {
     const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
     const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
@@ -223,7 +221,6 @@ export class ConsumerLoop {
     return true
   }
 
-  /** Moves the cursor in the consumer's transaction. */
   private async move(seq: number, react?: (tx: Tx) => Promise<void>): Promise<void> {
     await this.parts.database.write(
       async tx => {

@@ -25,7 +25,6 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   react(tx: Tx, events: readonly StoredEvent<Kind>[]): Promise<void>
 }
 
-/** A consumer of any kinds. */
 export interface AnyConsumer extends Omit<EventConsumer<EventKind>, 'react' | 'concerns'> {
   concerns?(event: never): boolean
   react(tx: Tx, events: readonly never[]): Promise<void>

@@ -160,7 +160,6 @@ export async function deleteEventsBefore(
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/** Time of the newest event, ms since epoch UTC; undefined if the log is empty. */
 export async function lastEventAt(db: Queries): Promise<number | undefined> {
   const row = await db
     .selectFrom('events')

@@ -2,7 +2,6 @@
 import { systemDisk, type Disk, type SyncedFile } from './disk.js'
 
 export class FakeDisk implements Disk {
-  /** Free bytes. */
   free = 1_000_000_000_000
   /** Called on each sync; may advance a clock or throw. */
   onSync: () => void = () => {}

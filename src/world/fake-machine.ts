@@ -3,15 +3,14 @@ import type { Account, Machine, PortHolder } from './machine.js'
 
 export interface FakeMachineFacts {
   readonly addresses?: readonly string[]
-  /** What mail is sent from, by family. */
+  /** Source addresses by family. */
   readonly sources?: readonly string[]
-  /** By port. */
   readonly holders?: Readonly<Record<number, readonly PortHolder[]>>
   readonly userId?: number
   readonly accounts?: readonly Account[]
-  /** By name of the unit. */
+  /** By unit name. */
   readonly units?: Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** Paths that an access control list opens. */
+  /** Paths readable through an access control list. */
   readonly opened?: readonly string[]
 }
 

@@ -17,7 +17,6 @@ export class SeededRandom implements Random {
     return Buffer.from(Array.from({ length: count }, () => Math.floor(this.fraction() * 256)))
   }
 
-  /** mulberry32. */
   fraction(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0
     let mixed = this.state

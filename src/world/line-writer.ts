@@ -9,7 +9,6 @@ import { write, writeSync } from 'node:fs'
 /** Lines within this time share a write; a write costs as much as many lines. */
 const GATHER_MS = 50
 const RETRY_MS = 10
-/** Buffered characters. */
 const MAX_BUFFERED = 4 * 1_024 * 1_024
 /** Attempts of the final write at process exit if the reader is slow. */
 const FINAL_TRIES = 200
@@ -31,7 +30,6 @@ export class LineWriter {
   private held = 0
   private dropped = 0
   private timer: NodeJS.Timeout | undefined
-  /** The write in progress. */
   private current: { readonly octets: Buffer; written: number } | undefined
   private isInPool = false
   private whenIdle: (() => void)[] = []
@@ -53,7 +51,6 @@ export class LineWriter {
     return true
   }
 
-  /** Number of lines dropped since the last call. */
   takeDropped(): number {
     const { dropped } = this
     this.dropped = 0

@@ -18,7 +18,6 @@ export interface Log {
   error(event: LogEvent<'error'>, fields?: LogFields): void
   setLevel(level: LogLevel): void
   setFormat(format: LogFormat): void
-  /** Resolves once every line so far is written. */
   flush(): Promise<void>
 }
 
@@ -67,14 +66,14 @@ export function openLog({ level, journalStream }: LogOptions): Log {
 
 let [lastMs, lastTime] = [0, '']
 
-/** Many lines share a millisecond. */
+/** Cached per millisecond. */
 function timeNow(): string {
   const now = Date.now()
   if (now !== lastMs) [lastMs, lastTime] = [now, new Date(now).toISOString()]
   return lastTime
 }
 
-/** systemd.exec(5): a program whose output was led elsewhere still has the variable. */
+/** systemd.exec(5): the variable is set even if the output was redirected. */
 function leadsTo(fd: number, journalStream: string): boolean {
   try {
     const { dev, ino } = fstatSync(fd)

@@ -12,11 +12,10 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { ipVersion } from './net/ip-address.js'
 
-/** A listening TCP socket. */
 export interface PortHolder {
   /** Where it listens; `0.0.0.0` and `::` are every address. */
   readonly address: string
-  /** Absent where /proc hides it from this user. */
+  /** Absent if /proc hides it from this user. */
   readonly process?: { readonly pid: number; readonly program: string }
 }
 
@@ -24,7 +23,7 @@ export interface Account {
   readonly name: string
   readonly uid: number
   readonly gid: number
-  /** Every group that it is in. */
+  /** All groups, including the primary one. */
   readonly groups: readonly number[]
 }
 
@@ -33,9 +32,9 @@ export type AccessKind = 'read' | 'write' | 'enter'
 export interface Machine {
   /** IPv4 and IPv6, without zones; undefined if the system does not say, e.g. for a service that may not open netlink sockets. */
   addresses(): readonly string[] | undefined
-  /** The address that the system sends from to another one; undefined without a route. Nothing is sent. */
+  /** Source address for a destination; undefined without a route. Sends nothing. */
   sourceFor(destination: string): Promise<string | undefined>
-  /** Sockets that listen on a TCP port; undefined if the system does not say. */
+  /** Sockets listening on a TCP port; undefined if the system does not tell. */
   portHolders(port: number): Promise<readonly PortHolder[] | undefined>
   /** Effective user id of this process; undefined on systems without users. */
   userId(): number | undefined
@@ -57,7 +56,7 @@ const UNIT_FOLDERS = [
 const ASK_MS = 2_000
 const TEST_FLAGS = { read: '-r', write: '-w', enter: '-x' } as const
 
-/** @param root of the files that are read; another one in tests */
+/** @param root of the files read; tests use another one */
 export function openMachine(root = '/'): Machine {
   const text = (path: string) => {
     try {
@@ -94,7 +93,7 @@ export function openMachine(root = '/'): Machine {
     },
   }
 
-  /** Drop-ins count in the order of their names, wherever they are; there are hardly ever two. */
+  /** Drop-ins apply in the order of their names, whatever their folder. */
   function entriesOf(folder: string): string[] {
     try {
       const names = readdirSync(folder).filter(name => name.endsWith('.conf'))
@@ -113,9 +112,9 @@ function ownAddresses(): string[] | undefined {
   }
 }
 
-/** Connecting a UDP socket chooses the route and the source address, and sends nothing. */
+/** Connecting a UDP socket selects the source address without sending anything. */
 function sourceFor(destination: string): Promise<string | undefined> {
-  // A name would be looked up.
+  // A name would trigger a lookup.
   if (ipVersion(destination) === 0) return Promise.resolve(undefined)
   return new Promise(resolve => {
     const socket = createSocket(ipVersion(destination) === 6 ? 'udp6' : 'udp4')
@@ -130,7 +129,7 @@ function sourceFor(destination: string): Promise<string | undefined> {
   })
 }
 
-/** State of a socket that listens, in /proc/net/tcp. */
+/** TCP_LISTEN in /proc/net/tcp. */
 const LISTENING = '0A'
 
 /** @param table of proc_pid_net(5): `sl local_address rem_address st ... uid timeout inode` */
@@ -144,7 +143,7 @@ function listeningSockets(table: string, port: number): { address: string; inode
   })
 }
 
-/** Each 32 bits are written as the machine holds them: the lowest octet first. */
+/** Each 32-bit word is little-endian. */
 function addressOfHex(hex: string): string {
   const octets = (hex.match(/.{8}/g) ?? []).flatMap(word =>
     (word.match(/../g) ?? []).reverse().map(octet => Number.parseInt(octet, 16)),
@@ -158,7 +157,7 @@ function addressOfHex(hex: string): string {
   return groups.map(group => group.toString(16)).join(':')
 }
 
-/** Process ids by inode, of all sockets whose owner this user may see. */
+/** Process ids by socket inode, as far as this user may see them. */
 async function socketOwners(root: string): Promise<Map<string, number>> {
   const owners = new Map<string, number>()
   const processes = (await readdir(join(root, 'proc')).catch(() => [])).filter(name => /^\d+$/.test(name))
@@ -195,7 +194,7 @@ function askKernel(name: string, path: string, flag: string): Promise<boolean | 
   return new Promise(resolve => {
     execFile('runuser', ['-u', name, '--', 'test', flag, path], { timeout: ASK_MS }, error => {
       if (error === null) resolve(true)
-      // 1 is the answer of `test`; anything else means that it was not asked.
+      // `test` exits with 1 for "no"; any other code means it did not run.
       else resolve(error.code === 1 ? false : undefined)
     })
   })

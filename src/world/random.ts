@@ -3,7 +3,6 @@ import { generateKeyPair, randomBytes, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 
 export interface Random {
-  /** Cryptographically strong bytes. */
   bytes(count: number): Buffer
   /** Uniform in [0, 1); for jitter and shuffling, never for secrets. */
   fraction(): number

@@ -19,7 +19,7 @@ export interface World {
   readonly tcpServer: TcpServer
   readonly systemLookup: SystemLookup
   readonly machine: Machine
-  /** A resolver with a cache of its own. @param servers as `ip:port`; empty: the system's @param signal ends its questions */
+  /** @param servers as `ip:port`; empty for the system's @param signal aborts its lookups */
   openResolver(servers: readonly string[], timeoutMs: number, signal?: AbortSignal): Resolver
 }
 

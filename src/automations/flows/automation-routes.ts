@@ -55,7 +55,6 @@ const EXAMPLE = {
 const ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
 const MOMENT = '2026-01-05T10:00:00.000Z'
 
-/** The response to EXAMPLE. */
 export const EXAMPLE_AUTOMATION = {
   ...{ id: ID, name: 'Welcome', status: 'draft', trigger_type: 'contact_created' },
   trigger_config: { frequency: 'once' },

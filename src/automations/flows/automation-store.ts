@@ -130,7 +130,6 @@ const selectBySeqs = statement((db, { seqs }: { readonly seqs: readonly number[]
   db.selectFrom('automations').selectAll().where('seq', 'in', seqs),
 )
 
-/** Includes deleted ones. */
 export async function findAutomationBySeq(db: Queries, seq: number): Promise<Automation | undefined> {
   const [row] = (await selectBySeqs(db, { seqs: [seq] })).rows
   return row && automationFromRow(row)

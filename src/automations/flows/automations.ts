@@ -194,7 +194,6 @@ function changedTrigger(
   return { triggerType: type, triggerConfig: readTriggerConfig(type, { ...kept, ...triggerConfig }) }
 }
 
-/** Allowed previous statuses. */
 const PREVIOUS: Readonly<Record<AutomationStatus, readonly AutomationStatus[]>> = {
   draft: [],
   active: ['draft', 'paused'],

@@ -39,7 +39,6 @@ export function nameOf({ position, type, id }: Step): string {
   return `step ${position + 1} (${type}, ${id})`
 }
 
-/** Ids of the steps it branches to. */
 export function branchesOf({ type, config }: Pick<Step, 'type' | 'config'>): string[] {
   return (STEP_TYPE[type].branches ?? []).flatMap(field => {
     const id = config[field]

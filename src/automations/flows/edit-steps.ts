@@ -25,7 +25,6 @@ export interface FirstStep {
   readonly position?: number
 }
 
-/** Reads the steps of a new automation and assigns their ids. */
 export function readNewSteps(input: readonly FirstStep[], newId: NewId): NewStep[] {
   const ids = new Map<string, string>()
   const read = input.map(({ id: alias, step_type: type, config = {}, position }, at) => {
@@ -61,7 +60,6 @@ export function copySteps(steps: readonly Step[], newId: NewId): NewStep[] {
   }))
 }
 
-/** Replaces step ids in branch fields. */
 function withBranchIds(
   { type, config }: Pick<Step, 'type' | 'config'>,
   ids: ReadonlyMap<string, string>,

@@ -50,7 +50,6 @@ export async function findSteps(db: Queries, automation: number): Promise<Step[]
   return rows.map(stepFromRow)
 }
 
-/** By position, including deleted ones. */
 export async function findStoredSteps(db: Queries, automation: number): Promise<StoredStep[]> {
   const rows = await db
     .selectFrom('automation_steps')
@@ -62,7 +61,6 @@ export async function findStoredSteps(db: Queries, automation: number): Promise<
   return rows.map(row => ({ ...stepFromRow(row), deletedAt: row.deleted_at, successor: row.successor }))
 }
 
-/** Ids by `seq`. */
 export async function findStepIds(
   db: Queries,
   seqs: readonly number[],

@@ -38,7 +38,6 @@ export const MAX_ENTRIES_PER_HOUR = 100
 
 export interface Entry {
   readonly entrant: Entrant
-  /** Undefined if refused. */
   readonly runId: string | undefined
   readonly refusal: Refusal | undefined
 }
@@ -80,7 +79,6 @@ async function findContacts(
   return new Map(found.map(contact => [contact.id, contact]))
 }
 
-/** @returns ids */
 async function matchingIds(
   { db }: Tx,
   { workspaceId, triggerConfig: { conditions } }: Automation,

@@ -64,7 +64,6 @@ const insertRows = statement((db, { rows }: { readonly rows: readonly Insertable
   db.insertInto('automation_runs').values(rows),
 )
 
-/** The new runs are due immediately. */
 export async function insertRuns(db: Queries, runs: readonly NewRun[]): Promise<void> {
   const rows = runs.map(run => ({
     id: run.id,
@@ -263,7 +262,6 @@ export interface Ending {
   readonly error?: string
 }
 
-/** @returns how many were unfinished */
 export async function endRuns(
   db: Queries,
   seqs: readonly number[],

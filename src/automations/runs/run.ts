@@ -20,7 +20,6 @@ export type Wait = 'time' | 'event' | 'arrived'
 export interface Run {
   readonly seq: number
   readonly id: string
-  /** `seq` of the automation. */
   readonly automation: number
   readonly workspaceId: string
   readonly isSandbox: boolean
@@ -57,7 +56,6 @@ export const MAX_STEPS_PER_RUN = 1_000
 
 export type StepResult = 'waiting' | 'completed' | 'skipped' | 'retrying' | 'failed'
 
-/** One entry of a run's step log. */
 export interface StepRecord {
   readonly stepId: string
   readonly stepType: string

@@ -34,7 +34,6 @@ import {
   nextDueAt,
 } from './run-store.js'
 
-/** Due runs read at a time. */
 const BATCH_SIZE = 64
 /** Runs advanced concurrently; their transactions share a group commit of a few milliseconds. */
 const CONCURRENCY = 32
@@ -64,7 +63,6 @@ const CHANGE_BATCH_SIZE = 200
 export class Runner {
   private readonly parts: FlowParts
   private readonly flows: FlowCache
-  /** Runs in slow steps, by number. */
   private readonly slow = new Map<number, { readonly workspaceId: string; readonly done: Promise<void> }>()
   /** A storage error that a slow step ran into. */
   private storageError: unknown
@@ -250,7 +248,6 @@ class FlowCache {
     this.reader = reader
   }
 
-  /** @param seq of the automation */
   get(seq: number): Promise<Flow | undefined> {
     const cached = this.flows.get(seq)
     if (cached) return cached

@@ -82,7 +82,6 @@ export function optional<T>({ expected, schema, read }: Omit<Field<T>, 'default'
   return { default: undefined, expected, schema, read }
 }
 
-/** Adds a check that throws. */
 export function checked<T>(field: Field<T>, check: (value: T, path: string) => void): Field<T> {
   return {
     ...field,
@@ -124,7 +123,6 @@ export function readConfig(
   return config
 }
 
-/** The fields as a named schema of the API description. */
 export function configSchema(title: string, fields: Fields): TSchema {
   const shown = Object.entries(fields).map(([name, { default: value, schema }]) => [
     name,

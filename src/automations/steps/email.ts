@@ -72,11 +72,9 @@ export const email: StepType = {
   },
 }
 
-/** Everything but the content's id. */
 interface StepMail {
   readonly workspace: SubmissionBatch['workspace']
   readonly content: Omit<SubmittedContent, 'id'>
-  /** SHA-256 of the content. */
   readonly fingerprint: string
 }
 

@@ -25,7 +25,6 @@ const MAX_HEADER = 4_000
 /** Scheme and host without merge tags, followed by a path, query or fragment. */
 const FIXED_HOST = /^https?:\/\/[^\s/\\?#{}@]+(?=[/?#])/i
 
-/** A text that may have merge tags. */
 export function mergeable(most: number): Field<string> {
   return checked(text(most), (value, path) => requireReadable(value, 'text', path))
 }

@@ -19,12 +19,9 @@ export type StepOutcome =
   | {
       readonly kind: 'done'
       readonly isSkipped?: boolean
-      /** Id of the step to continue with. */
       readonly goTo?: string
-      /** Number of following steps to skip. */
       readonly skipCount?: number
       readonly detail?: Detail
-      /** Id of the message the step sent. */
       readonly messageId?: string
     }
   | {
@@ -34,7 +31,6 @@ export type StepOutcome =
       readonly event?: { readonly type: AwaitedEvent; readonly messageId: string | null }
       readonly detail?: Detail
     }
-  /** The run ends. */
   | { readonly kind: 'exit'; readonly exitReason: string; readonly detail?: Detail }
 
 export interface StepContext {

@@ -21,7 +21,6 @@ export const MASK = '********'
 const IS_SECRET =
   /^(proxy-)?authorization$|^cookie$|(^|[-_])(token|secret|password|credentials?|signature|(api|access|auth)?[-_]?key|auth)([-_]|$)/i
 
-/** @param mayWrite whether the viewer may change automations */
 export function maskSecrets(config: Config, mayWrite: boolean): Config {
   const { headers, url, body } = config
   if (!isObject(headers)) return config

@@ -23,7 +23,6 @@ import { checkUrl, merge, mergeHeader, mergeUrl, valuesFor } from './merged-text
 import { StepError, type StepContext, type StepType } from './step-type.js'
 
 const TIMEOUT_MS = 15_000
-/** Recorded bytes of the response body. */
 const MAX_RESPONSE = 1_024
 const MAX_BODY = 65_536
 const MAX_HEADERS = 50
@@ -155,7 +154,6 @@ function mergeHeaders(
   )
 }
 
-/** Applies a function to every string in a JSON value. */
 function mapStrings(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (Array.isArray(value)) return value.map(one => mapStrings(one, change))

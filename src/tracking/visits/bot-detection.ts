@@ -25,7 +25,6 @@ export function isKnownMachine({ isHead, userAgent, address }: Visit): boolean {
   return KNOWN_PROGRAMS[Math.min(...rows)]?.by === 'machine'
 }
 
-/** Memoizes a lookup: most visits come from known programs and networks. */
 function cached(find: (text: string) => number): (text: string) => number {
   const known = new Map<string, number>()
   return text => {
@@ -74,7 +73,6 @@ interface RecentClick {
   readonly at: number
 }
 
-/** Recent clicks by message. */
 export class ClickBursts {
   /** Least recently clicked message first. */
   private readonly clicks = new Map<string, RecentClick[]>()

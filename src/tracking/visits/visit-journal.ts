@@ -19,13 +19,11 @@ export interface Visit {
   readonly messageId: string
   /** Ms since epoch UTC. */
   readonly at: number
-  /** IP address. */
   readonly address: string
   /** At most 500 characters. */
   readonly userAgent: string
   /** A HEAD request, which no mail reader sends. */
   readonly isHead: boolean
-  /** Clicks only. */
   readonly url?: string
 }
 
@@ -231,7 +229,6 @@ export function journalFile(folder: string, file: number): string {
   return join(folder, `${String(file).padStart(10, '0')}.visits`)
 }
 
-/** File numbers, oldest first. */
 export async function journalFiles(folder: string): Promise<number[]> {
   const names = await readdir(folder)
   return names

@@ -100,7 +100,6 @@ function negativeTtlOf(authorities: readonly Answer[]): number {
   return 0
 }
 
-/** Record data by type, as `Resolver` returns it. */
 export const RECORD_VALUES = {
   A: texts,
   AAAA: texts,

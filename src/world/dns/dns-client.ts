@@ -153,7 +153,6 @@ export function openResolver(options: ResolverOptions): Resolver {
   }
 }
 
-/** Limits concurrent tasks. */
 class Semaphore {
   private free: number
   private readonly waiting: (() => void)[] = []

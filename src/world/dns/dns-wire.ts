@@ -182,7 +182,6 @@ function echoes(packet: DecodedPacket, question: Question): boolean {
   )
 }
 
-/** Missing from the types of `dns-packet`. */
 export function responseCode(packet: DecodedPacket): string {
   return (packet as DecodedPacket & { readonly rcode: string }).rcode
 }

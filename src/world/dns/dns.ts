@@ -28,7 +28,6 @@ export interface Resolver {
   txt(name: string): Promise<DnsAnswer<string>>
   /** The CNAME at this name, not followed. */
   cname(name: string): Promise<DnsAnswer<string>>
-  /** Name servers of a zone. */
   ns(name: string): Promise<DnsAnswer<string>>
   /** @param name from `reverseName` */
   ptr(name: string): Promise<DnsAnswer<string>>

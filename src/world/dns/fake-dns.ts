@@ -45,7 +45,6 @@ export function fakeDns(zone: FakeZone): FakeResolver {
     read: (text: string) => T,
   ): DnsAnswer<T> {
     asked.push(`${type} ${name}`)
-    // Names are case-insensitive.
     let declared = zone[name] ?? zone[name.toLowerCase()]
     for (let aliases = 0; typeof declared === 'object' && declared.CNAME !== undefined; aliases++) {
       if (aliases === 16) return { kind: 'unavailable', reason: `${name} ${type}: too many aliases` }

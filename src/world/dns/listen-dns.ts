@@ -11,7 +11,6 @@ import { addressKey, ipVersion } from '../net/ip-address.js'
 import { describeListenError, type ListenAddress } from '../net/listen.js'
 
 export interface DnsSender {
-  /** IP address. */
   readonly address: string
   readonly transport: 'udp' | 'tcp'
 }

@@ -18,7 +18,6 @@ export function reversedOctets(address: string): string {
   return address.split('.').reverse().join('.')
 }
 
-/** The 32 hexadecimal digits of an IPv6 address. */
 export function nibbles(address: string): string[] {
   const [written = ''] = address.split('%', 1)
   const [head = '', tail] = written.toLowerCase().split('::')

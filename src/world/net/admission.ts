@@ -90,7 +90,6 @@ export class Admission {
     return isOverShare || !this.makeRoomFor(newcomer) ? 'sessions' : undefined
   }
 
-  /** Registers a connection that `check` allowed, until `leave`. */
   admit(peerAddress: string, connection: AdmittedConnection): void {
     const origin = this.originOf(peerAddress)
     this.entries.set(connection, { ...origin, connection })

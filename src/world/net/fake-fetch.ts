@@ -8,7 +8,6 @@ import { assertAllowed, PUBLIC_ONLY } from './egress-policy.js'
 
 export class FakeHttpClient implements HttpClient {
   readonly requests: HttpRequest[] = []
-  /** Called during a request. */
   onRequest: () => unknown = () => undefined
   private readonly answers: (Partial<HttpResponse> | Error)[] = []
 

@@ -118,7 +118,6 @@ export class HttpConnections {
   private readonly admission: Admission
   private pressureCheck: Timer | undefined
   private readonly connections = new Map<Socket, Connection>()
-  /** By remote address and port. */
   private readonly handshakes = new Map<string, { readonly socket: Socket; readonly done: () => void }>()
   private turnedAway = 0
 
@@ -300,7 +299,6 @@ export class HttpConnections {
     }
   }
 
-  /** Malformed or late input. */
   private refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): void {
     const connection = this.connections.get(socket)
     if (!connection || code === 'ECONNRESET' || !socket.writable) {

@@ -76,7 +76,6 @@ export async function listenOn(
 export interface Listener {
   /** The actual address, with the chosen port for port 0. */
   readonly address: ListenAddress
-  /** Open connections. */
   readonly connections: number
   /** Stops accepting, waits for requests in progress, and after `graceMs` closes the rest. */
   close(graceMs: number): Promise<void>
@@ -132,7 +131,6 @@ export function listenHttps(
     ...SERVER_TLS,
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   })
-  // Before the handshake starts.
   server.prependListener('connection', () => {
     const current = pair()
     if (current === shown) return

@@ -43,7 +43,6 @@ function startTimer(delayMs: number, callback: () => void): Timer {
   return { cancel: () => clearTimeout(handle) }
 }
 
-/** Implements `sleep` with `after`, for the real and the fake clock. */
 export function sleepOn(start: Clock['after'], delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     if (signal?.aborted) {

@@ -37,7 +37,6 @@ export class FakeClock implements Clock {
     return sleepOn((ms, callback) => this.after(ms, callback), delayMs, signal)
   }
 
-  /** Number of pending timers. */
   get waiting(): number {
     return this.pending.size
   }

@@ -9,7 +9,6 @@ export interface LoopDelays {
 }
 
 export interface LoopDelayMeter {
-  /** Delays since the last call. */
   take(): LoopDelays
   close(): void
 }

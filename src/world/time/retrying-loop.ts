@@ -21,7 +21,6 @@ export class RetryingLoop {
   private running: Promise<void> | undefined
   private isWoken = false
   private stopped = false
-  /** Consecutive. */
   private failures = 0
   private backoff: Timer | undefined
 
@@ -49,13 +48,11 @@ export class RetryingLoop {
     this.failures = 0
   }
 
-  /** Starts no more batches. */
   halt(): void {
     this.stopped = true
     this.backoff?.cancel()
   }
 
-  /** Halts and waits for the current batch. */
   async stop(): Promise<void> {
     this.halt()
     await this.running

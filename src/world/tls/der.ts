@@ -35,13 +35,11 @@ export function der(tag: number, ...contents: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(head), content])
 }
 
-/** The subjectAltName extension. @param names ASCII */
 export function subjectAltNames(names: readonly string[]): Buffer {
   const list = der(SEQUENCE, ...names.map(name => der(DNS_NAME, Buffer.from(name, 'latin1'))))
   return der(SEQUENCE, SUBJECT_ALT_NAME, der(OCTET_STRING, list))
 }
 
-/** The authorityKeyIdentifier extension. */
 export function authorityKeyIdentifier(octets: Buffer): Buffer {
   const list = der(SEQUENCE, der(KEY_IDENTIFIER, octets))
   return der(SEQUENCE, AUTHORITY_KEY_IDENTIFIER, der(OCTET_STRING, list))

@@ -51,7 +51,6 @@ export async function makeSelfSigned(hostname: string, nowMs: number): Promise<P
 }
 
 export interface CertificateText {
-  /** Common names. */
   readonly subject: string
   readonly issuer: string
   /** SubjectPublicKeyInfo in DER. */

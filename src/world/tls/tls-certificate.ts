@@ -20,7 +20,6 @@ export interface TlsCertificate {
   readonly validFrom: number
   readonly expiresAt: number
   readonly isSelfSigned: boolean
-  /** Whether the certificate covers this host name. */
   isFor(name: string): boolean
   /** Reloads the files; does nothing without files. */
   reload(): Promise<void>
@@ -34,7 +33,6 @@ export interface CertificateFiles {
   /** Paths of PEM files (certificate with chain, private key); both empty for a self-signed one. */
   readonly cert: string
   readonly key: string
-  /** The name certificates must cover. */
   readonly hostname: string
 }
 
