@@ -160,7 +160,7 @@ t.test('what is asked wrongly is told', async t => {
     [['message', 'list', '--to', 'ann'], /--to takes an address/],
     [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /no other option/],
     [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /no type/],
-    [['login', 'unlock', 'localhost'], /no IP address/],
+    [['login', 'unlock', 'localhost'], /not a valid IP address/],
     [['key', 'set', 'x'], /say what to change/],
     [['workspace', 'remove', postroad.workspaceId], /--yes/],
     [['queue', 'delete', '--all'], /everything that waits.*--yes/],

@@ -85,6 +85,7 @@ t.test('it is the same event, record and suppression as after a refusal on the s
           acceptedAt: NOW,
           content: { kind: 'composed', from: { address: 'shop@example.com' }, subject: 'Your order' },
           signingKeys: [],
+          origin: { senderDomain: 'example.com' },
         },
         startedAt: NOW,
         finishedAt: NOW,
