@@ -26,5 +26,5 @@ t.test('a certificate that has ended says so', async t => {
 
 t.test('one of six days has no fault on its third, and one on its last', async t => {
   t.equal(faultWith(3, 6), undefined)
-  t.match(faultWith(0.5, 6), /ends in 0 days/)
+  t.match(faultWith(0.5, 6), /expires in 0 days/)
 })
