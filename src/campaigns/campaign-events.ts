@@ -1,4 +1,4 @@
-/** What campaigns add to the event log. Holds no logic. */
+/** Event kinds that campaigns add to the log. */
 
 interface AboutCampaign {
   readonly campaignId: string
@@ -6,7 +6,7 @@ interface AboutCampaign {
   readonly totalRecipients: number
 }
 
-/** As the API shows them. */
+/** In the API's names. */
 export interface ToldStats {
   readonly sends: number
   readonly delivered: number
@@ -21,9 +21,9 @@ export interface ToldStats {
 
 declare module '../events/event.js' {
   interface ContactEvents {
-    /** Its recipients are fixed and its time has come: the first mail is about to be handed over. */
+    /** The recipients are fixed and the start time has come; precedes the first email. */
     'campaign.sent': ContactEventOf<'campaign.sent', AboutCampaign>
-    /** All its mail is delivered or given up. */
+    /** All its emails are delivered or failed. */
     'campaign.completed': ContactEventOf<'campaign.completed', AboutCampaign & { readonly stats: ToldStats }>
   }
 }

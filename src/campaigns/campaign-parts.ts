@@ -1,12 +1,12 @@
-/** What the routes and the runner of campaigns are handed. Holds no logic. */
+/** Dependencies of the campaign routes and runner. */
 import type { SendParts } from '../msa/rest/send-email.js'
 import type { Log } from '../world/log.js'
 
 export interface CampaignParts {
-  /** The door, and what is known of senders. */
+  /** Message intake (`submit`) and sender lookup. */
   readonly send: SendParts
   readonly log: Log
-  /** The event log has grown. */
+  /** Events were appended to the log. */
   readonly onEvents: () => void
   /** A campaign's queued mail was held or released. */
   readonly onHolds: () => void

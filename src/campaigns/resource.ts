@@ -1,4 +1,4 @@
-/** Campaigns as a resource: one template to a list or segment, and what came of it. */
+/** Campaigns as a resource. */
 import { deletesOldest } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
@@ -12,13 +12,13 @@ import { forgetRecipients } from './results/retention-store.js'
 import { sendRoutes } from './sending/send-routes.js'
 
 export const campaigns = resource({
-  chapters: { Campaigns: 'One mail to all contacts of a list or segment, and what came of it.' },
+  chapters: { Campaigns: 'Emails to all contacts of a list or segment, and their results.' },
   references: campaignReferences,
   kept: {
     campaign_recipients: {
       default: '400d',
       description:
-        'Who the recipients of a campaign were, from its end on. The campaign and its counts stay.',
+        'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
   open: (parts: CampaignParts & ReferenceParts) => {
@@ -29,7 +29,7 @@ export const campaigns = resource({
       consumers: [campaignConsumer(wake)],
       jobs: [
         {
-          // Lasts as long as the appliance; what a process that is gone has left is gone on with at once.
+          // Runs until shutdown; resumes unfinished campaigns at once.
           name: 'send-campaigns',
           schedule: '* * * * *',
           isRunAtStart: true,

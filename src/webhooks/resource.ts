@@ -1,7 +1,7 @@
 /**
- * Webhooks as a resource: subscriptions to events, their deliveries, and the log of these.
+ * Webhooks as a resource: subscriptions, deliveries and the delivery log.
  *
- * The consumer writes down whom there is to tell, a job that lasts as long as the appliance tells them.
+ * The event consumer creates deliveries; a permanent job sends them.
  */
 import { resource } from '../resource/resource.js'
 import { clearDeliveries } from './delivery/clear-deliveries.js'
@@ -19,9 +19,9 @@ export const webhooks = resource({
   kept: {
     webhook_deliveries: {
       default: '30d',
-      // Longer than the last attempt of a delivery takes to come.
+      // Longer than the retry schedule of a delivery.
       min: '3d',
-      description: 'The log of webhooks: what was told, each attempt, its answer.',
+      description: 'The webhook delivery log: requests, attempts and responses.',
     },
   },
   outgoing: describedEvents(),

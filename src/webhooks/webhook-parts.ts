@@ -1,4 +1,4 @@
-/** What webhooks take of the composition root. Holds no logic. */
+/** Dependencies of webhooks, injected by the composition root. */
 import type { SecretBox } from '../accounts/secret-box.js'
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
@@ -8,7 +8,7 @@ import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { Clock } from '../world/time/clock.js'
 
-/** A way to call what strangers name, and where it leads at all. */
+/** HTTP client for URLs supplied by users, with the policy on which addresses it may reach. */
 export interface OutgoingCalls {
   readonly http: HttpClient
   readonly egress: EgressPolicy
@@ -21,6 +21,6 @@ export interface WebhookParts {
   readonly log: Log
   readonly newId: NewId
   readonly box: SecretBox
-  /** @param isPermitted whether the workspace's settings allow private addresses; the operator's list decides what that comes to */
+  /** @param isPermitted whether the workspace allows private addresses; the operator's allowlist still applies */
   readonly outgoingCalls: (isPermitted: boolean) => OutgoingCalls
 }

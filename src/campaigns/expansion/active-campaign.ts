@@ -1,16 +1,16 @@
 /**
- * One campaign in the runner's hands: decides by its row what is to be done next, and does a piece of it.
+ * One campaign in the runner: chooses the next step from its row and executes it.
  *
- *   scheduled, or paused before its time            it is looked at again then
- *   scheduled, its time has come                    its audience is evaluated `fix-recipients.ts`
- *   evaluated, recipients have no rows yet          they get them            `fix-recipients.ts`
- *   scheduled, its recipients have their rows       it begins                `end-campaign.ts`
- *   sending, outside of its window                  it is looked at again
- *   sending, somebody waits, the queue has room     mails are handed over    `hand-over.ts`
- *   sending, nobody waits                           it is completed once all mail is settled
- *   cancelled or failed                             what waits is taken back
+ *   scheduled, or paused before its time            wait until then
+ *   scheduled, its time has come                    evaluate the audience    `fix-recipients.ts`
+ *   evaluated, recipients have no rows yet          create them              `fix-recipients.ts`
+ *   scheduled, its recipients have their rows       start                    `end-campaign.ts`
+ *   sending, outside its window                     check again later
+ *   sending, recipients pending, queue has room     enqueue mails            `hand-over.ts`
+ *   sending, no recipients pending                  complete once all mail is settled
+ *   cancelled or failed                             cancel what is pending
  *
- * What it holds beside the row can be lost: how large a piece is, the content made last. Fails: as the database does.
+ * The state in memory can be lost: batch sizes and the latest content.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
@@ -26,19 +26,19 @@ import { evaluateAudience, fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
 import { QueueRoom } from './queue-room.js'
 
-/** How long a content serves: its mails have the date on which it was made. */
+/** Lifetime of a content: its mails carry the date it was made. */
 const CONTENT_MS = 3_600_000
-/** A window opens, or the clocks are changed, or somebody changes the zone. */
-const WINDOW_LOOK_MS = 30_000
-/** A workspace that was removed may be restored. */
-const REMOVED_LOOK_MS = 60_000
-/** At a rate, mails of so long are handed over together. */
+/** Interval of checks for an open window. */
+const WINDOW_RECHECK_MS = 30_000
+/** Interval of checks whether a removed workspace was restored. */
+const REMOVED_RECHECK_MS = 60_000
+/** With a rate limit, mails due within this time are queued together. */
 const RATE_STEP_MS = 2_000
 const HOUR_MS = 3_600_000
 const CANCELLED_AT_ONCE = 500
-const TAKEN_BACK_AT_ONCE = 200
+const QUEUED_AT_ONCE = 200
 
-/** `did`: there may be more at once. `waits`: for mail to leave the queue. `rests`: its row says when it is looked at again. */
+/** `did`: more work may be due. `waits`: for room in the queue. `rests`: until `nextAt` of its row. */
 export type StepResult = 'did' | 'waits' | 'rests'
 
 export class ActiveCampaign {
@@ -50,8 +50,8 @@ export class ActiveCampaign {
   private letter: Letter | undefined
   private content: SubmittedContent | undefined
   private contentAt = 0
-  /** Contacts up to this one were looked at for what is still queued. */
-  private takenBackTo: number | undefined = 0
+  /** Contacts up to this one have had their queued mail cancelled; undefined: all. */
+  private cancelledTo: number | undefined = 0
 
   constructor(parts: CampaignParts, seq: number) {
     const { clock, database } = parts.send
@@ -62,7 +62,7 @@ export class ActiveCampaign {
     this.room = new QueueRoom({ database, clock }, seq)
   }
 
-  /** It is read again when it is wanted. */
+  /** Frees memory; the text is read again when needed. */
   forgetText(): void {
     this.letter = undefined
     this.content = undefined
@@ -108,10 +108,10 @@ export class ActiveCampaign {
 
   private async handOverSome(campaign: Campaign, now: number): Promise<StepResult> {
     const workspace = await this.findWorkspace(campaign)
-    if (!workspace) return this.restUntil(campaign, now + REMOVED_LOOK_MS)
+    if (!workspace) return this.restUntil(campaign, now + REMOVED_RECHECK_MS)
     const { sendWindow } = campaign
     if (sendWindow && !isWithin(sendWindow, now, workspace.timezone))
-      return this.restUntil(campaign, now + WINDOW_LOOK_MS)
+      return this.restUntil(campaign, now + WINDOW_RECHECK_MS)
     const { database } = this.parts.send
     const room = await this.room.left(campaign)
     if (room === 0) return 'waits'
@@ -147,7 +147,7 @@ export class ActiveCampaign {
     return done > 0 && campaign.ratePerHour === null ? 'did' : 'rests'
   }
 
-  /** The one in use, as long as it is fresh: after a start its text is read again, and its id is used on. */
+  /** Reuses a fresh content; after a restart under the same id. */
   private async contentFor(
     campaign: Campaign,
     workspace: ActingWorkspace,
@@ -167,7 +167,7 @@ export class ActiveCampaign {
 
   private async readLetter(): Promise<Letter> {
     const json = await findLetter(this.parts.send.database.reader, this.seq)
-    if (json === undefined) throw new Error(`what campaign ${this.seq} says is missing`)
+    if (json === undefined) throw new Error(`campaign ${this.seq} has no stored content`)
     return JSON.parse(json) as Letter
   }
 
@@ -180,14 +180,14 @@ export class ActiveCampaign {
     }
   }
 
-  /** First what is queued, then what waits: with the last of them it is done with. */
+  /** Cancels queued mail first, then pending recipients. */
   private async end(campaign: Campaign): Promise<StepResult> {
     const { database, clock } = this.parts.send
-    const after = this.takenBackTo
+    const after = this.cancelledTo
     if (campaign.status === 'cancelled' && after !== undefined)
-      this.takenBackTo = await database.write(
+      this.cancelledTo = await database.write(
         async tx => {
-          const last = await takeBackSome(tx, this.seq, after, TAKEN_BACK_AT_ONCE, clock.now())
+          const last = await takeBackSome(tx, this.seq, after, QUEUED_AT_ONCE, clock.now())
           tx.onCommit(this.parts.onEvents)
           return last
         },
@@ -203,7 +203,7 @@ export class ActiveCampaign {
     return 'did'
   }
 
-  /** Unless somebody has done something with it since, who has said when it is its turn. */
+  /** Skipped if the status has changed since: whoever changed it has set `nextAt`. */
   private async restUntil({ status }: Campaign, nextAt: number | null): Promise<StepResult> {
     await this.parts.send.database.write(async tx => {
       const campaign = await findCampaignBySeq(tx.db, this.seq)

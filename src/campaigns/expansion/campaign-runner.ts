@@ -1,10 +1,9 @@
 /**
- * Brings campaigns on their way: a job that lasts as long as the appliance.
+ * Runs all active campaigns: a job that lasts until shutdown.
  *
- * All there is to be done stands in the database, with the moment at which it is due, so that a process that is gone is gone on for.
- * Campaigns take turns, a piece of some milliseconds each. What the outcome of mail makes room for, and what people ask for, wakes
- * it; what another process has changed it sees within a second. Fails: never; a campaign whose piece fails is tried again after a pause,
- * and the others go on.
+ * All state is in the database, each campaign with the time its next step is due, so a new process resumes where the last one stopped.
+ * Campaigns take turns in short steps. Settled mail and API calls wake the runner; changes by other processes are seen within a second.
+ * Never fails: a failed step is retried after a pause while the other campaigns continue.
  */
 import { describeError } from '../../core/errors.js'
 import { pauseFor } from '../../world/time/clock.js'
@@ -13,34 +12,34 @@ import { listDue, nextDueAfter } from '../records/campaign-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { ActiveCampaign, type StepResult } from './active-campaign.js'
 
-/** Campaigns that are looked for at a time. */
+/** Campaigns listed at a time. */
 const AT_ONCE = 100
-/** Of which it is known how long they have waited for the queue, some hundred octets each. */
-const MOST_KNOWN = 10_000
-/** Whose text is held in memory as well. */
-const MOST_WITH_TEXT = 32
-/** Between two pieces: nobody waits for them more than for whoever else writes. */
+/** Campaigns with state in memory, some hundred octets each. */
+const MAX_ACTIVE = 10_000
+/** Campaigns with their content in memory. */
+const MAX_WITH_TEXT = 32
+/** Pause between steps, to let other writers in. */
 const REST_MS = 1
-const LOOK_EVERY_MS = 1_000
-/** Where something has failed. */
-const AGAIN_AFTER_MS = 2_000
+const POLL_EVERY_MS = 1_000
+/** Pause after a failure. */
+const RETRY_AFTER_MS = 2_000
 
-/** What a round has seen; what comes after it is waited for. */
-interface Look {
+/** Snapshot at the start of a round: changes after it end the wait that follows. */
+interface Snapshot {
   /** Ms since epoch UTC. */
   readonly at: number
-  /** Of other processes' commits. */
+  /** Commit counter of other processes. */
   readonly version: number
 }
 
 export class CampaignRunner {
   private readonly parts: CampaignParts
-  /** Those that had a turn last are last, here and there. */
+  /** Least recently used first, like `withText`. */
   private readonly active = new Map<number, ActiveCampaign>()
   private readonly withText = new Map<number, ActiveCampaign>()
-  /** Of those that had a turn, one waits for the queue or for another try, which no row says. */
+  /** A campaign waits for the queue or a retry, which its row does not show. */
   private hasWaiting = false
-  /** Until when one that has failed rests, on the monotonic clock. */
+  /** Retry times of failed campaigns, on the monotonic clock. */
   private readonly resting = new Map<number, number>()
   private wakes = 0
   private wakeUp: () => void = () => {}
@@ -49,32 +48,31 @@ export class CampaignRunner {
     this.parts = parts
   }
 
-  /** There may be something to do. */
+  /** Signals that there may be work. */
   wake(): void {
     this.wakes += 1
     this.wakeUp()
   }
 
-  /** Until the signal comes. */
   async run(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted)
       try {
         await this.turn(stopping)
       } catch (error) {
         this.parts.log.error('campaign runner failed', { error: describeError(error) })
-        await this.parts.send.clock.sleep(AGAIN_AFTER_MS, stopping)
+        await this.parts.send.clock.sleep(RETRY_AFTER_MS, stopping)
       }
   }
 
   private async turn(stopping: AbortSignal): Promise<void> {
     const { clock, database } = this.parts.send
     const { wakes } = this
-    const look = { at: clock.now(), version: database.foreignVersion() }
-    const hasMore = await this.round(look.at, stopping)
-    if (!hasMore && wakes === this.wakes) await this.rest(look, stopping)
+    const snapshot = { at: clock.now(), version: database.foreignVersion() }
+    const hasMore = await this.round(snapshot.at, stopping)
+    if (!hasMore && wakes === this.wakes) await this.rest(snapshot, stopping)
   }
 
-  /** A piece of each campaign that is due. @returns whether there may be more at once */
+  /** Runs a step of each due campaign. @returns whether more work may be due at once */
   private async round(now: number, stopping: AbortSignal): Promise<boolean> {
     const { clock, database } = this.parts.send
     let hasMore = false
@@ -106,19 +104,19 @@ export class CampaignRunner {
       const { log, send } = this.parts
       log.error('campaign step failed, retrying', { campaign: id, error: describeError(error) })
       this.active.delete(seq)
-      this.resting.set(seq, send.clock.monotonic() + AGAIN_AFTER_MS)
+      this.resting.set(seq, send.clock.monotonic() + RETRY_AFTER_MS)
       return 'waits'
     }
   }
 
   private take(seq: number): ActiveCampaign {
     const one = this.active.get(seq) ?? new ActiveCampaign(this.parts, seq)
-    putLast(this.active, seq, one, MOST_KNOWN)
-    putLast(this.withText, seq, one, MOST_WITH_TEXT)?.forgetText()
+    putLast(this.active, seq, one, MAX_ACTIVE)
+    putLast(this.withText, seq, one, MAX_WITH_TEXT)?.forgetText()
     return one
   }
 
-  private async rest(look: Look, stopping: AbortSignal): Promise<void> {
+  private async rest(snapshot: Snapshot, stopping: AbortSignal): Promise<void> {
     const { clock, database } = this.parts.send
     const over = new AbortController()
     const before = this.wakes
@@ -126,14 +124,14 @@ export class CampaignRunner {
     this.wakeUp = stop
     stopping.addEventListener('abort', stop, { once: true })
     try {
-      // From the moment of the look on, that nothing falls between the two; a clock that was set back has put off from before it.
-      const since = Math.min(look.at, clock.now())
+      // Counts from the snapshot, so nothing due in between is missed; if the clock was set back, from now.
+      const since = Math.min(snapshot.at, clock.now())
       const next = (await nextDueAfter(database.reader, since)) ?? Infinity
       while (!over.signal.aborted && !stopping.aborted && before === this.wakes) {
         const left = next - clock.now()
         if (left <= 0) return
-        await clock.sleep(Math.min(LOOK_EVERY_MS, left), over.signal)
-        if (this.hasWaiting || look.version !== database.foreignVersion()) return
+        await clock.sleep(Math.min(POLL_EVERY_MS, left), over.signal)
+        if (this.hasWaiting || snapshot.version !== database.foreignVersion()) return
       }
     } finally {
       this.wakeUp = () => {}
@@ -142,7 +140,7 @@ export class CampaignRunner {
   }
 }
 
-/** @returns the first one, where that is one too many and no longer there */
+/** @returns the evicted oldest entry, if the map was full */
 function putLast<T>(map: Map<number, T>, key: number, value: T, most: number): T | undefined {
   map.delete(key)
   map.set(key, value)

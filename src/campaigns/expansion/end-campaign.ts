@@ -1,9 +1,4 @@
-/**
- * How a campaign begins and ends: each a transaction with its event.
- *
- * Called by the runner. Whoever finds the campaign in another status, which somebody has changed meanwhile, does nothing. Fails: as the
- * database does.
- */
+/** Starts, completes, fails and cancels campaigns. Each does nothing if the status has changed meanwhile. Called by the runner. */
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { cancelQueued } from '../../queue/operator/queue-admin-store.js'
@@ -14,7 +9,7 @@ import { statusAfter } from '../records/campaign-status.js'
 import { toldStats } from '../results/rates.js'
 import { cancelPending, listSent, updateRecipients } from './recipient-store.js'
 
-/** Its time has come, and all recipients have their row. */
+/** Starts a campaign whose time has come and whose recipients all have rows. */
 export async function begin(tx: Tx, seq: number, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   const status = campaign && statusAfter(campaign.status, 'begin')
@@ -23,16 +18,16 @@ export async function begin(tx: Tx, seq: number, now: number): Promise<void> {
   await appendEvents(tx, [{ kind: 'campaign.sent', ...about(campaign, now) }])
 }
 
-/** How often a campaign is looked at whose mail is all handed over; what settles the last says so at once. */
-const SETTLING_LOOK_MS = 60_000
+/** Fallback interval of the completion check; settling the last mail triggers it at once. */
+const SETTLING_RECHECK_MS = 60_000
 
-/** Nobody waits for a turn: it is completed, or looked at again once more of its mail is settled. */
+/** Completes a campaign without pending recipients, or schedules the next check. */
 export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (campaign?.status !== 'sending' || campaign.pending > 0) return
   const status = statusAfter(campaign.status, 'complete')
   if (campaign.queued > 0 || status === undefined) {
-    await changeCampaign(tx.db, seq, { nextAt: now + SETTLING_LOOK_MS })
+    await changeCampaign(tx.db, seq, { nextAt: now + SETTLING_RECHECK_MS })
     return
   }
   await changeCampaign(tx.db, seq, { status, finishedAt: now, nextAt: null })
@@ -49,7 +44,7 @@ function about({ id, workspaceId, isSandbox, name, recipients }: Campaign, now: 
   return { workspaceId, messageId: null, isSandbox, occurredAt: now, payload }
 }
 
-/** Nothing can be sent any more; those who wait are told to. @param error for whoever looks at the campaign */
+/** Fails a campaign; its pending recipients are cancelled later. @param error shown to the user */
 export async function fail(tx: Tx, seq: number, error: string, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   const status = campaign && statusAfter(campaign.status, 'fail')
@@ -61,10 +56,9 @@ export async function fail(tx: Tx, seq: number, error: string, now: number): Pro
 const CANCELLED = 'the campaign was cancelled'
 
 /**
- * A step of taking back what a cancelled campaign has in the queue. What is being delivered is not taken back: its row waits
- * for what comes of it.
+ * Cancels the next batch of a cancelled campaign's queued mail. Mail being delivered is left alone; its row awaits the result.
  *
- * @param after contact up to which this was done @returns the last one looked at; undefined: that was all
+ * @param after last contact processed @returns the last contact of this batch; undefined if it was the last batch
  */
 export async function takeBackSome(
   tx: Tx,
@@ -87,10 +81,10 @@ export async function takeBackSome(
 }
 
 /**
- * Cancels the next batch of pending recipients. The last batch ends the hold: mail still queued then was being delivered; it is marked
- * withdrawn and dropped when it is claimed.
+ * Cancels the next batch of pending recipients. The last batch ends the hold. Mail still queued then was being delivered; it is marked
+ * cancelled and dropped when it is next claimed.
  *
- * @returns whether that was all, and the campaign is done with
+ * @returns whether that was the last batch
  */
 export async function cancelSome(tx: Tx, { seq, id }: Campaign, limit: number): Promise<boolean> {
   const count = await cancelPending(tx.db, seq, limit)

@@ -1,12 +1,11 @@
 /**
- * Creates a campaign's recipient rows: the mailable contacts of its list or segment at the time it started.
+ * Creates a campaign's recipient rows: the mailable contacts of its audience at the time it started.
  *
- * Called by the runner, a piece at a time. Contacts are read by number, some thousand of them, in a thread; their rows are
- * written in transactions of some milliseconds, which also say how far it has come, so that it goes on there after a crash. A contact
- * that was made later, or changed in the meantime, is looked at as it is when its turn comes; each is looked at once. Where the list itself
- * is deleted meanwhile, the campaign fails before anybody is mailed: it shall not go to those of its members who were found in time.
- * One that was cancelled goes on to the last of them as well, so that its rows and counts say whom it would have gone to.
- * Fails: as the database does; AppError unavailable where too many read.
+ * Called by the runner for one batch at a time. Contacts are read in a thread, in order of their numbers; rows and progress are written in
+ * short transactions, so a crash loses no progress. Each contact is evaluated once, as it is at that moment.
+ * If the list is deleted meanwhile, the campaign fails before anything is sent, rather than go to some of its members.
+ * A cancelled campaign gets all its rows too, so that they show the intended recipients.
+ * Fails: AppError unavailable if too many slow reads are running.
  */
 import { isListThere } from '../../audience/lists/list-store.js'
 import { AppError } from '../../core/errors.js'
@@ -20,9 +19,9 @@ import { contactsAsOf, whoOf, whomItMeans } from '../sending/whom.js'
 import { fail } from './end-campaign.js'
 import { countRows, insertRecipients } from './recipient-store.js'
 
-/** Numbers of contacts that one look goes over. */
+/** Contact numbers scanned at a time. */
 const SPAN = 8_192
-/** Between two transactions: nobody waits for it more than for whoever else writes. */
+/** Pause between transactions, to let other writers in. */
 const REST_MS = 1
 
 export interface FixParts {
@@ -47,12 +46,12 @@ export async function evaluateAudience(tx: Tx, seq: number, now: number): Promis
     tx.db,
     seq,
     { who, nextAt: now, ...(await contactsAsOf(tx.db, campaign.workspaceId, now)) },
-    // Who was left out was estimated when it was scheduled; now they are counted with the rows.
+    // The estimate made when it was scheduled is replaced by counts of the rows.
     { unsubscribed: -unsubscribed, bounced: -bounced, suppressed: -suppressed },
   )
 }
 
-/** The next some thousand contacts. @param size of its transactions, which learns */
+/** Processes the next contacts. @param size adaptive size of the transactions */
 export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSize): Promise<void> {
   const { database, clock } = parts
   const { seq, workspaceId, who, fixedBefore: first, fixedThrough, requestedAt: now } = campaign
@@ -76,14 +75,14 @@ export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSi
         isLong: true,
       }),
     )
-    // Its list is gone, or somebody else goes over the same.
+    // The list was deleted, or another process works on the same campaign.
     if (!isTaken) return
     from = next
     await pauseFor(REST_MS)
   }
 }
 
-/** @returns false where this has been done, or is not to be done any more */
+/** @returns false if this batch was already written or is obsolete */
 async function write(
   tx: Tx,
   { seq, who }: Campaign,
@@ -94,9 +93,9 @@ async function write(
 ): Promise<boolean> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (!campaign || campaign.fixedBefore !== from || campaign.fixedAt !== null) return false
-  // They were read before this transaction: where it is there now, it was there then.
+  // Read before this transaction; a list that exists now existed then.
   if (who && 'list' in who && !(await isListThere(tx.db, who.list))) {
-    await fail(tx, seq, 'its list was deleted before all who were in it had been found', now)
+    await fail(tx, seq, 'its list was deleted before all recipients were determined', now)
     await finish(tx, seq, now)
     return false
   }
@@ -112,7 +111,7 @@ function excludedIn(contacts: readonly MeantContact[]): Excluded {
   return { unsubscribed: count('unsubscribed'), bounced: count('bounced'), suppressed: count('suppressed') }
 }
 
-/** What was counted when it was sent gives way to what there is. */
+/** Replaces the estimated totals by the counted ones. */
 async function finish(tx: Tx, seq: number, now: number): Promise<void> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (!campaign || campaign.fixedAt !== null) return

@@ -1,9 +1,9 @@
 /**
- * Hands the next recipients of a campaign to the door: their messages, and the marks on their rows, are one transaction.
+ * Enqueues the next batch of a campaign's recipients.
  *
- * Called by the runner. Whoever unsubscribed, bounced or was deleted since the recipients were fixed is skipped here, whoever is suppressed
- * by the door. The hourly and daily limits of the workspace are asked first, so that the door never refuses.
- * Fails: as the door and the database do, and then nobody was handed over.
+ * Creates their messages and marks their rows in one transaction, so nobody is mailed twice or missed after a crash. Recipients who
+ * unsubscribed, bounced or were deleted since the audience was fixed are skipped here; `submit` skips suppressed ones.
+ * Checks the workspace's hourly and daily limits first, so `submit` never rejects the batch.
  */
 import { roomWithinLimits } from '../../accounts/sending-limit-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -25,15 +25,14 @@ import {
 export interface HandOver {
   readonly workspace: ActingWorkspace
   readonly content: SubmittedContent
-  /** Recipients at most. */
   readonly limit: number
 }
 
 const HOUR_MS = 3_600_000
-/** A limit may be raised. */
-const LIMIT_LOOK_MS = 30_000
+/** A full window is rechecked this often, since the limit may be raised. */
+const LIMIT_RECHECK_MS = 30_000
 
-/** @returns how many recipients had their turn */
+/** @returns how many recipients were processed */
 export async function handOver(
   tx: Tx,
   parts: DoorParts,
@@ -46,7 +45,7 @@ export async function handOver(
   const { isSandbox } = campaign
   const room = isSandbox ? undefined : await roomWithinLimits(tx.db, workspace, now)
   if (room?.mails === 0) {
-    await changeCampaign(tx.db, seq, { nextAt: Math.min(room.moreAt, now + LIMIT_LOOK_MS) })
+    await changeCampaign(tx.db, seq, { nextAt: Math.min(room.moreAt, now + LIMIT_RECHECK_MS) })
     return 0
   }
   const waiting = await nextPending(tx.db, seq, Math.min(limit, room?.mails ?? limit))
@@ -59,7 +58,7 @@ export async function handOver(
       ? []
       : await submitAll(
           tx,
-          // The queue has had the content, if it wants it.
+          // The queue has the content already if it is stored.
           isContentStored ? { ...parts, onStored: () => {} } : parts,
           { workspace, isSandbox, submissions: [submission] },
           now,
@@ -117,7 +116,7 @@ function sorted(
   return [handed, skipped]
 }
 
-/** Of a sandbox's mails those of which nothing more is heard: no outcome was played. */
+/** Sandbox messages without a simulated outcome: no event about them will follow. */
 async function countSilent(tx: Tx, handed: readonly (readonly [number, string])[]): Promise<number> {
   const messages = await findMessages(
     tx.db,
@@ -126,7 +125,7 @@ async function countSilent(tx: Tx, handed: readonly (readonly [number, string])[
   return messages.filter(({ status }) => status === 'sent').length
 }
 
-/** At a rate, evenly: each mail has its share of the hour. Others have their turn first. */
+/** Spreads a limited rate evenly over the hour. */
 function nextTurn({ ratePerHour }: Campaign, mails: number, now: number): number {
   return ratePerHour === null ? now : now + Math.ceil((mails * HOUR_MS) / ratePerHour)
 }

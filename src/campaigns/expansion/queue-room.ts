@@ -1,34 +1,33 @@
 /**
- * How many mails of a campaign the queue may have in addition.
+ * How many more of a campaign's mails may be queued.
  *
- * It has at most some thousand that were not tried yet: enough to keep delivery busy, few enough that one who unsubscribes, a pause, or a
- * cancel still comes in time, and that the queue stays short. Mails that wait for another attempt, of a host that is down, are left out of
- * that up to a bound of their own, so that they hold up nobody else's. Asked by the runner before each hand-over. Fails: as the database
- * does.
+ * At most `MOST_UNTRIED` wait for their first attempt: enough to keep delivery busy, few enough that an unsubscribe, pause or cancel takes
+ * effect in time and the queue stays short. Mails waiting for a retry do not count towards it, up to `MOST_QUEUED` in total, so that
+ * a host that is down does not delay the rest of the campaign.
  */
 import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Campaign } from '../records/campaign.js'
 import { countUntried } from './recipient-store.js'
 
-/** Not tried yet. */
+/** Waiting for the first attempt. */
 export const MOST_UNTRIED = 10_000
-/** With those that are tried again. */
+/** Including those waiting for a retry. */
 export const MOST_QUEUED = 100_000
-/** It is worth a transaction once there is room for so many. */
-const FEWEST = 250
-/** Without any room for so long, those that are tried again are counted. */
+/** Less room than this is not worth a transaction. */
+const MIN_ROOM = 250
+/** Retried mails are counted after there has been no room for this long. */
 const STUCK_MS = 5_000
-/** And then from time to time. */
+/** And again at this interval. */
 const COUNT_EVERY_MS = 30_000
 
 export class QueueRoom {
   private readonly parts: { readonly database: Database; readonly clock: Clock }
   private readonly seq: number
-  /** Since when there is no room, on the monotonic clock. */
+  /** When room ran out, on the monotonic clock. */
   private fullSince: number | undefined
   private countedAt = -Infinity
-  /** Mails that were tried already, when they were last counted. */
+  /** Mails already attempted, as last counted. */
   private tried = 0
 
   constructor(parts: { readonly database: Database; readonly clock: Clock }, seq: number) {
@@ -36,12 +35,12 @@ export class QueueRoom {
     this.seq = seq
   }
 
-  /** @returns 0: it has to wait */
+  /** @returns 0: the campaign has to wait */
   async left(campaign: Pick<Campaign, 'queued' | 'pending' | 'isSandbox'>): Promise<number> {
-    // Nothing of a sandbox is ever queued.
+    // Sandbox mail is never queued.
     if (campaign.isSandbox) return Infinity
     const left = Math.min(MOST_UNTRIED + this.tried, MOST_QUEUED) - campaign.queued
-    if (left >= Math.min(FEWEST, campaign.pending)) {
+    if (left >= Math.min(MIN_ROOM, campaign.pending)) {
       this.fullSince = undefined
       return left
     }

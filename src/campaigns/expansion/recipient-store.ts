@@ -1,9 +1,8 @@
 /**
- * SQL of the recipients of campaigns: a row for each contact that a campaign was sent to, and how far its mail has come.
+ * SQL of campaign recipients: one row per contact, with the status of its mail.
  *
- * A contact has one row in a campaign, which is what keeps anybody from being mailed twice, however often work is begun anew. Rows name
- * contacts by their number and hold no copy of what is known of them. Whoever changes a row's status changes the counts of its
- * campaign in the same transaction (`records/campaign-store.ts`).
+ * One row per contact and campaign: this is what prevents mailing anybody twice after a restart. Rows refer to contacts by number and copy
+ * nothing from them. Every status change updates the campaign's counts in the same transaction (`records/campaign-store.ts`).
  */
 import { sql } from 'kysely'
 import type { SeqRange } from '../../audience/audience-store.js'
@@ -35,7 +34,7 @@ export const LEFT_OUT_REASONS = [
   'duplicate',
   'empty_subject',
 ] as const
-/** Why somebody was skipped. */
+/** Why a recipient was skipped. */
 export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number]
 
 interface RecipientRow {
@@ -63,7 +62,7 @@ const insertPending = rowsStatement((db, rows) =>
   ),
 )
 
-/** @param contacts their numbers, in order */
+/** @param contacts contact numbers, ascending */
 export async function insertRecipients(
   db: Queries,
   campaign: number,
@@ -73,7 +72,7 @@ export async function insertRecipients(
   for (const piece of inPieces(rows)) await insertPending(db, piece)
 }
 
-/** How many recipients have a row: each is counted by its status. */
+/** Total number of recipient rows, from the counts by status. */
 export function countRows({
   pending,
   queued,
@@ -84,14 +83,14 @@ export function countRows({
   return pending + queued + done + skipped + cancelled
 }
 
-/** A recipient whose turn it is, with what is known of the contact now. */
+/** A pending recipient with the current data of the contact. */
 export interface WaitingRecipient {
   readonly contact: number
-  /** Id and address are null where the contact is deleted. */
+  /** Id and address are null if the contact was deleted. */
   readonly id: string | null
   readonly email: string | null
   readonly isSubscribed: boolean
-  /** Unsubscribed by a suppression alone. */
+  /** Unsubscribed only by a suppression. */
   readonly isSuspended: boolean
   readonly isBounced: boolean
 }
@@ -108,7 +107,6 @@ const selectPending = statement((db, { campaign, limit }: { campaign: number; li
   ),
 )
 
-/** The next of those who were not handed over. */
 export async function nextPending(db: Queries, campaign: number, limit: number): Promise<WaitingRecipient[]> {
   const { rows } = await selectPending(db, { campaign, limit })
   return (
@@ -130,7 +128,7 @@ export async function nextPending(db: Queries, campaign: number, limit: number):
   }))
 }
 
-/** Rows of a statement are told what each value is: a database would take the first one's word for all. */
+/** Casts give each value its type; PostgreSQL would otherwise infer it from the first row. */
 const integer = (value: unknown) => sql`cast(${value} as bigint)`
 const text = (value: unknown) => sql`cast(${value} as text)`
 
@@ -148,7 +146,7 @@ const setHanded = rowsStatement((db, rows) =>
   ),
 )
 
-/** @param messages by the contact's number */
+/** @param messages message ids by contact number */
 export async function markHanded(
   db: Queries,
   campaign: number,
@@ -161,11 +159,11 @@ export async function markHanded(
 export interface LeftOut {
   readonly contact: number
   readonly reason: LeftOutReason
-  /** That of the row in the log, where there is one. */
+  /** The skipped message's id, if it was logged. */
   readonly messageId: string | null
 }
 
-/** Few at a time: those whom something happened to since the recipients were fixed. */
+/** For short lists: one statement each. */
 export async function markSkipped(db: Queries, campaign: number, skipped: readonly LeftOut[]): Promise<void> {
   for (const { contact, reason, messageId } of skipped)
     await db
@@ -190,7 +188,6 @@ const selectByMessage = statement((db, { ids }: { ids: readonly string[] }) =>
   db.selectFrom('campaign_recipients').selectAll().where('message_id', 'in', ids),
 )
 
-/** Whose messages these are. */
 export async function findRecipientsOf(db: Queries, messageIds: readonly string[]): Promise<Recipient[]> {
   const found: Recipient[] = []
   for (const list of inLists(messageIds))
@@ -214,7 +211,7 @@ const setStates = rowsStatement((db, rows) =>
   ),
 )
 
-/** Status, reason, and whether it was opened and clicked, as they are to be. */
+/** Writes status, reason, and the opened and clicked flags. */
 export async function updateRecipients(db: Queries, recipients: readonly Recipient[]): Promise<void> {
   const rows = recipients.map(({ campaign, contact, status, reason, hasOpened, hasClicked }) => [
     ...[campaign, contact, status, reason, hasOpened ? 1 : 0, hasClicked ? 1 : 0],
@@ -222,7 +219,7 @@ export async function updateRecipients(db: Queries, recipients: readonly Recipie
   for (const piece of inPieces(rows)) await setStates(db, piece)
 }
 
-/** Of those who were handed over, after a contact, in their order. */
+/** Recipients with status `sent`, ordered by contact, after a given one. */
 export async function listSent(
   db: Queries,
   campaign: number,
@@ -241,7 +238,7 @@ export async function listSent(
   return rows.map(recipientFromRow)
 }
 
-/** Whether a contact is a recipient of a campaign and has one of these statuses: a condition of the table `contacts`. */
+/** Condition on `contacts`: the contact is a recipient of the campaign with one of these statuses. */
 export function isRecipient(campaign: number, statuses: readonly RecipientStatus[]) {
   const isAsked = sql`campaign = ${campaign} and status in (${sql.join(statuses)})`
   return ({ first, last }: SeqRange, reach: Reach) =>
@@ -251,7 +248,7 @@ export function isRecipient(campaign: number, statuses: readonly RecipientStatus
       : sql<boolean>`exists (select 1 from campaign_recipients where ${isAsked} and contact = contacts.seq)`
 }
 
-/** Those who wait are not mailed any more. @returns how many, at most `limit` */
+/** Cancels pending recipients. @returns how many, at most `limit` */
 export async function cancelPending(db: Queries, campaign: number, limit: number): Promise<number> {
   const result = await sql`
     update campaign_recipients set status = 'cancelled' where campaign = ${campaign} and contact in (
@@ -260,10 +257,7 @@ export async function cancelPending(db: Queries, campaign: number, limit: number
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/**
- * How many of a campaign's mails wait for their first attempt, those that are tried again left out. Reads them all: for
- * `Database.slowReader`.
- */
+/** Counts a campaign's queued mails without an attempt so far. Reads them all: for `Database.slowReader`. */
 export async function countUntried(db: Queries, campaign: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from campaign_recipients

@@ -1,4 +1,4 @@
-/** A campaign as the API's description shows it: what a request asks for, and what it is answered with. */
+/** Example requests and responses for the OpenAPI description. */
 import { EXAMPLE_ID } from '../../msa/rest/send-schema.js'
 import type { ShownCampaign } from './campaign-schema.js'
 
@@ -57,13 +57,11 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   updated_at: MOMENT,
 }
 
-/** A draft that resends it. */
 export const RESEND_EXAMPLE: ShownCampaign = {
   ...DRAFT_EXAMPLE,
   ...{ name: 'Resend of January news', list_id: null, resend_of: EXAMPLE_ID, resend_to: 'not_opened' },
 }
 
-/** The same, sent. */
 export const SENT_EXAMPLE: ShownCampaign = {
   ...DRAFT_EXAMPLE,
   status: 'completed',

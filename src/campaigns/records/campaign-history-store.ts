@@ -1,4 +1,4 @@
-/** SQL of rules about campaigns: who received, opened or clicked one. A row of `campaign_recipients` each, while they are kept. */
+/** SQL of segment rules on campaign activity: who received, opened or clicked one. Limited by retention of `campaign_recipients`. */
 import { sql, type RawBuilder } from 'kysely'
 import type { CampaignField, CampaignHistory } from '../../audience/segments/rule-history.js'
 

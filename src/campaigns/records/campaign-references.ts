@@ -1,4 +1,4 @@
-/** Campaigns that still need their list, segment or template: scheduled, sending and paused ones. Fails: as the database does. */
+/** Unfinished campaigns (scheduled, sending, paused) that use a list, segment or template. */
 import type { ReferenceHolder } from '../../resource/references.js'
 import { findUnfinishedUsing } from './campaign-store.js'
 

@@ -1,4 +1,4 @@
-/** Routes of campaigns as records: make, list, read, change and delete. */
+/** Routes to create, list, read, change, copy and delete campaigns. */
 import Type from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import { checkName, copyName } from '../../audience/checks.js'
@@ -37,7 +37,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       access: 'campaigns:read',
       operationId: 'listCampaigns',
       chapter: 'Campaigns',
-      summary: 'Campaigns, newest first.',
+      summary: 'List campaigns, newest first.',
       query: Type.Object(
         { ...pageQuery, status: Type.Optional(StatusOfCampaign) },
         { additionalProperties: false },
@@ -54,10 +54,10 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       access: 'campaigns:write',
       operationId: 'createCampaign',
       chapter: 'Campaigns',
-      summary: 'Make a campaign: one template, sent to a list or a segment.',
+      summary: 'Create a campaign.',
       description:
-        'It is a draft until it is sent. Template and list or segment have to be there; what the template says is taken when the ' +
-        'campaign is sent. Who it is from is decided then as well, by the rules of single sends.',
+        'Creates a draft. The template and the list or segment must exist; the template’s content and the sender are resolved when the ' +
+        'campaign is sent, by the same rules as for single sends.',
       body: NewCampaignBody,
       example: CAMPAIGN_EXAMPLE,
       exampleAnswer: DRAFT_EXAMPLE,
@@ -91,7 +91,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       summary: 'Duplicate a campaign',
       description:
         'Creates a draft with the same subject, template, audience, sender and settings. The copy starts with no recipients and no statistics. ' +
-        'A template, list or segment that was deleted since is reported when the copy is changed or sent.',
+        'If its template, list or segment has been deleted, changing or sending the copy reports it.',
       params: CampaignParams,
       body: CampaignCopyBody,
       isBodyOptional: true,
@@ -114,10 +114,10 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       chapter: 'Campaigns',
       summary: 'Resend a campaign to non-openers',
       description:
-        'Creates a draft for recipients to whom this campaign was delivered and who have not opened it, or not clicked in it. Change it like any ' +
-        'draft, then send it. Its audience is evaluated when it starts: recipients who opened by then are left out, as are contacts who may no longer be ' +
-        'mailed. Opens that a privacy proxy hides (Apple Mail) are unknown, so these readers count as non-openers.\n\n' +
-        'A campaign that has not started is a 409, as is one whose recipients are no longer kept (`retention.campaign_recipients`).',
+        'Creates a draft for recipients to whom this campaign was delivered and who have not opened it, or not clicked in it. Edit and send it like ' +
+        'any draft. Its audience is evaluated when it starts: recipients who have opened by then are left out, as are contacts who can no longer be ' +
+        'mailed. Opens hidden by a privacy proxy (Apple Mail) are unknown; these recipients count as non-openers.\n\n' +
+        'Returns 409 if this campaign has not started or its recipients are no longer kept (`retention.campaign_recipients`).',
       params: CampaignParams,
       body: CampaignResendBody,
       isBodyOptional: true,
@@ -143,8 +143,8 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       access: 'campaigns:read',
       operationId: 'getCampaign',
       chapter: 'Campaigns',
-      summary: 'A campaign, with how far it is, what was counted of it, and the rates that follow.',
-      description: 'Counts are those of all that has happened, and right after any crash of the server.',
+      summary: 'Get a campaign with its statistics.',
+      description: 'Counts are cumulative and exact, even after a crash of the server.',
       params: CampaignParams,
       response: CampaignSchema,
       exampleAnswer: SENT_EXAMPLE,
@@ -158,8 +158,8 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       access: 'campaigns:write',
       operationId: 'updateCampaign',
       chapter: 'Campaigns',
-      summary: 'Change a draft.',
-      description: 'Only fields that are given change; what was sent already is a 409.',
+      summary: 'Update a draft.',
+      description: 'Omitted fields keep their value. 409 if the campaign is no longer a draft.',
       params: CampaignParams,
       body: CampaignChangesBody,
       response: CampaignSchema,
@@ -188,7 +188,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       operationId: 'deleteCampaign',
       chapter: 'Campaigns',
       summary: 'Delete a draft.',
-      description: `What was sent stays: its mail leads back to it. ${describeUses('campaign', 'a segment, a dynamic list or an active automation')}`,
+      description: `Only drafts can be deleted; mail that was sent refers to its campaign. ${describeUses('campaign', 'a segment, a dynamic list or an active automation')}`,
       params: CampaignParams,
       query: forceQuery,
       response: Done,
@@ -206,7 +206,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
   ]
 }
 
-/** A draft that begins as a copy. @param changesOf what is other than in the campaign copied */
+/** Creates a draft as a copy. @param changesOf fields that differ from the original */
 function copyCampaign(
   { send: { database, clock, newId } }: CampaignParts,
   principal: Principal,

@@ -1,4 +1,4 @@
-/** What the routes of campaigns take and show. */
+/** Request and response schemas of campaigns. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import {
@@ -20,12 +20,16 @@ export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) }
 export const MOST_PER_HOUR = 100_000_000
 
 const TAGS = 'Merge tags (`{{firstName}}`) are filled in for each recipient.'
-const Name = Type.String({ minLength: 1, maxLength: 200, description: 'For you alone.' })
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  description: 'Internal name, never shown to recipients.',
+})
 const Subject = Type.String({ minLength: 1, maxLength: 998, description: `HTML tags are stripped. ${TAGS}` })
 const AnyId = (description: string) => Type.String({ maxLength: 64, shownFormat: 'uuid', description })
-const TEMPLATE = 'What it says: the html as it is when the campaign is sent.'
-const LIST = 'Whom it is for; in place of segment_id.'
-const SEGMENT = 'Whom it is for; in place of list_id.'
+const TEMPLATE = 'Template to send, as it is when the campaign is sent.'
+const LIST = 'List to send to; alternative to segment_id.'
+const SEGMENT = 'Segment to send to; alternative to list_id.'
 
 const TimeOfDay = (description: string) => Type.String({ minLength: 5, maxLength: 5, description })
 
@@ -35,38 +39,38 @@ const SendWindowSchema = Type.Object(
       Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
         minItems: 1,
         maxItems: 7,
-        description: 'Days of the week on which it opens, 1 = Monday to 7 = Sunday. Left out: every day.',
+        description: 'Days of the week, 1 = Monday to 7 = Sunday. Default: every day.',
       }),
     ),
-    from: TimeOfDay('When it opens, e.g. 09:00'),
-    until: TimeOfDay('When it closes, e.g. 17:00, or where that is before `from` on the next day.'),
+    from: TimeOfDay('Opening time, e.g. 09:00.'),
+    until: TimeOfDay('Closing time, e.g. 17:00; on the next day if before `from`.'),
   },
   {
     additionalProperties: false,
     title: 'SendWindow',
-    description: 'Hours in which mails are handed over, in the time zone of the workspace.',
+    description: 'Hours in which emails are queued, in the time zone of the workspace.',
   },
 )
 
 const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
 const orCleared = <S extends Type.TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** How a campaign goes out; null is as left out, and in a change takes away what was said. */
+/** Optional settings; null means the default, and in an update resets the field. */
 const manner = {
   from_email: orCleared(
-    Type.String({ ...address, description: 'Left out: the default of the workspace. ASCII before the @.' }),
+    Type.String({ ...address, description: 'Default: the workspace’s. ASCII before the @.' }),
   ),
   from_name: orCleared(
-    Type.String({ maxLength: 100, description: 'Left out: the name in from_email, else the default.' }),
+    Type.String({ maxLength: 100, description: 'Default: the name in from_email, else the workspace’s.' }),
   ),
   reply_to: orCleared(Type.String({ ...address, description: 'ASCII before the @.' })),
-  track_opens: orCleared(Type.Boolean({ description: 'Left out: as the workspace says when it is sent.' })),
-  track_clicks: orCleared(Type.Boolean({ description: 'Left out: as the workspace says when it is sent.' })),
+  track_opens: orCleared(Type.Boolean({ description: 'Default: the workspace’s setting when it is sent.' })),
+  track_clicks: orCleared(Type.Boolean({ description: 'Default: the workspace’s setting when it is sent.' })),
   rate_per_hour: orCleared(
     Type.Integer({
       minimum: 1,
       maximum: MOST_PER_HOUR,
-      description: 'Mails handed over in an hour at most, spread evenly. Left out: as fast as they leave.',
+      description: 'Maximum number of emails queued per hour, spread evenly. Default: no limit.',
     }),
   ),
   send_window: orCleared(SendWindowSchema),
@@ -90,8 +94,8 @@ export const CampaignChangesBody = Type.Object(
     name: Type.Optional(Name),
     subject: Type.Optional(Subject),
     template_id: Type.Optional(AnyId(TEMPLATE)),
-    list_id: Type.Optional(AnyId(`${LIST} Given alone, it takes the place of a segment.`)),
-    segment_id: Type.Optional(AnyId(`${SEGMENT} Given alone, it takes the place of a list.`)),
+    list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
+    segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
     ...manner,
   },
   { additionalProperties: false, title: 'CampaignChanges' },
@@ -101,7 +105,7 @@ export type CampaignChangesBody = Static<typeof CampaignChangesBody>
 export const CampaignCopyBody = Type.Object(
   {
     name: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Copy of` and the name.' }),
+      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Copy of` and the original name.' }),
     ),
   },
   { additionalProperties: false, title: 'CampaignCopy' },
@@ -112,12 +116,17 @@ export const CampaignResendBody = Type.Object(
     who: Type.Optional(
       Type.Enum([...RESEND_TO], {
         default: 'not_opened',
-        description: 'Recipients who have not opened it, or not clicked in it. A click counts as an open.',
+        description:
+          'Recipients who have not opened the campaign, or not clicked in it. A click counts as an open.',
       }),
     ),
     subject: Type.Optional(Subject),
     name: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'Default: `Resend of` and the name.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Default: `Resend of` and the original name.',
+      }),
     ),
   },
   { additionalProperties: false, title: 'CampaignResend' },
@@ -133,49 +142,52 @@ const rate = (description: string) => Type.Number({ minimum: 0, maximum: 1, desc
 export const ExcludedSchema = Type.Object(
   {
     unsubscribed: count('Not subscribed.'),
-    bounced: count('Subscribed, and bounced for good before.'),
-    suppressed: count('Subscribed and not bounced, but address or domain is suppressed.'),
+    bounced: count('Subscribed, but hard-bounced before.'),
+    suppressed: count('Subscribed and not bounced, but the address or domain is suppressed.'),
   },
-  { title: 'CampaignExcluded', description: 'Contacts who are meant and not mailed; each counts once.' },
+  {
+    title: 'CampaignExcluded',
+    description: 'Contacts in the audience who cannot be mailed; each is counted once.',
+  },
 )
 
 const ProgressSchema = Type.Object(
   {
-    pending: count('Not handed to the queue yet.'),
-    queued: count('In the queue: not tried yet, or to be tried again.'),
-    done: count('Delivered, refused or given up.'),
-    skipped: count('Left out after the recipients were fixed, since they may not be mailed any more.'),
-    cancelled: count('Taken back when the campaign was cancelled.'),
+    pending: count('Not queued yet.'),
+    queued: count('Waiting for the first attempt or a retry.'),
+    done: count('Delivered, bounced or failed.'),
+    skipped: count('Became unmailable after the start.'),
+    cancelled: count('Cancelled with the campaign.'),
   },
-  { title: 'CampaignProgress', description: 'Each recipient counts in one of these.' },
+  { title: 'CampaignProgress', description: 'Each recipient counts in exactly one of these.' },
 )
 
 const StatsSchema = Type.Object(
   {
-    sends: count('Mails first handed to a remote server.'),
-    delivered: count('A remote server took responsibility.'),
-    opens: count('Openings, without machines; the first click of who was not seen to open is one.'),
+    sends: count('Emails handed to a remote server for the first time.'),
+    delivered: count('Emails accepted by the remote server.'),
+    opens: count('Opens, excluding bots; a recipient’s first click without an open counts as one.'),
     unique_opens: count('Recipients who opened.'),
-    clicks: count('Clicks, without machines.'),
+    clicks: count('Clicks, excluding bots.'),
     unique_clicks: count('Recipients who clicked.'),
-    bounces: count('Refused for good, expired, or come back.'),
-    complaints: count('Marked as spam.'),
-    unsubscribes: count('Unsubscribed by this mail.'),
-    held: count('Queued mails held while the campaign is paused; 0 otherwise.'),
+    bounces: count('Emails permanently rejected, expired or bounced later.'),
+    complaints: count('Emails reported as spam.'),
+    unsubscribes: count('Unsubscribes through this campaign.'),
+    held: count('Queued emails held while the campaign is paused; otherwise 0.'),
   },
   { title: 'CampaignStats' },
 )
 
 const RatesSchema = Type.Object(
   {
-    delivery_rate: rate('delivered of sends.'),
-    open_rate: rate('unique_opens of delivered.'),
-    click_rate: rate('unique_clicks of delivered.'),
-    bounce_rate: rate('bounces of sends.'),
-    complaint_rate: rate('complaints of delivered.'),
-    unsubscribe_rate: rate('unsubscribes of delivered.'),
+    delivery_rate: rate('delivered / sends.'),
+    open_rate: rate('unique_opens / delivered.'),
+    click_rate: rate('unique_clicks / delivered.'),
+    bounce_rate: rate('bounces / sends.'),
+    complaint_rate: rate('complaints / delivered.'),
+    unsubscribe_rate: rate('unsubscribes / delivered.'),
   },
-  { title: 'CampaignRates', description: '0 to 1; 0 where there is nothing to be a share of.' },
+  { title: 'CampaignRates', description: 'Fractions from 0 to 1; 0 if the denominator is 0.' },
 )
 
 export const CampaignSchema = Type.Object(
@@ -187,10 +199,10 @@ export const CampaignSchema = Type.Object(
     list_id: IdOrNull(),
     segment_id: IdOrNull(),
     resend_of: IdOrNull({
-      description: 'The earlier campaign, for a resend; list_id and segment_id are null then.',
+      description: 'Earlier campaign of a resend; list_id and segment_id are then null.',
     }),
     resend_to: orNull(Type.Enum([...RESEND_TO]), {
-      description: 'Which recipients of resend_of are meant: `not_opened` or `not_clicked`.',
+      description: 'Which recipients of resend_of are mailed: `not_opened` or `not_clicked`.',
     }),
     from_email: TextOrNull(),
     from_name: TextOrNull(),
@@ -200,16 +212,16 @@ export const CampaignSchema = Type.Object(
     rate_per_hour: IntegerOrNull(),
     send_window: orNull(SendWindowSchema),
     status: StatusOfCampaign,
-    error: TextOrNull({ description: 'Why it failed.' }),
+    error: TextOrNull({ description: 'Why the campaign failed.' }),
     is_sandbox: Type.Boolean(),
-    total_recipients: count('0 for a draft; an estimate for a scheduled campaign until it starts.'),
+    total_recipients: count('0 for a draft; an estimate until a scheduled campaign starts.'),
     excluded: ExcludedSchema,
     progress: ProgressSchema,
     stats: StatsSchema,
     rates: RatesSchema,
     scheduled_at: MomentOrNull(),
     started_at: MomentOrNull(),
-    completed_at: MomentOrNull({ description: 'When it was completed, cancelled or failed.' }),
+    completed_at: MomentOrNull({ description: 'When the campaign was completed, cancelled or failed.' }),
     created_at: Moment(),
     updated_at: Moment(),
   },

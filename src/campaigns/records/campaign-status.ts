@@ -1,7 +1,5 @@
 /**
- * The state machine of a campaign: one table of what each act does in each status.
- *
- * Read by the routes, the command line and the runner, which change a status by no other way. Pure.
+ * State machine of a campaign. Routes, command line and runner change a status only through this table. Pure.
  *
  *   act        draft      scheduled  sending    paused     completed  cancelled  failed
  *   edit       =          ·          ·          ·          ·          ·          ·
@@ -15,9 +13,9 @@
  *   complete   ·          ·          completed  ·          ·          ·          ·
  *   fail       ·          failed     failed     failed     ·          ·          ·
  *
- *   ·  is refused    =  is taken, and the status stays    *  scheduled, where its time has not come
+ *   ·  refused    =  accepted, status unchanged    *  scheduled, if its time has not come
  *
- * Whatever is final stays so: what the outside world says later of its mail is counted, and changes no status.
+ * Later events about the mail of a finished campaign are counted but never change its status.
  */
 
 export const CAMPAIGN_STATUSES = [
@@ -47,7 +45,7 @@ const TABLE: Readonly<Record<CampaignAct, Partial<Readonly<Record<CampaignStatus
   fail: { scheduled: 'failed', sending: 'failed', paused: 'failed' },
 }
 
-/** @returns undefined where the act is refused */
+/** @returns undefined if the act is refused */
 export function statusAfter(status: CampaignStatus, act: CampaignAct): CampaignStatus | undefined {
   return TABLE[act][status]
 }

@@ -1,8 +1,7 @@
 /**
- * SQL of campaigns: one row each, with how far it has come and what was counted of it.
+ * SQL of campaigns: one row each, with progress and counts.
  *
- * Counts change by what is added to them, in the transaction that changes the recipients they count. Who has which status stands in
- * `recipient-store.ts`.
+ * Counts are incremented in the transaction that changes the recipients they count (`recipient-store.ts`).
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -14,7 +13,7 @@ import type { SendWindow } from '../sending/send-window.js'
 import type { Campaign, CampaignFields, ResendTo, SentTo } from './campaign.js'
 import type { CampaignStatus } from './campaign-status.js'
 
-/** Columns that are counts, by what they are in `Campaign`. */
+/** Count columns by their name in `Campaign`. */
 const COUNTS = {
   recipients: 'recipients',
   pending: 'pending',
@@ -38,7 +37,7 @@ const COUNTS = {
 export type CountName = keyof typeof COUNTS
 type CountColumn = (typeof COUNTS)[CountName]
 
-/** What is to be added to counts; absent is nothing. */
+/** Increments of counts. */
 export type Counted = Partial<Record<CountName, number>>
 
 interface CampaignHeadRow {
@@ -90,7 +89,6 @@ declare module '../../db/tables.js' {
 export type NewCampaign = CampaignFields &
   Pick<Campaign, 'id' | 'workspaceId' | 'isSandbox' | 'createdAt' | 'updatedAt'>
 
-/** As a draft. */
 export async function insertCampaign(db: Queries, campaign: NewCampaign): Promise<void> {
   await db
     .insertInto('campaigns')
@@ -188,10 +186,7 @@ const selectDue = statement((db, given: { now: number; nextAt: number; seq: numb
     .limit(given.limit),
 )
 
-/**
- * For which there is something to be done, those that have waited longest first.
- * @param last of those that were listed before
- */
+/** Campaigns with work due, longest waiting first. @param last the last one listed before */
 export async function listDue(
   db: Queries,
   now: number,
@@ -206,12 +201,12 @@ const selectNext = statement((db, { now }: { now: number }) =>
   db.selectFrom('campaigns').select('next_at').where('next_at', '>', now).orderBy('next_at').limit(1),
 )
 
-/** When, after a moment, there is something to be done next. */
+/** When work is next due after a given time. */
 export async function nextDueAfter(db: Queries, now: number): Promise<number | undefined> {
   return (await selectNext(db, { now })).rows[0]?.next_at ?? undefined
 }
 
-/** What the runner and those who change a status write beside counts. */
+/** Columns other than counts that the runner and status changes write. */
 export type CampaignChange = Partial<
   Pick<
     Campaign,
@@ -249,7 +244,7 @@ const CHANGING = {
   updatedAt: 'updated_at',
 } as const satisfies Record<keyof CampaignChange, string>
 
-/** @param counted is added to the counts */
+/** @param counted added to the counts */
 export async function changeCampaign(
   db: Queries,
   seq: number,
@@ -266,7 +261,7 @@ export async function changeCampaign(
   if (Object.keys(set).length > 0) await db.updateTable('campaigns').set(set).where('seq', '=', seq).execute()
 }
 
-/** The last of its mail may be over: it is looked at whether it is completed. */
+/** Schedules a check for completion: the last of a campaign's mail may be settled. */
 export async function noteSettled(db: Queries, seqs: readonly number[]): Promise<void> {
   if (seqs.length === 0) return
   await db
@@ -279,7 +274,6 @@ export async function noteSettled(db: Queries, seqs: readonly number[]): Promise
     .execute()
 }
 
-/** Which campaigns have these ids. */
 export async function findCampaignSeqs(
   db: Queries,
   ids: readonly string[],
@@ -296,7 +290,7 @@ export async function insertLetter(db: Queries, campaign: number, letter: object
     .execute()
 }
 
-/** @returns JSON */
+/** @returns the letter as JSON */
 export async function findLetter(db: Queries, campaign: number): Promise<string | undefined> {
   const row = await db
     .selectFrom('campaign_letters')
@@ -367,7 +361,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
   }
 }
 
-/** Scheduled, sending and paused ones whose list, segment or template this is. */
+/** Scheduled, sending and paused campaigns that use this list, segment or template. */
 export async function findUnfinishedUsing(
   db: Queries,
   workspaceId: string,

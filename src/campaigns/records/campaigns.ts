@@ -1,8 +1,8 @@
 /**
- * Finding campaigns, and the acts of people on them, each with its line in the activity log.
+ * Looks up campaigns and applies pause, resume and cancel, each recorded in the activity log.
  *
- * Called by the routes and the command line. What an act does in which status says `campaign-status.ts`. Fails: AppError not_found, and
- * conflict where the status refuses the act.
+ * Called by the routes and the command line. `campaign-status.ts` decides what is allowed. Fails: AppError not_found; conflict if the
+ * status does not allow the act.
  */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -37,7 +37,7 @@ const DONE: Readonly<Record<CampaignAct, string>> = {
 export function requireAct({ status }: Pick<Campaign, 'status'>, act: CampaignAct): CampaignStatus {
   const after = statusAfter(status, act)
   if (after === undefined)
-    throw new AppError('conflict', `the campaign is ${status}, and cannot be ${DONE[act]} any more`)
+    throw new AppError('conflict', `the campaign is ${status} and cannot be ${DONE[act]}`)
   return after
 }
 
@@ -58,13 +58,12 @@ export async function logAct(
   })
 }
 
-/** What people do with a campaign that is on its way. */
 export type Steering = 'pause' | 'resume' | 'cancel'
 
 /**
- * Pausing and cancelling hold what the campaign has in the queue, from the commit on; resuming releases it. The caller tells the queue
- * (`CampaignParts.onHolds`). The runner does the rest: it hands over no more of a paused campaign, continues a resumed one with the
- * recipients who are still pending, and withdraws what is queued of a cancelled one.
+ * Pausing and cancelling hold the campaign's queued mail from the commit on; resuming releases it. The caller then notifies the queue
+ * (`CampaignParts.onHolds`). The runner does the rest: it stops queueing for a paused campaign, continues a resumed one with its
+ * pending recipients, and cancels a cancelled one's queued mail.
  *
  * @throws AppError not_found, conflict
  */
@@ -84,13 +83,13 @@ export async function steerCampaign(
   const change = {
     status,
     updatedAt: now,
-    // Recipients are fixed whatever the status; beyond that a paused one waits for somebody.
+    // Recipient rows are created even while paused; after that a paused campaign has nothing to do.
     nextAt: act === 'pause' && campaign.fixedAt !== null ? null : now,
     ...(isOver ? { finishedAt: now } : {}),
   }
   await changeCampaign(tx.db, campaign.seq, change)
   if (act === 'resume') await releaseCampaign(tx.db, campaign.id, now)
-  // Nothing of a sandbox is ever queued.
+  // Sandbox mail is never queued.
   else if (!campaign.isSandbox) await holdCampaign(tx.db, campaign, now)
   await logAct(tx, campaign, actor, DONE[act], now)
   return { ...campaign, ...change }

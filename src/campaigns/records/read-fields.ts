@@ -1,9 +1,8 @@
 /**
- * Reads what requests say of a campaign, and sees to it that it can be sent: the subject can be read, the template and the list or segment
- * are there.
+ * Validates the campaign fields of a request and checks that the template and the list or segment exist.
  *
- * Called by the routes, outside of the transaction and, for what may have changed, inside. Who it is from is decided when it is
- * sent. Fails: AppError validation_error with the path of the field, template_not_found, not_found.
+ * Called by the routes before the transaction and, for references that may have changed, inside it. The sender is resolved on sending.
+ * Fails: AppError validation_error with the field's path, template_not_found, not_found.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { checkName, refusal } from '../../audience/checks.js'
@@ -20,7 +19,7 @@ import { checkSendWindow, type SendWindow } from '../sending/send-window.js'
 import type { CampaignFields } from './campaign.js'
 import type { CampaignChangesBody } from './campaign-schema.js'
 
-/** Of a new campaign: what is not said. */
+/** Defaults of a new campaign. */
 export const NOTHING_SAID = {
   listId: null,
   segmentId: null,
@@ -35,7 +34,7 @@ export const NOTHING_SAID = {
   sendWindow: null,
 } as const satisfies Partial<CampaignFields>
 
-/** The fields that are given, each by itself. @throws AppError validation_error */
+/** Reads the fields present in the request, each on its own. @throws AppError validation_error */
 export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
   if (body.list_id !== undefined && body.segment_id !== undefined)
     throw refusal('segment_id', 'give list_id or segment_id, not both')
@@ -64,7 +63,7 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
   })
 }
 
-/** Each takes the place of the others. */
+/** A list and a segment replace each other, and either replaces a resend. */
 function meant({ list_id: list, segment_id: segment }: CampaignChangesBody) {
   const others = { listId: null, segmentId: null, resendOf: null, resendTo: null }
   if (list !== undefined) return { ...others, listId: list.toLowerCase() }
@@ -78,7 +77,7 @@ function readWindow(window: NonNullable<CampaignChangesBody['send_window']> | nu
   return { ...(days ? { days: [...new Set(days)].sort() } : {}), from, until }
 }
 
-/** What a campaign names has to be there. @throws AppError template_not_found, not_found, validation_error */
+/** Referenced objects must exist. @throws AppError template_not_found, not_found, validation_error */
 export async function requireNamed(
   db: Queries,
   workspace: ActingWorkspace,
@@ -86,7 +85,7 @@ export async function requireNamed(
 ): Promise<void> {
   const { listId, segmentId, resendOf } = fields
   if (listId === null && segmentId === null && resendOf === null)
-    throw refusal('list_id', 'give list_id or segment_id: whom the campaign is for')
+    throw refusal('list_id', 'give list_id or segment_id')
   await findAskedTemplate(db, workspace, fields.templateId)
   if (listId !== null && !(isUuid(listId) && (await findList(db, workspace.id, listId))))
     throw new AppError('not_found', 'list_id: no list has this id', { path: 'list_id' })

@@ -1,9 +1,9 @@
 /**
- * Follows what becomes of campaigns' mail: the consumer `campaigns` of the event log.
+ * Event consumer `campaigns`: updates recipients and counts as events about campaign mail arrive.
  *
- * Rows of recipients, counts and cursor move in one transaction, so that counts are right after any crash, and each thing is counted once. Left
- * out: opens and clicks by machines, and mail that is no recipient's, as that of a campaign whose rows are gone. A recipient's row
- * is marked in the transaction that hands its mail over, so that it is there before anything is told of it.
+ * Rows, counts and cursor change in one transaction, so each event counts once, even after a crash. Ignored: opens and clicks by bots, and
+ * mail without a recipient row (deleted by retention). A row is marked in the transaction that queues its mail, so it exists before
+ * any event about it.
  */
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
@@ -12,7 +12,7 @@ import { changeCampaign, noteSettled, type CountName } from '../records/campaign
 import { follow, FOLLOWED, type Followed } from './follow-event.js'
 import { countClicks, type LinkClick } from './link-store.js'
 
-/** @param wake the queue may have room for more */
+/** @param wake tells the runner that the queue may have room */
 export function campaignConsumer(wake: () => void): EventConsumer<Followed['kind']> {
   return {
     name: 'campaigns',

@@ -1,5 +1,5 @@
 /**
- * What an event about a campaign's mail means for its recipient and for the counts: the rules, state by state.
+ * How an event about a campaign's mail changes its recipient's status and the counts.
  *
  *   event         sent        delivered   opened    clicked   bounced   failed, skipped, cancelled
  *   sent          =           =           =         =         =         =
@@ -10,10 +10,10 @@
  *   failed        failed *    =           =         =         =         =
  *   suppressed    skipped     =           =         =         =         =
  *
- *   *  cancelled, where it was taken out of the queue; skipped, where its subject came out empty. Whatever leaves `sent` is settled.
+ *   *  cancelled if it was removed from the queue; skipped if its subject was empty. Any status other than `sent` is settled.
  *
- * An opening or a click before the delivery was confirmed shows that it was delivered; that counts where the delivery is told. A click
- * without an open is preceded by an inferred `email.opened`, so clicks count no opens. Called by the consumer. Pure.
+ * An open or click before the delivery is confirmed implies delivery, but `delivered` is counted on its own event. A click without an open
+ * follows an inferred `email.opened`, so clicks never count opens. Pure.
  */
 import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'
 import type { StoredEvent } from '../../events/store.js'
@@ -75,9 +75,9 @@ export function follow(recipient: Recipient, event: Followed): Step {
 }
 
 /**
- * @param from where it is taken
- * @param as what it then counts
- * @param otherwise what it stays where it is not
+ * @param from current status
+ * @param as count to add
+ * @param otherwise status if it is already settled
  */
 function settled(
   recipient: Recipient,

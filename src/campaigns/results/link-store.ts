@@ -1,8 +1,8 @@
 /**
- * SQL of the links of campaigns: how often each was clicked, and by how many recipients.
+ * SQL of campaign links: total and unique clicks for each.
  *
- * Written by the consumer as clicks happen; no report ever counts clicks. URLs that differ by recipient are links of their own, of which so
- * many are told apart; those beyond count together.
+ * Incremented by the consumer; reports never count clicks. URLs that differ by recipient are separate links, so a campaign counts only
+ * `MOST_LINKS` separately and all others together.
  */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
@@ -10,9 +10,9 @@ import type { Queries } from '../../db/database.js'
 import { pageWithTotal } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
-/** Told apart in a campaign. */
+/** Links of a campaign counted separately. */
 export const MOST_LINKS = 1_000
-/** Link and digest of all beyond them. */
+/** Link 0 collects all others. */
 const OTHERS = { link: 0, digest: '' } as const
 
 interface LinkRow {
@@ -37,7 +37,7 @@ export interface LinkClick {
   readonly url: string
 }
 
-/** In the transaction that counts them for the campaign. */
+/** Runs in the transaction that updates the campaign's counts. */
 export async function countClicks(db: Queries, clicks: readonly LinkClick[]): Promise<void> {
   const byCampaign = new Map<number, LinkClick[]>()
   for (const one of clicks) {
@@ -74,7 +74,7 @@ async function countOwn(db: Queries, campaign: number, clicks: readonly LinkClic
   }
 }
 
-/** @returns the number of each; of those that are not told apart none */
+/** @returns the number of each link; links beyond the limit have none */
 export async function ensureLinks(
   db: Queries,
   campaign: number,
@@ -120,13 +120,13 @@ function digestOf(url: string): string {
 }
 
 export interface ClickedLink {
-  /** Null: all that are not told apart. */
+  /** Null: all links beyond the limit. */
   readonly url: string | null
   readonly clicks: number
   readonly uniqueClicks: number
 }
 
-/** Those clicked most first. */
+/** Most clicked first. */
 export async function listLinks(db: Queries, campaign: number, page: Page): Promise<Listing<ClickedLink>> {
   const ofCampaign = db.selectFrom('campaign_links').where('campaign', '=', campaign)
   const most = ofCampaign
@@ -142,7 +142,7 @@ export async function listLinks(db: Queries, campaign: number, page: Page): Prom
   }))
 }
 
-/** What is kept of who clicked, of a campaign whose recipients are forgotten. @returns how many rows went */
+/** Deletes a campaign's records of who clicked. @returns how many rows, at most `limit` */
 export async function deleteClicks(db: Queries, campaign: number, limit: number): Promise<number> {
   const result = await sql`
     delete from campaign_clicks where campaign = ${campaign} and (link, contact) in (

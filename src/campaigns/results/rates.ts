@@ -1,4 +1,4 @@
-/** Counts of a campaign as the API and events show them, and the rates that follow from them. Pure. */
+/** Counts and rates of a campaign as the API and events show them. Pure. */
 import type { ToldStats } from '../campaign-events.js'
 import type { Stats } from '../records/campaign.js'
 
@@ -16,7 +16,7 @@ export function toldStats(stats: Stats): ToldStats {
   }
 }
 
-/** 0 to 1, four places behind the point. */
+/** Fractions from 0 to 1, rounded to four decimals. */
 export function ratesOf(stats: Stats) {
   const { sends, deliveries } = stats
   return {
@@ -29,7 +29,7 @@ export function ratesOf(stats: Stats) {
   }
 }
 
-/** What is counted before the other is known of, as an opening before its delivery, makes no more than the whole. */
+/** Capped at 1: an open can be counted before its delivery. */
 function share(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.min(1, Math.round((10_000 * part) / whole) / 10_000)
 }

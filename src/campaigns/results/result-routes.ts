@@ -1,4 +1,4 @@
-/** Routes of what came of a campaign: its recipients, and its links. */
+/** Routes of a campaign's results: recipients and links. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -17,12 +17,12 @@ const RecipientStatusEnum = Type.Enum([...RECIPIENT_STATUSES], {
 
 const RecipientSchema = Type.Object(
   {
-    contact_id: IdOrNull({ description: 'Null where the contact is deleted for good.' }),
+    contact_id: IdOrNull({ description: 'Null if the contact was erased.' }),
     email: TextOrNull(),
     status: RecipientStatusEnum,
-    reason: orNull(Type.Enum([...LEFT_OUT_REASONS]), { description: 'Why it was skipped.' }),
+    reason: orNull(Type.Enum([...LEFT_OUT_REASONS]), { description: 'Why the recipient was skipped.' }),
     message_id: IdOrNull(),
-    sent_at: MomentOrNull({ description: 'When it was handed to the queue.' }),
+    sent_at: MomentOrNull({ description: 'When the email was queued.' }),
     delivered_at: MomentOrNull(),
     opened_at: MomentOrNull(),
     clicked_at: MomentOrNull(),
@@ -34,8 +34,8 @@ const RecipientSchema = Type.Object(
 
 const LinkSchema = Type.Object(
   {
-    url: TextOrNull({ description: `Null: all beyond the ${MOST_LINKS} that are told apart.` }),
-    clicks: Type.Integer({ description: 'Without machines.' }),
+    url: TextOrNull({ description: `Null: all links beyond the first ${MOST_LINKS}, counted together.` }),
+    clicks: Type.Integer({ description: 'Clicks, excluding bots.' }),
     unique_clicks: Type.Integer({ description: 'Recipients who clicked it.' }),
   },
   { title: 'CampaignLink' },
@@ -49,10 +49,10 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
       access: 'campaigns:read',
       operationId: 'listCampaignRecipients',
       chapter: 'Campaigns',
-      summary: 'Whom a campaign was sent to, and what became of the mail of each.',
+      summary: "List a campaign's recipients.",
       description:
-        'One row for each recipient, in the order in which contacts were made. `sent` is handed to the queue; who was left out when the ' +
-        'campaign was sent has no row. Rows are kept for `retention.campaign_recipients`.',
+        'Ordered by creation of the contact. `sent` means queued. Contacts excluded when the campaign started are not listed. ' +
+        'Kept for `retention.campaign_recipients`.',
       params: CampaignParams,
       query: Type.Object(
         { ...cursorQuery, status: Type.Optional(RecipientStatusEnum) },
@@ -73,8 +73,9 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
       access: 'campaigns:read',
       operationId: 'listCampaignLinks',
       chapter: 'Campaigns',
-      summary: 'The links of a campaign that were clicked, those clicked most first.',
-      description: 'By the URL that the click led to, with what the workspace adds to it.',
+      summary: "List a campaign's clicked links.",
+      description:
+        'Most clicked first. URLs are those clicks led to, including tracking parameters added by the workspace.',
       params: CampaignParams,
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: LinkSchema,

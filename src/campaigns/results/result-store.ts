@@ -1,7 +1,7 @@
 /**
- * SQL of what people ask about the recipients of a campaign: pages of them, each with the contact and what became of the mail.
+ * SQL for listing a campaign's recipients with their contact and delivery times.
  *
- * For `Database.slowReader`: a page is found along an index, but may lie deep. Fails: as the database does.
+ * For `Database.slowReader`: indexed, but a page may lie deep.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -9,7 +9,7 @@ import type { Listing, Page } from '../../http/pagination.js'
 import type { RecipientStatus, LeftOutReason } from '../expansion/recipient-store.js'
 
 export interface ShownRecipient {
-  /** Null where the contact is deleted for good. */
+  /** Null if the contact was erased. */
   readonly contactId: string | null
   readonly email: string | null
   readonly status: RecipientStatus
@@ -23,7 +23,7 @@ export interface ShownRecipient {
   readonly complainedAt: number | null
 }
 
-/** In the order in which contacts were made. @param all how many recipients the campaign has */
+/** In order of contact creation. @param all total number of recipients */
 export async function listRecipients(
   db: Queries,
   campaign: number,

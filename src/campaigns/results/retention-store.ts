@@ -1,13 +1,9 @@
-/**
- * SQL of the retention of campaigns: who the recipients of an old one were is forgotten; the campaign and its counts stay.
- *
- * Run by the job of retention, along an index of those that ended. Fails: as the database does.
- */
+/** SQL of campaign retention: deletes recipients and clicks of old campaigns; the campaigns and their counts stay. */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { deleteClicks } from './link-store.js'
 
-/** @param limit rows at most @returns how many went; 0 where nothing is old */
+/** @returns how many rows were deleted, at most `limit`; 0 if nothing is old */
 export async function forgetRecipients(db: Queries, before: number, limit: number): Promise<number> {
   const oldest = await db
     .selectFrom('campaigns')

@@ -1,8 +1,8 @@
 /**
- * What a campaign says, and who it is from: made once when it is sent, and stored until the last mail was handed over.
+ * A campaign's content and sender, rendered once when it is sent and stored until its last email is queued.
  *
- * Called by the routes that send, and by the runner, which makes a content of it every hour: a mail has the date of the hour in which it
- * was handed over, and a domain that was taken away in the meantime is noticed.
+ * Called by the sending routes and by the runner, which makes a new content from it every hour, so that emails carry a current date and a
+ * removed sender domain is noticed.
  * Fails: AppError missing_from_email, template_not_found, domain_invalid.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -27,7 +27,7 @@ export interface Letter {
   readonly merging?: Merging
 }
 
-/** Of the template as it is now. @throws AppError missing_from_email, template_not_found */
+/** Uses the template as it is now. @throws AppError missing_from_email, template_not_found */
 export async function makeLetter(
   db: Queries,
   workspace: ActingWorkspace,
@@ -54,7 +54,7 @@ export async function makeLetter(
   return { author, subject, html, templateId, trackOpens, trackClicks, ...given({ merging }) }
 }
 
-/** A content for its next messages. @param isOf the campaign's id; absent for a test @throws AppError domain_invalid */
+/** Content for the next messages. @param isOf the campaign's id; absent for a test @throws AppError domain_invalid */
 export async function contentOf(
   senders: SenderCache,
   workspace: ActingWorkspace,

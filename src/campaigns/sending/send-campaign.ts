@@ -1,10 +1,9 @@
 /**
- * Sends a campaign: says who is meant and what it says, once, and leaves the rest to the runner.
+ * Sends or schedules a campaign: fixes its content and audience; the runner does the rest.
  *
- * Called by the route. What the answer tells is counted beforehand. The recipients of a campaign that is sent now get their rows right after
- * it (`expansion/`), from the contacts that there are at this moment; the audience of a scheduled one is evaluated when it starts, and what
- * was counted here is an estimate until then. Fails: AppError not_found, conflict, missing_from_email, template_not_found, domain_invalid,
- * invalid_schedule, unavailable.
+ * Called by the route. The audience is counted before the transaction. If sent now, recipient rows are created next (`expansion/`) from the
+ * contacts that exist now; a scheduled campaign's audience is evaluated at its start, and the counts are estimates until then.
+ * Fails: AppError not_found, conflict, missing_from_email, template_not_found, domain_invalid, invalid_schedule, unavailable.
  */
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import { AppError } from '../../core/errors.js'
@@ -19,7 +18,7 @@ import { logAct, requireAct, requireCampaign } from '../records/campaigns.js'
 import { contentOf, makeLetter } from './letter.js'
 import { contactsAsOf, countAudience, whomItMeans, type CountedAudience } from './whom.js'
 
-/** Recipients of what the answer calls a batch. */
+/** Recipients per batch, as the response counts them. */
 const BATCH = 1_000
 
 export interface SendAnswer {
@@ -54,7 +53,8 @@ export async function sendCampaign(
   return database.write(async tx => {
     const campaign = await requireCampaign(tx.db, workspaceId, id)
     const status = requireAct(campaign, act)
-    if (campaign.updatedAt !== seen.updatedAt) throw new AppError('conflict', 'the campaign was just changed')
+    if (campaign.updatedAt !== seen.updatedAt)
+      throw new AppError('conflict', 'the campaign was changed meanwhile; try again')
     const { mailable: recipients, ...excluded } = counted
     await changeCampaign(
       tx.db,

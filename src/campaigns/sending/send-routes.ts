@@ -1,4 +1,4 @@
-/** Routes that send a campaign, try it out, and steer it on its way. */
+/** Routes that send, test, pause, resume and cancel campaigns. */
 import Type from 'typebox'
 import { keyActor } from '../../events/activity-store.js'
 import { MomentOrNull } from '../../http/answer/answer-fields.js'
@@ -19,7 +19,7 @@ import { sendCampaign } from './send-campaign.js'
 import { sendTest } from './test-send.js'
 import { countAudience, whomItMeans } from './whom.js'
 
-const MOST_TEST_ADDRESSES = 10
+const MAX_TEST_ADDRESSES = 10
 
 const SendCampaignBody = Type.Object(
   {
@@ -27,7 +27,7 @@ const SendCampaignBody = Type.Object(
       Type.String({
         maxLength: 64,
         shownFormat: 'date-time',
-        description: 'ISO 8601, in the future and within 72 hours. Left out: now.',
+        description: 'ISO 8601, within the next 72 hours. Default: now.',
       }),
     ),
   },
@@ -48,8 +48,8 @@ const CampaignSent = Type.Object(
 const Mailbox = Type.String({ minLength: 1, maxLength: MAX_MAILBOX_LENGTH })
 const CampaignTestBody = Type.Object(
   {
-    to: Type.Union([Mailbox, Type.Array(Type.String(), { minItems: 1, maxItems: MOST_TEST_ADDRESSES })], {
-      description: `One address, or up to ${MOST_TEST_ADDRESSES}.`,
+    to: Type.Union([Mailbox, Type.Array(Type.String(), { minItems: 1, maxItems: MAX_TEST_ADDRESSES })], {
+      description: `One address, or up to ${MAX_TEST_ADDRESSES}.`,
     }),
   },
   { additionalProperties: false, title: 'CampaignTestRequest' },
@@ -57,7 +57,7 @@ const CampaignTestBody = Type.Object(
 
 const EXCLUDED = { unsubscribed: 3, bounced: 1, suppressed: 1 }
 
-/** @param wake there is something to be done for a campaign */
+/** @param wake tells the runner that a campaign has work */
 export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
   return [
     audienceRoute(parts),
@@ -68,16 +68,16 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
       operationId: 'pauseCampaign',
       summary: 'Pause a campaign.',
       description:
-        'No further mail is queued, and what is queued is held: within two seconds no mail leaves any more, except one whose text was already ' +
-        'sent to its server and only awaits the reply. `stats.held` says how many are held. Held mail does not expire. A pause is ' +
-        'independent of what an operator holds or releases in the queue.',
+        'No more emails are queued, and queued ones are held: delivery stops within two seconds, except for emails already transmitted and ' +
+        'awaiting the reply. `stats.held` counts held emails. Held emails do not expire. Holding or releasing mail in the queue does not affect ' +
+        'a pause.',
     }),
     steerRoute(parts, wake, {
       act: 'resume',
       operationId: 'resumeCampaign',
       summary: 'Resume a campaign.',
       description:
-        'Releases held mail and continues with the remaining recipients. Nobody is skipped or mailed twice. A campaign paused before its ' +
+        'Releases held emails and continues with the remaining recipients. Nobody is skipped or mailed twice. A campaign paused before its ' +
         'scheduled time is scheduled again.',
     }),
     steerRoute(parts, wake, {
@@ -85,9 +85,8 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
       operationId: 'cancelCampaign',
       summary: 'Cancel a campaign.',
       description:
-        'Queued mail is held at once and then withdrawn. A mail whose text was already sent to its server ends as that delivery ends, and ' +
-        'is not retried. Withdrawn mails read failed, ' +
-        'and their recipients cancelled, as do all who had not had their turn, also where they are still being found. A cancelled campaign ' +
+        'Queued emails are held at once and then cancelled. An email already transmitted keeps its result and is not retried. ' +
+        'Cancelled emails get status failed; their recipients, and all recipients not yet mailed, get status cancelled. A cancelled campaign ' +
         'cannot be resumed.',
     }),
   ]
@@ -100,10 +99,9 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
     access: 'campaigns:read',
     operationId: 'getCampaignAudience',
     chapter: 'Campaigns',
-    summary: 'How many contacts a campaign means, how many may be mailed, and why the others may not.',
+    summary: "Preview a campaign's audience.",
     description:
-      'Counted now for a draft and for a campaign that has not started; 503 where that takes longer than a few seconds. Otherwise as of the ' +
-      'start of the campaign.',
+      'Counted now if the campaign has not started (503 if that takes more than a few seconds); afterwards as of its start.',
     params: CampaignParams,
     response: Type.Object(
       {
@@ -135,17 +133,16 @@ function sendRoute(parts: CampaignParts, wake: () => void): Route {
     access: 'campaigns:send',
     operationId: 'sendCampaign',
     chapter: 'Campaigns',
-    summary: 'Send a campaign, now or later.',
+    summary: 'Send or schedule a campaign.',
     description:
-      'The list or segment is evaluated once, when the campaign starts: now, or at `send_at`. Contacts who are created or join later are not ' +
-      'mailed. For a scheduled campaign `total_recipients` and `excluded` are an estimate, counted now, until it starts. Each recipient gets a ' +
-      'row right after the start; until all have theirs, totals may still change by who changed meanwhile. Who is unsubscribed, bounced, suppressed or deleted when a mail is handed over is skipped then. The html is that of the ' +
-      'template as it is now, and so are sender and settings of the workspace.\n\n' +
-      'Mails are handed to the queue as fast as they leave it, which never holds more than some thousand that were not tried yet, within ' +
-      'rate_per_hour and send_window. Where the hourly or daily limit of the workspace is used up, the campaign waits for the next hour or ' +
-      'day. It is completed once all mails are delivered or given up. Mails are marketing: an unsubscribe stops them, and each has a way to ' +
-      'unsubscribe.\n\n' +
-      'With a sandbox key it runs to its end without mail; addresses at `simulator.test` play their outcome.',
+      'The audience is evaluated once, when the campaign starts: now, or at `send_at`. Contacts who are created or join later are not mailed. ' +
+      'Until a scheduled campaign starts, `total_recipients` and `excluded` are estimates. Recipient rows are created right after the start; ' +
+      'until all exist, totals may still change. Contacts who have unsubscribed, bounced, been suppressed or been deleted by the time their email is ' +
+      'queued are skipped. The template, sender and workspace settings are used as they are now.\n\n' +
+      'Emails are queued as fast as they are delivered, within rate_per_hour and send_window; at most 10,000 wait for their first attempt. ' +
+      'If the workspace reaches its hourly or daily limit, the campaign waits for the next hour or day. It is completed once every email is ' +
+      'delivered or has failed. Campaign emails are marketing: each has an unsubscribe link, and unsubscribed contacts get none.\n\n' +
+      'With a sandbox key the campaign runs to completion without sending anything; addresses at `simulator.test` simulate an outcome.',
     params: CampaignParams,
     body: SendCampaignBody,
     isBodyOptional: true,
@@ -184,10 +181,10 @@ function testRoute(parts: CampaignParts): Route {
     access: 'campaigns:send',
     operationId: 'sendCampaignTest',
     chapter: 'Campaigns',
-    summary: 'Send the mail of a campaign to yourself.',
+    summary: 'Send a test email.',
     description:
-      'As its recipients get it, with the template as it is now; merge tags are filled from the contact who has the address, if any. It ' +
-      'counts against limits like a single send, and in no statistics of the campaign. It is marketing as well: who has unsubscribed is skipped.',
+      'Uses the template as it is now; merge tags are filled in from the contact with that address, if there is one. Test emails count ' +
+      'towards the sending limits but not in the campaign’s statistics, and unsubscribed contacts are skipped.',
     params: CampaignParams,
     body: CampaignTestBody,
     example: { to: 'ann@example.net' },

@@ -1,19 +1,18 @@
 /**
- * When a campaign may go out: hours of the day and days of the week, in the time zone of its workspace.
+ * A campaign's send window: hours of the day and days of the week, in the workspace's time zone.
  *
- * Asked by the runner before each hand-over. It answers for a moment and never counts ahead, so that a change of the clocks, of the zone or
- * of the window needs no thought: an hour that a day has twice counts twice, one that it lacks is not waited for. Pure.
- * Fails: AppError validation_error for a window that is none.
+ * Checked by the runner for the current time only, never computed ahead, so changes of the clocks, the zone or the window need no special
+ * handling: an hour that occurs twice counts twice, a missing one is skipped. Pure. Fails: AppError validation_error.
  */
 import { AppError } from '../../core/errors.js'
 import { zoneTime } from '../../world/time/zone-time.js'
 
 export interface SendWindow {
-  /** Days of the week on which it opens, 1 = Monday to 7 = Sunday; absent: every day. */
+  /** Opening days, 1 = Monday to 7 = Sunday; absent: every day. */
   readonly days?: readonly number[]
-  /** `HH:MM`, included. */
+  /** `HH:MM`, inclusive. */
   readonly from: string
-  /** `HH:MM`, not included; before `from`: of the next day. */
+  /** `HH:MM`, exclusive; if before `from`, on the next day. */
   readonly until: string
 }
 
@@ -32,12 +31,12 @@ export function checkSendWindow({ from, until }: SendWindow): void {
     })
 }
 
-/** @param now ms since epoch UTC @param timezone IANA name; one that nobody knows is UTC */
+/** @param now ms since epoch UTC @param timezone IANA name; an unknown one means UTC */
 export function isWithin({ days, from, until }: SendWindow, now: number, timezone: string): boolean {
   const { day, time } = localTime(now, timezone)
   const opensOn = (one: number) => days === undefined || days.includes(one)
   if (from < until) return opensOn(day) && time >= from && time < until
-  // Over midnight: after it, the window is that of the day before.
+  // A window that crosses midnight belongs to the day on which it opened.
   return (opensOn(day) && time >= from) || (opensOn(day === 1 ? 7 : day - 1) && time < until)
 }
 

@@ -1,8 +1,8 @@
 /**
- * Sends a campaign's mail to a few addresses to be looked at: as its recipients get it, but part of no campaign.
+ * Sends a campaign's email to a few test addresses.
  *
- * Called by the route. It counts against limits and the rate of the key like a single send, and its opens and clicks are nobody's. Fails:
- * AppError as single sends do.
+ * It counts towards the sending limits and the key's rate limit like a single send; opens and clicks are not attributed to the campaign.
+ * Fails: AppError, as single sends do.
  */
 import type { Principal } from '../../http/principal.js'
 import { readRecipientFields } from '../../msa/rest/fields/recipient-fields.js'
@@ -21,7 +21,7 @@ export async function sendTest(
   const { database, clock, newId, senders } = send
   const campaign = await requireCampaign(database.reader, principal.workspaceId, id)
   const { recipients } = readRecipientFields({ to })
-  // With all that marketing has, as a way to unsubscribe.
+  // Includes everything marketing mail has, such as an unsubscribe link.
   const workspace = { ...(await senders.workspace(principal.workspaceId)), isMarketing: true }
   const letter = await makeLetter(database.reader, workspace, campaign)
   const content = await contentOf(senders, workspace, letter, newId())

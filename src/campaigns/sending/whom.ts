@@ -1,8 +1,8 @@
 /**
- * Whom a campaign means: its list or segment as it is at a moment, or recipients of an earlier campaign, and how many of them may be mailed.
+ * A campaign's audience: its list or segment at a point in time, or recipients of an earlier campaign, and how many can be mailed.
  *
- * A static list is meant by its number, a dynamic one and a segment by their conditions. Fails: AppError not_found, naming the field;
- * unavailable where counting takes too long.
+ * A static list is stored by its number, a dynamic list or segment by its conditions. Fails: AppError not_found, naming the field;
+ * unavailable if counting takes too long.
  */
 import { contactsOf, findAudience } from '../../audience/audience-store.js'
 import { estimate, type Who } from '../../audience/segments/audience-query-store.js'
@@ -17,7 +17,7 @@ import { isRecipient, type RecipientStatus } from '../expansion/recipient-store.
 import type { Campaign, Excluded, ResendTo, SentTo } from '../records/campaign.js'
 import { findCampaign } from '../records/campaign-store.js'
 
-/** @throws AppError not_found where the list or segment was deleted */
+/** @throws AppError not_found if the list, segment or earlier campaign no longer exists */
 export async function whomItMeans(
   db: Queries,
   campaign: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId' | 'resendOf' | 'resendTo'>,
@@ -33,15 +33,15 @@ export async function whomItMeans(
   }
   if (segmentId !== null) {
     const segment = await findSegment(db, workspaceId, segmentId)
-    if (!segment) throw new AppError('not_found', 'the segment is gone', { path: 'segment_id' })
+    if (!segment) throw new AppError('not_found', 'the segment no longer exists', { path: 'segment_id' })
     return { conditions: segment.conditions }
   }
   const list = listId === null ? undefined : await findList(db, workspaceId, listId)
-  if (!list) throw new AppError('not_found', 'the list is gone', { path: 'list_id' })
+  if (!list) throw new AppError('not_found', 'the list no longer exists', { path: 'list_id' })
   return list.conditions ? { conditions: list.conditions } : { list: list.seq }
 }
 
-/** The contacts that there are now; those created later are not meant. Where there has never been one, all recipients have their row. */
+/** Limits the audience to contacts that exist now. A workspace without contacts has no rows to create and is marked fixed. */
 export async function contactsAsOf(
   db: Queries,
   workspaceId: string,
@@ -53,7 +53,7 @@ export async function contactsAsOf(
   return { requestedAt: now, fixedBefore: first, fixedThrough: first + audience.lastContact, fixedAt: null }
 }
 
-/** Statuses of recipients to whom the mail was delivered and who did no more with it. */
+/** Statuses of recipients whose mail was delivered but not opened, or not clicked. */
 const UNTOUCHED: Readonly<Record<ResendTo, readonly RecipientStatus[]>> = {
   not_opened: ['delivered'],
   not_clicked: ['delivered', 'opened'],
@@ -78,7 +78,7 @@ export async function countAudience(
   const asking = { workspaceId, now: clock.now() }
   const found = await estimate(slowReader, whoOf(who), asking, patience(clock))
   const { count, mailable, unsubscribed, bounced } = found
-  // What changes between two pieces may be counted on both sides.
+  // A contact that changes between two batches may be counted twice.
   const suppressed = Math.max(0, count - mailable - unsubscribed - bounced)
   return { mailable, unsubscribed, bounced, suppressed }
 }

@@ -1,20 +1,20 @@
 /**
- * How many attempts may be under way: in all, to one host, for one subscription, so that receivers that hang never delay others.
+ * Concurrency limits of webhook attempts, in total, per host and per subscription, so that receivers that hang never delay others.
  *
- * A subscription has a standing by its last answer. Those that were not asked yet, and those that failed, have small shares of their own,
- * which no good receiver needs; and an attempt that has taken seconds gives its place in every share back, so that receivers that
- * begin to hang all at once hold up the others for seconds at most. Only the number of sockets is bounded for them, too.
+ * A subscription's standing is the result of its last attempt. Unknown and failing ones have small pools of their own. An attempt that
+ * takes over two seconds leaves its pools, so even receivers that start to hang all at once delay others only for seconds; slow attempts
+ * have one common limit.
  *
  *   standing   of one subscription   of one host   in all
  *   steady     16                    64            192
  *   unknown     1                    16             64
  *   failing     1                    16             64
- *   taking seconds: of all together 1,024, and none of its subscription begins beside it
+ *   slow attempts: 1,024 in all; none of a subscription starts while it has a slow one
  *
- * Used by the delivery worker. Pure. Fails: never.
+ * Pure. Never fails.
  */
 
-/** `steady`: the last attempt succeeded; `failing`: it did not; `unknown`: there was none since the start. */
+/** Result of the last attempt; `unknown`: none since the start. */
 export type Standing = 'steady' | 'unknown' | 'failing'
 
 export const STANDINGS: readonly Standing[] = ['steady', 'unknown', 'failing']
@@ -25,25 +25,25 @@ const MOST: Readonly<Record<Standing, { lane: number; host: number; all: number 
   failing: { lane: 1, host: 16, all: 64 },
 }
 
-const MOST_SLOW = 1_024
+const MAX_SLOW = 1_024
 
-/** From so many ms on an attempt counts as slow. */
+/** An attempt that takes longer counts as slow. */
 export const SLOW_MS = 2_000
 
-/** The place of one attempt; each of its ends may be told once. */
+/** The slot of one attempt. Both calls may be repeated. */
 export interface Place {
-  /** It has taken seconds. */
+  /** The attempt has become slow. */
   slow(): void
   release(): void
 }
 
 export class AttemptShares {
   private readonly counts = new Map<string, number>()
-  private slowOnes = 0
+  private slowCount = 0
 
-  /** How many more may begin for this subscription now. */
+  /** How many more attempts of this subscription may start now. */
   room(subscriptionId: string, host: string, standing: Standing): number {
-    if (this.slowOnes >= MOST_SLOW || this.count(`slow ${subscriptionId}`) > 0) return 0
+    if (this.slowCount >= MAX_SLOW || this.count(`slow ${subscriptionId}`) > 0) return 0
     const most = MOST[standing]
     return Math.min(
       most.lane - this.count(`lane ${subscriptionId}`),
@@ -62,13 +62,13 @@ export class AttemptShares {
         state = 'slow'
         for (const key of keys) this.add(key, -1)
         this.add(`slow ${subscriptionId}`, 1)
-        this.slowOnes += 1
+        this.slowCount += 1
       },
       release: () => {
         if (state === 'young') for (const key of keys) this.add(key, -1)
         if (state === 'slow') {
           this.add(`slow ${subscriptionId}`, -1)
-          this.slowOnes -= 1
+          this.slowCount -= 1
         }
         state = 'over'
       },

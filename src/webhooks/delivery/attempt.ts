@@ -1,8 +1,8 @@
 /**
- * One attempt to tell a receiver of an event: the request as it is sent, and what came of it, as a value.
+ * One webhook attempt: sends the request and returns the result.
  *
- * Called by the delivery worker and for tests of a subscription; knows no database. Nothing in an answer is followed or believed but
- * its status and Retry-After. Fails: never; what went wrong on the way is an answer of status 0.
+ * Used by the delivery worker and test deliveries; knows no database. Of a response only the status and Retry-After have any effect;
+ * redirects are not followed. Never throws: a failure to connect or read is a result with status 0.
  */
 import { VERSION } from '../../core/version.js'
 import { describeError } from '../../core/errors.js'
@@ -11,14 +11,14 @@ import type { Clock } from '../../world/time/clock.js'
 import { readRetryAfter } from './retry-schedule.js'
 import { signatureFields } from './signature.js'
 
-/** For everything from the look-up to the end of the answer. */
+/** From the DNS lookup to the end of the response. */
 export const ATTEMPT_MS = 15_000
-/** Of an answer's body: what is kept, and what is read so that its connection can be used again. */
+/** Octets of a response body that are kept, and that are read so that the connection can be reused. */
 const RESPONSE_OCTETS = 1_024
 const READ_OCTETS = 16_384
-const MOST_ERROR = 300
+const MAX_ERROR_CHARS = 300
 
-/** What one request is made of. */
+/** Everything a request is built from. */
 export interface Telling {
   readonly deliveryId: string
   readonly subscriptionId: string
@@ -26,7 +26,7 @@ export interface Telling {
   readonly targetUrl: string
   /** JSON. */
   readonly body: string
-  /** Opened, the newest first. */
+  /** In plain text, newest first. */
   readonly secrets: readonly string[]
 }
 
@@ -34,11 +34,11 @@ export interface AttemptResult {
   /** Ms since epoch UTC. */
   readonly startedAt: number
   readonly durationMs: number
-  /** 0 where there was no answer. */
+  /** 0 if there was no response. */
   readonly statusCode: number
-  /** Why there was none. */
+  /** Why there was no response. */
   readonly error: string | null
-  /** The beginning of the answer's body, as text. */
+  /** Start of the response body, as text. */
   readonly response: string | null
   readonly retryAfterMs?: number
 }
@@ -48,7 +48,7 @@ export interface AttemptParts {
   readonly clock: Clock
 }
 
-/** 2xx; a redirect is none, for nobody follows it. */
+/** 2xx only: redirects are not followed. */
 export function isSuccess({ statusCode }: Pick<AttemptResult, 'statusCode'>): boolean {
   return statusCode >= 200 && statusCode < 300
 }
@@ -76,12 +76,12 @@ export async function attempt({ http, clock }: AttemptParts, telling: Telling): 
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     }
   } catch (error) {
-    const text = asText(Buffer.from(whyNot(error))).slice(0, MOST_ERROR)
+    const text = asText(Buffer.from(describeFailure(error))).slice(0, MAX_ERROR_CHARS)
     return { startedAt, durationMs: durationMs(), statusCode: 0, error: text, response: null }
   }
 }
 
-/** As they are shown in the log of deliveries; the signatures come on top. */
+/** Header fields shown in the delivery log: all but the signatures. */
 export function openFields(telling: Pick<Telling, 'event' | 'deliveryId' | 'subscriptionId'>) {
   return {
     'Content-Type': 'application/json',
@@ -101,14 +101,14 @@ function requestFields(telling: Telling, timestamp: number): Record<string, stri
   }
 }
 
-/** Of several addresses that were tried in vain each has an error of its own. */
-function whyNot(error: unknown): string {
+/** If several addresses failed, joins their errors. */
+function describeFailure(error: unknown): string {
   if (error instanceof AggregateError && error.message === '')
     return [...new Set(error.errors.map(describeError))].join('; ')
   return describeError(error)
 }
 
-/** What both databases keep as text: no NUL, no half characters. */
+/** Text that both databases accept: no NUL, no broken UTF-8. */
 function asText(octets: Buffer): string {
   return octets.toString('utf8').replaceAll('\0', '\u{fffd}')
 }

@@ -1,8 +1,8 @@
 /**
- * What waits for a subscription that has ended waits for nothing: of a disabled one it becomes `failed`, so that it can be replayed
- * later; of a deleted one everything goes, and then itself.
+ * Clears pending deliveries of ended subscriptions: a disabled one's become `failed` and can be replayed later; a deleted one's are
+ * deleted, and then the subscription itself.
  *
- * A job every few minutes, in small steps. Fails: as the database does; it goes on the next time.
+ * Runs as a job every few minutes, in small steps.
  */
 import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'

@@ -1,7 +1,7 @@
 /**
- * SQL of deliveries: a row for each subscription and event, the body that all who are told of an event share, and attempts.
+ * SQL of deliveries: one row per subscription and event, their shared bodies, and their attempts.
  *
- * A delivery waits as long as it has a `next_attempt_at`, and is found by nothing else. Ids are UUIDv7: newer ones sort later.
+ * A delivery is pending while `next_attempt_at` is set; no other query finds pending ones. Ids are UUIDv7, so they sort by creation.
  */
 import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -50,7 +50,7 @@ declare module '../../db/tables.js' {
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
-/** What all who are told of an event are told. */
+/** The body of an event, shared by all its deliveries. */
 export interface Payload {
   readonly eventSeq: number
   readonly event: string
@@ -64,28 +64,28 @@ export interface NewDelivery {
   readonly id: string
   readonly subscriptionId: string
   readonly eventSeq: number
-  /** Due from then on. */
+  /** The first attempt is due then. */
   readonly createdAt: number
 }
 
-/** One that waits, complete. */
+/** A pending delivery with everything needed to attempt it. */
 export interface DueDelivery extends NewDelivery {
   readonly event: string
   readonly body: string
-  /** So far, and those of them before the last replay. */
+  /** All attempts so far; `attemptsBefore` of them before the last replay. */
   readonly attempts: number
   readonly attemptsBefore: number
   readonly nextAttemptAt: number
 }
 
-/** Pieces of an insert between which others have their turn. */
-const PIECES_A_TURN = 4
+/** Insert batches written before yielding to other work. */
+const BATCHES_PER_TURN = 4
 
 const selectKnown = statement((db, { seqs }: { readonly seqs: readonly number[] }) =>
   db.selectFrom('webhook_payloads').select('event_seq').where('event_seq', 'in', seqs),
 )
 
-/** Of these events those that were taken before. */
+/** @returns the events whose body is stored already */
 export async function findKnownEvents(db: Queries, seqs: readonly number[]): Promise<ReadonlySet<number>> {
   const known = new Set<number>()
   for (const list of inLists(seqs))
@@ -111,7 +111,6 @@ const insertDeliveryRows = statement((db, { rows }: { readonly rows: readonly In
   db.insertInto('webhook_deliveries').values(rows),
 )
 
-/** Due at once. */
 export async function insertDeliveries(db: Queries, deliveries: readonly NewDelivery[]): Promise<void> {
   let pieces = 0
   for (const piece of inPieces(deliveries)) {
@@ -127,7 +126,7 @@ export async function insertDeliveries(db: Queries, deliveries: readonly NewDeli
       finished_at: null,
     }))
     await insertDeliveryRows(db, { rows })
-    if (++pieces % PIECES_A_TURN === 0) await nextTurn()
+    if (++pieces % BATCHES_PER_TURN === 0) await nextTurn()
   }
 }
 
@@ -154,7 +153,7 @@ const selectWaiting = statement(
       .limit(limit),
 )
 
-/** Those that wait, soonest first, due or not. */
+/** Pending deliveries, soonest first, whether due or not. */
 export async function listWaiting(
   db: Queries,
   subscriptionId: string,
@@ -183,12 +182,12 @@ const selectSoonest = statement((db, { subscriptionId }: { readonly subscription
     .limit(1),
 )
 
-/** @returns undefined where nothing waits */
+/** @returns undefined if nothing is pending */
 export async function soonestDue(db: Queries, subscriptionId: string): Promise<number | undefined> {
   return (await selectSoonest(db, { subscriptionId })).rows[0]?.next_attempt_at ?? undefined
 }
 
-/** Of all subscriptions, in steps from one to the next. @returns ms since epoch UTC; undefined where nothing waits */
+/** Over all subscriptions, skipping from one to the next. @returns ms since epoch UTC; undefined if nothing is pending */
 export async function soonestDueOfAll(db: Queries): Promise<number | undefined> {
   const { rows } = await sql<{ soonest: number | null }>`
     with recursive step(id) as (
@@ -204,10 +203,10 @@ export async function soonestDueOfAll(db: Queries): Promise<number | undefined> 
   return rows[0]?.soonest ?? undefined
 }
 
-/** An attempt that is over, and what follows for its delivery. */
+/** A finished attempt and what happens to its delivery. */
 export interface Ended {
   readonly deliveryId: string
-  /** From 1, counting all. */
+  /** From 1, counted over all replays. */
   readonly number: number
   readonly result: AttemptResult
   readonly then: 'succeeded' | 'failed' | { readonly nextAttemptAt: number }
@@ -243,7 +242,7 @@ const putOff = statement((db, { id, at }: { readonly id: string; readonly at: nu
     .where('id', '=', id),
 )
 
-/** Writes attempts down, each of a delivery of its own. @param at ms since epoch UTC */
+/** At most one attempt per delivery. @param at ms since epoch UTC */
 export async function recordAttempts(db: Queries, ended: readonly Ended[], at: number): Promise<void> {
   const rows = ended.map(({ deliveryId, number, result }) => ({
     delivery_id: deliveryId,
@@ -263,7 +262,7 @@ export async function recordAttempts(db: Queries, ended: readonly Ended[], at: n
     if (typeof then === 'object') await putOff(db, { id: deliveryId, at: then.nextAttemptAt })
 }
 
-/** Without its attempt. */
+/** Ends a delivery without recording its attempt. */
 export async function finishDelivery(
   db: Queries,
   id: string,
@@ -273,7 +272,7 @@ export async function finishDelivery(
   await finish(db, { ids: [id], status, at })
 }
 
-/** Of an ended subscription: what waits, waits for nothing. @returns how many, at most `limit` */
+/** Fails an ended subscription's pending deliveries. @returns how many, at most `limit` */
 export async function failWaiting(
   db: Queries,
   subscriptionId: string,

@@ -1,10 +1,10 @@
 /**
- * Tells receivers of events: reads what is due, tries it, writes down what came of it, for as long as the appliance runs.
+ * Delivers webhook events: reads due deliveries, attempts them and records the results.
  *
- * The job of `resource.ts` runs it. What it has in hand stands in the database as due until the outcome is on disk: a process that is gone
- * loses nothing, and what it was about to hear of is told again with the same id. No commit says that an attempt begins, for a
- * receiver knows a repetition by that id. Subscriptions take turns within their shares (`attempt-shares.ts`). Memory: READ_AHEAD
- * bodies for each subscription with something due. Fails: never; where the database does, it rests and goes on.
+ * A delivery stays due in the database until its result is committed, so a crash loses nothing: the attempt is repeated with the same id,
+ * by which receivers detect duplicates. Starting an attempt needs no commit. Subscriptions take turns within their shares
+ * (`attempt-shares.ts`). Memory: READ_AHEAD bodies per subscription with due deliveries. Never fails; after a database error it waits and
+ * retries.
  */
 import { describeError } from '../../core/errors.js'
 import { BatchWriter } from '../../db/batch-writer.js'
@@ -32,31 +32,31 @@ export interface DeliveryWorkerParts extends WebhookParts {
   readonly register: SubscriptionRegister
 }
 
-/** Between two looks, so that what ends at about the same time is one. */
-const TURN_MS = 4
-/** Until the database is asked for what other processes changed. */
-const LOOK_EVERY_MS = 1_000
+/** Pause between rounds, so that attempts ending close together cause one round. */
+const ROUND_MS = 4
+/** Interval of the checks for changes by other processes. */
+const POLL_EVERY_MS = 1_000
 const STARTS_AT_ONCE = 24
 /** Attempts recorded in one transaction. */
 const BATCH = 200
-const LOOKS_A_TURN = 100
-const REST_AFTER_FAILURE_MS = 1_000
-/** At the end attempts under way may take so long; after that they are left, and told again at the next start. */
+const LOOKUPS_PER_TURN = 100
+const RETRY_AFTER_MS = 1_000
+/** Grace period of running attempts at shutdown; those abandoned are repeated after the next start. */
 const STOP_MS = 1_000
-/** A receiver that asks for rest has it, and is asked again at least so often. */
-const LONGEST_REST_MS = 3_600_000
+/** Upper bound of a pause requested with Retry-After. */
+const MAX_PAUSE_MS = 3_600_000
 
 export class DeliveryWorker {
   private readonly parts: DeliveryWorkerParts
   private readonly shares = new AttemptShares()
   private readonly lanes = new Map<string, Lane>()
-  /** In the order of their turns. */
+  /** Round-robin order. */
   private awake = new Set<Lane>()
   private readonly attempts = new Set<Promise<void>>()
   private readonly batches: BatchWriter<Conclusion, readonly Change[]>
   private wakes = 0
   private wakeUp: () => void = () => {}
-  /** Of the commits of other processes, when it last caught up with them. */
+  /** Commit counter of other processes at the last catch-up. */
   private version = -1
   private isOver = false
 
@@ -68,13 +68,13 @@ export class DeliveryWorker {
       record: (tx, batch) => this.record(tx, batch),
       fallbacks: [(tx, one) => this.recordWithoutDetails(tx, one), (tx, { ended }) => this.finish(tx, ended)],
       onRecorded: (batch, changes) => this.noteRecorded(batch, changes),
-      // It stays claimed, so that this process does not attempt it again.
+      // The delivery stays claimed, so this process does not attempt it again.
       onAbandoned: () => this.wake(),
       describe: ({ subscriptionId, ended }) => ({ webhook: subscriptionId, delivery: ended.deliveryId }),
     })
   }
 
-  /** There is something due for these. Cheap. */
+  /** Deliveries of these subscriptions became due. Cheap. */
   noteDue(subscriptionIds: readonly string[]): void {
     const now = this.parts.clock.now()
     for (const id of subscriptionIds) {
@@ -86,7 +86,7 @@ export class DeliveryWorker {
     this.wake()
   }
 
-  /** A subscription was made, switched on again or given another secret by this process. */
+  /** This process created, changed or enabled a subscription. */
   noteChanged(subscription: KnownSubscription): void {
     this.parts.register.note(subscription, subscription.isPermitted)
     this.lanes.get(subscription.id)?.moveTo(hostOf(subscription))
@@ -98,7 +98,6 @@ export class DeliveryWorker {
     this.drop(id)
   }
 
-  /** Until the signal comes. */
   async run(stopping: AbortSignal): Promise<void> {
     this.isOver = false
     for (let isOpen = false; !stopping.aborted;)
@@ -108,18 +107,18 @@ export class DeliveryWorker {
         await this.work(stopping)
       } catch (error) {
         this.parts.log.error('webhook queue read failed', { error: describeError(error) })
-        await this.parts.clock.sleep(REST_AFTER_FAILURE_MS, stopping)
+        await this.parts.clock.sleep(RETRY_AFTER_MS, stopping)
       }
     await this.close()
   }
 
-  /** Turns, until it is time to ask the database for changes. */
+  /** Runs rounds until the next check for changes by other processes. */
   private async work(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted && !this.isBehind()) {
       const { wakes } = this
       const hasMore = await this.turn(stopping)
       if (!hasMore && wakes === this.wakes) await this.rest(stopping)
-      else await pauseFor(TURN_MS)
+      else await pauseFor(ROUND_MS)
     }
   }
 
@@ -127,15 +126,15 @@ export class DeliveryWorker {
     return this.parts.database.foreignVersion() !== this.version
   }
 
-  /** Another process may have changed subscriptions, or replayed what was finished. */
+  /** Another process may have changed subscriptions or replayed deliveries. */
   private async catchUp(): Promise<void> {
     const { register, database, clock } = this.parts
     this.version = database.foreignVersion()
     await register.refresh()
     for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)
-    let looks = 0
+    let lookups = 0
     for (const { id } of register.all()) {
-      if (++looks % LOOKS_A_TURN === 0) await nextTurn()
+      if (++lookups % LOOKUPS_PER_TURN === 0) await nextTurn()
       const dueAt = await soonestDue(database.reader, id)
       if (dueAt === undefined) continue
       const lane = this.laneOf(id)
@@ -144,7 +143,7 @@ export class DeliveryWorker {
     }
   }
 
-  /** @returns whether there was something to do */
+  /** @returns whether anything was done */
   private async turn(stopping: AbortSignal): Promise<boolean> {
     const now = this.parts.clock.now()
     for (const lane of this.lanes.values()) if ((lane.wakesAt ?? Infinity) <= now) this.awake.add(lane)
@@ -176,7 +175,7 @@ export class DeliveryWorker {
     return read
   }
 
-  /** One of each that has room, again and again. */
+  /** Starts one attempt per subscription in each round, until no subscription has both a due delivery and a free share. */
   private async startAttempts(now: number): Promise<number> {
     let started = 0
     for (let inRound = 1; inRound > 0;) {
@@ -188,7 +187,6 @@ export class DeliveryWorker {
         this.start(lane, due)
         inRound += 1
         started += 1
-        // Whoever had a turn is the last of the next.
         this.awake.delete(lane)
         this.awake.add(lane)
         if (started % STARTS_AT_ONCE === 0) await nextTurn()
@@ -232,7 +230,7 @@ export class DeliveryWorker {
       const { id: deliveryId, event, body } = due
       return await attempt({ http, clock }, { deliveryId, subscriptionId, event, targetUrl, body, secrets })
     } catch (error) {
-      // Its secret cannot be opened: an operator's matter, and no receiver's.
+      // The secret cannot be opened: the operator's fault, not the receiver's.
       return { startedAt, durationMs: 0, statusCode: 0, error: describeError(error), response: null }
     }
   }
@@ -246,7 +244,7 @@ export class DeliveryWorker {
     const { retryAfterMs = 0 } = result
     const waitMs = hasSucceeded ? undefined : waitAfter(made, random.fraction(), retryAfterMs)
     if (!hasSucceeded && retryAfterMs > 0)
-      lane.restsUntil = clock.now() + Math.min(retryAfterMs, LONGEST_REST_MS)
+      lane.restsUntil = clock.now() + Math.min(retryAfterMs, MAX_PAUSE_MS)
     const then = hasSucceeded
       ? 'succeeded'
       : waitMs === undefined || made >= MOST_ATTEMPTS || result.statusCode === GONE
@@ -265,7 +263,7 @@ export class DeliveryWorker {
     return recordConclusions(tx, batch, id => register.find(id), clock.now())
   }
 
-  /** Neither what the receiver said nor what follows for its subscription. */
+  /** Fallback when a result cannot be recorded: drops the response and leaves the subscription's state unchanged. */
   private async recordWithoutDetails(tx: Tx, { ended }: Conclusion): Promise<readonly Change[]> {
     const result = { ...ended.result, error: 'the answer could not be recorded', response: null }
     await recordAttempts(tx.db, [{ ...ended, result }], this.parts.clock.now())
@@ -294,7 +292,7 @@ export class DeliveryWorker {
     this.wake()
   }
 
-  /** Made when there is something to do; failing since before, it begins as one that fails. */
+  /** Created on first use. */
   private laneOf(id: string): Lane | undefined {
     const known = this.lanes.get(id)
     if (known) return known
@@ -322,8 +320,8 @@ export class DeliveryWorker {
     if (stopping.aborted) return
     const { clock } = this.parts
     const now = clock.now()
-    let until = now + LOOK_EVERY_MS
-    // Those that are due already wait for room, and are woken by an attempt that ends.
+    let until = now + POLL_EVERY_MS
+    // Due deliveries wait for a free share and are woken when an attempt ends.
     for (const { wakesAt = 0 } of this.lanes.values()) if (wakesAt > now) until = Math.min(until, wakesAt)
     await new Promise<void>(resolve => {
       const wake = () => {
@@ -331,7 +329,7 @@ export class DeliveryWorker {
         stopping.removeEventListener('abort', wake)
         resolve()
       }
-      const timer = clock.after(Math.max(TURN_MS, until - now), wake)
+      const timer = clock.after(Math.max(ROUND_MS, until - now), wake)
       this.wakeUp = wake
       stopping.addEventListener('abort', wake, { once: true })
     })

@@ -1,22 +1,18 @@
-/**
- * What the delivery worker knows of one subscription's deliveries: when the next is due, which are read, which are under way.
- *
- * The database holds them all; here stand a few. Pure: the worker reads and tries, this only keeps count. Fails: never.
- */
+/** The delivery worker's state for one subscription: when its next delivery is due, which are read ahead, which are running. */
 import type { DueDelivery } from './delivery-store.js'
 import type { Standing } from './attempt-shares.js'
 
-/** Read ahead of free places. */
+/** Deliveries read ahead. */
 export const READ_AHEAD = 32
 
 export class Lane {
   readonly subscriptionId: string
-  /** As fairness counts it: host and port of the target. */
+  /** Host and port of the target, for the limit per host. */
   host: string
   standing: Standing
-  /** Until then nothing is tried: the receiver asked for it. Ms since epoch UTC. */
+  /** No attempts before this time, as the receiver requested. Ms since epoch UTC. */
   restsUntil = 0
-  /** When there may be something to read, ms since epoch UTC; undefined: not before somebody says so. */
+  /** When the next delivery may be due, ms since epoch UTC; undefined: not before `noteDue`. */
   private readAt: number | undefined
   private ready: DueDelivery[] = []
   private readonly inHand = new Set<string>()
@@ -27,7 +23,7 @@ export class Lane {
     this.standing = standing
   }
 
-  /** A new host starts without the history of the one before. */
+  /** A new host starts with a clean history. */
   moveTo(host: string): void {
     if (host === this.host) return
     this.host = host
@@ -47,7 +43,7 @@ export class Lane {
     return this.inHand.size
   }
 
-  /** When it wants to be looked at again, if nobody says so before; undefined while it has something to do or nothing at all. */
+  /** When to check again, unless `noteDue` comes first; undefined if nothing is scheduled. */
   get wakesAt(): number | undefined {
     if (this.hasReady) return this.restsUntil
     return this.readAt === undefined ? undefined : Math.max(this.readAt, this.restsUntil)
@@ -57,12 +53,12 @@ export class Lane {
     return !this.hasReady && this.readAt !== undefined && this.readAt <= now && this.restsUntil <= now
   }
 
-  /** Rows to read: those under way still stand in the way, for they are due until their outcome is written. */
+  /** Running deliveries are still due in the database, so the limit includes them. */
   get readLimit(): number {
     return READ_AHEAD + this.inHand.size
   }
 
-  /** @returns to be handed to `noteRead` with what was read: what ends meanwhile may still look due in it */
+  /** @returns to be passed to `noteRead`: attempts that end during the read may still look due in it */
   beginRead(): ReadonlySet<string> {
     this.readAt = undefined
     return new Set(this.inHand)
@@ -73,7 +69,7 @@ export class Lane {
     this.ready = due.filter(({ id }) => !before.has(id) && !this.inHand.has(id))
     const next = rows[due.length]
     if (next) this.noteDue(next.nextAttemptAt)
-    // Otherwise the last row was the last of all.
+    // The page was full, so there may be more.
     else if (rows.length === limit) this.noteDue(now)
   }
 
@@ -83,12 +79,12 @@ export class Lane {
     return next
   }
 
-  /** Its outcome is on disk, or it was given up. */
+  /** The result is committed, or the attempt was abandoned. */
   end(id: string): void {
     this.inHand.delete(id)
   }
 
-  /** What was read may be out of date: it is read again. */
+  /** Discards what was read ahead and reads again. */
   forgetRead(now: number): void {
     if (this.hasReady) this.noteDue(now)
     this.ready = []

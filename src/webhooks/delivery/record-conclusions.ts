@@ -1,14 +1,14 @@
 /**
- * What ended attempts change: their deliveries, and how their subscription stands, down to its being disabled.
+ * Records finished attempts: updates their deliveries and their subscriptions' health, and disables dead subscriptions.
  *
  *   success                                    failing_since is cleared
- *   failure                                    failing_since is set, where it was not
- *   failure, for 5 days nothing else, and not  disabled (`failing`): one short trouble long ago and one now are no five days
- *     among the first attempts of its delivery
+ *   failure                                    failing_since is set if it was not
+ *   failure, none but failures for 5 days,     disabled (`failing`); early attempts do not count, so one short outage long ago and
+ *     not among a delivery's first attempts    one now do not add up to five days
  *   410                                        disabled (`gone`)
  *
- * Called by the delivery worker in the transaction that writes attempts down. What waits for a disabled subscription is ended by
- * `clear-deliveries.ts`. Fails: as the database does.
+ * Called by the delivery worker inside its transaction. Pending deliveries of a disabled subscription are ended by
+ * `clear-deliveries.ts`.
  */
 import type { Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
@@ -24,22 +24,22 @@ import { FAILING_FOR_MS, GONE } from './retry-schedule.js'
 
 export interface Conclusion {
   readonly subscriptionId: string
-  /** Attempts of the delivery since its last replay, this one included. */
+  /** Attempts of the delivery since its last replay, including this one. */
   readonly made: number
   readonly ended: Ended
 }
 
-/** What changed for a subscription. */
+/** A change to a subscription's health. */
 export interface Change {
   readonly subscriptionId: string
   readonly failingSince: number | null
   readonly disabled?: DisabledReason
 }
 
-/** The first of a delivery that says something of days, and not of seconds. */
-const TELLING_ATTEMPT = 3
+/** A webhook is disabled only after an attempt at least this late in its schedule: minutes, not seconds, after the event. */
+const FIRST_COUNTED_ATTEMPT = 3
 
-/** @param find active ones only @returns how subscriptions stand that stood otherwise */
+/** @param find active subscriptions only @returns the subscriptions whose health changed */
 export async function recordConclusions(
   tx: Tx,
   batch: readonly Conclusion[],
@@ -70,7 +70,7 @@ function changeOf({ id, failingSince }: Subscription, group: readonly Conclusion
   if (isGone) return { subscriptionId: id, failingSince: failingSince ?? now, disabled: 'gone' }
   if (group.some(({ ended }) => isSuccess(ended.result))) return { subscriptionId: id, failingSince: null }
   const since = failingSince ?? Math.min(...group.map(({ ended }) => ended.result.startedAt))
-  const isHopeless = now - since >= FAILING_FOR_MS && group.some(({ made }) => made >= TELLING_ATTEMPT)
+  const isHopeless = now - since >= FAILING_FOR_MS && group.some(({ made }) => made >= FIRST_COUNTED_ATTEMPT)
   return { subscriptionId: id, failingSince: since, ...(isHopeless ? { disabled: 'failing' as const } : {}) }
 }
 

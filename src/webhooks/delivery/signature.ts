@@ -1,10 +1,10 @@
 /**
- * How a delivery proves where it comes from: secrets, and the header fields signed with them.
+ * Signatures of webhook deliveries.
  *
- * Two signatures of the same secret are sent, so that a receiver may check whichever it has a library for:
+ * Each request carries two, so that a receiver can use whichever its library supports:
  * `X-Service-Signature: t=<unix seconds>,v1=<hex>`, HMAC-SHA256 of `<t>.<body>` keyed with the whole secret as text, and
- * `webhook-signature: v1,<base64>`, HMAC-SHA256 of `<id>.<t>.<body>` keyed with the bytes behind `whsec_`.
- * After a rotation each holds one for the former secret as well. Called for each attempt. Pure.
+ * `webhook-signature: v1,<base64>`, HMAC-SHA256 of `<id>.<t>.<body>` keyed with the decoded bytes after `whsec_`.
+ * After a rotation each also carries one made with the previous secret. Pure.
  * Standards: RFC 2104, FIPS 180-4; Standard Webhooks 1.0 ("Signature scheme").
  */
 import { createHmac } from 'node:crypto'
@@ -20,12 +20,12 @@ export function newSecret(random: Random): string {
 
 export interface Signed {
   readonly deliveryId: string
-  /** Of the attempt, unix seconds. */
+  /** Time of the attempt, unix seconds. */
   readonly timestamp: number
   readonly body: string
 }
 
-/** @param secrets the newest first */
+/** @param secrets newest first */
 export function signatureFields(
   { deliveryId, timestamp, body }: Signed,
   secrets: readonly string[],

@@ -1,4 +1,4 @@
-/** The deliveries of each event as the API's description has them: header fields, body, an example. Pure. */
+/** Webhook requests in the OpenAPI description: header fields, body and example of each event. Pure. */
 import Type, { type TSchema } from 'typebox'
 import { Moment } from '../../http/answer/answer-fields.js'
 import { exampleOf } from '../../http/openapi/example.js'
@@ -8,13 +8,13 @@ import { WEBHOOK_EVENT_NAMES, WEBHOOK_EVENTS, type WebhookEvent } from './webhoo
 
 const HEADERS = {
   'X-Service-Signature':
-    '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<body>` with the secret; for 24 hours after a rotation a second v1.',
-  'X-Service-Event': 'The event.',
-  'X-Service-Delivery-Id': 'The same in all attempts: whoever has seen it has seen the event.',
-  'X-Service-Webhook-Id': 'The webhook.',
-  'webhook-id': 'As X-Service-Delivery-Id (Standard Webhooks).',
-  'webhook-timestamp': 'Unix seconds (Standard Webhooks).',
-  'webhook-signature': '`v1,<base64>`, after a rotation two of them (Standard Webhooks).',
+    '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 of `<t>.<body>` with the secret; for 24 hours after a rotation, a second v1 with the previous one.',
+  'X-Service-Event': 'Name of the event.',
+  'X-Service-Delivery-Id': 'Id of the delivery, the same for all attempts; use it to ignore duplicates.',
+  'X-Service-Webhook-Id': 'Id of the webhook.',
+  'webhook-id': 'Same as X-Service-Delivery-Id (Standard Webhooks).',
+  'webhook-timestamp': 'Time of the attempt, unix seconds (Standard Webhooks).',
+  'webhook-signature': '`v1,<base64>`; two of them for 24 hours after a rotation (Standard Webhooks).',
 }
 
 export function describedEvents(): OutgoingRequests {
@@ -32,19 +32,18 @@ export function describedEvents(): OutgoingRequests {
   )
 }
 
-/** Of the whole body of a delivery. */
 export function bodySchema(event: WebhookEvent): TSchema {
   return Type.Object(
     {
       event: Type.Literal(event),
-      timestamp: Moment({ description: 'When it happened.' }),
+      timestamp: Moment({ description: 'When the event happened.' }),
       data: DATA_SCHEMAS[event],
     },
     { title: `${titleOf(event)}Event` },
   )
 }
 
-/** `list.member_added` is `ListMemberAdded`. */
+/** `list.member_added` becomes `ListMemberAdded`. */
 function titleOf(event: string): string {
   return event.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -1,9 +1,8 @@
 /**
- * What a subscriber is told of an event: `data` of a delivery, in the API's names.
+ * Builds `data` of a webhook delivery from a logged event, in the API's names.
  *
- * Called by the consumer `webhooks` in the transaction that writes what is to be delivered. Events are taken by their kind's name:
- * which resource declares a kind, and on which floor, is no matter here. Events about contacts are told in the API's form already.
- * Never fails for a field that is not there: it is null.
+ * Called by the consumer `webhooks` inside its transaction. Events are matched by the name of their kind, so this file does not depend on
+ * the resources that declare them. Contact events are stored in the API's form already. Missing fields become null.
  */
 import { ispName } from '../../deliverability/bounces/isp-name.js'
 import { bounceIdOf } from '../../deliverability/bounces/bounce-store.js'
@@ -12,12 +11,12 @@ import { addressDomain } from '../../mail/address.js'
 import type { MailFacts } from './mail-facts-store.js'
 import type { WebhookEvent } from './webhook-event.js'
 
-/** An event of whatever kind. */
+/** An event of any kind. */
 export type ToldEvent = Omit<LoggedEvent, 'payload' | 'toJSON'> & { readonly payload: object }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** @param mail what is known of the event's message, where it is about one */
+/** @param mail facts about the event's message, if it has one */
 type ToData = (event: ToldEvent, payload: Fields, mail: MailFacts | undefined) => object
 
 const asTold: ToData = (_, payload) => payload

@@ -1,8 +1,4 @@
-/**
- * What stands in `data` of each event, as the API's description shows it and as `docs/webhooks.md` is held to.
- *
- * Read by the description and by tests; deliveries are not checked against it on their way. Holds no logic.
- */
+/** Schemas of `data` for each event: the source of the OpenAPI description and `docs/webhooks.md`. Deliveries are not validated against them. */
 import Type, { type TSchema } from 'typebox'
 import { ContactSchema } from '../../audience/contacts/contact-schema.js'
 import { Address, Id, IdOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -12,12 +8,12 @@ const aboutMail = {
   message_id: Id(),
   to: Address(),
   from: orNull(Type.String(), {
-    description: 'Address in From, e.g. shop@example.com; null where the mail is no longer kept.',
+    description: 'Address in From, e.g. shop@example.com; null if the message was deleted.',
   }),
   subject: orNull(Type.String(), {
-    description: 'As it was submitted, with its merge tags; null where the mail is no longer kept.',
+    description: 'As submitted, with merge tags unresolved; null if the message was deleted.',
   }),
-  contact_id: IdOrNull({ description: 'Whom the address belonged to when the mail was accepted.' }),
+  contact_id: IdOrNull({ description: 'Contact with this address when the email was accepted.' }),
   campaign_id: IdOrNull(),
   automation_id: IdOrNull(),
   batch_id: IdOrNull(),
@@ -25,16 +21,16 @@ const aboutMail = {
 }
 
 const visit = {
-  ip: Type.String({ description: 'Of whoever asked for the picture or the link.' }),
+  ip: Type.String({ description: 'IP address of the client.' }),
   user_agent: Type.String(),
-  is_bot: Type.Boolean({ description: 'A known scanner or prefetcher.' }),
+  is_bot: Type.Boolean({ description: 'True for a known scanner or prefetcher.' }),
 }
 
 const subscription = {
   contact_id: Id(),
   email: Address(),
-  list_id: IdOrNull({ description: 'Null: of everything.' }),
-  source: Type.String({ description: 'api, one_click, preferences, form, import; more may come.' }),
+  list_id: IdOrNull({ description: 'Null: all marketing mail.' }),
+  source: Type.String({ description: 'api, one_click, preferences, form or import; more may be added.' }),
 }
 
 const membership = {
@@ -42,7 +38,7 @@ const membership = {
   list_name: Type.String(),
   contact_id: Id(),
   email: Address(),
-  source: Type.String({ description: 'api, preferences, form, import, automation; more may come.' }),
+  source: Type.String({ description: 'api, preferences, form, import or automation; more may be added.' }),
 }
 
 const campaign = {
@@ -63,7 +59,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
   'contact.updated': Type.Object(
     {
       ...ContactSchema.properties,
-      changed: Type.Array(Type.String(), { description: 'Names of the fields that are other than before.' }),
+      changed: Type.Array(Type.String(), { description: 'Names of the changed fields.' }),
     },
     { title: 'UpdatedContact' },
   ),
@@ -72,7 +68,8 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
       contact_id: Id(),
       email: Address(),
       is_restorable: Type.Boolean({
-        description: 'Deleted with all contacts: POST /contacts/restore brings it back within 30 days.',
+        description:
+          'True if all contacts were deleted at once: POST /contacts/restore restores them within 30 days.',
       }),
     },
     { title: 'DeletedContact' },
@@ -83,7 +80,9 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
   'campaign.completed': Type.Object(
     {
       ...campaign,
-      stats: Type.Record(Type.String(), Type.Number(), { description: 'As the campaign itself shows them.' }),
+      stats: Type.Record(Type.String(), Type.Number(), {
+        description: 'Same fields as `stats` of the campaign.',
+      }),
     },
     { title: 'CompletedCampaign' },
   ),
@@ -93,7 +92,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     {
       ...aboutMail,
       ...visit,
-      inferred: Type.Boolean({ description: 'True if concluded from a click, without a loaded pixel.' }),
+      inferred: Type.Boolean({ description: 'True if inferred from a click, without a loaded pixel.' }),
     },
     { title: 'OpenedEmail' },
   ),
@@ -101,11 +100,11 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
   'email.bounced': Type.Object(
     {
       ...aboutMail,
-      bounce_id: Id({ description: 'As in GET /bounces.' }),
+      bounce_id: Id({ description: 'Id in GET /bounces.' }),
       bounce_type: Type.String({ description: 'permanent, transient or undetermined.' }),
       smtp_status: Type.String({ description: 'RFC 3463, e.g. 5.1.1.' }),
-      diagnostic_code: Type.String({ description: 'What the server said.' }),
-      isp_name: TextOrNull({ description: 'Of the large providers.' }),
+      diagnostic_code: Type.String({ description: 'Response text of the remote server.' }),
+      isp_name: TextOrNull({ description: 'Large providers only, otherwise null.' }),
     },
     { title: 'BouncedEmail' },
   ),
@@ -113,7 +112,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     {
       ...aboutMail,
       reason: TextOrNull({
-        description: 'Why, for people to read, e.g. `the subject is empty after merging`.',
+        description: 'Human-readable reason, e.g. `the subject is empty after merging`.',
       }),
     },
     { title: 'FailedEmail' },
@@ -128,7 +127,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     {
       form_id: Id(),
       contact_id: Id(),
-      fields: Type.Record(Type.String(), Type.Unknown(), { description: 'By the names of the form.' }),
+      fields: Type.Record(Type.String(), Type.Unknown(), { description: 'Submitted values by field name.' }),
     },
     { title: 'FormSubmission' },
   ),
@@ -139,7 +138,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
       value: Type.Number({ description: 'Negative for a refund.' }),
       currency: Type.String({ description: 'ISO 4217.' }),
       metadata: Type.Record(Type.String(), Type.Unknown()),
-      message_id: IdOrNull({ description: 'The message that it is put down to.' }),
+      message_id: IdOrNull({ description: 'Message the conversion is attributed to.' }),
       campaign_id: IdOrNull(),
       is_sandbox: Type.Boolean(),
       created_at: Moment(),

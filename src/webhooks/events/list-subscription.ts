@@ -1,8 +1,8 @@
 /**
- * `contact.subscribed` and `contact.unsubscribed` of lists, derived from `list.member_*`.
+ * Derives `contact.subscribed` and `contact.unsubscribed` of lists from `list.member_*`.
  *
- * The event log has one event for each list join or leave. Its stored body is the membership's, and is rewritten when it is read for a
- * subscription to the derived event, so that an import into a list writes nothing twice. Pure.
+ * The event log holds one event per list join or leave, stored with the membership's body. It is rewritten when read for a subscription to
+ * the derived event, so an import into a list writes each body once. Pure.
  */
 import type { WebhookEvent } from './webhook-event.js'
 
@@ -11,7 +11,7 @@ const DERIVED: Readonly<Partial<Record<WebhookEvent, WebhookEvent>>> = {
   'list.member_removed': 'contact.unsubscribed',
 }
 
-/** The webhook events that an event of the log is delivered as. */
+/** The webhook events for which a logged event is delivered. */
 export function eventsToldBy(kind: WebhookEvent): readonly WebhookEvent[] {
   const derived = DERIVED[kind]
   return derived ? [kind, derived] : [kind]
@@ -23,7 +23,7 @@ export interface StoredBody {
   readonly body: string
 }
 
-/** @param subscribedTo the subscription's event; null where the subscription is gone */
+/** @param subscribedTo the subscription's event; null if the subscription no longer exists */
 export function bodyToldTo(subscribedTo: string | null, stored: StoredBody): StoredBody {
   if (subscribedTo === null || subscribedTo === stored.event) return stored
   const { timestamp, data } = JSON.parse(stored.body) as { timestamp: string; data: Record<string, unknown> }

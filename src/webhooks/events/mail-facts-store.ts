@@ -1,11 +1,11 @@
-/** SQL of what events about mail tell beside what stands in the log: sender and subject, which all recipients of a content share. */
+/** SQL for facts about a message that its events do not carry: From and subject. */
 import type { Queries } from '../../db/database.js'
 import { inLists, statement } from '../../db/statement.js'
 
 export interface MailFacts {
   /** Address in From. */
   readonly from: string
-  /** As submitted: merge tags stand in it as they were written. */
+  /** As submitted, with merge tags unresolved. */
   readonly subject: string
 }
 
@@ -17,7 +17,7 @@ const selectFacts = statement((db, { ids }: { readonly ids: readonly string[] })
     .where('messages.id', 'in', ids),
 )
 
-/** @returns by message; those that are deleted are missing */
+/** @returns by message id; deleted messages are missing */
 export async function findMailFacts(
   db: Queries,
   messageIds: readonly string[],

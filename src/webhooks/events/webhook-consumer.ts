@@ -1,9 +1,9 @@
 /**
- * The consumer `webhooks` of the event log: writes down whom there is to tell of what, and nothing else.
+ * Event consumer `webhooks`: creates deliveries for subscribed events.
  *
- * An event that nobody subscribed to costs a look into memory. Otherwise its body is written once, and a row for each subscription,
- * in the transaction that moves the cursor; the delivery worker hears of them after the commit. Begins at the newest event: nobody is
- * told what happened before there were webhooks. Idempotent: an event whose body is there was taken before.
+ * An event without subscribers costs one lookup in memory. Otherwise its body and a row per subscription are written in the transaction
+ * that moves the cursor; the delivery worker is notified after the commit. Starts at the newest event. Idempotent: an event whose body
+ * is stored is skipped.
  */
 import type { NewId } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
@@ -29,11 +29,11 @@ export interface WebhookConsumerParts {
   readonly clock: Clock
   readonly newId: NewId
   readonly register: Pick<SubscriptionRegister, 'isWanted' | 'refreshIfOutdated'>
-  /** Rows are on disk for these subscriptions. */
+  /** Deliveries for these subscriptions were committed. */
   readonly onDue: (subscriptionIds: readonly string[]) => void
 }
 
-/** Of many subscribers each, so that a turn stays some thousand rows. */
+/** Each may have many subscribers; this keeps a turn to some thousand rows. */
 const EVENTS_PER_TURN = 25
 
 type Told = ToldEvent & { readonly kind: WebhookEvent }
@@ -44,16 +44,20 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     name: 'webhooks',
     startsAt: 'newest',
     eventsPerTurn: EVENTS_PER_TURN,
-    // By name: which of them this appliance has is a matter of its resources.
+    // By name: the resources of this installation decide which of these kinds exist.
     kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
     refresh: () => register.refreshIfOutdated(),
     concerns: ({ workspaceId, kind }: ToldEvent) =>
       isWebhookEvent(kind) && eventsToldBy(kind).some(event => register.isWanted(workspaceId, event)),
-    react: (tx: Tx, events: readonly ToldEvent[]) => tell(parts, tx, events),
+    react: (tx: Tx, events: readonly ToldEvent[]) => createDeliveries(parts, tx, events),
   }
 }
 
-async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly ToldEvent[]): Promise<void> {
+async function createDeliveries(
+  parts: WebhookConsumerParts,
+  tx: Tx,
+  events: readonly ToldEvent[],
+): Promise<void> {
   const known = await findKnownEvents(
     tx.db,
     events.map(({ seq }) => seq),
@@ -93,7 +97,7 @@ async function tell(parts: WebhookConsumerParts, tx: Tx, events: readonly ToldEv
   tx.onCommit(() => parts.onDue(due))
 }
 
-/** The body of a delivery. @param data what is told */
+/** JSON body of a delivery. */
 export function bodyOf({ kind, occurredAt }: Pick<ToldEvent, 'kind' | 'occurredAt'>, data: object): string {
   return JSON.stringify({ event: kind, timestamp: isoTime(occurredAt), data })
 }

@@ -1,4 +1,4 @@
-/** SQL of the log of deliveries: what was told to whom, each attempt of it, its replay, and its end by age. */
+/** SQL of the delivery log: listing, replay and retention. */
 import { bodyToldTo } from '../events/list-subscription.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
@@ -40,7 +40,7 @@ export async function listDeliveries(
   const { after } = page
   const found = await complete(db)
     .where('subscription_id', '=', subscriptionId)
-    .$call(query => narrowed(query, filter))
+    .$call(query => filtered(query, filter))
     .$if(after !== undefined, query =>
       query.where('webhook_deliveries.id', '<', String(after?.position('text')[0])),
     )
@@ -66,7 +66,7 @@ async function countDeliveries(db: Queries, subscriptionId: string, filter: Deli
   const { total } = await db
     .selectFrom('webhook_deliveries')
     .where('subscription_id', '=', subscriptionId)
-    .$call(query => narrowed(query, filter))
+    .$call(query => filtered(query, filter))
     .select(e => e.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
   return total
@@ -77,7 +77,7 @@ export async function findDelivery(db: Queries, id: string): Promise<LoggedDeliv
   return row && fromRow(row, (await attemptsOf(db, [id])).get(id) ?? [])
 }
 
-/** Once more from the first attempt on, as the same delivery. @returns whether it was finished until then */
+/** Makes a finished delivery pending again, with a fresh set of attempts. @returns false if it was still pending */
 export async function replayDelivery(db: Queries, id: string, at: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('webhook_deliveries')
@@ -94,7 +94,7 @@ export async function replayDelivery(db: Queries, id: string, at: number): Promi
   return numUpdatedRows > 0n
 }
 
-/** From this moment on as long as those of new deliveries. */
+/** Restarts the retention period of the bodies. */
 async function keepBodies(db: Queries, deliveryIds: readonly string[], at: number): Promise<void> {
   await db
     .updateTable('webhook_payloads')
@@ -106,10 +106,11 @@ async function keepBodies(db: Queries, deliveryIds: readonly string[], at: numbe
 }
 
 /**
- * The same for failed ones of a subscription, oldest first, some at a time.
+ * Replays the next failed deliveries of a subscription, oldest first.
  *
- * @param after id of the last one that was looked at @param since those that were made from this moment on
- * @returns the ids of those that are tried again
+ * @param after id of the last delivery of the previous batch
+ * @param since deliveries created at or after this time, ms since epoch UTC
+ * @returns the ids of the deliveries replayed
  */
 export async function replayFailed(
   db: Queries,
@@ -145,11 +146,10 @@ export async function replayFailed(
 }
 
 /**
- * The next deliveries by age, with their attempts. One that is still being tried stays, and one that was replayed as long again,
- * as its body does; neither holds up what comes after it.
+ * Deletes the next old deliveries and their attempts. Pending and recently replayed ones are kept; later rows do not wait for them.
  *
- * @param after id of the last one seen; empty to begin
- * @returns how many were deleted, and where to go on; undefined at the end of what is old
+ * @param after id of the last row examined; empty to start
+ * @returns how many were deleted, and where to continue; undefined once all old ones were examined
  */
 export async function deleteDeliveriesBefore(
   db: Queries,
@@ -173,9 +173,9 @@ export async function deleteDeliveriesBefore(
 }
 
 /**
- * Bodies, of which `created_at` is when what was told of them was last asked for; as above.
+ * Deletes the next old bodies; `created_at` is the time of the last replay, if there was one.
  *
- * They are old up to the event of the first young delivery, which says so where a long row of them was replayed.
+ * The scan ends at the event of the first recent delivery, so a long run of replayed bodies does not end it early.
  */
 export async function deletePayloadsBefore(
   db: Queries,
@@ -203,7 +203,7 @@ export async function deletePayloadsBefore(
   return { removed: seqs.length, next: rows.at(-1)?.event_seq }
 }
 
-/** Of a deleted subscription. @returns how many, at most `limit` */
+/** Deletes a subscription's deliveries. @returns how many, at most `limit` */
 export async function deleteDeliveriesOf(
   db: Queries,
   subscriptionId: string,
@@ -248,8 +248,8 @@ function complete(db: Queries) {
     ])
 }
 
-/** The query of a list and that of its count have different types, and the same columns. */
-function narrowed<Q>(query: Q, { status, since, until }: DeliveryFilter): Q {
+/** Generic because a list query and its count differ in type but share columns. */
+function filtered<Q>(query: Q, { status, since, until }: DeliveryFilter): Q {
   let narrower = query as unknown as { where(column: string, operator: string, value: unknown): never }
   if (status !== undefined) narrower = narrower.where('webhook_deliveries.status', '=', status)
   if (since !== undefined) narrower = narrower.where('webhook_deliveries.created_at', '>=', since)

@@ -1,4 +1,4 @@
-/** Routes of the log of deliveries, and of telling again what is in it. */
+/** Routes of the delivery log and of replays. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -15,8 +15,8 @@ import { replayAllFailed, replayOne, requireDelivery } from './replay.js'
 
 export type DeliveryRouteParts = WebhookParts & { readonly worker: Pick<DeliveryWorker, 'noteDue'> }
 
-/** Replays of one request. */
-const MOST_REPLAYED = 10_000
+/** Deliveries replayed by one request. */
+const MAX_REPLAYED = 10_000
 
 const Params = Type.Object({ id: Type.String() })
 const CHAPTER = { chapter: 'Webhooks' }
@@ -30,7 +30,7 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
       path: '/webhooks/:id/deliveries',
       access: 'webhooks:read',
       operationId: 'listWebhookDeliveries',
-      summary: 'What was told to a webhook, newest first, with each attempt.',
+      summary: 'List deliveries, newest first.',
       params: Params,
       query: Type.Object(
         { ...cursorQuery, status: Type.Optional(DeliveryStatusEnum), ...timeRangeQuery },
@@ -51,8 +51,8 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
       path: '/webhooks/deliveries/:id/replay',
       access: 'webhooks:write',
       operationId: 'replayWebhookDelivery',
-      summary: 'Tell a webhook once more what it was told, or could not be.',
-      description: 'With the same X-Service-Delivery-Id; its attempts begin anew.',
+      summary: 'Replay a delivery.',
+      description: 'Keeps its X-Service-Delivery-Id and starts a new series of attempts.',
       params: Params,
       response: DeliverySchema,
       status: 202,
@@ -75,8 +75,8 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
       path: '/webhooks/:id/replay',
       access: 'webhooks:write',
       operationId: 'replayFailedWebhookDeliveries',
-      summary: 'Tell a webhook once more all that failed since a moment.',
-      description: `At most ${MOST_REPLAYED.toLocaleString('en')} at a time: where \`has_more\` is true, ask again.`,
+      summary: 'Replay failed deliveries.',
+      description: `At most ${MAX_REPLAYED.toLocaleString('en')} per request. If \`has_more\` is true, repeat the request.`,
       params: Params,
       body: Type.Object(
         {
@@ -84,7 +84,7 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
             minLength: 1,
             maxLength: 64,
             shownFormat: 'date-time',
-            description: 'Deliveries that were made from this moment on; ISO 8601.',
+            description: 'Replays deliveries created at or after this time; ISO 8601.',
           }),
         },
         { additionalProperties: false, title: 'ReplayedSince' },
@@ -101,9 +101,9 @@ export function deliveryRoutes(parts: DeliveryRouteParts): Route[] {
         if (since === undefined)
           throw new AppError('validation_error', 'since is not a date or time in ISO 8601', { path: 'since' })
         const now = clock.now()
-        const replayed = await replayAllFailed(database, subscription, { since, most: MOST_REPLAYED, now })
+        const replayed = await replayAllFailed(database, subscription, { since, most: MAX_REPLAYED, now })
         worker.noteDue([subscription.id])
-        return new Reply(202, { replayed, has_more: replayed === MOST_REPLAYED })
+        return new Reply(202, { replayed, has_more: replayed === MAX_REPLAYED })
       },
     }),
   ]

@@ -1,4 +1,4 @@
-/** Deliveries as the API shows them: what was sent, each attempt, what it was answered. */
+/** Deliveries in the API: the request sent, its attempts and their responses. */
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -7,7 +7,7 @@ import { DELIVERY_STATUSES } from '../delivery/delivery-store.js'
 import type { LoggedAttempt, LoggedDelivery } from './delivery-log-store.js'
 
 export const DeliveryStatusEnum = Type.Enum([...DELIVERY_STATUSES], {
-  description: '`pending`: an attempt is still to come; `failed`: none is.',
+  description: '`pending`: another attempt will be made; `failed`: no attempts are left.',
 })
 
 const AttemptSchema = Type.Object(
@@ -15,22 +15,22 @@ const AttemptSchema = Type.Object(
     number: Type.Integer(),
     started_at: Moment(),
     duration_ms: Type.Integer(),
-    status_code: Type.Integer({ description: '0 where there was no answer.' }),
-    error: TextOrNull({ description: 'Why there was none.' }),
-    response: TextOrNull({ description: 'The beginning of the answer’s body, at most 1 KB.' }),
+    status_code: Type.Integer({ description: 'HTTP status; 0 if there was no response.' }),
+    error: TextOrNull({ description: 'Why there was no response.' }),
+    response: TextOrNull({ description: 'Start of the response body, at most 1 KB.' }),
   },
   { title: 'WebhookAttempt' },
 )
 
 export const DeliverySchema = Type.Object(
   {
-    id: Id({ description: 'X-Service-Delivery-Id, the same in all attempts and replays.' }),
+    id: Id({ description: 'X-Service-Delivery-Id; the same for all attempts and replays.' }),
     webhook_id: Id(),
     event: Type.String(),
     status: DeliveryStatusEnum,
     request: Type.Object({
       headers: Type.Record(Type.String(), Type.String(), {
-        description: 'As sent, but for the signatures.',
+        description: 'As sent, without the signatures.',
       }),
       body: Type.String({ description: 'As sent: JSON.' }),
     }),

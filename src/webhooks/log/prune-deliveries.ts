@@ -1,19 +1,14 @@
-/**
- * Retention of what was told to webhooks, step by step along the keys: what stays, because it is still being tried or was replayed, is
- * passed by.
- *
- * Run by the scheduler's jobs. Fails: as the database does.
- */
+/** Retention of webhook deliveries and bodies, walked in key order. Pending and recently replayed ones are kept. */
 import type { Queries } from '../../db/database.js'
 import type { RemoveSome } from '../../db/retention.js'
 import { deleteDeliveriesBefore, deletePayloadsBefore } from './delivery-log-store.js'
 
-/** @param before what was made, or replayed, before this moment */
+/** @param before ms since epoch UTC; deliveries created or replayed since are kept */
 export function deliveryPruning(before: number): RemoveSome {
   return walking('', (db, after, limit) => deleteDeliveriesBefore(db, before, after, limit))
 }
 
-/** @param before as above */
+/** @param before ms since epoch UTC; bodies created or replayed since are kept */
 export function payloadPruning(before: number): RemoveSome {
   return walking(0, (db, after, limit) => deletePayloadsBefore(db, before, after, limit))
 }

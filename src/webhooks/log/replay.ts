@@ -1,8 +1,8 @@
 /**
- * Telling again what was told or could not be: one delivery, or all failed ones of a subscription since a moment.
+ * Replays webhook deliveries: a single one, or all failed ones of a subscription since a given time.
  *
- * Called by the routes and the command line. A replay keeps the delivery's id, and its attempts begin anew. Fails with AppError
- * not_found, or conflict for what is still being tried.
+ * Called by the routes and the command line. A replay keeps the delivery's id and gets a fresh set of attempts.
+ * Fails: AppError not_found; conflict for a delivery that is still pending or a webhook that is disabled.
  */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -11,10 +11,10 @@ import type { Subscription } from '../subscriptions/subscription-store.js'
 import { findAnySubscription } from '../subscriptions/subscription-store.js'
 import { findDelivery, replayDelivery, replayFailed, type LoggedDelivery } from './delivery-log-store.js'
 
-/** In one transaction. */
+/** Deliveries replayed in one transaction. */
 const AT_ONCE = 200
 
-/** @returns it and whose it is @throws AppError not_found */
+/** @returns the delivery and its subscription @throws AppError not_found */
 export async function requireDelivery(
   db: Queries,
   id: string,
@@ -33,12 +33,15 @@ export async function replayOne(
 ): Promise<void> {
   assertActive(subscription)
   if (await replayDelivery(db, delivery.id, now)) return
-  throw new AppError('conflict', 'the delivery is still being tried')
+  throw new AppError(
+    'conflict',
+    'the delivery is still pending: it can be replayed once it succeeds or fails',
+  )
 }
 
 /**
  * @param since ms since epoch UTC
- * @returns how many; where they are as many as `most`, there may be others
+ * @returns how many were replayed; if this equals `most`, more may remain
  * @throws AppError conflict
  */
 export async function replayAllFailed(

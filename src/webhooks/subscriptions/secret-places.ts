@@ -1,4 +1,4 @@
-/** Where secrets of webhooks stand, as a seal is bound to it. Pure. */
+/** Database locations of webhook secrets, to which their seals are bound. */
 
 export function secretPlace(id: string): string {
   return `webhook_subscriptions/secret/${id}`

@@ -1,10 +1,10 @@
-/** SQL of sealing secrets that stand in the database as they are, once `secrets.key` is set. */
+/** SQL for sealing plain-text webhook secrets once `secrets.key` is set. */
 import type { SecretBox } from '../../accounts/secret-box.js'
 import { isSealed } from '../../accounts/secret-box.js'
 import type { Queries } from '../../db/database.js'
 import { formerPlace, secretPlace } from './secret-places.js'
 
-/** In the transaction that seals everything else; what is sealed already stays. */
+/** Runs in the transaction that seals all other secrets; skips sealed ones. */
 export async function sealWebhookSecrets(db: Queries, box: SecretBox): Promise<void> {
   const rows = await db
     .selectFrom('webhook_subscriptions')

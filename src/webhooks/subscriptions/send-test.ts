@@ -1,8 +1,8 @@
 /**
- * A test delivery: what a subscription's receiver would be told, with made-up values, at once and once.
+ * Sends a test delivery: one attempt with example values.
  *
- * Called by the route and the command line. It stands in no log, and says nothing about how the subscription stands. Fails: never for
- * what the receiver does, which is the result; with SealError where the secret cannot be opened.
+ * Called by the route and the command line. It is not logged and does not affect the subscription's health.
+ * Fails: SealError; a receiver's failure is a result.
  */
 import { exampleOf } from '../../http/openapi/example.js'
 import { attempt, isSuccess, type AttemptResult } from '../delivery/attempt.js'

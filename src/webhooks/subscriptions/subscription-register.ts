@@ -1,18 +1,18 @@
 /**
- * Whom there is to tell, in memory: all active subscriptions, by id and by what they are for.
+ * In-memory index of active subscriptions, by id and by event.
  *
- * The consumer asks it for each event whether anybody is told, once it has read the events; the delivery worker whom. Read at start, after
- * each change of this process, and when another process has committed; the database stays what counts, for deliveries are written of its rows.
- * Memory: some 500 octets each, at most 200 for a workspace or sandbox.
+ * The consumer checks it for each event, the delivery worker for each subscription. Refreshed at start, after each change in this process
+ * and after commits of other processes. The database is authoritative: deliveries are created from its rows.
+ * Memory: about 500 octets per subscription, at most 200 for a workspace or sandbox.
  */
 import type { Database } from '../../db/database.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { nextTurn } from '../../world/time/clock.js'
 import { listActiveSubscriptions, type Subscription } from './subscription-store.js'
 
-/** With what its workspace's settings say. */
+/** With its workspace's settings. */
 export interface KnownSubscription extends Subscription {
-  /** Private addresses, where the operator's list has them. */
+  /** Private addresses are allowed, within the operator's allowlist. */
   readonly isPermitted: boolean
 }
 
@@ -23,9 +23,9 @@ export class SubscriptionRegister {
   private byId = new Map<string, KnownSubscription>()
   /** `workspace event`. */
   private wanted = new Set<string>()
-  /** Of another process's commits, when this was read. */
+  /** Commit counter of other processes at the last refresh. */
   private version = -1
-  /** For each refresh under way what changed since it began to read, so that it does not undo it; undefined: forgotten. */
+  /** Changes made during each running refresh, which must not undo them; undefined: forgotten. */
   private readonly refreshes = new Set<Map<string, KnownSubscription | undefined>>()
 
   constructor(database: Database) {
@@ -40,12 +40,12 @@ export class SubscriptionRegister {
     return this.byId.values()
   }
 
-  /** As it was known at the last refresh; what this process has changed since is known too. */
+  /** As of the last refresh, plus changes made by this process. */
   isWanted(workspaceId: string, event: string): boolean {
     return this.wanted.has(key(workspaceId, event))
   }
 
-  /** Until the next refresh; what it is asked about is in the database already. */
+  /** Holds until the next refresh; the change must be committed already. */
   note(subscription: Subscription, isPermitted: boolean): void {
     const known = { ...subscription, isPermitted }
     this.byId.set(known.id, known)
@@ -63,7 +63,7 @@ export class SubscriptionRegister {
     if (known) this.note({ ...known, failingSince }, known.isPermitted)
   }
 
-  /** Where another process has committed anything since the last time. */
+  /** Refreshes if another process has committed since. */
   async refreshIfOutdated(): Promise<void> {
     if (this.database.foreignVersion() !== this.version) await this.refresh()
   }
@@ -74,7 +74,7 @@ export class SubscriptionRegister {
     this.refreshes.add(changes)
     try {
       const byId = await this.readAll()
-      // Another refresh may have begun later and ended sooner.
+      // A refresh that started later may have finished first.
       if (version < this.version) return
       for (const [id, known] of changes)
         if (known) byId.set(id, known)
@@ -95,7 +95,7 @@ export class SubscriptionRegister {
       const page = await listActiveSubscriptions(reader, after, READ_AT_ONCE)
       for (const one of page) {
         const { workspaceId } = one
-        // Of a removed workspace nothing is told, until it is restored.
+        // Removed workspaces get no events until they are restored.
         if (!permitted.has(workspaceId))
           permitted.set(workspaceId, (await findActingWorkspace(reader, workspaceId))?.allowPrivateWebhooks)
         const isPermitted = permitted.get(workspaceId)

@@ -50,7 +50,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       path: '/webhooks/triggers',
       access: 'webhooks:read',
       operationId: 'listWebhooks',
-      summary: 'Active webhooks, newest first; others where asked for.',
+      summary: 'List webhooks, newest first.',
       query: Type.Object(
         {
           ...pageQuery,
@@ -74,11 +74,11 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       path: '/webhooks/triggers',
       access: 'webhooks:write',
       operationId: 'createWebhook',
-      summary: 'Have an event posted to a URL each time it happens.',
+      summary: 'Create a webhook.',
       description:
-        'The answer holds the `secret` that deliveries are signed with, this once. One webhook is for one event; a workspace can have ' +
-        `${MOST_SUBSCRIPTIONS}. Addresses that are not public are refused unless the operator allows them. With a sandbox key: events ` +
-        'of the sandbox only.',
+        'Posts each event of one type to a URL. The response contains the signing `secret`; it is shown only this once. A workspace can have ' +
+        `${MOST_SUBSCRIPTIONS} webhooks. Private addresses are refused unless the operator allows them. A webhook created with a sandbox key ` +
+        'receives sandbox events only.',
       body: NewSubscriptionBody,
       example: { targetUrl: 'https://hooks.example.com/postroad', event: 'email.delivered' },
       response: CreatedSubscriptionSchema,
@@ -108,7 +108,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       path: '/webhooks/triggers',
       access: 'webhooks:write',
       operationId: 'deleteWebhook',
-      summary: 'Delete a webhook, with the log of its deliveries; nothing more is told.',
+      summary: 'Delete a webhook and its delivery log.',
       query: Type.Object(
         { id: Type.String({ minLength: 1, maxLength: 64 }) },
         { additionalProperties: false },
@@ -131,11 +131,11 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
 
 const TestResultSchema = Type.Object(
   {
-    success: Type.Boolean({ description: 'The receiver answered with 2xx.' }),
-    status_code: Type.Integer({ description: '0 where there was no answer.' }),
+    success: Type.Boolean({ description: 'True if the receiver answered 2xx.' }),
+    status_code: Type.Integer({ description: 'HTTP status; 0 if there was no response.' }),
     response_time_ms: Type.Integer(),
-    error: TextOrNull({ description: 'Why there was none.' }),
-    response: TextOrNull({ description: 'The beginning of the answer’s body.' }),
+    error: TextOrNull({ description: 'Why there was no response.' }),
+    response: TextOrNull({ description: 'Start of the response body, at most 1 KB.' }),
   },
   { title: 'WebhookTest' },
 )
@@ -194,9 +194,9 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
       path: '/webhooks/:id/test',
       access: 'webhooks:write',
       operationId: 'sendWebhookTest',
-      summary: 'Post an example of the event to the webhook now, and tell what came of it.',
+      summary: 'Send a test event.',
       description:
-        'Signed as deliveries are; waits for the receiver up to 15 seconds. It is tried once and stands in no log.',
+        'Posts a signed example event and waits up to 15 seconds for the response. Attempted once; not recorded in the delivery log.',
       params: Params,
       response: TestResultSchema,
       exampleAnswer: { success: true, status_code: 200, response_time_ms: 84, error: null, response: 'ok' },
@@ -219,10 +219,10 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
       path: '/webhooks/:id/rotate-secret',
       access: 'webhooks:write',
       operationId: 'rotateWebhookSecret',
-      summary: 'Give a webhook another secret.',
+      summary: 'Rotate the signing secret.',
       description:
-        'For 24 hours deliveries are signed with both, so that the receiver can be changed in between; with that of before the last ' +
-        'rotation no more.',
+        'Deliveries are signed with both secrets for 24 hours, so that you can update the receiver. A secret from before the previous ' +
+        'rotation stops working at once.',
       params: Params,
       response: RotatedSecretSchema,
       answerHasSecret: true,
@@ -246,9 +246,9 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
       path: '/webhooks/:id/enable',
       access: 'webhooks:write',
       operationId: 'restoreWebhook',
-      summary: 'Switch a disabled webhook on again.',
+      summary: 'Enable a disabled webhook.',
       description:
-        'What happened meanwhile was not written down for it; what had failed before is told again with `POST /webhooks/{id}/replay`.',
+        'Events that happened while it was disabled are not delivered. Replay earlier failures with `POST /webhooks/{id}/replay`.',
       params: Params,
       response: SubscriptionSchema,
       errors: ['not_found'],

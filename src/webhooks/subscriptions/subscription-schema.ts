@@ -1,4 +1,4 @@
-/** Subscriptions as the API shows them: the contract's names, and a few more of the same kind. */
+/** Request and response schemas of webhook subscriptions. */
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
@@ -7,7 +7,7 @@ import { LONGEST_TARGET } from './subscriptions.js'
 import type { Subscription } from './subscription-store.js'
 
 export const EventName = Type.Enum([...WEBHOOK_EVENT_NAMES], {
-  description: 'One of the events under `webhooks`.',
+  description: 'One of the events listed under `webhooks`.',
 })
 
 export const NewSubscriptionBody = Type.Object(
@@ -15,7 +15,7 @@ export const NewSubscriptionBody = Type.Object(
     targetUrl: Type.String({
       minLength: 1,
       maxLength: LONGEST_TARGET,
-      description: 'Where events are posted to: http or https, without user name and password.',
+      description: 'URL that events are posted to: http or https, without user name and password.',
       shownFormat: 'uri',
     }),
     event: EventName,
@@ -33,23 +33,23 @@ export const SubscriptionChangesBody = Type.Object(
 
 const fields = {
   id: Id(),
-  event: Type.String({ description: 'More may come.' }),
+  event: Type.String({ description: 'More may be added.' }),
   targetUrl: Type.String(),
   createdAt: Moment(),
   status: Type.Enum(['active', 'disabled']),
   disabledAt: MomentOrNull(),
   disabledReason: orNull(Type.Enum(['failing', 'gone', 'manual']), {
     description:
-      '`failing`: every attempt failed for five days; `gone`: the receiver answered 410; `manual`: disabled by request.',
+      '`failing`: every attempt failed for five days; `gone`: the receiver answered 410; `manual`: disabled on request.',
   }),
-  failingSince: MomentOrNull({ description: 'Since when no attempt succeeded.' }),
+  failingSince: MomentOrNull({ description: 'First failure since the last success.' }),
   is_sandbox: Type.Boolean(),
 }
 
 export const SubscriptionSchema = Type.Object(fields, { title: 'Webhook' })
 
 const Secret = Type.String({
-  description: 'What deliveries are signed with: whsec_ and base64. Shown now and never again.',
+  description: 'Signing secret, `whsec_` and base64. Shown only once.',
 })
 
 export const CreatedSubscriptionSchema = Type.Object(
@@ -61,7 +61,7 @@ export const RotatedSecretSchema = Type.Object(
   {
     id: Id(),
     secret: Secret,
-    previousSecretExpiresAt: Moment({ description: 'Until then deliveries are signed with both.' }),
+    previousSecretExpiresAt: Moment({ description: 'Deliveries are signed with both secrets until then.' }),
   },
   { title: 'RotatedWebhookSecret' },
 )

@@ -1,7 +1,7 @@
 /**
- * SQL of webhook subscriptions: who is told of which events, where, and signed with what.
+ * SQL of webhook subscriptions.
  *
- * Secrets stand here sealed (`accounts/secret-box.ts`) and are handed on as they stand; `subscriptions.ts` opens them.
+ * Secrets are stored and returned sealed (`accounts/secret-box.ts`); `subscriptions.ts` opens them.
  */
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
@@ -32,7 +32,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** `failing`: for days nothing but failures; `gone`: the receiver answered 410; `manual`: by request. */
+/** `failing`: only failures for five days; `gone`: the receiver answered 410; `manual`: on request. */
 export type DisabledReason = 'failing' | 'gone' | 'manual'
 
 export interface Subscription {
@@ -43,11 +43,11 @@ export interface Subscription {
   readonly targetUrl: string
   /** Sealed. */
   readonly secret: string
-  /** The one before, sealed; deliveries are signed with both until `formerUntil`. */
+  /** The previous secret, sealed; deliveries are signed with both until `formerUntil`. */
   readonly formerSecret: string | null
   readonly formerUntil: number | null
   readonly createdAt: number
-  /** Since when no attempt succeeded; null where the last one did. */
+  /** First failure since the last success; null if the last attempt succeeded. */
   readonly failingSince: number | null
   readonly disabledAt: number | null
   readonly disabledReason: DisabledReason | null
@@ -74,7 +74,7 @@ export async function insertSubscription(db: Queries, subscription: Subscription
     .execute()
 }
 
-/** Disabled ones count as well. */
+/** Includes disabled ones. */
 export async function countSubscriptions(db: Queries, workspaceId: string): Promise<number> {
   const { total } = await ofWorkspace(db, workspaceId)
     .select(e => e.fn.countAll<number>().as('total'))
@@ -82,7 +82,7 @@ export async function countSubscriptions(db: Queries, workspaceId: string): Prom
   return total
 }
 
-/** @returns undefined for an unknown or deleted one, or another workspace's */
+/** @returns undefined if it is unknown, deleted or another workspace's */
 export async function findSubscription(
   db: Queries,
   workspaceId: string,
@@ -92,7 +92,7 @@ export async function findSubscription(
   return row && fromRow(row)
 }
 
-/** Of whatever workspace; for the operator and for deliveries. */
+/** In any workspace; for the operator and for deliveries. */
 export async function findAnySubscription(db: Queries, id: string): Promise<Subscription | undefined> {
   const row = await db
     .selectFrom('webhook_subscriptions')
@@ -122,7 +122,7 @@ export async function listSubscriptions(
   return newestFirst(matching, page, fromRow, 'id')
 }
 
-/** Newest first; for the operator. @param workspaceId of this workspace only */
+/** Newest first, for the operator. @param workspaceId limits the list to this workspace */
 export async function listAnySubscriptions(
   db: Queries,
   workspaceId: string | undefined,
@@ -139,7 +139,7 @@ export async function listAnySubscriptions(
   return rows.map(fromRow)
 }
 
-/** All that are told of anything, in pieces. @param after id of the last one of the piece before */
+/** Active subscriptions, page by page. @param after last id of the previous page */
 export async function listActiveSubscriptions(
   db: Queries,
   after: string,
@@ -170,7 +170,7 @@ const selectSubscribers = statement((db, { workspaces }: { readonly workspaces: 
 
 export type Subscriber = Pick<Subscription, 'id' | 'workspaceId' | 'event'>
 
-/** Those that are told of anything. @param workspaceIds at least one, at most 256 */
+/** Active subscriptions of these workspaces. @param workspaceIds 1 to 256 */
 export async function listSubscribers(db: Queries, workspaceIds: readonly string[]): Promise<Subscriber[]> {
   const { rows } = await selectSubscribers(db, { workspaces: workspaceIds })
   return rows.map(row => ({
@@ -194,7 +194,7 @@ export async function updateFailingSince(db: Queries, id: string, since: number 
   await db.updateTable('webhook_subscriptions').set({ failing_since: since }).where('id', '=', id).execute()
 }
 
-/** @returns whether it was active until then */
+/** @returns whether it was active */
 export async function disableSubscription(
   db: Queries,
   id: string,
@@ -222,7 +222,7 @@ export async function updateSubscription(
     .execute()
 }
 
-/** As if it had never failed. */
+/** Clears its failure history. */
 export async function enableSubscription(db: Queries, id: string): Promise<void> {
   await db
     .updateTable('webhook_subscriptions')
@@ -231,7 +231,7 @@ export async function enableSubscription(db: Queries, id: string): Promise<void>
     .execute()
 }
 
-/** Its secrets go at once, its deliveries with time (`clear-deliveries.ts`). */
+/** Erases its secrets at once; `clear-deliveries.ts` deletes its deliveries later. */
 export async function markSubscriptionDeleted(db: Queries, id: string, at: number): Promise<void> {
   await db
     .updateTable('webhook_subscriptions')
@@ -240,7 +240,7 @@ export async function markSubscriptionDeleted(db: Queries, id: string, at: numbe
     .execute()
 }
 
-/** Disabled or deleted ones: what waits for them waits for nothing. */
+/** Disabled or deleted subscriptions, whose pending deliveries must be cleared. */
 export async function listEnded(
   db: Queries,
   after: string,
@@ -261,7 +261,7 @@ export async function removeSubscription(db: Queries, id: string): Promise<void>
   await db.deleteFrom('webhook_subscriptions').where('id', '=', id).execute()
 }
 
-/** Disabled since this moment because of their receivers, of all workspaces. */
+/** Over all workspaces, those disabled since this time because of their receivers. */
 export async function countDisabledSince(db: Queries, since: number): Promise<number> {
   const { total } = await db
     .selectFrom('webhook_subscriptions')

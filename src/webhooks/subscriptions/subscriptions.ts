@@ -1,8 +1,8 @@
 /**
- * What can be done with a subscription: make it, turn its secret over, open its secrets, switch it on again, delete it.
+ * Operations on webhook subscriptions: create, change, enable, rotate the secret, delete.
  *
- * Called by the routes and the command line. A secret is shown when it is made and never again. Every change stands in the activity
- * log. Fails with AppError: validation_error, limit_reached, not_found, workspace_not_found.
+ * Called by the routes and the command line. A secret is shown once, when it is created. Every change is recorded in the activity log.
+ * Fails: AppError validation_error, limit_reached, not_found, workspace_not_found.
  */
 import { findActingWorkspace, type ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
@@ -26,11 +26,11 @@ import {
   type Subscription,
 } from './subscription-store.js'
 
-/** Of one workspace, disabled ones included. */
+/** Per workspace, including disabled ones. */
 export const MOST_SUBSCRIPTIONS = 200
 export const LONGEST_TARGET = 2_048
 
-/** How long deliveries are signed with the former secret as well. */
+/** How long deliveries are also signed with the previous secret. */
 export const ROTATION_MS = 24 * 60 * 60 * 1_000
 
 export interface Wanted {
@@ -40,7 +40,7 @@ export interface Wanted {
   readonly targetUrl: string
 }
 
-/** @returns it, with its secret as the receiver needs it */
+/** @returns the subscription and its plain-text secret */
 export async function subscribe(
   parts: WebhookParts,
   tx: Tx,
@@ -96,7 +96,7 @@ export interface SubscriptionChanges {
   readonly status?: 'active' | 'disabled'
 }
 
-/** Deliveries that are waiting go to the new URL; a new URL has not failed yet. */
+/** Pending deliveries go to the new URL, whose failure history starts empty. */
 export async function changeSubscription(
   parts: WebhookParts,
   tx: Tx,
@@ -129,7 +129,7 @@ export async function changeSubscription(
   return after
 }
 
-/** As it was given, so that its owner knows it again; what is not plain ASCII as it is called. */
+/** As submitted, so that its owner recognises it; a non-ASCII URL in its encoded form. */
 function shownTarget(targetUrl: string): string {
   return /^[\x21-\x7e]+$/.test(targetUrl) ? targetUrl : new URL(targetUrl).href
 }
@@ -155,7 +155,7 @@ export async function rotateSecret(
   return { secret, formerUntil }
 }
 
-/** Secrets that sign at this moment, the newest first. @throws SealError */
+/** Secrets in use now, newest first. @throws SealError */
 export function signingSecrets(
   { box }: Pick<WebhookParts, 'box'>,
   { id, secret, formerSecret, formerUntil }: Subscription,
