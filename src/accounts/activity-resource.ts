@@ -1,4 +1,4 @@
-/** The log of who changed what in a workspace, as a resource. It stands in the chapter of the workspace. */
+/** The activity log as a resource, in the API chapter of the workspace. */
 import type { Database } from '../db/database.js'
 import { deleteActivitiesBefore } from '../events/activity-store.js'
 import { deletesOldest } from '../resource/retention.js'
@@ -10,7 +10,7 @@ export interface ActivityParts {
 }
 
 export const activity = resource({
-  kept: { activity: { default: '365d', description: 'The log of who changed what in a workspace.' } },
+  kept: { activity: { default: '365d', description: 'The activity log: who changed what in a workspace.' } },
   open: ({ database }: ActivityParts) => ({
     routes: [activityRoute(database.slowReader)],
     retention: [deletesOldest({ what: 'activity', keep: ['activity'] }, deleteActivitiesBefore)],

@@ -1,4 +1,4 @@
-/** `GET /activity`: who changed what in this workspace. */
+/** `GET /activity`: the activity log. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
@@ -12,12 +12,12 @@ const ActivitySchema = Type.Object(
     id: Type.String(),
     actor: Type.Object({
       type: Type.Enum([...ACTOR_TYPES], {
-        description: '`operator`: somebody at the command line.',
+        description: '`operator`: a user of the command line.',
       }),
-      id: Type.Optional(Id({ description: 'Of the key.' })),
-      name: Type.Optional(Type.String({ description: 'Of the key, as it was then.' })),
+      id: Type.Optional(Id({ description: 'Id of the API key.' })),
+      name: Type.Optional(Type.String({ description: 'Name of the API key at the time.' })),
     }),
-    action: Type.String({ description: 'What was done to what, e.g. domain.added, api_key.revoked.' }),
+    action: Type.String({ description: 'What was done, e.g. domain.added, api_key.revoked.' }),
     subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
     details: Type.Record(Type.String(), Type.Unknown()),
     is_sandbox: Type.Boolean(),
@@ -33,11 +33,11 @@ export function activityRoute(reader: Queries): Route {
     access: 'activity:read',
     operationId: 'listActivity',
     chapter: 'Workspace',
-    summary: 'Who changed what in this workspace, newest first.',
+    summary: 'List activity, newest first.',
     query: Type.Object(
       {
         ...cursorQuery,
-        action: Type.Optional(Type.String({ maxLength: 64, description: 'This one only.' })),
+        action: Type.Optional(Type.String({ maxLength: 64, description: 'Only this action.' })),
       },
       { additionalProperties: false },
     ),

@@ -1,8 +1,8 @@
 /**
- * SQL of kept answers: what a request with an Idempotency-Key was answered, for an hour.
+ * SQL of stored responses to requests with an Idempotency-Key, kept for an hour.
  *
- * Written by handlers in the transaction that does the work, or by `http/idempotency.ts` around them, which also reads it. Keys and bodies
- * are kept as digests only. What has expired goes a few rows at a time, with whatever is kept next, and the rest with a job.
+ * Written by handlers in the transaction that does the work, or by `http/idempotency.ts` around them, which also reads them. Keys and
+ * bodies are stored as digests only. Each insert deletes a few expired rows; a job deletes the rest.
  */
 import type { Database, Queries } from '../db/database.js'
 import type { IdempotencyClaim, KeptAnswer, KeptAnswers } from '../http/idempotency.js'
@@ -10,12 +10,12 @@ import type { IdempotencyClaim, KeptAnswer, KeptAnswers } from '../http/idempote
 import { SealError, type SecretBox } from './secret-box.js'
 
 interface KeptAnswerRow {
-  /** The claim's. */
+  /** Id of the claim. */
   id: string
   body_hash: string
-  /** `RESERVED` until there is an answer. */
+  /** `RESERVED` until the response is stored. */
   status: number
-  /** JSON: `data` of the answer; sealed where it shows a secret. */
+  /** JSON: `data` of the response; sealed if it contains a secret. */
   value: string
   created_at: number
 }
@@ -27,14 +27,10 @@ declare module '../db/tables.js' {
 }
 
 const KEPT_MS = 3_600_000
-/** Rows that go with each that comes: more than one, so that the table shrinks after a busy hour. */
+/** Expired rows deleted per insert: more than one, so that the table shrinks after a busy hour. */
 const PRUNED_AT_ONCE = 8
 
-/**
- * Call it in the transaction that does what the answer tells of.
- *
- * @param claim undefined: there is nothing to keep
- */
+/** Call this in the transaction that does the work. @param claim undefined: store nothing */
 export async function keepAnswer(
   db: Queries,
   claim: IdempotencyClaim | undefined,
@@ -46,12 +42,12 @@ export async function keepAnswer(
   await db
     .insertInto('kept_answers')
     .values({ id: claim.id, ...row })
-    // One that has expired and was not pruned yet.
+    // An expired row that has not been pruned yet.
     .onConflict(conflict => conflict.column('id').doUpdateSet(row))
     .execute()
 }
 
-/** @returns how many, at most `limit` */
+/** @returns how many were deleted, at most `limit` */
 export async function deleteExpiredAnswers(db: Queries, now: number, limit: number): Promise<number> {
   const result = await db
     .deleteFrom('kept_answers')
@@ -101,7 +97,7 @@ function placeOf(id: string): string {
   return `kept_answers/value/${id}`
 }
 
-/** One sealed with another key than the present one is as good as lost. */
+/** A response sealed with another key counts as lost. */
 function readAnswer({ id, status, value }: KeptAnswerRow, box: SecretBox): KeptAnswer | undefined {
   if (status === RESERVED) return undefined
   try {

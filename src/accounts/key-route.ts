@@ -1,4 +1,4 @@
-/** `GET /api-key/permissions`: what the calling key may do. */
+/** `GET /api-key/permissions`: the permissions of the calling key. */
 import Type from 'typebox'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
 import { route, type Route } from '../http/route.js'
@@ -7,7 +7,7 @@ const KeyPermissions = Type.Object(
   {
     name: Type.String(),
     type: Type.Enum([...KEY_TYPES]),
-    permissions: Type.Array(Type.Enum(['*', ...PERMISSIONS]), { description: '`*` stands for all.' }),
+    permissions: Type.Array(Type.Enum(['*', ...PERMISSIONS]), { description: '`*` means all permissions.' }),
     rate_limit: Type.Integer({ description: 'Requests per minute; 0 = unlimited.' }),
     is_sandbox: Type.Boolean(),
   },
@@ -21,7 +21,7 @@ export function keyRoute(): Route {
     access: 'key',
     operationId: 'getKeyPermissions',
     chapter: 'Workspace',
-    summary: 'What the calling key is and may do.',
+    summary: 'Get the permissions of the API key.',
     response: KeyPermissions,
     handle: async ({ principal }) => ({
       name: principal.keyName,

@@ -1,4 +1,4 @@
-/** SQL of API keys. Only the SHA-256 of a key is ever stored; what was shown once cannot be shown again. */
+/** SQL of API keys. Only the SHA-256 of a key is stored, so a key cannot be shown again. */
 import type { Queries } from '../db/database.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Permission, Principal } from '../http/principal.js'
@@ -26,12 +26,12 @@ declare module '../db/tables.js' {
 
 export interface ApiKey {
   readonly id: string
-  /** The live one, of a sandbox key as well. */
+  /** The live workspace, for a sandbox key too. */
   readonly workspaceId: string
   readonly name: string
   /** SHA-256 of the whole key, lower-case hex. */
   readonly hash: string
-  /** Prefix and last four characters, enough for a person to tell keys apart: `ts_live_...x7Qa`. */
+  /** Prefix and last four characters, for recognising a key: `ts_live_...x7Qa`. */
   readonly hint: string
   readonly type: Principal['keyType']
   readonly permissions: readonly (Permission | '*')[]
@@ -65,7 +65,7 @@ export async function insertApiKey(db: Queries, key: ApiKey): Promise<void> {
 export interface FoundKey {
   readonly key: ApiKey
   readonly hasWorkspace: boolean
-  /** What owns the data that it acts on: its workspace, or that one's sandbox. */
+  /** Owner of the data it acts on: the workspace or its sandbox. */
   readonly actsIn: string
 }
 
@@ -93,13 +93,13 @@ export async function findKey(
   const actsIn = key.isSandbox ? row.sandbox_id : key.workspaceId
   return {
     key,
-    // A sandbox key without a sandbox has nothing that it may touch.
+    // A sandbox key without a sandbox has no data it may access.
     hasWorkspace: row.found_workspace !== null && row.workspace_deleted_at === null && actsIn !== null,
     actsIn: actsIn ?? '',
   }
 }
 
-/** @param workspaceId all workspaces' keys when left out */
+/** @param workspaceId default: the keys of all workspaces */
 export async function listApiKeys(db: Queries, workspaceId?: string): Promise<ApiKey[]> {
   const rows = await db
     .selectFrom('api_keys')
@@ -110,7 +110,7 @@ export async function listApiKeys(db: Queries, workspaceId?: string): Promise<Ap
   return rows.map(fromRow)
 }
 
-/** Its name, and what it may do how often. */
+/** Updates name, permissions and rate limits. */
 export async function updateApiKey(db: Queries, key: ApiKey): Promise<void> {
   await db
     .updateTable('api_keys')
@@ -125,7 +125,7 @@ export async function updateApiKey(db: Queries, key: ApiKey): Promise<void> {
     .execute()
 }
 
-/** @returns whether there was an unrevoked key with this id */
+/** @returns whether an unrevoked key had this id */
 export async function revokeApiKey(db: Queries, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('api_keys')

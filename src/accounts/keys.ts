@@ -1,8 +1,8 @@
 /**
- * API keys: making them, and finding out whom a bearer token belongs to.
+ * Creates, changes, revokes and authenticates API keys.
  *
- * A key is a prefix and 40 random base62 characters (238 bits). Being random and long, it needs no slow hash: SHA-256
- * of it is stored. The prefix is for people; whether a key is a sandbox key is what its row says.
+ * A key is a prefix and 40 random base62 characters (238 bits). That much entropy needs no slow hash: its SHA-256 is stored. The prefix is
+ * informational; the row says whether it is a sandbox key.
  */
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../core/errors.js'
@@ -21,7 +21,7 @@ const RANDOM_CHARACTERS = 40
 
 const SENDING_ACCESS: readonly Permission[] = ['email:send', 'email:read', 'smtp:send']
 
-/** Names for several permissions: the types of keys, as `GET /api-key/permissions` tells them. */
+/** Named sets of permissions: the key types of `GET /api-key/permissions`. */
 const BUNDLES: Readonly<Record<string, readonly string[] | undefined>> = {
   full_access: ['*'],
   sending_access: SENDING_ACCESS,
@@ -31,7 +31,7 @@ export interface NewKey {
   readonly workspaceId: string
   readonly name: string
   readonly isSandbox: boolean
-  /** Left out: full access. Exactly the sending permissions: `sending_access`. */
+  /** Default: full access. Exactly the sending permissions: type `sending_access`. */
   readonly permissions?: readonly string[]
   /** Per minute, 0 = unlimited. */
   readonly rateLimit: number
@@ -48,7 +48,7 @@ export interface KeyParts {
 }
 
 /**
- * @returns the row, and the key itself, which is to be shown once and forgotten
+ * @returns the row and the plain key, which is shown once and never stored
  * @throws AppError not_found (workspace), validation_error (permission names, limits)
  */
 export async function createKey(
@@ -87,7 +87,7 @@ export async function createKey(
   return { row, key }
 }
 
-/** It stops working at once: the running server notices that another process has committed. @throws AppError not_found (no such key, or revoked already) */
+/** Takes effect at once, in the running server too. @throws AppError not_found (unknown or already revoked) */
 export async function revokeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
@@ -104,11 +104,7 @@ export async function revokeKey(
 
 export type KeyChanges = Partial<Pick<NewKey, 'name' | 'permissions' | 'rateLimit' | 'emailRateLimit'>>
 
-/**
- * What it says counts at once, for the running server as well.
- *
- * @throws AppError not_found (no such key, or revoked), validation_error
- */
+/** Takes effect at once, in the running server too. @throws AppError not_found (unknown or revoked), validation_error */
 export async function changeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
@@ -170,7 +166,7 @@ function keyType(permissions: readonly string[]): ApiKey['type'] {
   return isSending ? 'sending_access' : 'custom'
 }
 
-/** Bytes of 248 and more are passed over, so that every character is equally likely. */
+/** Rejects bytes of 248 and above, so that every character is equally likely. */
 function randomBase62(random: Random): string {
   let text = ''
   while (text.length < RANDOM_CHARACTERS)
@@ -183,10 +179,10 @@ function hashKey(key: string): string {
   return digest('sha256', key, 'hex')
 }
 
-/** How long a key is known without asking the database again, unless something was changed. */
+/** Lifetime of a cached key, unless the database changes first. */
 const REMEMBERED_MS = 1_000
 
-/** Authentication against the database, with the keys in use remembered for a second. */
+/** Authenticates against the database, with a one-second cache. */
 export function keyAuthenticator(database: Database, watch: Watch): Authenticate {
   const keys = new TtlCache<Principal>(watch, REMEMBERED_MS)
   return token => {
@@ -195,7 +191,7 @@ export function keyAuthenticator(database: Database, watch: Watch): Authenticate
   }
 }
 
-/** Finds the key with an id, for whoever the operator trusts without a login. @throws AppError unauthorized, workspace_not_found */
+/** Looks a key up by id, without its secret, for trusted local use. @throws AppError unauthorized, workspace_not_found */
 export function keyFinder(database: Database, watch: Watch): (id: string) => Promise<Principal> {
   const keys = new TtlCache<Principal>(watch, REMEMBERED_MS)
   return id => keys.get(id, async () => usable(await findKey(database.reader, { id })))

@@ -1,9 +1,4 @@
-/**
- * A workspace as the visitors of its public pages see it.
- *
- * Called by whatever makes such pages, and handed by the composition root to those that know no workspaces.
- * Fails: with undefined for one that was removed.
- */
+/** The public profile of a workspace: what visitors of its public pages see. */
 import type { Queries } from '../db/database.js'
 import type { Sender } from '../http/public/public-route.js'
 import { findActingWorkspace } from './workspace-store.js'
@@ -13,7 +8,7 @@ export interface PublicSender {
   readonly isSandbox: boolean
 }
 
-/** @param workspaceId of a sandbox the sandbox's */
+/** @param workspaceId a sandbox's id for a sandbox @returns undefined if the workspace was removed */
 export async function findPublicSender(db: Queries, workspaceId: string): Promise<PublicSender | undefined> {
   const workspace = await findActingWorkspace(db, workspaceId)
   if (!workspace) return undefined

@@ -1,9 +1,9 @@
 /**
- * The hold of a restored copy: until the operator releases it nothing is sent and nothing is begun that sends, since what the backup
- * still has to send may have been sent long ago.
+ * The hold on a restored copy: nothing is sent or started until the operator releases it, because the mail still queued in the backup may
+ * have been sent long ago.
  *
- * Set by `postroad restore`, taken away by `postroad queue release --all`. The server knows it in memory (`RestoreHold`) and looks
- * again when another process has written. Fails: as the database does.
+ * Set by `postroad restore`, ended by `postroad queue release --all`. The server caches it (`RestoreHold`) and rereads it after commits of
+ * other processes.
  */
 import type { Queries } from '../db/database.js'
 
@@ -20,7 +20,7 @@ declare module '../db/tables.js' {
 
 const ONLY_ROW = 1
 
-/** @returns since when it is held, ms since epoch UTC; undefined where it is not */
+/** @returns when the hold was set, ms since epoch UTC; undefined if there is none */
 export async function findRestoreHold(db: Queries): Promise<number | undefined> {
   const row = await db
     .selectFrom('restore_holds')
@@ -38,7 +38,7 @@ export async function setRestoreHold(db: Queries, since: number): Promise<void> 
     .execute()
 }
 
-/** @returns whether there was one */
+/** @returns whether there was a hold */
 export async function endRestoreHold(db: Queries): Promise<boolean> {
   const result = await db.deleteFrom('restore_holds').where('id', '=', ONLY_ROW).executeTakeFirst()
   return result.numDeletedRows > 0n
@@ -56,7 +56,7 @@ export class RestoreHold {
     return this.held
   }
 
-  /** Asks the database; to be called before anything begins, and when another process may have changed it. */
+  /** Rereads the hold. Call it before starting any work, and after commits of other processes. */
   async look(): Promise<void> {
     this.held = (await findRestoreHold(this.db)) !== undefined
   }

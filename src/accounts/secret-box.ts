@@ -1,27 +1,26 @@
 /**
- * Seals secrets with AES-256-GCM before they go into the database, so that a copy of it holds none that can be used.
+ * Seals secrets with AES-256-GCM before they are stored, so that a copy of the database contains no usable secret.
  *
- * Made at start by `secret-sealing.ts`; called by the stores that keep secrets. A seal is bound to the place it stands in
- * (table, column, row), so that nobody who can write to the database swaps one secret for another. Knows no database.
+ * A seal is bound to its location (table, column, row), so that write access to the database does not allow swapping secrets.
  * Standards: NIST SP 800-38D (GCM; 96-bit random nonces, 128-bit tags).
- * Fails: `open` throws `SealError`, whose text names the place and holds nothing of key or secret.
+ * Fails: `open` throws `SealError`, whose text names the location and contains no key or secret.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { Random } from '../world/random.js'
 
 export interface SecretBox {
-  /** @param place where it will stand, e.g. `dkim_keys/private_key/<id>` */
+  /** @param place location in the database, e.g. `dkim_keys/private_key/<id>` */
   seal(text: string, place: string): string
-  /** Text that is not sealed comes back as it is. @throws SealError */
+  /** Plain text is returned unchanged. @throws SealError */
   open(text: string, place: string): string
 }
 
-/** What stands in the database cannot be opened: no key, another key, or it was changed or moved. */
+/** A stored secret cannot be opened: missing or wrong key, or it was modified or moved. */
 export class SealError extends Error {
   override readonly name = 'SealError'
 }
 
-/** In front of every sealed text; the number is the version of the format. */
+/** Prefix of sealed text, with the format version. */
 const MARK = 'sealed:1:'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -30,7 +29,7 @@ export function isSealed(text: string): boolean {
   return text.startsWith('sealed:')
 }
 
-/** For an appliance without `secrets.key`: everything stands in the database as it is. */
+/** For a server without `secrets.key`: stores secrets as plain text. */
 export const openShelf: SecretBox = {
   seal: text => text,
   open(text, place) {
@@ -62,7 +61,7 @@ export function secretBox(key: Buffer, random: Random): SecretBox {
         decipher.setAAD(Buffer.from(place)).setAuthTag(tag)
         return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
       } catch {
-        throw new SealError(`${place} does not open: another secrets.key, or it was changed`)
+        throw new SealError(`${place} does not open: secrets.key is another key, or the value was modified`)
       }
     },
   }

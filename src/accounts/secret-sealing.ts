@@ -1,10 +1,9 @@
 /**
- * Brings `secrets.key` and the database together at start: the right key opens what is sealed, plain secrets get sealed.
+ * Checks `secrets.key` against the database at start, and seals plain secrets once a key is set.
  *
- * Called when the appliance is opened. The appliance's own secrets tell how things stand: they are sealed in the same
- * transaction as everything else. A command beside a running server never seals what that server reads plain; that is
- * left to who may change the schema as well.
- * Fails: `SecretKeyError`, whose text names the configuration key and never holds a secret.
+ * All secrets are sealed in one transaction, so the server's own show whether the database is sealed. A command beside a running server
+ * never seals, because that server still expects plain values; only processes allowed to migrate the schema do.
+ * Fails: `SecretKeyError`, whose text names the configuration key and never contains a secret.
  */
 import { readFileSync } from 'node:fs'
 import { parseSecretKey, type SecretKeySource } from '../config/schema/secret-key.js'
@@ -13,7 +12,7 @@ import type { Random } from '../world/random.js'
 import { isSealed, openShelf, secretBox, type SecretBox } from './secret-box.js'
 import { findNewestSecret, overwriting, sealSecrets } from './secret-store.js'
 
-/** The operator has to mend `secrets.key`. */
+/** The operator has to fix `secrets.key`. */
 export class SecretKeyError extends Error {
   override readonly name = 'SecretKeyError'
 }
@@ -23,11 +22,11 @@ export interface SealingParts {
   readonly random: Random
   readonly source: SecretKeySource | undefined
   readonly maySeal: boolean
-  /** Seals what other stores keep, in the transaction that seals the appliance's own secrets. */
+  /** Seals the secrets of other stores, in the same transaction. */
   readonly sealOthers: (db: Queries, box: SecretBox) => Promise<void>
 }
 
-/** @returns the box that every store of secrets has to use. @throws SecretKeyError */
+/** @returns the box for all stores of secrets @throws SecretKeyError */
 export async function openSecretBox(parts: SealingParts): Promise<SecretBox> {
   const { database, random, source, maySeal, sealOthers } = parts
   const known = await findNewestSecret(database.reader)
@@ -54,7 +53,7 @@ function assertOpens(box: SecretBox, { value, place }: { value: string; place: s
     box.open(value, place)
   } catch {
     throw new SecretKeyError(
-      'secrets.key is not the key that the secrets in the database were sealed with: set that one again',
+      'secrets.key is not the key that the secrets in the database were sealed with: restore the original key',
     )
   }
 }

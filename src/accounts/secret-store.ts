@@ -1,18 +1,18 @@
 /**
- * The appliance's own secrets, versioned: the newest signs, all of them verify, so that a rotation breaks nothing
- * that is under way. With `secrets.key` their values stand sealed in the database.
+ * The server's own secrets, versioned: the newest signs, all verify, so a rotation does not invalidate mail and links in use. Sealed in
+ * the database if `secrets.key` is set.
  */
 import { sql } from 'kysely'
 import type { Database, Dialect, Queries } from '../db/database.js'
 import { isSealed, type SecretBox } from './secret-box.js'
 
-/** `links`: what the links in mail are signed and sealed with. */
+/** `links`: signs and seals the links in mail. */
 export type SecretName = 'return_path' | 'links'
 
 interface SecretRow {
   name: SecretName
   version: number
-  /** Base64, or that sealed. */
+  /** Base64, or sealed base64. */
   value: string
   created_at: number
 }
@@ -43,7 +43,7 @@ export async function readSecrets(db: Queries, name: SecretName, box: SecretBox)
   }))
 }
 
-/** Makes the first version where there is none. @param fresh 32 random bytes. @throws SealError */
+/** Creates version 1 if there is none. @param fresh 32 random bytes. @throws SealError */
 export async function ensureSecret(
   database: Database,
   name: SecretName,
@@ -62,7 +62,7 @@ export async function ensureSecret(
   return readSecrets(database.reader, name, box)
 }
 
-/** As it stands, for finding out whether secrets are sealed and whether a key opens them. */
+/** Returned unopened, to check whether secrets are sealed and with which key. */
 export async function findNewestSecret(db: Queries): Promise<{ value: string; place: string } | undefined> {
   const row = await db
     .selectFrom('secrets')
@@ -75,19 +75,19 @@ export async function findNewestSecret(db: Queries): Promise<{ value: string; pl
   return row && { value: row.value, place: placeOf(row) }
 }
 
-/** Whatever the work deletes is overwritten; SQLite would leave the old bytes in its file. */
+/** Overwrites whatever `work` deletes; SQLite otherwise leaves the old bytes in its file. */
 export async function overwriting(db: Queries, dialect: Dialect, work: () => Promise<void>): Promise<void> {
   if (dialect !== 'sqlite') return work()
   await sql`pragma secure_delete = on`.execute(db)
   try {
     await work()
   } finally {
-    // It costs writes, which all that is deleted from the queue would pay.
+    // Costs extra writes, which deletes from the queue must not pay.
     await sql`pragma secure_delete = off`.execute(db)
   }
 }
 
-/** Seals the values that are not; the table is emptied and filled again, so that no page keeps what stood there. */
+/** Seals plain values. Empties and refills the table, so that no page keeps the old bytes. */
 export async function sealSecrets(db: Queries, box: SecretBox): Promise<void> {
   const rows = await db.selectFrom('secrets').selectAll().execute()
   if (rows.every(row => isSealed(row.value))) return

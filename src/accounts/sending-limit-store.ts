@@ -1,9 +1,9 @@
 /**
- * The workspace's hourly and daily limits: how many recipients were accepted in this clock hour and this UTC day.
+ * The workspace's hourly and daily limits: recipients accepted in the current clock hour and UTC day.
  *
- * Counted in the transaction that accepts the mail, so that a refused request counts nothing and two at once cannot
- * both take the last place. Windows are those of the calendar and each has a row of its own: one that was used up stays so
- * when the clock is set back to it, and a clock that was wrong for a while takes nothing from the windows that are right.
+ * Counted in the transaction that accepts the mail, so a rejected request counts nothing and concurrent requests cannot share the last
+ * slot. Each window has its own row, so setting the clock back does not reset a window that was used up, and a clock that was wrong
+ * for a while does not affect the correct windows.
  */
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
@@ -33,15 +33,12 @@ function windowStart(kind: WindowKind, moment: number): number {
   return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
 }
 
-/**
- * Windows of a kind that are remembered. By number and not by age: a clock that jumps ahead must not make the windows before
- * it look old.
- */
+/** Windows kept per kind. Limited by number, not age: a clock that jumps ahead must not expire the windows before it. */
 const WINDOWS_KEPT = 64
 
 type Starts = Readonly<Record<WindowKind, number>>
 
-/** One window each, not a list of them: for a list SQLite builds a table first, which takes longer than to look for two rows. */
+/** One window at a time: for a list SQLite builds a temporary table, which costs more than looking up two rows. */
 const selectUsage = statement((db, { workspaceId, ...starts }: Starts & { workspaceId: string }) => {
   const one = (kind: WindowKind) =>
     db
@@ -65,9 +62,9 @@ const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }
 )
 
 /**
- * In a transaction that comes to nothing where this throws.
+ * Call it in a transaction that is rolled back if this throws.
  *
- * @throws AppError limit_reached: the request is refused whole, and told when it may come again
+ * @throws AppError limit_reached with the time to retry; the request is rejected as a whole
  */
 export async function countAgainstLimits(
   db: Queries,
@@ -81,14 +78,14 @@ export async function countAgainstLimits(
   await usage.write()
 }
 
-/** How many mails there is room for now, and when there will be more. */
+/** How many mails fit now, and when more will. */
 export interface Room {
   readonly mails: number
-  /** Ms since epoch UTC; of the window that is the fullest. */
+  /** When the fullest window ends, ms since epoch UTC. */
   readonly moreAt: number
 }
 
-/** For who has more to send than fits, and waits. */
+/** For senders that can wait for the next window. */
 export async function roomWithinLimits(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Room> {
   const used = await acceptedInWindows(db, workspace.id, now)
   let room: Room = { mails: Infinity, moreAt: now }
@@ -101,9 +98,9 @@ export async function roomWithinLimits(db: Queries, workspace: LimitedWorkspace,
 }
 
 /**
- * Takes back what was counted and will never be sent, in the windows in which it was counted; one that is over stays as it is.
+ * Returns mails that will never be sent to the windows they were counted in. Windows that have ended are left alone.
  *
- * @param countedAt when it was accepted, ms since epoch UTC
+ * @param countedAt when the mails were accepted, ms since epoch UTC
  */
 export async function giveBackToLimits(
   db: Queries,
@@ -130,11 +127,11 @@ export async function giveBackToLimits(
 
 export type LimitedWorkspace = Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit'>
 
-/** What a workspace has used of its windows; for several requests that are counted in one transaction. */
+/** A workspace's usage, for counting several requests in one transaction. */
 export interface Usage {
-  /** @throws AppError limit_reached, and then nothing was added */
+  /** @throws AppError limit_reached; nothing is added then */
   add(recipients: number): void
-  /** Takes back what was added for a request that was refused for another reason. */
+  /** Undoes `add` for a request rejected for another reason. */
   takeBack(recipients: number): void
   write(): Promise<void>
 }
@@ -143,11 +140,11 @@ interface FullWindow {
   readonly kind: WindowKind
   readonly limit: number
   readonly left: number
-  /** Of the request that does not fit. */
+  /** Recipients of the rejected request. */
   readonly recipients: number
 }
 
-/** Says when there is room again; for a request that is more than a whole window, that there never is. */
+/** Gives the time of the next window, unless the request exceeds a whole window. */
 function limitReached({ kind, limit, left, recipients }: FullWindow, now: number): AppError {
   const allowed = `the workspace may send ${limit} mails per ${kind}`
   if (recipients > limit)
@@ -177,7 +174,7 @@ function limitOf({ hourlyLimit, dailyLimit }: LimitedWorkspace, kind: WindowKind
   return kind === 'hour' ? hourlyLimit : dailyLimit
 }
 
-/** Of the windows that something was accepted in. */
+/** Recipients accepted in each current window; windows without any are omitted. */
 async function acceptedInWindows(
   db: Queries,
   workspaceId: string,
@@ -215,7 +212,7 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
   }
 }
 
-/** All but the windows that begin last. */
+/** Deletes all but the latest windows. */
 async function forgetOldest(db: Queries, workspaceId: string, kind: WindowKind): Promise<void> {
   await db
     .deleteFrom('sending_usage')

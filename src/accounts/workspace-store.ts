@@ -1,9 +1,8 @@
 /**
- * SQL of workspaces: the tenants of one appliance, with the settings that their mail falls back to, and their sandboxes.
+ * SQL of workspaces: the tenants of a server, with their settings and sandboxes.
  *
- * Each workspace has a sandbox from its first moment: an id of its own, under which a sandbox key's data stands beside the live
- * data as another workspace's would. It has no settings and no life of its own: both are the live workspace's, so that it
- * is removed and restored with it and shows in no list of workspaces.
+ * Each workspace has a sandbox with its own id, which owns the data of sandbox keys as if it were another workspace. The sandbox shares
+ * the live workspace's settings, is removed and restored with it, and is never listed.
  */
 import { sql } from 'kysely'
 import { uuidOf } from '../core/ids.js'
@@ -36,7 +35,7 @@ interface WorkspaceRow {
 }
 
 interface SandboxRow {
-  /** What owns the sandbox's data. */
+  /** Owner id of the sandbox's data. */
   id: string
   workspace_id: string
 }
@@ -50,7 +49,7 @@ declare module '../db/tables.js' {
 
 export interface WorkspaceSettings {
   readonly name: string
-  /** From of mail whose request names none. */
+  /** From address of mail that gives none. */
   readonly defaultFromEmail: string | null
   readonly defaultFromName: string | null
   /** Shown in the compliance footer. */
@@ -60,20 +59,20 @@ export interface WorkspaceSettings {
   readonly currency: string
   /** IANA name. */
   readonly timezone: string
-  /** Whether the footer carries the attribution line. */
+  /** Whether the footer includes the attribution line. */
   readonly attribution: boolean
   /** Recipients per clock hour and per UTC day; 0 = unlimited. */
   readonly hourlyLimit: number
   readonly dailyLimit: number
   readonly allowPrivateWebhooks: boolean
-  /** All its mail is what an unsubscribe stops, single sends and relayed mail too. */
+  /** Treats all its mail as marketing, including single sends and relayed mail. */
   readonly isMarketing: boolean
-  /** Of its public pages, `#rrggbb` in lower case; null for the usual one. */
+  /** Colour of its public pages, `#rrggbb` in lower case; null: the default. */
   readonly brandColor: string | null
-  /** Of mail whose request does not say. */
+  /** Default for mail that does not say. */
   readonly trackOpens: boolean
   readonly trackClicks: boolean
-  /** Added to the links whose clicks are counted; null where it is not. */
+  /** Added to tracked links; null: not added. */
   readonly utmSource: string | null
   readonly utmMedium: string | null
   readonly utmCampaign: string | null
@@ -84,13 +83,13 @@ export interface Workspace extends WorkspaceSettings {
   readonly createdAt: number
 }
 
-/** What a key acts in: a live workspace, or the sandbox of one with that one's settings. */
+/** The workspace a key acts in: a live one, or a sandbox with the live one's settings. */
 export interface ActingWorkspace extends Workspace {
-  /** Of a live workspace its own id. */
+  /** Equals `id` for a live workspace. */
   readonly liveId: string
 }
 
-/** The sandbox that a new workspace gets; of one that is there it stands in the database. */
+/** Sandbox id of a new workspace; for existing ones read it from the database. */
 export function sandboxIdOf(workspaceId: string): string {
   return uuidOf(`sandbox of ${workspaceId}`)
 }
@@ -115,7 +114,7 @@ export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   utmCampaign: null,
 }
 
-/** With its sandbox. */
+/** Also inserts its sandbox. */
 export async function insertWorkspace(db: Queries, workspace: Workspace): Promise<void> {
   await db
     .insertInto('workspaces')
@@ -136,13 +135,13 @@ const selectById = statement((db, { id }: { id: string }) =>
   db.selectFrom('workspaces').selectAll().where('id', '=', id).where('deleted_at', 'is', null),
 )
 
-/** A live workspace, for the operator. @returns undefined for an unknown or removed one, and for a sandbox */
+/** Live workspaces only. @returns undefined if it is unknown, removed or a sandbox */
 export async function findWorkspace(db: Queries, id: string): Promise<Workspace | undefined> {
   const [row] = (await selectById(db, { id })).rows
   return row && fromRow(row)
 }
 
-/** A live workspace by its name, without regard to case. */
+/** Live workspaces only; compares case-insensitively. */
 export async function findWorkspaceByName(db: Queries, name: string): Promise<Workspace | undefined> {
   const row = await db
     .selectFrom('workspaces')
@@ -166,7 +165,7 @@ const selectActing = statement((db, { id }: { id: string }) =>
     .where('deleted_at', 'is', null),
 )
 
-/** @param id a principal's `workspaceId` @returns undefined where the workspace was removed */
+/** @param id `workspaceId` of a principal @returns undefined if the workspace was removed */
 export async function findActingWorkspace(db: Queries, id: string): Promise<ActingWorkspace | undefined> {
   const [row] = (await selectActing(db, { id })).rows
   return row && actingFromRow(row, id)
@@ -182,7 +181,7 @@ export async function listWorkspaces(db: Queries): Promise<Workspace[]> {
   return rows.map(fromRow)
 }
 
-/** Removed ones too, their sandboxes, and nobody's own. */
+/** Owners of data: live and removed workspaces, and their sandboxes. */
 export async function listWorkspaceIds(db: Queries): Promise<string[]> {
   const workspaces = await db.selectFrom('workspaces').select('id').execute()
   const sandboxes = await db.selectFrom('sandboxes').select('id').execute()
@@ -193,7 +192,7 @@ export async function updateWorkspace(db: Queries, workspace: Workspace): Promis
   await db.updateTable('workspaces').set(settingsToRow(workspace)).where('id', '=', workspace.id).execute()
 }
 
-/** Its keys then answer workspace_not_found. @returns whether there was one to remove */
+/** Its keys then get workspace_not_found. @returns whether it existed */
 export async function removeWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('workspaces')
@@ -204,14 +203,14 @@ export async function removeWorkspace(db: Queries, id: string, now: number): Pro
   return result.numUpdatedRows > 0n
 }
 
-/** How long a removed workspace can be had back. */
+/** How long a removed workspace can be restored. */
 export const RESTORABLE_MS = 30 * 86_400_000
 
 export interface RemovedWorkspace extends Workspace {
   readonly removedAt: number
 }
 
-/** Those that can be had back, the last removed first. */
+/** Workspaces that can be restored, most recently removed first. */
 export async function listRemovedWorkspaces(db: Queries, now: number): Promise<RemovedWorkspace[]> {
   const rows = await db
     .selectFrom('workspaces')
@@ -222,7 +221,7 @@ export async function listRemovedWorkspaces(db: Queries, now: number): Promise<R
   return rows.map(row => ({ ...fromRow(row), removedAt: row.deleted_at ?? 0 }))
 }
 
-/** Its keys work again. Its name must be free. @returns whether there was one that can be had back */
+/** Its keys work again. Its name must be free. @returns whether it could be restored */
 export async function restoreWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('workspaces')
@@ -262,8 +261,8 @@ function fromRow(row: WorkspaceRow): Workspace {
 }
 
 /**
- * Written out: all mail asks such objects for their fields, and those of one literal have the same shape, however often they are made.
- * Copied fields would give each a shape of its own, and every function that reads one would be compiled anew.
+ * A literal rather than a spread: every object then has the same hidden class, which keeps the functions that read them on the send
+ * path optimised.
  */
 function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
   return {

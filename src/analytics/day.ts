@@ -1,8 +1,8 @@
-/** Days in UTC, as counters are kept and reports show them. */
+/** UTC days, the unit of counters and reports. */
 
 export const DAY_MS = 86_400_000
 
-/** @returns midnight in UTC of the day of a moment; both ms since epoch */
+/** @returns midnight UTC of that day; both in ms since epoch */
 export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS) * DAY_MS
 }

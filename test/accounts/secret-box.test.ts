@@ -32,7 +32,7 @@ t.test('a seal does not open with another key, and the error holds nothing of it
   const sealed = box.seal('secret', 'a/b/1')
   t.throws(() => other.open(sealed, 'a/b/1'), {
     name: 'SealError',
-    message: 'a/b/1 does not open: another secrets.key, or it was changed',
+    message: 'a/b/1 does not open: secrets.key is another key, or the value was modified',
   })
 })
 

@@ -171,7 +171,9 @@ t.test('a scheduled campaign whose list is deleted before its time fails, and ma
   handle.close()
   clock.skip(3_590_000)
   await clock.advance(10_000)
-  t.match(await campaignOnce(id, 'the end', ({ status }) => status === 'failed'), { error: /list no longer exists/ })
+  t.match(await campaignOnce(id, 'the end', ({ status }) => status === 'failed'), {
+    error: /list no longer exists/,
+  })
   await campaignOnce(id, 'its counts', one => one.total_recipients === 0)
   t.equal(one('select count(*) from messages'), 0)
 })

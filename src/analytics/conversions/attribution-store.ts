@@ -1,7 +1,7 @@
 /**
- * SQL of attribution: which message a conversion is put down to.
+ * SQL of attribution: finds the message that led to a conversion.
  *
- * Read from an index of opened messages alone (a click also marks its message as opened), whatever the number of messages.
+ * Uses an index of opened messages only (a click also marks its message opened), so the cost does not grow with the number of messages.
  */
 import type { Queries } from '../../db/database.js'
 import { flag } from '../../db/tables.js'
@@ -18,7 +18,7 @@ export interface Converted {
   readonly workspaceId: string
   /** The contact's address. */
   readonly email: string
-  /** Sandbox mail is put down to sandbox conversions only. */
+  /** Sandbox mail is only credited with sandbox conversions. */
   readonly isSandbox: boolean
   /** Ms since epoch UTC. */
   readonly convertedAt: number
@@ -28,7 +28,7 @@ export type FindAttribution = (db: Queries, converted: Converted) => Promise<Att
 
 const WINDOW_MS = 7 * DAY_MS
 
-/** The message to this address that was clicked last within seven days, else the one opened last within them. */
+/** The message to this address last clicked within seven days, else the one last opened within them. */
 export const lastEngagement: FindAttribution = async (db, converted) => {
   const { workspaceId, email } = converted
   const spellings = await recipientSpellings(db, workspaceId, normalizedAddress(email))

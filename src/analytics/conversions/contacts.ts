@@ -1,4 +1,4 @@
-/** What analytics ask of contacts. The composition root hands in who answers. */
+/** Contact lookup needed by analytics, injected by the composition root. */
 import type { Queries } from '../../db/database.js'
 
 export interface Contact {
@@ -6,7 +6,7 @@ export interface Contact {
   readonly email: string
 }
 
-/** Of this workspace and not deleted, else undefined. Addresses compare without case. */
+/** A contact of this workspace that is not deleted. Addresses compare case-insensitively. */
 export type FindContact = (
   db: Queries,
   workspaceId: string,

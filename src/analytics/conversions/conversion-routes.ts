@@ -1,4 +1,4 @@
-/** Routes of conversions: a purchase or other success, put down to the message that led to it. */
+/** Routes of conversions: purchases and other goals, attributed to the message that led to them. */
 import Type, { type Static } from 'typebox'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
@@ -24,14 +24,14 @@ export interface ConversionParts {
   readonly newId: NewId
   readonly findContact: FindContact
   readonly findAttribution: FindAttribution
-  /** The event log has grown. */
+  /** Events were appended to the log. */
   readonly onEvents: () => void
 }
 
 const NewConversionBody = Type.Object(
   {
     contact_id: Type.String({ maxLength: 64, shownFormat: 'uuid' }),
-    value: Money('Negative for a refund.'),
+    value: Money('Amount; negative for a refund.'),
     currency: Type.Optional(Currency),
     metadata: Type.Optional(Metadata),
   },
@@ -55,7 +55,7 @@ const ConversionSchema = Type.Object(
 
 declare module '../../events/event.js' {
   interface ContactEvents {
-    /** It tells the record as the API shows it. */
+    /** The payload is the record in the API's form. */
     'conversion.created': ContactEventOf<'conversion.created', Static<typeof ConversionSchema>>
   }
 }
@@ -71,10 +71,10 @@ const filter = {
   ),
 }
 
-/** No contact fits the filter. */
-const NOBODY = ''
+/** The filter matches no contact. */
+const NO_CONTACT = ''
 
-/** @returns undefined where the filter names no contact */
+/** @returns undefined if the filter names no contact */
 async function findFiltered(
   { database, findContact }: ConversionParts,
   workspaceId: string,
@@ -83,7 +83,7 @@ async function findFiltered(
   const id = query.contact_id?.toLowerCase()
   if (query.email === undefined) return id
   const contact = await findContact(database.reader, workspaceId, { email: query.email })
-  return contact !== undefined && (id === undefined || id === contact.id) ? contact.id : NOBODY
+  return contact !== undefined && (id === undefined || id === contact.id) ? contact.id : NO_CONTACT
 }
 
 export function conversionRoutes(parts: ConversionParts): Route[] {
@@ -95,16 +95,16 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       access: 'conversions:read',
       operationId: 'listConversions',
       chapter: 'Conversions',
-      summary: 'Conversions, newest first.',
+      summary: 'List conversions, newest first.',
       description:
-        'Filter by contact and by when the conversion was recorded. `email` is the address of a contact that exists; conversions of a deleted ' +
-        'contact are found by `contact_id`.',
+        'Filter by contact or by time of recording. `email` matches existing contacts only; use `contact_id` to find conversions of a ' +
+        'deleted contact.',
       query: Type.Object({ ...cursorQuery, ...filter, ...timeRangeQuery }, { additionalProperties: false }),
       item: ConversionSchema,
       async handle({ principal: { workspaceId }, query }, page) {
         const range = readTimeRange(query)
         const contactId = await findFiltered(parts, workspaceId, query)
-        if (contactId === NOBODY) return { items: [], total: 0 }
+        if (contactId === NO_CONTACT) return { items: [], total: 0 }
         const asked = { ...range, ...given({ contactId }) }
         const found = await listConversions(database.slowReader, workspaceId, asked, page)
         return { ...found, items: found.items.map(conversionToApi) }
@@ -116,11 +116,10 @@ export function conversionRoutes(parts: ConversionParts): Route[] {
       access: 'conversions:write',
       operationId: 'createConversion',
       chapter: 'Conversions',
-      summary: 'Record that a contact bought something, or did what else counts.',
+      summary: 'Record a conversion.',
       description:
-        'It is put down to the message that the contact clicked last within seven days, else opened last (`message_id`). ' +
-        "Without a currency it is in the workspace's. Segment rules on `purchased_product` read `metadata.product_id` and the array " +
-        '`metadata.product_ids`.',
+        'Attributed to the message the contact last clicked within seven days, else last opened (`message_id`). The currency defaults to the ' +
+        "workspace's. Segment rules on `purchased_product` read `metadata.product_id` and the array `metadata.product_ids`.",
       body: NewConversionBody,
       response: ConversionSchema,
       status: 201,

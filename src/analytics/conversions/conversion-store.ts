@@ -1,4 +1,4 @@
-/** SQL of conversions: what contacts bought or did, and the message that it is put down to. */
+/** SQL of conversions. */
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
 import { deleteOldest } from '../../db/retention.js'
@@ -57,7 +57,7 @@ export async function insertConversion(db: Queries, conversion: Conversion): Pro
     .execute()
 }
 
-/** @returns undefined for an unknown one, or another workspace's */
+/** @returns undefined if it is unknown or another workspace's */
 export async function findConversion(
   db: Queries,
   workspaceId: string,
@@ -74,7 +74,7 @@ export async function findConversion(
 
 export interface ConversionFilter {
   readonly contactId?: string
-  /** Ms since epoch UTC; `since` included, `until` not. */
+  /** Ms since epoch UTC; `since` is inclusive, `until` exclusive. */
   readonly since?: number
   readonly until?: number
 }
@@ -93,7 +93,7 @@ export async function listConversions(
   return newestFirst(matching, page, fromRow, 'id')
 }
 
-/** @returns how many, at most `limit` */
+/** @returns how many were deleted, at most `limit` */
 export function deleteConversionsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'conversions', key: 'id', time: 'created_at' }, before, limit)
 }

@@ -1,4 +1,4 @@
-/** `POST /track/product-view`: a shop tells which product a contact looked at. */
+/** `POST /track/product-view`: a shop reports that a contact viewed a product. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
@@ -18,7 +18,7 @@ export interface ProductViewParts {
   readonly clock: Clock
   readonly newId: NewId
   readonly findContact: FindContact
-  /** The event log has grown. */
+  /** Events were appended to the log. */
   readonly onEvents: () => void
 }
 
@@ -35,15 +35,15 @@ const Url = (description: string) => Type.String({ minLength: 1, maxLength: 2_04
 
 const product = {
   product_name: Type.Optional(Type.String({ maxLength: 500 })),
-  product_url: Type.Optional(Url('Its page, http or https.')),
-  image_url: Type.Optional(Url('Its picture, http or https.')),
-  price: Type.Optional(Money('In the currency named beside it.')),
+  product_url: Type.Optional(Url('URL of the product page, http or https.')),
+  image_url: Type.Optional(Url('URL of the product image, http or https.')),
+  price: Type.Optional(Money('Price in `currency`.')),
   currency: Type.Optional(Currency),
   category: Type.Optional(Type.String({ maxLength: 500 })),
   metadata: Type.Optional(Metadata),
 }
 
-const ProductId = Type.String({ minLength: 1, maxLength: 255, description: "The shop's own." })
+const ProductId = Type.String({ minLength: 1, maxLength: 255, description: "The shop's product id." })
 
 export function productViewRoute(parts: ProductViewParts): Route {
   const { database, clock, newId, findContact, onEvents } = parts
@@ -53,7 +53,7 @@ export function productViewRoute(parts: ProductViewParts): Route {
     access: 'tracking:write',
     operationId: 'trackProductView',
     chapter: 'Conversions',
-    summary: 'Record that a contact looked at a product.',
+    summary: 'Record a product view.',
     body: Type.Object(
       {
         contact_email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }),
@@ -74,14 +74,14 @@ export function productViewRoute(parts: ProductViewParts): Route {
       { title: 'ProductView' },
     ),
     status: 201,
-    // A view is shown in the timeline of its contact alone.
+    // A view has no page of its own; it appears in the contact's timeline.
     location: ({ contact_id: id }: { readonly contact_id: string }) => `/contacts/${id}/timeline`,
     errors: ['contact_not_found'],
     async handle({ principal: { workspaceId, isSandbox }, body }) {
       const { contact_email: email, product_id: productId, ...told } = body
-      if (!parseAddress(email)) throw refusal('contact_email', 'is not an address')
+      if (!parseAddress(email)) throw refusal('contact_email', 'is not an email address')
       for (const name of ['product_url', 'image_url'] as const) checkUrl(told[name], name)
-      if (productId.includes('\0')) throw refusal('product_id', 'has a NUL in it')
+      if (productId.includes('\0')) throw refusal('product_id', 'must not contain NUL')
       if (told.metadata) checkMetadata(told.metadata)
       const product = told.currency === undefined ? told : { ...told, currency: checkCurrency(told.currency) }
       const view = await database.write(async (tx): Promise<ProductView> => {
@@ -120,7 +120,7 @@ export function productViewRoute(parts: ProductViewParts): Route {
 function checkUrl(text: string | undefined, path: string): void {
   if (text === undefined) return
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw refusal(path, 'is not an http or https address')
+    throw refusal(path, 'is not an http or https URL')
 }
 
 function refusal(path: string, fault: string): AppError {

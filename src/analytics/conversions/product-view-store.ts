@@ -1,4 +1,4 @@
-/** SQL of product views: what contacts looked at in a shop. */
+/** SQL of product views. */
 import type { Generated } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { deleteOldest } from '../../db/retention.js'
@@ -26,7 +26,7 @@ export interface ProductView {
   readonly workspaceId: string
   readonly contactId: string
   readonly productId: string
-  /** What was told of the product, under the names of the API. */
+  /** Product details in the API's names. */
   readonly product: Readonly<Record<string, unknown>>
   readonly isSandbox: boolean
   readonly viewedAt: number
@@ -47,7 +47,7 @@ export async function insertProductView(db: Queries, view: ProductView): Promise
     .execute()
 }
 
-/** @returns how many, at most `limit` */
+/** @returns how many were deleted, at most `limit` */
 export function deleteProductViewsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'product_views', key: 'seq', time: 'viewed_at' }, before, limit)
 }

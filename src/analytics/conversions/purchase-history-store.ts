@@ -1,7 +1,7 @@
 /**
- * SQL of rules about purchases: conversions of a contact, found by the index of workspace and contact.
+ * SQL of segment rules on purchases, using the index of conversions by workspace and contact.
  *
- * A product is what `metadata.product_id` names, or an item of the array `metadata.product_ids`; its text compares as it is.
+ * A product matches if `metadata.product_id` or an item of `metadata.product_ids` equals it as text, case-sensitively.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { PurchaseHistory } from '../../audience/segments/rule-history.js'
@@ -22,7 +22,7 @@ export const purchaseHistory: PurchaseHistory = {
       dialect === 'sqlite'
         ? sql`cast(json_extract(metadata, '$.product_id') as text)`
         : sql`(cast(metadata as json) ->> 'product_id')`
-    // Of what is no array, `json_each` would take the value itself.
+    // SQLite's `json_each` would return a scalar itself.
     const items =
       dialect === 'sqlite'
         ? sql`json_each(case json_type(metadata, '$.product_ids')

@@ -1,4 +1,4 @@
-/** What recipients did afterwards, as a resource: conversions and product views. */
+/** Conversions and product views as a resource. */
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { lastEngagement } from './attribution-store.js'
@@ -8,7 +8,7 @@ import { productViewRoute } from './product-view-route.js'
 import { deleteProductViewsBefore } from './product-view-store.js'
 
 export const conversions = resource({
-  chapters: { Conversions: 'What recipients did afterwards: purchases and product views.' },
+  chapters: { Conversions: 'Purchases and product views, attributed to emails.' },
   kept: {
     conversions: { default: '0', description: 'Conversions.' },
     product_views: { default: '90d', description: 'Product views.' },

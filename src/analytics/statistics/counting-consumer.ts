@@ -1,9 +1,8 @@
 /**
- * Counts what becomes of mail as it happens, by day, and by day and campaign, tag or sender domain: the consumer `analytics` of the event log.
+ * Event consumer `analytics`: counts mail events by day, and by day and campaign, tag or sender domain.
  *
- * Counts and cursor move in one transaction, so that nothing is counted twice. A sandbox has counters of its own, and what the
- * appliance itself writes (reports to submitters, forwarded mail) is counted apart, as nobody's. Left out: opens and clicks by
- * machines.
+ * Counts and cursor change in one transaction, so nothing is counted twice. Sandboxes have separate counters; mail written by the server
+ * itself (reports to submitters, forwarded mail) belongs to no workspace. Ignored: opens and clicks by bots.
  */
 import { APPLIANCE } from '../../core/owner.js'
 import type { EventConsumer } from '../../events/consumer.js'
@@ -18,7 +17,7 @@ export function countingConsumer(): EventConsumer {
     name: 'analytics',
     startsAt: 'oldest',
     includesOwnMail: true,
-    // A batch is a thousand events, and comes to a few counters.
+    // A batch of events collapses into few counters.
     eventsPerTurn: 500,
     kinds: [
       'email.accepted',
@@ -58,12 +57,12 @@ function countsOf(counted: readonly Counted[]): DailyCount[] {
 
 type Group = GroupCount & { readonly counts: Partial<Record<CounterName, number>> }
 
-/** A mail counts for each of its tags. */
+/** A message counts for each of its tags. */
 function groupsOf(counted: readonly Counted[]): GroupCount[] {
   const groups = new Map<string, Group>()
   for (const { event, name } of counted) {
     const { workspaceId } = event
-    // What the appliance itself writes is in nobody's report.
+    // Mail written by the server itself appears in no workspace's report.
     if (workspaceId === APPLIANCE) continue
     const day = dayOf(event.occurredAt)
     for (const [dimension, value] of valuesOf(event)) {
@@ -87,7 +86,7 @@ function valuesOf({ payload }: StoredEvent): [Dimension, string][] {
   ]
 }
 
-/** A lone surrogate is another character to a database. */
+/** Replaces lone surrogates, which databases cannot store. */
 function asKept(tags: readonly string[]): string[] {
   return [...new Set(tags.map(tag => Buffer.from(tag).toString()))]
 }

@@ -1,13 +1,13 @@
 /**
- * SQL of the counters: how often each thing happened in a workspace on a day (UTC).
+ * SQL of the daily counters of each workspace (UTC days).
  *
- * Written by the consumer `analytics` as things happen and read by `GET /analytics`; no report ever counts messages.
+ * Incremented by the consumer `analytics` and read by `GET /analytics`; reports never count messages.
  */
 import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inPieces, statement } from '../../db/statement.js'
 
-/** What is counted. `sends` is not: it is the sum of the two kinds of sends. */
+/** `sends` is missing: it is the sum of both kinds of sends. */
 export const COUNTER_NAMES = [
   'accepted',
   'campaign_sends',
@@ -36,7 +36,7 @@ declare module '../../db/tables.js' {
 
 export interface DailyCount {
   readonly workspaceId: string
-  /** Midnight in UTC, ms since epoch. */
+  /** Midnight UTC, ms since epoch. */
   readonly day: number
   readonly name: CounterName
   readonly count: number
@@ -53,7 +53,7 @@ const addRows = statement((db, { rows }: { rows: readonly Insertable<DailyCounte
     ),
 )
 
-/** Adds to what was counted before. @param counts each workspace, day and name at most once */
+/** Increments counters. @param counts each workspace, day and name at most once */
 export async function addToCounters(db: Queries, counts: readonly DailyCount[]): Promise<void> {
   const rows = counts.map(({ workspaceId, day, name, count }) => ({
     workspace_id: workspaceId,
@@ -64,7 +64,7 @@ export async function addToCounters(db: Queries, counts: readonly DailyCount[]):
   for (const piece of inPieces(rows)) await addRows(db, { rows: piece })
 }
 
-/** What was counted since a day, that day included; days and names without a count are left out. */
+/** Counts from a day on, inclusive; days and names without counts are omitted. */
 export async function readCounters(
   db: Queries,
   workspaceId: string,
@@ -79,7 +79,7 @@ export async function readCounters(
   return rows.map(row => ({ workspaceId: row.workspace_id, day: row.day, name: row.name, count: row.count }))
 }
 
-/** @returns how many, at most `limit` */
+/** @returns how many were deleted, at most `limit` */
 export async function deleteCountersBefore(db: Queries, day: number, limit: number): Promise<number> {
   const result = await sql`
     delete from daily_counters where (workspace_id, day, name) in (

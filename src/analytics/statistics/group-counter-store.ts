@@ -1,8 +1,8 @@
 /**
- * SQL of counters by day and campaign, tag or sender domain.
+ * SQL of daily counters by campaign, tag or sender domain.
  *
- * Written by the consumer `analytics` in the transaction of the daily counters, and read by `GET /analytics`. A workspace has at most
- * `MOST_VALUES` values of a dimension on a day; all others share one row, whose value is empty.
+ * Written by the consumer `analytics` together with the daily counters and read by `GET /analytics`. A workspace has at most `MOST_VALUES`
+ * values per dimension and day; all further ones share the row with the empty value.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -12,9 +12,9 @@ import { COUNTER_NAMES, type CounterName } from './daily-counter-store.js'
 export const DIMENSIONS = ['campaign', 'tag', 'domain'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
-/** Values of a dimension counted separately, for a workspace and day. */
+/** Values counted separately, per workspace, dimension and day. */
 export const MOST_VALUES = 500
-/** Counts of all values beyond these. No tag, id or domain is empty. */
+/** Row of all further values. No tag, id or domain is empty. */
 export const OTHERS = ''
 
 type Counts = Readonly<Record<CounterName, number>>
@@ -35,14 +35,14 @@ declare module '../../db/tables.js' {
 export interface GroupCount {
   readonly workspaceId: string
   readonly dimension: Dimension
-  /** Midnight in UTC, ms since epoch. */
+  /** Midnight UTC, ms since epoch. */
   readonly day: number
   /** A campaign's id, a tag or a domain. */
   readonly value: string
   readonly counts: Partial<Counts>
 }
 
-/** Adds to what was counted before. @param groups each workspace, dimension, day and value at most once */
+/** Increments counters. @param groups each workspace, dimension, day and value at most once */
 export async function addToGroups(db: Queries, groups: readonly GroupCount[]): Promise<void> {
   for (const piece of inPieces(merged(await withinLimit(db, groups)).map(rowOf))) await addRows(db, piece)
 }
@@ -65,7 +65,7 @@ function rowOf({ workspaceId, dimension, day, value, counts }: GroupCount): (str
   return [workspaceId, dimension, day, value, ...COUNTER_NAMES.map(name => counts[name] ?? 0)]
 }
 
-/** Values that are new on a day that is full count among the others. */
+/** On a day that is full, new values count as others. */
 async function withinLimit(db: Queries, groups: readonly GroupCount[]): Promise<GroupCount[]> {
   const known = await findKnown(db, groups)
   const room = new Map<string, number>()
@@ -119,7 +119,7 @@ async function countValues(db: Queries, { workspaceId, dimension, day }: GroupCo
   return total
 }
 
-/** One row for each key: several values may have become the others'. */
+/** Merges rows with the same key: several values may have become others. */
 function merged(groups: readonly GroupCount[]): GroupCount[] {
   const rows = new Map<string, GroupCount>()
   for (const group of groups) {
@@ -142,18 +142,18 @@ function dayKeyOf({ workspaceId, dimension, day }: GroupDay): string {
   return `${workspaceId} ${dimension} ${day}`
 }
 
-/** Also what the consumer gathers counts by. */
+/** Also used by the consumer to group counts. */
 export function keyOf(group: GroupDay & Pick<GroupCount, 'value'>): string {
   return `${dayKeyOf(group)} ${group.value}`
 }
 
-/** Midnights in UTC, ms since epoch; both belong to it. */
+/** Midnights UTC, ms since epoch; both inclusive. */
 export interface Days {
   readonly first: number
   readonly last: number
 }
 
-/** Counts of one value on each day of a range; days without any are left out. */
+/** Counts of one value on each day of a range; days without counts are omitted. */
 export async function readGroupDays(
   db: Queries,
   workspaceId: string,
@@ -171,7 +171,7 @@ export async function readGroupDays(
     .execute()
 }
 
-/** Each value's counts over a range, those with the most sends first. @param limit values at most */
+/** Counts of each value over a range, most sends first. @param limit maximum number of values */
 export async function readGroups(
   db: Queries,
   workspaceId: string,
@@ -190,7 +190,7 @@ export async function readGroups(
   return rows
 }
 
-/** All values of a dimension together. */
+/** Sum over all values of a dimension. */
 export async function sumGroups(
   db: Queries,
   workspaceId: string,
@@ -204,11 +204,11 @@ export async function sumGroups(
     db,
   )
   const [sum] = rows
-  if (!sum) throw new Error('a sum without a row')
+  if (!sum) throw new Error('sum query returned no row')
   return sum
 }
 
-/** @returns how many, at most `limit` */
+/** @returns how many were deleted, at most `limit` */
 export async function deleteGroupsBefore(db: Queries, day: number, limit: number): Promise<number> {
   const result = await sql`
     delete from daily_group_counters where (workspace_id, dimension, day, value) in (

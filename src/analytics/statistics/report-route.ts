@@ -1,4 +1,4 @@
-/** `GET /analytics`: totals of a period and of each of its days, of all mail or of a campaign, a tag or a sender domain. */
+/** `GET /analytics`: totals and daily counts of a period, for all mail or by campaign, tag or sender domain. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -27,15 +27,15 @@ const USUAL_PERIOD: Period = '30d'
 const count = (description: string) => Type.Integer({ description })
 
 const totals = {
-  accepted: count('Messages taken in, one for each recipient that is mailed.'),
-  sends: count('Messages first handed to a remote server: campaign_sends and api_sends together.'),
-  campaign_sends: count('Those of campaigns.'),
-  api_sends: count('All others, whether they came by this API or by SMTP.'),
-  delivered: count('A remote server took responsibility.'),
-  opens: count('Every time a message was opened, without machines that fetch ahead.'),
-  clicks: count('Every click, without machines that follow links.'),
-  bounces: count('Refused for good, expired, or come back.'),
-  complaints: count('Marked as spam.'),
+  accepted: count('Messages accepted, one per recipient to be mailed.'),
+  sends: count('Messages handed to a remote server for the first time: campaign_sends + api_sends.'),
+  campaign_sends: count('Sends of campaigns.'),
+  api_sends: count('All other sends, by API or SMTP.'),
+  delivered: count('Messages accepted by the remote server.'),
+  opens: count('Opens, excluding prefetchers.'),
+  clicks: count('Clicks, excluding link scanners.'),
+  bounces: count('Messages permanently rejected, expired or bounced later.'),
+  complaints: count('Messages reported as spam.'),
 }
 
 type Totals = Record<keyof typeof totals, number>
@@ -43,15 +43,15 @@ type Totals = Record<keyof typeof totals, number>
 const Day = Type.String({ format: 'date', description: 'Day in UTC, e.g. 2026-01-05.' })
 
 /** Groups listed separately. */
-const MOST_GROUPS = 100
-/** The longest range, as the longest period. */
-const MOST_DAYS = 90
+const MAX_GROUPS = 100
+/** Maximum range, equal to the longest period. */
+const MAX_DAYS = 90
 
 const AnalyticsSchema = Type.Object(
   {
-    period: Type.String({ description: '1d, 7d, 30d or 90d; `custom` for since and until.' }),
-    since: Type.String({ format: 'date', description: 'First day, in UTC.' }),
-    until: Type.String({ format: 'date', description: 'Last day, in UTC.' }),
+    period: Type.String({ description: '1d, 7d, 30d or 90d; `custom` if since or until was given.' }),
+    since: Type.String({ format: 'date', description: 'First day (UTC), inclusive.' }),
+    until: Type.String({ format: 'date', description: 'Last day (UTC), inclusive.' }),
     ...totals,
     daily_api_sends: Type.Array(Type.Object({ date: Day, count: Type.Integer() }, { title: 'DailyCount' })),
     daily: Type.Array(Type.Object({ date: Day, ...totals }, { title: 'AnalyticsDay' })),
@@ -60,13 +60,15 @@ const AnalyticsSchema = Type.Object(
         Type.Object(
           {
             value: orNull(Type.String(), {
-              description: 'Campaign id, tag or domain; null: all others together.',
+              description: 'Campaign id, tag or domain; null: all others combined.',
             }),
             ...totals,
           },
           { title: 'AnalyticsGroup' },
         ),
-        { description: `With group_by: the ${MOST_GROUPS} values with the most sends, then the others.` },
+        {
+          description: `With group_by: the ${MAX_GROUPS} values with the most sends, then all others combined.`,
+        },
       ),
     ),
   },
@@ -79,29 +81,29 @@ const Query = Type.Object(
     period: Type.Optional(
       Type.Enum(Object.keys(PERIOD_DAYS) as [Period, ...Period[]], {
         default: USUAL_PERIOD,
-        description: `1d, 7d, 30d or 90d, up to today; default ${USUAL_PERIOD}.`,
+        description: `1d, 7d, 30d or 90d, ending today. Default: ${USUAL_PERIOD}.`,
       }),
     ),
     since: Type.Optional(
       Type.String({
         maxLength: 64,
-        description: 'First day (UTC), in place of period. Default: 30 days in all.',
+        description: 'First day (UTC), instead of period. Default: 29 days before until.',
       }),
     ),
     until: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Last day (UTC), in place of period. Default: today.' }),
+      Type.String({ maxLength: 64, description: 'Last day (UTC), instead of period. Default: today.' }),
     ),
     campaign_id: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Mail of this campaign only.' }),
+      Type.String({ minLength: 1, maxLength: 64, description: 'Only mail of this campaign.' }),
     ),
     tag: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Mail sent with this tag only.' }),
+      Type.String({ minLength: 1, maxLength: 100, description: 'Only mail with this tag.' }),
     ),
     domain: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 255,
-        description: 'Mail whose From address is at this domain only.',
+        description: 'Only mail with a From address at this domain.',
       }),
     ),
     group_by: Type.Optional(
@@ -119,14 +121,13 @@ export function reportRoute(database: Pick<Database, 'reader' | 'slowReader'>, c
     access: 'analytics:read',
     operationId: 'getAnalytics',
     chapter: 'Analytics',
-    summary: 'How many messages were sent, delivered, opened, clicked and bounced.',
+    summary: 'Get sending statistics.',
     description:
-      'A period of n days is today and the n - 1 days before it; `since` and `until` are days too, 90 at most. Days are in UTC; days on which ' +
-      'nothing happened are there with zeros, oldest first. Each thing counts on the day on which it happened. A sandbox key sees the sandbox ' +
-      'alone.\n\n' +
-      'Give one of `campaign_id`, `tag`, `domain` and `group_by`. A mail with several tags counts for each of them, and mail without a tag or ' +
-      `campaign for none. On one day ${MOST_VALUES} values of each kind are counted on their own, and further ones together as null. These counts ` +
-      'start with the upgrade to a version that has them: earlier days read 0.',
+      'A period of n days ends today; `since` and `until` select up to 90 days. Days are UTC, oldest first; days without activity are listed ' +
+      'with zeros. Each event counts on the day it happened. A sandbox key gets sandbox statistics only.\n\n' +
+      '`campaign_id`, `tag`, `domain` and `group_by` are mutually exclusive. An email with several tags counts for each of them; one without a ' +
+      `tag or campaign counts for none. Up to ${MOST_VALUES} values of each kind are counted separately per day; further ones are combined under ` +
+      'null. These breakdowns start with the upgrade that introduced them; earlier days read 0.',
     query: Query,
     response: AnalyticsSchema,
     async handle({ principal: { workspaceId }, query }) {
@@ -163,11 +164,8 @@ function readDays(query: Query, now: number): number[] {
     throw last === undefined
       ? refused('since', 'since must not be in the future')
       : refused('until', 'until must not be before since')
-  if (days > MOST_DAYS)
-    throw refused(
-      'since',
-      `a report covers at most ${MOST_DAYS} days, and this is ${days}; give a later since`,
-    )
+  if (days > MAX_DAYS)
+    throw refused('since', `a report covers at most ${MAX_DAYS} days, not ${days}; give a later since`)
   return daysUpTo(end, days)
 }
 
@@ -189,7 +187,7 @@ function readFilter({ campaign_id: campaign, tag, domain, group_by: grouping }: 
   if (second) throw refused(second[0], 'give only one of campaign_id, tag, domain and group_by')
   if (campaign !== undefined) return { dimension: 'campaign', value: campaign.toLowerCase() }
   if (tag !== undefined) return { dimension: 'tag', value: tag }
-  // What is no domain has sent nothing.
+  // An invalid domain matches no mail.
   return domain === undefined ? undefined : { dimension: 'domain', value: asciiDomain(domain) ?? domain }
 }
 
@@ -232,14 +230,14 @@ function report(period: string, days: readonly number[], counted: CountsByDay): 
   }
 }
 
-/** Those with the most sends, then the sum of the others, where there are any. */
+/** The values with the most sends, then the sum of all others, if there are any. */
 async function groupsBy(
   { slowReader }: Pick<Database, 'slowReader'>,
   workspaceId: string,
   dimension: Dimension,
   range: { readonly first: number; readonly last: number },
 ): Promise<NonNullable<Analytics['groups']>> {
-  const shown = await readGroups(slowReader, workspaceId, dimension, range, MOST_GROUPS)
+  const shown = await readGroups(slowReader, workspaceId, dimension, range, MAX_GROUPS)
   const all = await sumGroups(slowReader, workspaceId, dimension, range)
   const others = toTotals(name =>
     Math.max(

@@ -1,4 +1,4 @@
-/** The counts of what was sent and what followed, as a resource. */
+/** Statistics as a resource. */
 import type { Database } from '../../db/database.js'
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
@@ -15,12 +15,12 @@ export interface StatisticsParts {
 }
 
 export const statistics = resource({
-  chapters: { Analytics: 'Counts of what was sent and what followed.' },
+  chapters: { Analytics: 'Sending and engagement statistics.' },
   kept: {
     statistics: {
       default: '400d',
       min: '90d',
-      description: 'Daily counters of analytics. A report covers 90 days at most.',
+      description: 'Daily counters of analytics. A report covers at most 90 days.',
     },
   },
   open: ({ database, clock }: StatisticsParts) => ({
