@@ -1,4 +1,3 @@
-/** The activity log as a resource, in the API chapter of the workspace. */
 import type { Database } from '../db/database.js'
 import { deleteActivitiesBefore } from '../events/activity-store.js'
 import { deletesOldest } from '../resource/retention.js'

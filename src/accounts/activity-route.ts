@@ -1,4 +1,3 @@
-/** `GET /activity`: the activity log. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'

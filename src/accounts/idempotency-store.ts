@@ -47,7 +47,6 @@ export async function keepAnswer(
     .execute()
 }
 
-/** @returns how many were deleted, at most `limit` */
 export async function deleteExpiredAnswers(db: Queries, now: number, limit: number): Promise<number> {
   const result = await db
     .deleteFrom('kept_answers')

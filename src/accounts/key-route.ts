@@ -1,4 +1,3 @@
-/** `GET /api-key/permissions`: the permissions of the calling key. */
 import Type from 'typebox'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
 import { route, type Route } from '../http/route.js'

@@ -110,7 +110,6 @@ export async function listApiKeys(db: Queries, workspaceId?: string): Promise<Ap
   return rows.map(fromRow)
 }
 
-/** Updates name, permissions and rate limits. */
 export async function updateApiKey(db: Queries, key: ApiKey): Promise<void> {
   await db
     .updateTable('api_keys')

@@ -12,7 +12,6 @@ import type { Random } from '../world/random.js'
 import { isSealed, openShelf, secretBox, type SecretBox } from './secret-box.js'
 import { findNewestSecret, overwriting, sealSecrets } from './secret-store.js'
 
-/** The operator has to fix `secrets.key`. */
 export class SecretKeyError extends Error {
   override readonly name = 'SecretKeyError'
 }

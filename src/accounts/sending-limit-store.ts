@@ -140,7 +140,6 @@ interface FullWindow {
   readonly kind: WindowKind
   readonly limit: number
   readonly left: number
-  /** Recipients of the rejected request. */
   readonly recipients: number
 }
 
@@ -212,7 +211,6 @@ export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: n
   }
 }
 
-/** Deletes all but the latest windows. */
 async function forgetOldest(db: Queries, workspaceId: string, kind: WindowKind): Promise<void> {
   await db
     .deleteFrom('sending_usage')

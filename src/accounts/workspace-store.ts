@@ -114,7 +114,6 @@ export const NEW_WORKSPACE: Omit<WorkspaceSettings, 'name'> = {
   utmCampaign: null,
 }
 
-/** Also inserts its sandbox. */
 export async function insertWorkspace(db: Queries, workspace: Workspace): Promise<void> {
   await db
     .insertInto('workspaces')

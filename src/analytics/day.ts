@@ -1,5 +1,3 @@
-/** UTC days, the unit of counters and reports. */
-
 export const DAY_MS = 86_400_000
 
 /** @returns midnight UTC of that day; both in ms since epoch */

@@ -1,5 +1,3 @@
-/** Event kinds that campaigns add to the log. */
-
 interface AboutCampaign {
   readonly campaignId: string
   readonly name: string

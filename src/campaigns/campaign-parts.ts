@@ -1,4 +1,3 @@
-/** Dependencies of the campaign routes and runner. */
 import type { SendParts } from '../msa/rest/send-email.js'
 import type { Log } from '../world/log.js'
 

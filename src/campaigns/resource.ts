@@ -1,4 +1,3 @@
-/** Campaigns as a resource. */
 import { deletesOldest } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'

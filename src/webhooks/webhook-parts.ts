@@ -1,4 +1,3 @@
-/** Dependencies of webhooks, injected by the composition root. */
 import type { SecretBox } from '../accounts/secret-box.js'
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'

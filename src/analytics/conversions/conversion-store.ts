@@ -1,4 +1,3 @@
-/** SQL of conversions. */
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
 import { deleteOldest } from '../../db/retention.js'
@@ -93,7 +92,6 @@ export async function listConversions(
   return newestFirst(matching, page, fromRow, 'id')
 }
 
-/** @returns how many were deleted, at most `limit` */
 export function deleteConversionsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'conversions', key: 'id', time: 'created_at' }, before, limit)
 }

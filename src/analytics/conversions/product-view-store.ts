@@ -1,4 +1,3 @@
-/** SQL of product views. */
 import type { Generated } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { deleteOldest } from '../../db/retention.js'
@@ -47,7 +46,6 @@ export async function insertProductView(db: Queries, view: ProductView): Promise
     .execute()
 }
 
-/** @returns how many were deleted, at most `limit` */
 export function deleteProductViewsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'product_views', key: 'seq', time: 'viewed_at' }, before, limit)
 }

@@ -1,4 +1,3 @@
-/** Conversions and product views as a resource. */
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { lastEngagement } from './attribution-store.js'

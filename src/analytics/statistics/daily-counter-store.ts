@@ -79,7 +79,6 @@ export async function readCounters(
   return rows.map(row => ({ workspaceId: row.workspace_id, day: row.day, name: row.name, count: row.count }))
 }
 
-/** @returns how many were deleted, at most `limit` */
 export async function deleteCountersBefore(db: Queries, day: number, limit: number): Promise<number> {
   const result = await sql`
     delete from daily_counters where (workspace_id, day, name) in (

@@ -142,7 +142,6 @@ function dayKeyOf({ workspaceId, dimension, day }: GroupDay): string {
   return `${workspaceId} ${dimension} ${day}`
 }
 
-/** Also used by the consumer to group counts. */
 export function keyOf(group: GroupDay & Pick<GroupCount, 'value'>): string {
   return `${dayKeyOf(group)} ${group.value}`
 }
@@ -190,7 +189,6 @@ export async function readGroups(
   return rows
 }
 
-/** Sum over all values of a dimension. */
 export async function sumGroups(
   db: Queries,
   workspaceId: string,
@@ -208,7 +206,6 @@ export async function sumGroups(
   return sum
 }
 
-/** @returns how many were deleted, at most `limit` */
 export async function deleteGroupsBefore(db: Queries, day: number, limit: number): Promise<number> {
   const result = await sql`
     delete from daily_group_counters where (workspace_id, dimension, day, value) in (

@@ -1,4 +1,3 @@
-/** Statistics as a resource. */
 import type { Database } from '../../db/database.js'
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'

@@ -180,7 +180,6 @@ export class ActiveCampaign {
     }
   }
 
-  /** Cancels queued mail first, then pending recipients. */
   private async end(campaign: Campaign): Promise<StepResult> {
     const { database, clock } = this.parts.send
     const after = this.cancelledTo

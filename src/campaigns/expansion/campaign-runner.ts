@@ -12,7 +12,6 @@ import { listDue, nextDueAfter } from '../records/campaign-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { ActiveCampaign, type StepResult } from './active-campaign.js'
 
-/** Campaigns listed at a time. */
 const AT_ONCE = 100
 /** Campaigns with state in memory, some hundred octets each. */
 const MAX_ACTIVE = 10_000
@@ -21,14 +20,12 @@ const MAX_WITH_TEXT = 32
 /** Pause between steps, to let other writers in. */
 const REST_MS = 1
 const POLL_EVERY_MS = 1_000
-/** Pause after a failure. */
 const RETRY_AFTER_MS = 2_000
 
 /** Snapshot at the start of a round: changes after it end the wait that follows. */
 interface Snapshot {
   /** Ms since epoch UTC. */
   readonly at: number
-  /** Commit counter of other processes. */
   readonly version: number
 }
 
@@ -48,7 +45,6 @@ export class CampaignRunner {
     this.parts = parts
   }
 
-  /** Signals that there may be work. */
   wake(): void {
     this.wakes += 1
     this.wakeUp()

@@ -19,7 +19,6 @@ import { contactsAsOf, whoOf, whomItMeans } from '../sending/whom.js'
 import { fail } from './end-campaign.js'
 import { countRows, insertRecipients } from './recipient-store.js'
 
-/** Contact numbers scanned at a time. */
 const SPAN = 8_192
 /** Pause between transactions, to let other writers in. */
 const REST_MS = 1

@@ -34,7 +34,6 @@ export const LEFT_OUT_REASONS = [
   'duplicate',
   'empty_subject',
 ] as const
-/** Why a recipient was skipped. */
 export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number]
 
 interface RecipientRow {

@@ -1,4 +1,3 @@
-/** Example requests and responses for the OpenAPI description. */
 import { EXAMPLE_ID } from '../../msa/rest/send-schema.js'
 import type { ShownCampaign } from './campaign-schema.js'
 

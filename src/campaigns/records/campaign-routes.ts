@@ -1,4 +1,3 @@
-/** Routes to create, list, read, change, copy and delete campaigns. */
 import Type from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import { checkName, copyName } from '../../audience/checks.js'
@@ -228,7 +227,6 @@ function pathOf({ id }: ShownCampaign): string {
   return `/campaigns/${id}`
 }
 
-/** @throws AppError conflict */
 function requireRecipients({ startedAt, recipientsPrunedAt }: Campaign): void {
   if (startedAt === null)
     throw new AppError('conflict', 'the campaign has not started; send it before you resend it')

@@ -1,4 +1,3 @@
-/** Request and response schemas of campaigns. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import {

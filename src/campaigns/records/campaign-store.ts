@@ -261,7 +261,6 @@ export async function changeCampaign(
   if (Object.keys(set).length > 0) await db.updateTable('campaigns').set(set).where('seq', '=', seq).execute()
 }
 
-/** Schedules a check for completion: the last of a campaign's mail may be settled. */
 export async function noteSettled(db: Queries, seqs: readonly number[]): Promise<void> {
   if (seqs.length === 0) return
   await db

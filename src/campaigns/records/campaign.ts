@@ -1,9 +1,7 @@
-/** The campaign record: content, audience, pacing and results. */
 import type { Conditions } from '../../audience/segments/conditions.js'
 import type { SendWindow } from '../sending/send-window.js'
 import type { CampaignStatus } from './campaign-status.js'
 
-/** Fields that can be edited in a draft. */
 export interface CampaignFields {
   readonly name: string
   readonly subject: string
@@ -76,7 +74,6 @@ export interface Campaign extends CampaignFields, Progress, Excluded, Stats {
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly status: CampaignStatus
-  /** Why the campaign failed. */
   readonly error: string | null
   /** Moments, ms since epoch UTC. */
   readonly createdAt: number
@@ -93,7 +90,6 @@ export interface Campaign extends CampaignFields, Progress, Excluded, Stats {
   /** Contact numbers: those below have recipient rows; those above `fixedThrough` were created too late. */
   readonly fixedBefore: number | null
   readonly fixedThrough: number | null
-  /** When the last recipient row was created. */
   readonly fixedAt: number | null
   /** When the recipient rows were deleted by retention. */
   readonly recipientsPrunedAt: number | null

@@ -13,7 +13,6 @@ import type { Campaign } from './campaign.js'
 import { changeCampaign, findCampaign } from './campaign-store.js'
 import { statusAfter, type CampaignAct, type CampaignStatus } from './campaign-status.js'
 
-/** @throws AppError not_found */
 export async function requireCampaign(db: Queries, workspaceId: string, id: string): Promise<Campaign> {
   const campaign = isUuid(id) ? await findCampaign(db, workspaceId, id.toLowerCase()) : undefined
   if (!campaign) throw new AppError('not_found', 'no such campaign')
@@ -33,7 +32,6 @@ const DONE: Readonly<Record<CampaignAct, string>> = {
   fail: 'failed',
 }
 
-/** @throws AppError conflict */
 export function requireAct({ status }: Pick<Campaign, 'status'>, act: CampaignAct): CampaignStatus {
   const after = statusAfter(status, act)
   if (after === undefined)

@@ -12,7 +12,6 @@ import type { Listing, Page } from '../../http/pagination.js'
 
 /** Links of a campaign counted separately. */
 export const MOST_LINKS = 1_000
-/** Link 0 collects all others. */
 const OTHERS = { link: 0, digest: '' } as const
 
 interface LinkRow {
@@ -126,7 +125,6 @@ export interface ClickedLink {
   readonly uniqueClicks: number
 }
 
-/** Most clicked first. */
 export async function listLinks(db: Queries, campaign: number, page: Page): Promise<Listing<ClickedLink>> {
   const ofCampaign = db.selectFrom('campaign_links').where('campaign', '=', campaign)
   const most = ofCampaign

@@ -1,4 +1,3 @@
-/** Counts and rates of a campaign as the API and events show them. Pure. */
 import type { ToldStats } from '../campaign-events.js'
 import type { Stats } from '../records/campaign.js'
 

@@ -1,4 +1,3 @@
-/** Routes of a campaign's results: recipients and links. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'

@@ -1,4 +1,3 @@
-/** Routes that send, test, pause, resume and cancel campaigns. */
 import Type from 'typebox'
 import { keyActor } from '../../events/activity-store.js'
 import { MomentOrNull } from '../../http/answer/answer-fields.js'

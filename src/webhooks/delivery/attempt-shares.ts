@@ -14,7 +14,6 @@
  * Pure. Never fails.
  */
 
-/** Result of the last attempt; `unknown`: none since the start. */
 export type Standing = 'steady' | 'unknown' | 'failing'
 
 export const STANDINGS: readonly Standing[] = ['steady', 'unknown', 'failing']
@@ -41,7 +40,6 @@ export class AttemptShares {
   private readonly counts = new Map<string, number>()
   private slowCount = 0
 
-  /** How many more attempts of this subscription may start now. */
   room(subscriptionId: string, host: string, standing: Standing): number {
     if (this.slowCount >= MAX_SLOW || this.count(`slow ${subscriptionId}`) > 0) return 0
     const most = MOST[standing]

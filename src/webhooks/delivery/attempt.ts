@@ -18,7 +18,6 @@ const RESPONSE_OCTETS = 1_024
 const READ_OCTETS = 16_384
 const MAX_ERROR_CHARS = 300
 
-/** Everything a request is built from. */
 export interface Telling {
   readonly deliveryId: string
   readonly subscriptionId: string
@@ -36,7 +35,6 @@ export interface AttemptResult {
   readonly durationMs: number
   /** 0 if there was no response. */
   readonly statusCode: number
-  /** Why there was no response. */
   readonly error: string | null
   /** Start of the response body, as text. */
   readonly response: string | null

@@ -68,7 +68,6 @@ export interface NewDelivery {
   readonly createdAt: number
 }
 
-/** A pending delivery with everything needed to attempt it. */
 export interface DueDelivery extends NewDelivery {
   readonly event: string
   readonly body: string
@@ -203,7 +202,6 @@ export async function soonestDueOfAll(db: Queries): Promise<number | undefined> 
   return rows[0]?.soonest ?? undefined
 }
 
-/** A finished attempt and what happens to its delivery. */
 export interface Ended {
   readonly deliveryId: string
   /** From 1, counted over all replays. */

@@ -34,7 +34,6 @@ export interface DeliveryWorkerParts extends WebhookParts {
 
 /** Pause between rounds, so that attempts ending close together cause one round. */
 const ROUND_MS = 4
-/** Interval of the checks for changes by other processes. */
 const POLL_EVERY_MS = 1_000
 const STARTS_AT_ONCE = 24
 /** Attempts recorded in one transaction. */
@@ -50,13 +49,11 @@ export class DeliveryWorker {
   private readonly parts: DeliveryWorkerParts
   private readonly shares = new AttemptShares()
   private readonly lanes = new Map<string, Lane>()
-  /** Round-robin order. */
   private awake = new Set<Lane>()
   private readonly attempts = new Set<Promise<void>>()
   private readonly batches: BatchWriter<Conclusion, readonly Change[]>
   private wakes = 0
   private wakeUp: () => void = () => {}
-  /** Commit counter of other processes at the last catch-up. */
   private version = -1
   private isOver = false
 
@@ -112,7 +109,6 @@ export class DeliveryWorker {
     await this.close()
   }
 
-  /** Runs rounds until the next check for changes by other processes. */
   private async work(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted && !this.isBehind()) {
       const { wakes } = this
@@ -143,7 +139,6 @@ export class DeliveryWorker {
     }
   }
 
-  /** @returns whether anything was done */
   private async turn(stopping: AbortSignal): Promise<boolean> {
     const now = this.parts.clock.now()
     for (const lane of this.lanes.values()) if ((lane.wakesAt ?? Infinity) <= now) this.awake.add(lane)
@@ -292,7 +287,6 @@ export class DeliveryWorker {
     this.wake()
   }
 
-  /** Created on first use. */
   private laneOf(id: string): Lane | undefined {
     const known = this.lanes.get(id)
     if (known) return known

@@ -2,7 +2,6 @@
 import type { DueDelivery } from './delivery-store.js'
 import type { Standing } from './attempt-shares.js'
 
-/** Deliveries read ahead. */
 export const READ_AHEAD = 32
 
 export class Lane {

@@ -29,7 +29,6 @@ export interface Conclusion {
   readonly ended: Ended
 }
 
-/** A change to a subscription's health. */
 export interface Change {
   readonly subscriptionId: string
   readonly failingSince: number | null

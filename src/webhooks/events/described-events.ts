@@ -43,7 +43,6 @@ export function bodySchema(event: WebhookEvent): TSchema {
   )
 }
 
-/** `list.member_added` becomes `ListMemberAdded`. */
 function titleOf(event: string): string {
   return event.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

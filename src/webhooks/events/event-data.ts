@@ -11,7 +11,6 @@ import { addressDomain } from '../../mail/address.js'
 import type { MailFacts } from './mail-facts-store.js'
 import type { WebhookEvent } from './webhook-event.js'
 
-/** An event of any kind. */
 export type ToldEvent = Omit<LoggedEvent, 'payload' | 'toJSON'> & { readonly payload: object }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -1,4 +1,3 @@
-/** SQL of the delivery log: listing, replay and retention. */
 import { bodyToldTo } from '../events/list-subscription.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
@@ -94,7 +93,6 @@ export async function replayDelivery(db: Queries, id: string, at: number): Promi
   return numUpdatedRows > 0n
 }
 
-/** Restarts the retention period of the bodies. */
 async function keepBodies(db: Queries, deliveryIds: readonly string[], at: number): Promise<void> {
   await db
     .updateTable('webhook_payloads')

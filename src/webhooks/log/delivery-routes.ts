@@ -1,4 +1,3 @@
-/** Routes of the delivery log and of replays. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -15,7 +14,6 @@ import { replayAllFailed, replayOne, requireDelivery } from './replay.js'
 
 export type DeliveryRouteParts = WebhookParts & { readonly worker: Pick<DeliveryWorker, 'noteDue'> }
 
-/** Deliveries replayed by one request. */
 const MAX_REPLAYED = 10_000
 
 const Params = Type.Object({ id: Type.String() })

@@ -1,4 +1,3 @@
-/** Deliveries in the API: the request sent, its attempts and their responses. */
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'

@@ -8,7 +8,6 @@ export function deliveryPruning(before: number): RemoveSome {
   return walking('', (db, after, limit) => deleteDeliveriesBefore(db, before, after, limit))
 }
 
-/** @param before ms since epoch UTC; bodies created or replayed since are kept */
 export function payloadPruning(before: number): RemoveSome {
   return walking(0, (db, after, limit) => deletePayloadsBefore(db, before, after, limit))
 }

@@ -11,7 +11,6 @@ import type { Subscription } from '../subscriptions/subscription-store.js'
 import { findAnySubscription } from '../subscriptions/subscription-store.js'
 import { findDelivery, replayDelivery, replayFailed, type LoggedDelivery } from './delivery-log-store.js'
 
-/** Deliveries replayed in one transaction. */
 const AT_ONCE = 200
 
 /** @returns the delivery and its subscription @throws AppError not_found */
@@ -25,7 +24,6 @@ export async function requireDelivery(
   return { delivery, subscription }
 }
 
-/** @throws AppError conflict */
 export async function replayOne(
   db: Queries,
   { delivery, subscription }: { readonly delivery: LoggedDelivery; readonly subscription: Subscription },

@@ -1,5 +1,3 @@
-/** Database locations of webhook secrets, to which their seals are bound. */
-
 export function secretPlace(id: string): string {
   return `webhook_subscriptions/secret/${id}`
 }

@@ -23,7 +23,6 @@ export class SubscriptionRegister {
   private byId = new Map<string, KnownSubscription>()
   /** `workspace event`. */
   private wanted = new Set<string>()
-  /** Commit counter of other processes at the last refresh. */
   private version = -1
   /** Changes made during each running refresh, which must not undo them; undefined: forgotten. */
   private readonly refreshes = new Set<Map<string, KnownSubscription | undefined>>()
@@ -63,7 +62,6 @@ export class SubscriptionRegister {
     if (known) this.note({ ...known, failingSince }, known.isPermitted)
   }
 
-  /** Refreshes if another process has committed since. */
   async refreshIfOutdated(): Promise<void> {
     if (this.database.foreignVersion() !== this.version) await this.refresh()
   }

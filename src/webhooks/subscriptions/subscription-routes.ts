@@ -1,4 +1,3 @@
-/** Routes of webhook subscriptions. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { given } from '../../core/given.js'

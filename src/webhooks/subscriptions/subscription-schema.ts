@@ -1,4 +1,3 @@
-/** Request and response schemas of webhook subscriptions. */
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Id, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'

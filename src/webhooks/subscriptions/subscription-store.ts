@@ -74,7 +74,6 @@ export async function insertSubscription(db: Queries, subscription: Subscription
     .execute()
 }
 
-/** Includes disabled ones. */
 export async function countSubscriptions(db: Queries, workspaceId: string): Promise<number> {
   const { total } = await ofWorkspace(db, workspaceId)
     .select(e => e.fn.countAll<number>().as('total'))
@@ -222,7 +221,6 @@ export async function updateSubscription(
     .execute()
 }
 
-/** Clears its failure history. */
 export async function enableSubscription(db: Queries, id: string): Promise<void> {
   await db
     .updateTable('webhook_subscriptions')

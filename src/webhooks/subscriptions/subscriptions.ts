@@ -26,7 +26,6 @@ import {
   type Subscription,
 } from './subscription-store.js'
 
-/** Per workspace, including disabled ones. */
 export const MOST_SUBSCRIPTIONS = 200
 export const LONGEST_TARGET = 2_048
 
@@ -189,7 +188,6 @@ export async function enable(
   return { ...subscription, disabledAt: null, disabledReason: null, failingSince: null }
 }
 
-/** @throws AppError not_found */
 export async function requireSubscription(
   db: Queries,
   workspaceId: string,
