@@ -1,6 +1,4 @@
-/**
- * SQL of batches: what became of a request for many messages. The contents of its messages carry its id and their index.
- */
+/** SQL for batches. Message contents carry the batch's id and their index in it. */
 import type { Queries } from '../db/database.js'
 import { deleteOldest } from '../db/retention.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -96,7 +94,7 @@ export async function findBatch(db: Queries, workspaceId: string, id: string): P
   )
 }
 
-/** When the last message of this key's batches falls due; undefined where there was none. */
+/** When the last message of this key's live batches is due; undefined if it has none. */
 export async function findLastRelease(db: Queries, keyId: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('email_batches')
@@ -116,7 +114,7 @@ export interface BatchResult {
   readonly reason: string | null
 }
 
-/** The accepted ones among the messages of a page; the id of the message to `to` is its content's. */
+/** Accepted messages with an index within the page. The message to `to` has its content's id, so the join leaves out copies. */
 export async function listResults(db: Queries, batchId: string, page: Page): Promise<BatchResult[]> {
   const rows = await db
     .selectFrom('message_contents as c')
@@ -135,7 +133,7 @@ export async function listResults(db: Queries, batchId: string, page: Page): Pro
   }))
 }
 
-/** Those whose last message fell due before the moment. @returns how many, at most `limit` */
+/** Deletes batches whose last message was due before this time. @returns how many, at most `limit` */
 export function deleteBatchesBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'email_batches', key: 'id', time: 'released_at' }, before, limit)
 }

@@ -1,9 +1,8 @@
 /**
- * Calls scheduled mail back.
+ * Cancels scheduled mail.
  *
- * The queue's own due time does the waiting, so a restart changes nothing: a scheduled message is queued like any other and is
- * due at `send_at`; a sandbox's waits in a table of its own (`sandbox-runner.ts`). What begins it and what cancels it are both
- * transactions that look at its status and its queue row, so exactly one of them wins.
+ * A scheduled message is an ordinary queue entry due at `send_at`, so it survives a restart; a sandbox keeps its own table
+ * (`sandbox-runner.ts`). Starting and cancelling both check the message's status in a transaction, so exactly one of them wins.
  */
 import { giveBackToLimits } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
@@ -13,11 +12,11 @@ import type { Message } from '../messages/message-store.js'
 import { deleteScheduled } from './sandbox/sandbox-schedule-store.js'
 
 /**
- * Calls back what has not begun; what it counted against the limits of the workspace is free again.
+ * Cancels the messages that have not started, and returns their count to the workspace's limits.
  *
  * @param messages all of the request, as this transaction reads them
- * @param scheduledAt undefined for mail that never was scheduled
- * @throws AppError conflict: sent already, begun, or cancelled before
+ * @param scheduledAt undefined for mail that was never scheduled
+ * @throws AppError conflict if sending has started or the mail was already cancelled
  */
 export async function cancelScheduled(
   tx: Tx,
@@ -26,16 +25,16 @@ export async function cancelScheduled(
 ): Promise<void> {
   const waiting = messages.filter(message => message.status === 'scheduled')
   const hasBegun = messages.some(({ status, reason }) => reason === null && !isBeforeSending(status))
-  if (hasBegun || scheduledAt === undefined) throw new AppError('conflict', 'sending has begun already')
+  if (hasBegun || scheduledAt === undefined) throw new AppError('conflict', 'sending has already started')
   if (waiting.length === 0)
-    throw new AppError('conflict', 'the message was cancelled already, or had nobody to go to')
+    throw new AppError('conflict', 'the message was already cancelled, or all its recipients were skipped')
   const ids = waiting.map(({ id }) => id)
   await deleteScheduled(tx.db, ids)
   await recordTransitions(
     tx,
     ids.map(messageId => ({ kind: 'cancelled', messageId, at: scheduledAt })),
   )
-  // Those of a request were counted together; in a sandbox nothing is.
+  // One request's messages were counted at the same time; sandbox mail is not counted.
   const counted = waiting.filter(({ isSandbox }) => !isSandbox)
   const [first] = counted
   if (first) await giveBackToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)

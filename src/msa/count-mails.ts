@@ -1,9 +1,8 @@
 /**
- * Counts mails that are about to be accepted: against the limits of their workspace, and the rate of their key.
+ * Counts mail about to be accepted against its workspace's limits and its key's rate.
  *
- * Called by `submit.ts` in the transaction that accepts them. Only recipients that are mailed count; who is skipped costs nothing.
- * Fails: AppError limit_reached, rate_limited; validation_error where no minute ever has room for so many, so that nobody tries for
- * ever.
+ * Called by `submit.ts` in the accepting transaction. Skipped recipients are not counted.
+ * Fails: AppError limit_reached, rate_limited; validation_error if the request exceeds a whole minute's rate and could never succeed.
  */
 import { countAgainstLimits, openUsage, type LimitedWorkspace } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
@@ -13,7 +12,7 @@ import type { SubmitParts } from './submit-parts.js'
 
 type CountParts = Pick<SubmitParts, 'emailWindows'>
 
-/** All of them or none, in a transaction that comes to nothing where this throws. @param mails by submission */
+/** All or nothing; the caller must roll back if this throws. @param mails recipients to be mailed, by submission */
 export async function countAll(
   tx: Tx,
   parts: CountParts,
@@ -23,13 +22,13 @@ export async function countAll(
 ): Promise<void> {
   const all = mails.reduce((sum, one) => sum + one, 0)
   await countAgainstLimits(tx.db, workspace, all, now)
-  // Last of all refusals, so that a request refused for another reason uses nothing up.
+  // Checked last, so that a request refused for another reason uses none of the rate.
   for (const [at, one] of submissions.entries()) takeFromRate(tx, parts, one, mails[at] ?? 0)
 }
 
-/** For submissions that are counted one after the other and written down together. */
+/** Counts submissions one by one and writes the sum once. */
 export interface MailCount {
-  /** @throws AppError, and then nothing was added */
+  /** @throws AppError; then nothing was added */
   add(submission: Submission, mails: number): void
   write(): Promise<void>
 }
@@ -61,8 +60,8 @@ function takeFromRate(tx: Tx, { emailWindows }: CountParts, { key }: Submission,
   if (emailRateLimit > 0 && mails > emailRateLimit)
     throw new AppError(
       'validation_error',
-      `to, cc and bcc have ${mails} recipients, and this key may send ${emailRateLimit} mails per minute: ` +
-        'send to fewer at once, or as a batch, whose messages leave at that rate',
+      `to, cc and bcc have ${mails} recipients, but this key may send ${emailRateLimit} mails per minute: ` +
+        'send to fewer recipients, or use a batch, which is sent at that rate',
       { path: 'to' },
     )
   const state = emailWindows.take(keyId, mails, emailRateLimit)
@@ -72,6 +71,6 @@ function takeFromRate(tx: Tx, { emailWindows }: CountParts, { key }: Submission,
       `this key may send ${state.limit} mails per minute; ${state.remaining} are left in this one`,
       { retryAfterMs: state.retryAfterMs, window: state },
     )
-  // Mail that is not accepted after all uses nothing up.
+  // A rollback returns them to the rate.
   if (emailRateLimit > 0) tx.onRollback?.(() => emailWindows.giveBack(keyId, mails))
 }

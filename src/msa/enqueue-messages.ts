@@ -1,7 +1,7 @@
 /**
- * Queues the messages of accepted submissions, and tells the queue once they are committed.
+ * Enqueues the messages of accepted submissions and signals the queue after the commit.
  *
- * Called by `store-submissions.ts`; what it does live mail, `sandbox/simulator.ts` does a sandbox's. Fails: as the database does.
+ * Called by `store-submissions.ts` for live mail; `sandbox/simulator.ts` is the sandbox counterpart. Fails: on database errors.
  */
 import type { Tx } from '../db/database.js'
 import { isLargeContent } from '../messages/content-store.js'

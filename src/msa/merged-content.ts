@@ -1,10 +1,9 @@
 /**
- * Makes of what was asked for a content that is filled in for each recipient: the template's html where the request has none, the
- * workspace's words, the data; and sees to it that what is accepted can be rendered.
+ * Resolves a request's template and merge data into storable content, and checks that it can be rendered.
  *
- * Called by the REST sends and by SMTP submission, once the template is known. What cannot be known here is what contacts hold, who may
- * be changed until the mail leaves: a mail that passes the bounds because of them ends as `failed`, which says so.
- * Fails: AppError validation_error, its path naming the field, and template_not_found.
+ * Called by the REST sends and SMTP submission. Contact data is only known at delivery: mail that exceeds the render limits
+ * because of it ends as `failed`, with the reason.
+ * Fails: AppError validation_error with the field's path, and template_not_found.
  */
 import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
 import { comesOutEmpty, EMPTY_SUBJECT, hasTags, type MailSource } from '../content/rendering/mail-plan.js'
@@ -23,7 +22,7 @@ import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { hasHeaderBreak } from '../mail/compose/header-field.js'
 
-/** A template as mail is made of it. */
+/** A template named by a request. */
 export interface AskedTemplate {
   readonly id: string
   readonly html: string
@@ -41,17 +40,17 @@ export interface MergeRequest {
   readonly hasFooter: boolean
   readonly trackOpens: boolean
   readonly trackClicks: boolean
-  /** `tryElsewhere` has rendered it with this data. */
+  /** `tryElsewhere` has already rendered it with this data. */
   readonly isTried?: boolean
 }
 
-/** @returns undefined for what leaves as it stands */
+/** @returns undefined for content that is sent unchanged */
 export function mergingOf(
   workspace: Workspace,
   { source, data, hasFooter, trackOpens, trackClicks, isTried = false }: MergeRequest,
 ): Merging | undefined {
   const isFilledIn = hasTags(source.subject) || hasTags(source.html) || hasTags(source.text)
-  // Marketing has fields of its own that tell how to unsubscribe.
+  // Marketing mail carries the unsubscribe header fields, which differ by recipient.
   const isTracked = trackOpens || trackClicks
   if (!isFilledIn && !hasFooter && !isTracked && !workspace.isMarketing) return undefined
   const clicks = trackClicks ? { clicks: parametersOf(workspace) } : {}
@@ -63,9 +62,9 @@ export function mergingOf(
 }
 
 /**
- * In a sandbox those of the live workspace are found as well.
+ * A sandbox also finds its live workspace's templates.
  *
- * @param asked its id; a message without one has none
+ * @param asked the template's id, if the request names one
  * @param path of the field that names it
  * @throws AppError template_not_found
  */
@@ -93,7 +92,7 @@ function parametersOf({ utmSource, utmMedium, utmCampaign }: Workspace): UrlPara
   )
 }
 
-/** @param path of the field that holds the source @throws AppError validation_error, with line and column */
+/** Checks merge tag syntax. @param path of the field that holds the source @throws AppError validation_error, with line and column */
 export function requireReadable(source: string, place: MergePlace, path: string): void {
   if (!hasTags(source)) return
   try {
@@ -103,12 +102,11 @@ export function requireReadable(source: string, place: MergePlace, path: string)
   }
 }
 
-/** Filled from contacts, who are looked up when the mail leaves. */
+/** Tags filled from the contact, which is looked up at delivery. */
 const OF_CONTACTS = /^(email|firstName|first_name|lastName|last_name|company|attributes\..+)$/
 
 /**
- * Refuses a subject that comes out empty for every recipient, since nothing in it is filled from contacts. What depends on them is
- * decided when the mail leaves.
+ * Rejects a subject that renders empty for every recipient. One with contact tags is checked at delivery instead.
  *
  * @throws AppError validation_error
  */
@@ -125,10 +123,10 @@ export function requireFilledSubject(
     throw fault(path, `${EMPTY_SUBJECT}: template_data has no value for ${names.join(', ')}`)
 }
 
-/** Sources and data up to this many UTF-16 units are read and tried out at once, in some milliseconds at most. */
+/** UTF-16 units of source and data that are checked inline, which takes a few milliseconds at most. */
 const SHORT = 16_384
 
-/** Merge tags that were read, by `readableName`: what is wrong with them, or null. */
+/** Parsed sources, keyed by `readableName`: the syntax error, or null. */
 export type KnownReadable = Map<string, string | null>
 
 export function readableName(place: 'html' | 'text', source: string): string {
@@ -136,9 +134,9 @@ export function readableName(place: 'html' | 'text', source: string): string {
 }
 
 /**
- * Has long sources with merge tags read in another thread. Where that has no room now, they are left to `requireReadable`.
+ * Parses long sources with merge tags in another thread. If that thread is busy, `requireReadable` parses them inline.
  *
- * @param known gets what was found
+ * @param known receives the results
  */
 export async function readElsewhere(
   desk: RenderDesk | undefined,
@@ -158,10 +156,10 @@ export async function readElsewhere(
 }
 
 /**
- * Tries a long html or text out with its data in another thread.
+ * Renders a long html or text with its data in another thread, to check it against the limits.
  *
- * @returns false where that was not needed or has no room now: `mergingOf` tries it
- * @throws AppError validation_error where it passes the bounds
+ * @returns false if that was unnecessary or the thread is busy; `mergingOf` then renders it inline
+ * @throws AppError validation_error if it exceeds the limits
  */
 export async function tryElsewhere(
   desk: RenderDesk | undefined,
@@ -182,7 +180,7 @@ export async function tryElsewhere(
   return result !== undefined
 }
 
-/** @returns undefined where it has no room now */
+/** @returns undefined if the thread is busy */
 async function renderedElsewhere(
   desk: RenderDesk,
   workspaceId: string,
@@ -199,7 +197,7 @@ async function renderedElsewhere(
 
 function tryOut({ subject, html, text }: AskedSource, data: MergeData, isTried: boolean): void {
   if (hasTags(subject)) {
-    // As text: what a subject would hide is what is looked for.
+    // Rendered as text, since subject rendering would remove the line breaks this looks for.
     const line = tryRendering({ ...parseTemplate(subject, 'subject'), place: 'text' }, data)
     if (hasHeaderBreak(line))
       throw fault('template_data', 'template_data brings a line break or control character into the subject')
@@ -210,15 +208,15 @@ function tryOut({ subject, html, text }: AskedSource, data: MergeData, isTried: 
   if (text !== undefined && mayPassBounds(text, size)) tryRendering(parseTemplate(text, 'text'), data)
 }
 
-/** What one UTF-16 unit of a value becomes at most: three of upper case, each percent-encoded. */
-const MOST_GROWTH = 20
+/** Longest output of one UTF-16 unit of a value: three when upper-cased, each percent-encoded. */
+const MAX_GROWTH = 20
 
-/** Without a loop each tag is rendered once at most. @param size of the data as JSON */
+/** Without `#each`, each tag is rendered at most once. @param size of the data as JSON */
 function mayPassBounds(source: string, size: number): boolean {
   if (/\{\{\s*#\s*each\b/.test(source)) return true
   let tags = 0
   for (let at = source.indexOf('{{'); at >= 0; at = source.indexOf('{{', at + 2)) tags += 1
-  return source.length + tags * size * MOST_GROWTH > RENDER_BOUNDS.units
+  return source.length + tags * size * MAX_GROWTH > RENDER_BOUNDS.units
 }
 
 function tryRendering(template: ReturnType<typeof parseTemplate>, data: MergeData): string {

@@ -1,4 +1,4 @@
-/** Sorts recipients: who is mailed, who is skipped for which reason, and whose addresses they are. None of them fails the others. */
+/** Classifies recipients: mailed or skipped, and which contact each one is. A bad recipient never fails the others. */
 import { findContactIds } from '../audience/contacts/contact-store.js'
 import type { Queries } from '../db/database.js'
 import { findSuppressed } from '../deliverability/suppressions/suppression-store.js'
@@ -6,24 +6,24 @@ import { normalizedAddress, parseAddress } from '../mail/address.js'
 import type { SkipReason } from '../messages/message-status.js'
 
 export interface Recipient {
-  /** As the caller gave it: by SMTP as it was written. */
+  /** As the caller gave it. */
   readonly asked: string
-  /** As it is mailed: domain as A-labels; the same as `asked` for an invalid one. */
+  /** As mailed, its domain as A-labels; equals `asked` if invalid. */
   readonly address: string
-  /** What shares a budget of connections; empty for an invalid address. */
+  /** Domain whose connection limits apply; empty if invalid. */
   readonly destination: string
-  /** In the form in which addresses are compared; empty for an invalid one. */
+  /** Normalized for comparison; empty if invalid. */
   readonly compared: string
   readonly skip: SkipReason | null
-  /** The contact who has the address now; absent where nobody has. */
+  /** The contact with this address, if any. */
   readonly contactId?: string
 }
 
 /**
- * Those of many submissions, who are asked after at once; a repeated one is one that repeats within its submission.
+ * Classifies several submissions' recipients with one suppression query. Duplicates are found within a submission only.
  *
- * @param lists addresses as they were given, by submission
- * @param isMarketing who unsubscribed is skipped as well
+ * @param lists addresses as given, by submission
+ * @param isMarketing also skips unsubscribed addresses
  * @returns by submission, in the order given
  */
 export async function sortRecipients(
@@ -47,11 +47,11 @@ export async function sortRecipients(
 
 export interface SortedList {
   readonly recipients: readonly Recipient[]
-  /** Where it is known already whose addresses they are: ids by the address as it was given. */
+  /** Contact ids by the address as given, if the caller knows them. */
   readonly contacts: ReadonlyMap<string, string> | undefined
 }
 
-/** Says of all of them, in one query at most, whose addresses they are. */
+/** Adds contact ids to all recipients, with at most one query. */
 export async function withContacts(
   db: Queries,
   workspaceId: string,
@@ -71,7 +71,7 @@ export async function withContacts(
   })
 }
 
-/** @param all gets the addresses of those who may be mailed, in the form in which they are compared */
+/** @param all receives the normalized valid addresses */
 function readRecipients(asked: readonly string[], all: Set<string>): Recipient[] {
   const seen = new Set<string>()
   return asked.map((text): Recipient => {

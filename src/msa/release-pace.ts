@@ -1,18 +1,18 @@
 /**
- * Gives out due times to mail that is released to the queue little by little, no more in a minute than a rate allows.
+ * Assigns due times so that a batch is released to the queue no faster than its rate.
  *
- * Used where many are submitted at once. The queue's own due time does the waiting, so a restart changes nothing. Pure.
+ * The due times are stored in the queue, so a restart does not change the pace. Pure.
  */
 const MINUTE_MS = 60_000
 
 export class ReleasePace {
-  /** When the last one falls due, ms since epoch UTC; now where nobody waits. */
+  /** When the last mail is due, ms since epoch UTC; now if none was paced. */
   lastDueAt: number
   private readonly firstAt: number
   private readonly stepMs: number
   private given = 0
 
-  /** @param perMinute 0: no limit @param lastRelease when the last mail before these falls due, if there was any */
+  /** @param perMinute 0: no limit @param lastRelease when the previous batch's last mail is due, if there is one */
   constructor(perMinute: number, lastRelease: number | undefined, now: number) {
     this.stepMs = perMinute === 0 ? 0 : MINUTE_MS / perMinute
     this.firstAt =
@@ -20,11 +20,11 @@ export class ReleasePace {
     this.lastDueAt = now
   }
 
-  /** @param mails that fall due together: a message and its copies */
+  /** @param mails due together: a message and its copies */
   next(mails: number): number {
     const dueAt = Math.ceil(this.firstAt + this.given * this.stepMs)
     this.given += mails
-    // Copies leave with their message; whoever comes next waits for them as well.
+    // Copies are due with their message but use up the rate, so the next message waits for them too.
     if (mails > 0) this.lastDueAt = Math.ceil(this.firstAt + (this.given - 1) * this.stepMs)
     return dueAt
   }

@@ -1,4 +1,4 @@
-/** Sending as a resource: the routes of mails and batches, and what those who submitted mail by SMTP are told of it. */
+/** Sending as a resource: routes of emails and batches, and delivery notifications to SMTP submitters. */
 import { deletesOldest } from '../resource/retention.js'
 import { resource } from '../resource/resource.js'
 import { deleteBatchesBefore } from './batch-store.js'
@@ -11,7 +11,7 @@ export interface EmailParts extends Pick<NotificationParts, 'log' | 'hostname'> 
 }
 
 export const email = resource({
-  chapters: { Email: 'Send single mails and batches, now or later; what became of each.' },
+  chapters: { Email: 'Send single emails and batches, now or scheduled, and track their delivery.' },
   open: ({ send, log, hostname }: EmailParts) => ({
     routes: emailRoutes(send),
     consumers: [deliveryNotifications({ ...send, log, hostname })],

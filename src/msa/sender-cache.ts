@@ -1,8 +1,7 @@
 /**
- * Workspaces and senders as submissions ask for them: looked up once a second at most, however much mail comes.
+ * Caches the workspaces and senders of submissions for a second, so that a burst of mail does not repeat the queries.
  *
- * Used by `relay-mail.ts` and the REST sends. A limit, default or domain that changes takes effect at once (`core/ttl-cache.ts`).
- * Fails: as the look-ups do.
+ * Used by `relay-mail.ts` and the REST sends. Changed limits, defaults and domains take effect at once (`core/ttl-cache.ts`).
  */
 import { findActingWorkspace, type ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
@@ -18,7 +17,7 @@ export class SenderCache {
   private readonly workspaces: TtlCache<ActingWorkspace>
   private readonly senders: TtlCache<Sender>
 
-  /** @param sharedAddress `mta.shared_address`; empty when there is none */
+  /** @param sharedAddress `mta.shared_address`; empty if unset */
   constructor(reader: Queries, watch: Watch, sharedAddress: string) {
     this.reader = reader
     this.sharedAddress = sharedAddress
@@ -38,12 +37,12 @@ export class SenderCache {
   /** @throws AppError domain_invalid */
   async sender(workspace: ActingWorkspace, { fromAddress, name, replyTo }: Author): Promise<Sender> {
     const asked = { fromAddress, name, replyTo: undefined }
-    // With its length, so that no name can be taken for a part of the address.
+    // The length keeps an address and a name from running into another pair's key.
     const key = `${workspace.id} ${fromAddress.length} ${fromAddress}${name ?? ''}`
     const sender = await this.senders.get(key, () =>
       resolveSender(this.reader, workspace, asked, this.sharedAddress),
     )
-    // It may be another one in each mail, and decides nothing else.
+    // Reply-To varies between mails and does not affect the decision, so it is not part of the key.
     return replyTo ? { replyTo, from: sender.from, signingDomainId: sender.signingDomainId } : sender
   }
 }

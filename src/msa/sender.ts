@@ -1,12 +1,12 @@
 /**
- * Who a mail is from: the contract's From rules.
+ * Resolves a mail's From address by the contract's rules.
  *
- *   domain verified here          From is the address asked for, signed by its domain
+ *   domain verified               From is the requested address, signed by its domain
  *   domain added, not verified    domain_invalid
- *   domain not added here         From is the appliance's shared address, and the address asked for becomes Reply-To
+ *   domain unknown                From is the appliance's shared address; the requested address becomes Reply-To
  *
- * In a sandbox "here" is the sandbox and, behind it, its live workspace: what is tried out is the mail that would be sent.
- * Called by the REST sends for their fields, and by submission for who wrote a message. Fails: AppError.
+ * A sandbox falls back to its live workspace's domains, so that a test shows what live mail would look like.
+ * Called by the REST sends and SMTP submission. Fails: AppError.
  */
 import type { ActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
@@ -14,28 +14,28 @@ import type { Queries } from '../db/database.js'
 import { findApplianceDomain, findSendingDomain } from '../deliverability/domains/domain-store.js'
 import { addressDomain, type NamedAddress } from '../mail/address.js'
 
-/** Who a mail is to be from, as it was asked for. */
+/** The sender a request or message names. */
 export interface Author {
   readonly fromAddress: string
   readonly name: string | undefined
   readonly replyTo?: NamedAddress | undefined
 }
 
-/** Who it is from. */
+/** The sender the mail gets. */
 export interface Sender {
   readonly from: NamedAddress
   readonly replyTo?: NamedAddress
-  /** Whose DKIM keys sign. */
+  /** The domain whose DKIM keys sign. */
   readonly signingDomainId: string | null
 }
 
-/** What is told of who sends: nothing where it is who was asked for. */
+/** The `from` of an API response: only set if it differs from the requested one. */
 export function shownSender({ from }: Sender, asked: Author): { from?: string } {
   return from.address === asked.fromAddress ? {} : { from: from.address }
 }
 
 /**
- * @param sharedAddress `mta.shared_address`; empty when there is none
+ * @param sharedAddress `mta.shared_address`; empty if unset
  * @throws AppError domain_invalid
  */
 export async function resolveSender(
@@ -59,7 +59,7 @@ export async function resolveSender(
   if (sharedAddress === '')
     throw new AppError(
       'domain_invalid',
-      `add and verify ${addressDomain(fromAddress)} first: there is no shared sending address`,
+      `${addressDomain(fromAddress)} is not a verified domain and this server has no shared sending address: add and verify the domain`,
       { path: 'from_email' },
     )
   const shared = await findApplianceDomain(db, addressDomain(sharedAddress))

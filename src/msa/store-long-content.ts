@@ -1,9 +1,8 @@
 /**
- * Writes what is long of a submission before its messages are accepted, in transactions of their own, so that others' writes get
- * between and none of them takes long: the octets of large attachments, and the texts of a batch that has many. What is left
- * behind by a crash is cleared at the next start.
+ * Stores large attachments and large batches' texts in short transactions before the mail is accepted, so that other writers are
+ * not blocked for long. Leftovers of a crash are deleted at the next start.
  *
- * Called by the REST sends around the transaction that accepts. Fails: as the database does; nothing then stays behind.
+ * Called by the REST sends around the accepting transaction. On any error, what was stored is deleted.
  */
 import type { Database, Tx } from '../db/database.js'
 import { PART_OCTETS } from '../mail/message-spool.js'
@@ -18,16 +17,16 @@ import type { Workspace } from '../accounts/workspace-store.js'
 import type { Submission } from './mail-submission.js'
 import { toContent } from './submit.js'
 
-/** Characters of texts that one transaction takes in any case, and of each that is made of more. */
+/** Text characters per staging transaction; one more content may exceed it. Smaller batches are not staged. */
 const CHARACTERS_AT_ONCE = 1_048_576
-/** Contents of such a transaction. */
+/** Contents per staging transaction. */
 const CONTENTS_AT_ONCE = 64
 
 /**
- * Stores ahead what is long, then does the work that accepts; what it refuses is deleted again.
+ * Stages large content, then runs `accept`; deletes the staged content if that fails.
  *
- * @param accept takes the submissions, which then may say that their content is stored; `take` belongs to its transaction, and
- *   makes contents that are ahead those of what is accepted
+ * @param accept submits the given submissions, which may be marked as stored; it must call `take` in its transaction, which turns
+ *   staged contents into accepted ones
  */
 export async function withLongStored<T>(
   database: Database,
@@ -51,7 +50,7 @@ export async function withLongStored<T>(
   }
 }
 
-/** Before anything is accepted. */
+/** Deletes leftovers of a crash. Runs at start, before any mail is accepted. */
 export async function clearLeftBehind(database: Database): Promise<void> {
   for (;;) {
     const ids = await listStagedContents(database.reader, CONTENTS_AT_ONCE)

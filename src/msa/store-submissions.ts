@@ -1,9 +1,7 @@
 /**
- * Stores submissions that were let in: contents, a message per recipient, events; then queues what is mailed, or plays it in a
- * sandbox.
+ * Stores accepted submissions: contents, one message per recipient, events; then enqueues live mail or simulates sandbox mail.
  *
- * Called by `submit.ts`, in the transaction of whoever submits, for one as for thousands, whose rows are then inserted together.
- * Decides nothing: who is mailed, from whom and when was settled before. Fails: as the database does.
+ * Called by `submit.ts` in the caller's transaction. Rows of many submissions are inserted together. Makes no decisions of its own.
  */
 import { given } from '../core/given.js'
 import { isoTime } from '../core/moments.js'
@@ -24,15 +22,12 @@ import type { Recipient } from './recipients.js'
 import { simulateDelivery } from './sandbox/simulator.js'
 import type { StoreParts } from './submit-parts.js'
 
-/**
- * Messages stored before sockets and timers have their turn. Who writes waits until all are stored; who reads sees none of them
- * meanwhile.
- */
+/** Messages stored before yielding to the event loop. Other writers wait until all are stored; readers see none before the commit. */
 const MESSAGES_AT_ONCE = 64
-/** The same for contents that are long: characters of their text. */
+/** Text characters stored before yielding. */
 const CHARACTERS_AT_ONCE = 1_048_576
 
-/** @param now ms since epoch UTC @param isSandbox stores, and queues nothing */
+/** @param now ms since epoch UTC @param isSandbox simulate instead of enqueueing */
 export async function storeSubmissions(
   tx: Tx,
   parts: StoreParts,
@@ -47,7 +42,7 @@ export async function storeSubmissions(
 }
 
 function inPieces(accepted: readonly AcceptedSubmission[]): (readonly AcceptedSubmission[])[] {
-  // Nearly always it is one.
+  // The common case.
   if (accepted.length === 1 && isPiece(accepted[0])) return [accepted]
   const pieces: AcceptedSubmission[][] = []
   let [messages, characters] = [MESSAGES_AT_ONCE, 0]
@@ -64,7 +59,7 @@ function inPieces(accepted: readonly AcceptedSubmission[]): (readonly AcceptedSu
   return pieces
 }
 
-/** All but the first add recipients to a content that is stored. */
+/** All slices but the first add recipients to the stored content. */
 function inSlices(one: AcceptedSubmission): AcceptedSubmission[] {
   const { recipients } = one
   if (isPiece(one)) return [one]

@@ -1,4 +1,4 @@
-/** What the door works with, and whom it tells of what was committed. Holds no logic. */
+/** Dependencies of `submit.ts` and its post-commit callbacks. Types only. */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
 import type { SlidingWindow } from '../http/sliding-window.js'
@@ -7,17 +7,17 @@ import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 
 export interface StoreParts {
-  /** How long a message is tried before it is given up, ms. */
+  /** How long delivery is retried before a message expires, ms. */
   readonly expireMs: number
-  /** Tells the queue that mail in this lane was committed. */
+  /** Signals the queue that mail in this lane was committed. */
   readonly onEnqueued: (lane: string, dueAt: number) => void
-  /** Gives the queue a content that was just committed, so that it need not read it back. */
+  /** Passes a just committed content to the queue, which saves reading it back. */
   readonly onStored?: (content: MessageContent) => void
-  /** Tells the consumers of the event log of what settles nothing later on: suppressed recipients, a sandbox's outcomes. */
+  /** Wakes event consumers for events no delivery follows: suppressed recipients, sandbox outcomes. */
   readonly onEvents?: () => void
-  /** Tells that mail of a sandbox waits for this moment, ms since epoch UTC. */
+  /** Signals that sandbox mail is scheduled for this time, ms since epoch UTC. */
   readonly onSandboxScheduled?: (dueAt: number) => void
-  /** Absent for a command, whose output is its own. */
+  /** Absent in commands, whose output goes to the terminal. */
   readonly log?: Log
 }
 

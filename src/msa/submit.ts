@@ -1,18 +1,17 @@
 /**
- * The door: every message that enters, by whatever way, passes here.
+ * Message intake: the only way mail enters the system.
  *
- * Recipients are sorted, limits counted, messages made and stored (`store-submissions.ts`), all in the transaction of the caller,
- * who answers only after that is on disk, so that nothing that was accepted can be lost. Whoever comes hands over a batch of
- * submissions; a single send is a batch of one. What belongs to the same decision, as the answer to be kept, the caller writes in
- * the same transaction.
+ * Classifies recipients, enforces sending limits and stores the messages (`store-submissions.ts`) inside the caller's transaction.
+ * Callers report success only after that transaction commits, so accepted mail is never lost; whatever must commit with it, such as
+ * an idempotent answer, they write in the same transaction. Input is always a batch; a single send is a batch of one.
  *
- *   POST /email/send     one submission         `submitAll`
- *   POST /email/batch    a thousand, at a pace  `submitAll`
- *   SMTP                 those that wait for the same commit, each with a fate of its own   `submitEach`
+ *   POST /email/send     one submission                           `submitAll`
+ *   POST /email/batch    up to a thousand, paced                  `submitAll`
+ *   SMTP                 messages sharing a commit, judged one by one   `submitEach`
  *
- * One content for more recipients than a transaction should have, as that of a campaign, is stored once: the first transaction
- * submits it with the first recipients, each later one the same content, by the same id, with `isContentStored` and the next. Whoever
- * does so writes in each of them how far it has come, and names nobody twice: repeated recipients are found within a transaction.
+ * A campaign's content is stored once for many transactions: the first submits it with the first recipients, later ones submit the
+ * same content id with `isContentStored` and the next recipients. The caller records its progress in each transaction and must not
+ * repeat a recipient, since duplicates are only found within a submission.
  */
 import type { Workspace } from '../accounts/workspace-store.js'
 import type { NewId } from '../core/ids.js'
@@ -34,9 +33,9 @@ import type { StoreParts, SubmitParts } from './submit-parts.js'
 export type DoorParts = StoreParts & Pick<SubmitParts, 'newId' | 'emailWindows'>
 
 /**
- * All or nothing: where it throws, the caller's work has to come to nothing as well.
+ * All or nothing; if it throws, the caller must roll back.
  *
- * @param now when they came, ms since epoch UTC; read before ids for them were made
+ * @param now when they arrived, ms since epoch UTC; read before their ids were generated
  * @returns by submission: each recipient in the order of `to`
  * @throws AppError rate_limited, limit_reached, validation_error
  */
@@ -54,13 +53,13 @@ export async function submitAll(
   return accepted.map(({ recipients }) => recipients)
 }
 
-/** How a submission among others ended. */
+/** Result of one submission of several. */
 export type Fate =
   | { readonly recipients: readonly SubmittedRecipient[] }
   /** An AppError rate_limited, limit_reached or validation_error. */
   | { readonly refusal: unknown }
 
-/** Each by itself, in order: a refusal of one leaves the others as they are. @returns by submission */
+/** Accepts or refuses each submission on its own, in order. @returns by submission */
 export async function submitEach(
   tx: Tx,
   parts: DoorParts,
@@ -87,7 +86,7 @@ export async function submitEach(
   return fates
 }
 
-/** Each by what it is itself: an unsubscribe stops the marketing of a batch, and nothing else that is in it. */
+/** An unsubscribe only suppresses marketing mail, so marketing and other submissions are classified separately. */
 async function sortBatch(
   tx: Tx,
   { workspace, submissions }: SubmissionBatch,
@@ -139,16 +138,16 @@ function accept(
   }
 }
 
-/** What a submission's content is once it is in. */
+/** The stored form of a submission's content. */
 export function toContent(submitted: SubmittedContent, workspace: Workspace, now: number): MessageContent {
-  // What is added stands first: an object that begins with copied fields gets a shape of its own, and is slow from then on.
+  // Added fields come first: an object literal that starts with a spread gets its own hidden class and stays slow.
   const content = { workspaceId: workspace.id, createdAt: now, ...submitted }
   return workspace.isMarketing ? { isMarketing: true, ...content } : content
 }
 
 /**
- * The first message of a batch's content has the id of its content: that is how results find it. So has that of a scheduled send
- * to one recipient: the id of such a send is its content's, which stands for all recipients.
+ * A batch finds its results by ids: the first message of each content shares the content's id. So does a scheduled send's only
+ * recipient; with several, the content's id stands for all of them.
  */
 function hasIdOfContent({ batch, scheduledAt }: SubmittedContent, at: number, recipients: number): boolean {
   return batch === undefined ? scheduledAt !== undefined && recipients === 1 : at === 0

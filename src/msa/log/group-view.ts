@@ -1,9 +1,9 @@
 /**
- * A scheduled send to several recipients as the API shows it: one id for all of them, and what became of each.
+ * A scheduled send to several recipients as the API shows it: one id for all, and each recipient's status.
  *
- * Called by the routes of mails, where an id is a group's. The status is `scheduled` while anybody waits, then the lowest that
- * any recipient has got to; recipients who were skipped count only where there is nobody else, and so do those who were called
- * back. Moments are those of the first recipient to whom it happened. Reads only. Fails: as the database does.
+ * Called by the email routes. The status is `scheduled` while any recipient is waiting, then the lowest of any recipient. Skipped
+ * recipients count only if all were skipped, cancelled ones only if nobody else remains. Each timestamp is that of the first
+ * recipient to reach it. Read-only.
  */
 import type { Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
@@ -17,14 +17,14 @@ import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 import { attemptToApi, contentToApi, historyToApi } from './message-view.js'
 
 export interface ScheduledGroup {
-  /** The content's. */
+  /** The content's id. */
   readonly id: string
   readonly scheduledAt: number
-  /** Two at least, in the order of the request. */
+  /** At least two, in the order of the request. */
   readonly messages: readonly Message[]
 }
 
-/** From what still has to happen to the best that can: the lowest is the group's. */
+/** Lowest first; the group has the lowest of its messages. */
 const RANKS: readonly MessageStatus[] = [
   'scheduled',
   'sent',
@@ -37,7 +37,7 @@ const RANKS: readonly MessageStatus[] = [
   'cancelled',
 ]
 
-/** @returns undefined for what is no scheduled send to several; one to a single recipient is that message */
+/** @returns undefined unless it is a scheduled send to several recipients; a single recipient has a message id */
 export async function findGroup(
   db: Queries,
   workspaceId: string,
@@ -56,7 +56,7 @@ export async function groupStatus(
   return statusOf(db, group, await listAttemptsOf(db, idsOf(group)))
 }
 
-/** With the attempts at all recipients, oldest first. */
+/** Includes the attempts of all recipients, oldest first. */
 export async function groupWithTrace(
   db: Queries,
   group: ScheduledGroup,
@@ -119,7 +119,7 @@ function lowest(messages: readonly Message[]): MessageStatus {
   return RANKS.find(rank => counting.has(rank)) ?? 'failed'
 }
 
-/** An attempt that is under way is in no log yet. */
+/** The queue counts an attempt in progress, which is not logged yet. */
 function attemptsAt(
   { id }: Message,
   attempts: readonly Attempt[],

@@ -33,12 +33,12 @@ const LoggedMessageSchema = Type.Object(
 
 const Filter = {
   to: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 320, description: 'The whole address, in any case.' }),
+    Type.String({ minLength: 1, maxLength: 320, description: 'The full address, case-insensitive.' }),
   ),
   status: Type.Optional(
     Type.Enum([...MESSAGE_STATUSES, ...WAITING_STATES], {
       description:
-        'A status, or where a message with status `sent` stands: `queued` (not tried yet) or `deferred` (to be tried again).',
+        'A message status, or a delivery state of messages with status `sent`: `queued` (not tried yet) or `deferred` (waiting for a retry).',
     }),
   ),
   ...timeRangeQuery,
@@ -47,10 +47,12 @@ const Filter = {
     Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'Messages that were sent with this tag, to the letter.',
+      description: 'Messages sent with exactly this tag.',
     }),
   ),
-  is_sandbox: Type.Optional(Type.Boolean({ description: 'Messages of sandbox keys, or only others.' })),
+  is_sandbox: Type.Optional(
+    Type.Boolean({ description: 'Only messages of sandbox keys, or only live ones.' }),
+  ),
 }
 const Query = Type.Object({ ...cursorQuery, ...Filter }, { additionalProperties: false })
 
@@ -62,12 +64,12 @@ export function messageLogRoutes(reader: Queries): Route[] {
       access: 'email:read',
       operationId: 'listEmails',
       chapter: 'Email',
-      summary: 'The messages of the workspace, newest first.',
+      summary: 'List emails, newest first',
       description:
-        'One for each recipient. total is exact up to 10,000 messages beyond the page; there are at least so many where ' +
-        'it says more. Several of to, status, campaign_id and is_sandbox, and status sent or delivered, is_sandbox or tag ' +
-        'alone, are looked for among the newest 20,000 messages that they may be in: give since and until for older ones. So are queued and ' +
-        'deferred, among the newest 20,000 in the queue; an attempt in progress is neither.',
+        'One entry per recipient. total is exact up to 10,000 messages beyond the page; larger totals are a lower bound. ' +
+        'Combinations of to, status, campaign_id and is_sandbox, and status sent or delivered, is_sandbox or tag alone, search ' +
+        'only the newest 20,000 candidates: set since and until to find older ones. queued and deferred search the newest 20,000 ' +
+        'messages in the queue; an attempt in progress is neither.',
       query: Query,
       item: LoggedMessageSchema,
       async handle({ principal, query }, page) {
@@ -82,7 +84,7 @@ function readFilter(query: Static<typeof Query>): MessageFilter {
   const { to, status, campaign_id: campaignId, tag, is_sandbox: isSandbox } = query
   const named = to === undefined ? undefined : parseNamedAddress(to)?.address
   return {
-    // As it is mailed: the domain as A-labels.
+    // Messages store the domain as A-labels.
     ...(to === undefined ? {} : { to: named ?? to }),
     ...given({ status, campaignId, tag, isSandbox }),
     ...readTimeRange(query),

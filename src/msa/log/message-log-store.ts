@@ -1,10 +1,10 @@
 /**
  * SQL of the message log: a workspace's messages, newest first.
  *
- * Every look is bounded, however many messages there are; but for a recipient's, which goes through a 256th of them in an
- * index. Identifiers are UUIDv7, so that `(workspace_id, id)` is the order in time as well, and recipients, campaigns and rare
- * states have indexes of their own. The two states that most messages are in (sent, delivered) have none, since every message
- * would pay for it. One index finds the candidates; what else was asked for is looked for among the newest of them.
+ * Every query is bounded, however many messages there are, except by recipient, which scans a 256th of them in an index.
+ * Ids are UUIDv7, so `(workspace_id, id)` is also the order in time. Recipients, campaigns and rare states have indexes; the two
+ * most common states (sent, delivered) have none, since every message would pay for it. One index finds the candidates, and the
+ * other filters apply to the newest of them.
  */
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { given } from '../../core/given.js'
@@ -33,31 +33,31 @@ import { nextTurn } from '../../world/time/clock.js'
 
 export interface MessageFilter {
   readonly to?: string
-  /** `queued` and `deferred` are parts of `sent`: where the message stands in the queue. */
+  /** `queued` and `deferred` are delivery states of `sent` messages. */
   readonly status?: MessageStatus | WaitingState
-  /** Ms since epoch UTC; `since` included, `until` not. */
+  /** Ms since epoch UTC; `since` inclusive, `until` exclusive. */
   readonly since?: number
   readonly until?: number
   readonly campaignId?: string
   readonly isSandbox?: boolean
-  /** One of those that the request gave its mail. */
+  /** One of the tags the mail was sent with. */
   readonly tag?: string
 }
 
-/** Counted beyond the page at most. */
+/** Limit to which messages beyond the page are counted. */
 export const MOST_COUNTED = 10_000
-/** Candidates looked through for what their index does not tell. */
+/** Limit of candidates filtered by conditions their index does not cover. */
 export const MOST_LOOKED_AT = 20_000
-/** Passed over before others have their turn: some milliseconds' work at most. */
+/** Rows skipped before yielding to the event loop: a few milliseconds at most. */
 const SKIPPED_AT_ONCE = 20_000
 
 export interface LoggedMessage extends Message {
   readonly subject: string
-  /** Of a message that is `sent` and in the queue. */
+  /** Of a `sent` message still in the queue. */
   readonly deliveryState: DeliveryState | null
 }
 
-/** `total` is exact up to `MOST_COUNTED` rows beyond the page, and says so many where there are more. */
+/** `total` is exact up to `MOST_COUNTED` rows beyond the page, and a lower bound above that. */
 export async function listMessages(
   db: Queries,
   workspaceId: string,
@@ -94,7 +94,7 @@ function endOf(items: readonly LoggedMessage[]): readonly string[] {
 
 type Found = SelectQueryBuilder<Tables, 'messages', object>
 
-/** The newest of them. */
+/** Returns the newest `limit` rows. */
 async function withSubjects(db: Queries, found: Found, limit: number): Promise<LoggedMessage[]> {
   const rows = await db
     .selectFrom(found.selectAll().orderBy('id', 'desc').limit(limit).as('messages'))
@@ -112,10 +112,10 @@ async function withSubjects(db: Queries, found: Found, limit: number): Promise<L
   }))
 }
 
-/** Queue rows looked through before others have their turn. */
+/** Queue rows filtered before yielding. */
 const WAITING_AT_ONCE = 1_000
 
-/** The queue finds the candidates, newest first, step by step; what else was asked for is looked for among them. */
+/** Takes candidates from the queue, newest first, in steps, and applies the other filters to them. */
 async function listWaitingMessages(
   db: Queries,
   workspaceId: string,
@@ -171,12 +171,12 @@ async function pageOfIds(db: Queries, ids: readonly string[], page: Page): Promi
   return { items, total, end: endOf(items), hasMore: ids.length > page.offset + shown.length }
 }
 
-/** Messages whose contents are looked at for a tag before others have their turn. */
+/** Contents checked for a tag before yielding. */
 const CONTENTS_AT_ONCE = 500
 
 /**
- * Tags stand with the content and in no index, which every mail with tags would pay for: the contents of the newest candidates are
- * looked at, step by step. Those without tags cost next to nothing. `total` counts among those looked at.
+ * Tags have no index, since every tagged mail would pay for it; the contents of the newest candidates are checked in steps. `total`
+ * counts matches among the checked ones.
  */
 async function listTagged(
   db: Queries,
@@ -203,11 +203,11 @@ async function listTagged(
 }
 
 function hasTag(json: string | null, tag: string): boolean {
-  // Most are not it: what cannot hold it is not parsed.
+  // Parses only what contains the tag's text.
   return json !== null && json.includes(JSON.stringify(tag)) && (JSON.parse(json) as string[]).includes(tag)
 }
 
-/** In steps, so that a page deep in the log keeps nobody waiting but who asked for it. */
+/** Skips in steps, so that a deep page does not block other requests. */
 async function skip(
   db: Queries,
   found: Found,
@@ -246,23 +246,23 @@ async function count(db: Queries, found: Found, most: number): Promise<number> {
 interface Wanted extends Omit<MessageFilter, 'to' | 'status'> {
   readonly status?: MessageStatus
   readonly to: { readonly address: string; readonly spellings: Spellings } | undefined
-  /** Those before this id only. */
+  /** Only messages before this id. */
   readonly behind: string | undefined
 }
 
-/** The index that leaves the fewest candidates: the recipient's, a rare state's, the campaign's, or only the workspace's. */
+/** Uses the index that leaves the fewest candidates: recipient, rare state, campaign, or the workspace's own. */
 function matching(db: Queries, workspaceId: string, filter: Wanted): Found {
   const { to, status, campaignId, isSandbox } = filter
   const candidates = within(db, workspaceId, filter)
   if (to !== undefined) {
-    // A 256th of the workspace's messages is passed over within the index, newest first.
+    // Scans a 256th of the workspace's messages in the index, newest first.
     const inBucket = candidates.where('recipient_bucket', '=', recipientBucket(to.address))
     return among(db, inBucket.where(isSpelled(to.spellings)), { status, campaignId, isSandbox })
   }
   if (status !== undefined && status !== 'sent' && status !== 'delivered') {
     const inState = candidates
       .where('status', '=', status)
-      // A partial index is only taken where its own condition stands in the query, to the letter.
+      // A partial index is used only if the query repeats its condition verbatim.
       .where(sql<boolean>`status not in ('sent', 'delivered')`)
     return campaignId === undefined
       ? among(db, inState, { isSandbox })
@@ -279,7 +279,7 @@ interface Rest {
   readonly isSandbox?: boolean | undefined
 }
 
-/** Those candidates that have all the rest as well; of the newest only, where there is any rest. */
+/** Applies the remaining filters to the newest candidates; without any, returns all candidates. */
 function among(db: Queries, candidates: Found, { status, campaignId, isSandbox }: Rest): Found {
   if (status === undefined && campaignId === undefined && isSandbox === undefined) return candidates
   const newest = candidates.selectAll().orderBy('id', 'desc').limit(MOST_LOOKED_AT).as('messages')
@@ -290,13 +290,13 @@ function among(db: Queries, candidates: Found, { status, campaignId, isSandbox }
   return query
 }
 
-/** Between the first message of a campaign and its last, which its own index tells at once. */
+/** Narrows the ids to the campaign's first and last message, which its index finds at once. */
 function duringCampaign(id: string) {
   const ofCampaign = sql`from messages as sent where sent.campaign_id = ${id}`
   return sql<boolean>`id between (select min(sent.id) ${ofCampaign}) and (select max(sent.id) ${ofCampaign})`
 }
 
-/** An identifier is made a moment after the message's own time was read. */
+/** An id is generated shortly after the message's own time was read. */
 const ID_LAG_MS = 1_000
 
 function within(db: Queries, workspaceId: string, { since, until, behind }: Wanted): Found {

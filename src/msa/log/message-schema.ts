@@ -1,4 +1,4 @@
-/** What the routes of stored messages give: status, trace, log. */
+/** Response schemas of stored messages: status, trace, log. */
 import Type from 'typebox'
 import { Id, IdOrNull, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { OUTCOME_KINDS, PERMANENCES } from '../../mail/outcome.js'
@@ -7,24 +7,23 @@ import { MESSAGE_STATUSES, SKIP_REASONS } from '../../messages/message-status.js
 
 export const MessageParams = Type.Object({ messageId: Type.String({ maxLength: 64 }) })
 
-/** How far a message has come; `sent` is accepted, queued or deferred. */
+/** `sent` means accepted, queued or deferred. */
 export const MessageStatusEnum = Type.Enum([...MESSAGE_STATUSES], {
   description: '`sent`: accepted, queued or deferred.',
 })
 
-/** Where a message that reads `sent` stands; null for any other, and once it is out of the queue. */
+/** Delivery state of a `sent` message; null for others, and once it has left the queue. */
 export const DeliveryStateOrNull = orNull(Type.Enum([...DELIVERY_STATES]), {
   description:
-    'Where a message with status `sent` stands: `queued` (not tried yet), `sending`, or `deferred` (to be tried again). Null otherwise, and ' +
-    'where an id stands for several.',
+    'Delivery state of a message with status `sent`: `queued` (not tried yet), `sending`, or `deferred` (waiting for a retry). Null otherwise, and ' +
+    'if the id stands for several messages.',
 })
 
-/** Why a recipient was not mailed. */
 export const SkipReasonEnum = Type.Enum([...SKIP_REASONS], {
   description: 'Why a recipient was skipped.',
 })
 
-/** What has happened to a message so far; made by `historyToApi`. */
+/** Timestamps of a message; built by `historyToApi`. */
 export const historyFields = {
   sent_at: MomentOrNull(),
   delivered_at: MomentOrNull(),
@@ -41,7 +40,7 @@ const statusFields = {
   to: Type.String(),
   ...historyFields,
   reason: Type.Optional(SkipReasonEnum),
-  scheduled_at: Type.Optional(Moment({ description: 'Of a message that was scheduled.' })),
+  scheduled_at: Type.Optional(Moment({ description: 'The send_at of a scheduled message.' })),
   recipients: Type.Optional(
     Type.Array(
       Type.Object(
@@ -53,12 +52,12 @@ const statusFields = {
         },
         { title: 'RecipientStatus' },
       ),
-      { description: 'Where the id stands for a scheduled send to several, in the order of the request.' },
+      { description: 'The messages of a scheduled send to several recipients, in the order of the request.' },
     ),
   ),
   delivery_state: DeliveryStateOrNull,
   attempts: Type.Integer({
-    description: 'Delivery attempts begun; of a scheduled send to several, at all of them.',
+    description: 'Delivery attempts started; of a scheduled send to several recipients, their sum.',
   }),
   next_attempt_at: MomentOrNull(),
   last_reply: TextOrNull(),
@@ -71,7 +70,7 @@ const HostTriedSchema = Type.Object(
     host: Type.String(),
     address: TextOrNull(),
     port: Type.Integer(),
-    stage: Type.String({ description: 'How far the dialogue came.' }),
+    stage: Type.String({ description: 'Last stage the SMTP dialogue reached.' }),
     reply: TextOrNull(),
     error: TextOrNull(),
     tls: Type.Union([
@@ -84,25 +83,25 @@ const HostTriedSchema = Type.Object(
       Type.Null(),
     ]),
     tls_policy: TextOrNull({
-      description: 'What the connection had to be: none, opportunistic, require or verify.',
+      description: 'Required TLS level: none, opportunistic, require or verify.',
     }),
     tls_policy_source: TextOrNull({
-      description: 'Who asked for it: default, route, site or mta-sts.',
+      description: 'What required it: default, route, site or mta-sts.',
     }),
     mta_sts: Type.Union(
       [
         Type.Object({
           mode: Type.String({
-            description: 'enforce, testing or unavailable (announced, but not to be had).',
+            description: 'enforce, testing, or unavailable (announced but could not be fetched).',
           }),
           result: TextOrNull({
-            description: 'passed or failed; null where it did not come to that.',
+            description: 'passed or failed; null if it was not checked.',
           }),
           reason: TextOrNull(),
         }),
         Type.Null(),
       ],
-      { description: "What the recipient domain's MTA-STS policy (RFC 8461) said of the host." },
+      { description: "Result of the recipient domain's MTA-STS policy (RFC 8461) for the host." },
     ),
     duration_ms: Type.Integer(),
     reused_connection: Type.Boolean(),
@@ -131,7 +130,7 @@ export const MessageSchema = Type.Object(
     campaign_id: IdOrNull(),
     contact_id: IdOrNull({
       description:
-        'Whom the address belonged to when the mail was accepted; null where an id stands for several.',
+        "The address's contact when the mail was accepted; null if the id stands for several messages.",
     }),
     template_id: IdOrNull(),
     created_at: Moment(),
@@ -140,7 +139,7 @@ export const MessageSchema = Type.Object(
       Type.Object(
         {
           message_id: Type.Optional(
-            Id({ description: 'Whose attempt it was, where the id stands for a scheduled send to several.' }),
+            Id({ description: 'The message of this attempt, in a scheduled send to several recipients.' }),
           ),
           attempt: Type.Integer(),
           started_at: Moment(),

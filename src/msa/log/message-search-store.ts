@@ -1,9 +1,8 @@
 /**
- * SQL of what an operator looks for among all messages of all workspaces: by recipient, sender, subject, key, status, time, or the
- * Message-ID that a mail has.
+ * SQL for the operator's message search across all workspaces: by recipient, sender, subject, key, status, time or Message-ID.
  *
- * For commands, which are processes of their own: some of it looks through every message, in pages, newest first, and would
- * hold up a server. The API's log of one workspace is `message-log-store.ts`. Memory is bounded by a page. Fails: as the database does.
+ * For commands only, which run in their own process: some searches scan every message, page by page, and would block a server.
+ * The API's log of one workspace is `message-log-store.ts`. Memory is bounded by a page.
  */
 import type { SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../../core/ids.js'
@@ -23,13 +22,13 @@ import { isWaiting, isWaitingState, type WaitingState } from '../../queue/delive
 export interface MessageSearch {
   /** An address, or a whole domain as `@example.com`. */
   readonly to?: string
-  /** The same of the author. */
+  /** The author's address, or a domain as `@example.com`. */
   readonly from?: string
   readonly status?: MessageStatus | WaitingState
-  /** Ms since epoch UTC; `since` included, `until` not. */
+  /** Ms since epoch UTC; `since` inclusive, `until` exclusive. */
   readonly since?: number
   readonly until?: number
-  /** A part of it, whatever its case. */
+  /** A substring, case-insensitive. */
   readonly subject?: string
   /** Id of the API key that submitted it. */
   readonly keyId?: string
@@ -42,10 +41,10 @@ export interface FoundMessage extends Message {
   readonly submittedBy?: SubmittedBy
 }
 
-/** Rows looked at in one statement. */
+/** Rows read per statement. */
 const PAGE = 2_000
 
-/** Newest first. @param limit at most so many @param workspaceIds all there are, removed ones too */
+/** Newest first. @param limit maximum number of results @param workspaceIds all workspaces, including removed ones */
 export async function searchMessages(
   db: Queries,
   search: MessageSearch,
@@ -71,7 +70,7 @@ export async function searchMessages(
   }
 }
 
-/** What is told by an index, or costs nothing beside it; the rest is `fitting`'s. */
+/** Applies conditions that an index covers or that are free to add; `fitting` checks the rest. */
 function page(
   db: Queries,
   { to, status, since, until, workspaceId }: MessageSearch,
@@ -82,14 +81,14 @@ function page(
   if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId)
   if (to !== undefined && !to.startsWith('@')) {
     const spellings: Spellings = [to.toLowerCase()]
-    // The index by recipient begins with the workspace.
+    // The recipient index starts with the workspace.
     if (workspaceId === undefined) query = query.where('workspace_id', 'in', workspaceIds)
     query = query.where('recipient_bucket', '=', recipientBucket(to)).where(isSpelled(spellings))
   }
   if (status !== undefined && isWaitingState(status))
     query = query.where('status', '=', 'sent').where(isWaiting(status))
   else if (status !== undefined) query = query.where('status', '=', status)
-  // An identifier is made a moment after the message's own time was read.
+  // An id is generated shortly after the message's own time was read.
   if (since !== undefined) query = query.where('id', '>=', firstIdAt(since))
   if (until !== undefined) query = query.where('id', '<', firstIdAt(until + 1_000))
   if (before !== undefined) query = query.where('id', '<', before)
@@ -124,15 +123,14 @@ function isFrom(address: string, wanted: string): boolean {
   return wanted.startsWith('@') ? address.endsWith(wanted) : address === wanted
 }
 
-/** Relayed mails whose header is looked at for a Message-ID of their author's, and how many at once. */
+/** Relayed mails whose header is searched for an author's Message-ID, and how many per statement. */
 export const MOST_HEADERS = 100_000
 const HEADERS_AT_ONCE = 50
-/** A header is shorter (`mail/relay/relayed-header.ts`). */
+/** Headers are always shorter (`mail/relay/relayed-header.ts`). */
 const HEADER_OCTETS = 262_144
 
 /**
- * The content of a relayed mail with this Message-ID, which stands nowhere but in the mail itself: newest first, as long as its text
- * is kept.
+ * Finds the newest relayed mail with this Message-ID. It is stored in the mail itself only, so mail whose text is pruned is not found.
  *
  * @param fieldValue without `<` and `>`
  */
@@ -156,7 +154,7 @@ export async function findRelayedContent(db: Queries, fieldValue: string): Promi
   return undefined
 }
 
-/** RFC 5322 §3.6.4: in its own field, folded or not. */
+/** Matches the Message-ID field, folded or not (RFC 5322 §3.6.4). */
 function hasMessageId(mail: Buffer, wanted: Buffer): boolean {
   if (!mail.includes(wanted)) return false
   const end = mail.indexOf('\r\n\r\n')

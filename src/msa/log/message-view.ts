@@ -1,4 +1,4 @@
-/** A message as the API and the command line show it: its status, and the trace of every attempt. */
+/** A message as the API and the command line show it: its status, and the trace of its attempts. */
 import type { Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
@@ -73,7 +73,7 @@ async function statusOf(
   }
 }
 
-/** What has happened to a message, or to those of a group. */
+/** Timestamps of a message or a group. */
 export function historyToApi(history: Pick<Message, Moment | 'bounceType'>) {
   return {
     sent_at: isoTimeOrNull(history.sentAt),

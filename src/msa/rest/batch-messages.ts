@@ -1,8 +1,8 @@
 /**
- * Reads the messages of a batch: each one by the rules of a single send.
+ * Validates the messages of a batch by the rules of a single send.
  *
- * Called by `batch-send.ts` before anything is stored. What the schema or the fields refuse fails the whole request, its path
- * naming the message (`messages.3.to`); what the rules of the business refuse fails that message alone.
+ * Called by `batch-send.ts` before anything is stored. An invalid field fails the whole request, with a path that names the message
+ * (`messages.3.to`); a violated sending rule fails only that message.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { hasTags } from '../../content/rendering/mail-plan.js'
@@ -27,9 +27,9 @@ import type { SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
 import type { Author, Sender } from '../sender.js'
 
-/** A message of a batch that may be accepted. */
+/** A valid message of a batch. */
 export interface ReadMessage extends Recipients, Pick<ReadContent, 'attached'> {
-  /** From 0, within the batch. */
+  /** Position in the batch, from 0. */
   readonly index: number
   readonly sender: Sender
   readonly content: ReturnType<typeof fillFields>
@@ -40,9 +40,9 @@ export interface ReadMessages {
   readonly errors: readonly BatchError[]
 }
 
-/** Messages read before other requests have their turn. */
+/** Messages read before yielding to the event loop. */
 const READ_AT_ONCE = 50
-/** The same for merge tags: characters that they stand in. */
+/** Characters of text with merge tags read before yielding. */
 const CHARACTERS_AT_ONCE = 262_144
 
 /** @throws AppError validation_error */
@@ -64,7 +64,7 @@ export async function readBatchMessages(
     characters += taggedLength(message)
     try {
       const one = await readMessage(index, message, parts.messageLimit, finders)
-      // Nothing tells of copies one by one, so that one left out would be left out silently.
+      // Results do not list copies, so a skipped one would go unnoticed.
       if (one.copyFault === undefined) read.push(one)
       else
         errors.push({
@@ -80,7 +80,7 @@ export async function readBatchMessages(
   return { messages: read, errors }
 }
 
-/** Who gets a copy is stored, queued and mailed like everybody else, in the one transaction of the batch. */
+/** Copies are stored and queued like other recipients, in the batch's one transaction. */
 function refuseTooManyCopies(messages: readonly BatchMessage[]): void {
   let copies = 0
   for (const [index, { cc = [], bcc = [] }] of messages.entries()) {
@@ -93,7 +93,7 @@ function refuseTooManyCopies(messages: readonly BatchMessage[]): void {
   }
 }
 
-/** What many messages of a batch have in common is looked up once, and refused once. */
+/** Caches lookups that messages of a batch share, including failed ones. */
 interface Finders {
   readonly workspace: ActingWorkspace
   readonly sender: (asked: Author) => Promise<Sender>
@@ -118,7 +118,7 @@ async function readMessage(
     readable,
   )
   const data = readTemplateData(message)
-  // In the contract's order: the sender's address, the template, the sender's domain.
+  // Order of checks in the contract: sender address, template, sender domain.
   const asked = withWorkspaceSender(senderFields, workspace)
   const template = await finders.template(message.template_id)
   const written = { html: fields.html ?? template?.html, text: fields.text }
@@ -154,7 +154,7 @@ function taggedLength({ html = '', text = '' }: BatchMessage): number {
   return (hasTags(html) ? html.length : 0) + (hasTags(text) ? text.length : 0)
 }
 
-/** @throws whatever fails the whole batch, its path naming the message */
+/** @throws AppError validation_error, which fails the whole batch, its path prefixed with the message */
 function toBatchError(error: unknown, index: number, to: string): BatchError {
   if (!(error instanceof AppError)) throw error
   const { code, message, path } = error

@@ -1,4 +1,4 @@
-/** Routes of batches: send many messages at once, and see what became of them. */
+/** Routes of batches: send many messages at once, and get their results. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -29,7 +29,7 @@ const errorFields = {
 
 const StatusOfBatch = Type.Enum(['processing', 'completed', 'failed'], {
   description:
-    '`processing` until the last message is released to the queue, `completed` then; `failed` where none was accepted.',
+    '`processing` until the last message is released to the queue, then `completed`; `failed` if none was accepted.',
 })
 
 const batchFields = {
@@ -37,9 +37,9 @@ const batchFields = {
   is_sandbox: Type.Boolean(),
   status: StatusOfBatch,
   total: Type.Integer(),
-  sent: Type.Integer({ description: 'Accepted for their recipient.' }),
+  sent: Type.Integer({ description: 'Messages accepted for their recipient.' }),
   failed: Type.Integer(),
-  skipped: Type.Integer({ description: 'The recipient is suppressed or no address.' }),
+  skipped: Type.Integer({ description: 'Messages whose recipient is suppressed or invalid.' }),
   errors: Type.Array(Type.Object(errorFields, { title: 'BatchError' }), {
     description: 'Why messages failed.',
   }),
@@ -62,13 +62,11 @@ const BatchStatus = Type.Object(
           to: Type.String(),
           message_id: IdOrNull(),
           success: Type.Boolean(),
-          reason: Type.Optional(
-            Type.String({ description: 'suppressed, invalid, or the code of the error.' }),
-          ),
+          reason: Type.Optional(Type.String({ description: '`suppressed`, `invalid`, or the error code.' })),
         },
         { title: 'BatchResult' },
       ),
-      { description: 'Of the messages from offset on, at most limit.' },
+      { description: 'Results of messages `offset` to `offset + limit - 1`.' },
     ),
   },
   { title: 'Batch' },
@@ -83,14 +81,13 @@ export function batchRoutes(parts: SendParts): Route[] {
       access: 'email:send',
       operationId: 'sendEmailBatch',
       chapter: 'Email',
-      summary: 'Send up to 1,000 messages, each to one recipient.',
+      summary: 'Send a batch of emails',
       description:
-        'Accepted as a whole or not at all: a fault of form in any message refuses the request, its path naming it ' +
-        '(messages.3.to), and so does a limit of the workspace that the batch would cross. What the rules of sending ' +
-        'refuse fails one message, which then stands in errors. Messages are released to the queue no faster than the ' +
-        'email rate of the key; a batch is never refused for that rate. Copies (cc, bcc) are mailed and count against ' +
-        `limits and the rate, but not in the totals; a batch has at most ${MOST_BATCH_COPIES} of them. A copy's address that ` +
-        'is none fails its message.',
+        'Sends up to 1,000 messages, each to one recipient. An invalid field in any message rejects the whole request, with a ' +
+        'path that names the message (`messages.3.to`); so does exceeding a limit of the workspace. A message that violates a ' +
+        "sending rule fails alone and is listed in `errors`. Messages are released to the queue at the key's email rate; a batch " +
+        'is never refused because of that rate. Copies (cc, bcc) are mailed and count against limits and the rate, but not in ' +
+        `the totals; a batch may have at most ${MOST_BATCH_COPIES} of them. An invalid address in cc or bcc fails its message.`,
       body: BatchBody,
       example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
       exampleAnswer: {
@@ -130,7 +127,7 @@ export function batchRoutes(parts: SendParts): Route[] {
       access: 'email:read',
       operationId: 'getEmailBatch',
       chapter: 'Email',
-      summary: 'A batch, with what became of its messages.',
+      summary: 'Get a batch and its results',
       params: Type.Object({ batchId: Type.String({ maxLength: 64 }) }),
       query: Type.Object(pageQuery, { additionalProperties: false }),
       response: BatchStatus,

@@ -1,8 +1,8 @@
 /**
  * `POST /email/batch`: up to a thousand messages, accepted in one transaction and released at the pace of their key.
  *
- * A batch is one request: it counts against the hourly and daily limits as a whole and is never refused for the email rate.
- * Instead its messages fall due one after the other, at the rate; batches of the same key line up.
+ * A batch counts as one request: it counts against the hourly and daily limits as a whole, and is never refused for the email rate.
+ * Instead its messages become due at that rate, after those of the key's earlier batches.
  */
 import { given } from '../../core/given.js'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
@@ -19,7 +19,7 @@ import { readBatchMessages, type ReadMessage, type ReadMessages } from './batch-
 import type { SendParts } from './send-email.js'
 import type { BatchMessage } from './send-schema.js'
 
-/** @param peer address of the client @param toAnswer what is answered, and kept for a repeat @throws AppError validation_error, limit_reached */
+/** @param peer client address @param toAnswer builds the response, which is kept for an idempotent retry @throws AppError validation_error, limit_reached */
 export async function sendBatch<A>(
   parts: SendParts,
   principal: Principal,
@@ -60,7 +60,7 @@ export async function sendBatch<A>(
   )
 }
 
-/** A key's batches line up behind each other. */
+/** Continues after the key's previous batch. */
 async function openPace(tx: Tx, principal: Principal, now: number): Promise<ReleasePace> {
   const { isSandbox, keyId, emailRateLimit } = principal
   if (isSandbox) return new ReleasePace(0, undefined, now)
@@ -88,7 +88,7 @@ function toSubmission(
   }
 }
 
-/** A message is what its `to` is; copies are not counted. */
+/** Counts by each message's `to`; copies are not counted. */
 function countsOf(
   total: number,
   { errors }: ReadMessages,

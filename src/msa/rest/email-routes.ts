@@ -1,4 +1,4 @@
-/** Routes of mails: send, status, trace, call back. Batches and the log have files of their own. */
+/** Routes of emails: send, status, trace, cancel. Batches and the log are in files of their own. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -23,9 +23,9 @@ import {
 
 const GROUP_NOTE =
   'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and `recipients` ' +
-  'names the message of each. Its status is scheduled while anybody waits, then the lowest that any recipient has got to ' +
-  '(sent, failed, suppressed, bounced, delivered, opened, clicked), recipients who were skipped or called back left out; ' +
-  'its moments are those of the first recipient to whom it happened.'
+  'lists each message. The status is `scheduled` while any recipient is waiting, then the lowest of any recipient, in the ' +
+  'order sent, failed, suppressed, bounced, delivered, opened, clicked; skipped and cancelled recipients are ignored. Each ' +
+  'timestamp is that of the first recipient to reach it.'
 
 export function emailRoutes(parts: SendParts): Route[] {
   return [
@@ -43,20 +43,20 @@ function sendRoute(parts: SendParts): Route {
     access: 'email:send',
     operationId: 'sendEmail',
     chapter: 'Email',
-    summary: 'Send one mail to one or many recipients.',
+    summary: 'Send an email',
     description:
-      'Each recipient gets a message of its own, with a Message-ID of its own; with cc or bcc they all are copies of one ' +
-      'mail and share one. 200 is answered after the mail is stored durably; it is then delivered in the background. ' +
-      'Suppressed, invalid and repeated recipients are skipped without failing the request, and cost nothing of any ' +
-      'limit; a single address that is none is refused. Results stand in the order to, cc, bcc. From: a verified domain ' +
-      "of the workspace is used as it is; for a domain not added here the appliance's shared address sends, as from in the " +
-      'answer then says, and from_email becomes Reply-To. With send_at the answer is 202 and one message_id for the whole ' +
-      'request, and limits count when it is accepted; where all recipients are skipped there is nothing to schedule, and ' +
-      'the answer is that of an immediate send. More recipients than the email rate of the key are refused with ' +
-      'validation_error, since no minute has room for them.\n\n' +
-      'Simulator: with a sandbox key nothing is sent, and addresses at `simulator.test` play what they are named after: ' +
-      '`delivered@`, `bounced@`, `failed@`, `complained@`, `opened@`, `clicked@`, with anything behind a `+` ' +
-      '(`bounced+order7@simulator.test`); scheduled mail does at its time.',
+      'Each recipient gets a separate message with its own Message-ID; with cc or bcc, all are copies of one mail and share a ' +
+      'Message-ID. 200 is returned once the mail is stored durably; delivery continues in the background. ' +
+      'Suppressed, invalid and duplicate recipients are skipped without failing the request and do not count against ' +
+      'limits; a single invalid address is rejected. Results are in the order to, cc, bcc. From: an address at a verified ' +
+      "domain of the workspace is used unchanged; for a domain not added here the appliance's shared address sends, `from` in " +
+      'the response says so, and from_email becomes Reply-To. With send_at the response is 202 with one message_id for the ' +
+      'whole request, and limits are counted on acceptance; if all recipients are skipped, nothing is scheduled and the ' +
+      "response is that of an immediate send. More recipients than the key's email rate per minute are rejected with " +
+      'validation_error.\n\n' +
+      'Simulator: with a sandbox key nothing is sent. Addresses at `simulator.test` simulate an outcome: ' +
+      '`delivered@`, `bounced@`, `failed@`, `complained@`, `opened@`, `clicked@`, optionally with a `+` suffix ' +
+      '(`bounced+order7@simulator.test`); scheduled mail is simulated at its send_at.',
     body: SendBody,
     example: SEND_EXAMPLE,
     exampleAnswer: SEND_EXAMPLE_ANSWER,
@@ -96,7 +96,7 @@ function messageRoutes({ database }: SendParts): Route[] {
       access: 'email:read',
       operationId: 'getEmail',
       chapter: 'Email',
-      summary: 'A message with the trace of every delivery attempt.',
+      summary: 'Get an email and its delivery trace',
       description: GROUP_NOTE,
       params: MessageParams,
       response: MessageSchema,
@@ -114,7 +114,7 @@ function messageRoutes({ database }: SendParts): Route[] {
       access: 'email:read',
       operationId: 'getEmailStatus',
       chapter: 'Email',
-      summary: "A message's status.",
+      summary: "Get an email's status",
       description: GROUP_NOTE,
       params: MessageParams,
       response: MessageStatusSchema,
@@ -132,11 +132,11 @@ function messageRoutes({ database }: SendParts): Route[] {
       access: 'email:send',
       operationId: 'cancelEmail',
       chapter: 'Email',
-      summary: 'Call a scheduled mail back.',
+      summary: 'Cancel a scheduled email',
       description:
-        'The id of a scheduled send calls back all of its recipients; that of one recipient only this one. What is called ' +
-        'back no longer counts against the limits of this hour and day. Refused with conflict once sending has begun, and ' +
-        'for what was called back before.',
+        'The id of a scheduled send cancels it for all recipients; the id of one message cancels only that one. Cancelled mail ' +
+        "no longer counts against the current hour's and day's limits. Fails with conflict if sending has started or the mail " +
+        'was already cancelled.',
       params: MessageParams,
       response: Type.Object({ success: Type.Literal(true) }),
       errors: ['not_found', 'conflict'],

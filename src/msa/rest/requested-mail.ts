@@ -1,11 +1,10 @@
 /**
- * Mail that somebody's own act asked for, such as the one that confirms a subscription: from a workspace's default sender, through the
- * door, in the transaction of whoever asks.
+ * Submits mail that a person's own action requested, such as a subscription confirmation, from the workspace's default sender.
  *
- * Handed by the composition root to floors below, which know no door. Such mail is never marketing, whatever its workspace says: it
- * answers a request. Neither opens nor clicks are followed. It does not count against the workspace's hourly and daily limits, which
- * strangers could use up; whoever asks for it bounds it (`audience/forms/form-allowance.ts`).
- * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable when it is opened.
+ * Injected by the composition root into modules that may not import message intake. Such mail is never marketing and never tracked.
+ * It is exempt from the workspace's hourly and daily limits, which strangers could otherwise exhaust; the caller bounds it
+ * (`audience/forms/form-allowance.ts`).
+ * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable on opening.
  */
 import type { Tx } from '../../db/database.js'
 import type { SendParts } from './send-email.js'
@@ -21,7 +20,7 @@ export interface RequestedMail {
 
 const NO_FIELDS = { fromAddress: undefined, name: undefined, replyTo: undefined }
 
-/** Before the transaction: who it is from is looked up beside it. */
+/** Opened before the transaction, since the sender lookup uses the reader. */
 export async function openRequestedMail(
   parts: SendParts,
   workspaceId: string,

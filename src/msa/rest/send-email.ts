@@ -1,6 +1,4 @@
-/**
- * `POST /email/send`: checks the request by the contract's rules, in the contract's order, and submits it.
- */
+/** `POST /email/send`: validates the request in the order the contract prescribes, then submits it. */
 import type { RenderDesk } from '../../content/rendering/render-desk.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
@@ -25,10 +23,10 @@ import { fillFields, readTemplateData } from './fields/template-fields.js'
 import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 
 export interface SendParts extends SubmitParts {
-  /** Takes what is long off the caller's thread; absent in a command, which nobody else waits for. */
+  /** Renders long content off the main thread; absent in commands. */
   readonly renderDesk?: RenderDesk
   readonly senders: SenderCache
-  /** Octets of a message, everything encoded. */
+  /** Limit of an encoded message, octets. */
   readonly messageLimit: number
 }
 
@@ -37,7 +35,7 @@ export interface SendAnswer extends KeptAnswer {
 }
 
 /**
- * @param peer address of the client; absent for a command, which acts for the operator
+ * @param peer client address; absent in a command run by the operator
  * @throws AppError with the codes of the contract's send rules
  */
 export async function sendEmail(

@@ -1,132 +1,135 @@
-/** What sending takes and gives: single sends, and the messages of a batch. */
+/** Schemas of sending: single sends and batch messages. */
 import Type, { type Static } from 'typebox'
 import { Id, Moment } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { SkipReasonEnum } from '../log/message-schema.js'
 
-/** Octets in UTF-8. The contract bounds html; plain text is left room for long letters and reports. */
+/** Limits in octets of UTF-8. The contract limits html; text leaves room for long reports. */
 export const BODY_OCTETS = { html: 256 * 1_024, text: 1_024 * 1_024 }
 
-/** html and text, escaped at worst sixfold in JSON, and the small fields; attachments come on top. */
+/** html and text, at worst escaped sixfold in JSON, plus the small fields; attachments are added on top. */
 export const SEND_BODY_LIMIT = 8 * 1_024 * 1_024
 
-/** A thousand messages of 100 KB, escapes included; one large message is bounded as in a single send. */
+/** A thousand messages of 100 KB, escapes included; a single large message is limited as in a single send. */
 export const BATCH_BODY_LIMIT = 128 * 1_024 * 1_024
-/** Fields and entries of all messages: 500 for each of a thousand. */
+/** JSON values in a batch: 500 for each of a thousand messages. */
 export const BATCH_BODY_VALUES = 500_000
 
-/** Addresses in cc and bcc of all messages of a batch: they are mails like any other, stored in one transaction. */
+/** cc and bcc addresses per batch; they are stored in the batch's one transaction. */
 export const MOST_BATCH_COPIES = 2_000
 
-const TAGS = 'Merge tags (`{{firstName}}`) are filled in for each recipient.'
+const TAGS = 'Merge tags (`{{firstName}}`) are filled in per recipient.'
 const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
 const NAMED = '`ann@example.com` or `Ann <ann@example.com>`'
-const COPY =
-  'They count among the 100 recipients and as mails against limits, and have the Message-ID of the mail.'
+const COPY = 'Copies count toward the 100 recipients and against limits, and share the Message-ID.'
 
 const AttachmentSchema = Type.Object(
   {
     filename: Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'Of a path its last part counts; bidirectional controls are taken out.',
+      description:
+        'If a path is given, only its last part is used; bidirectional control characters are removed.',
     }),
     content: Type.String({ description: 'Base64 or base64url, with or without padding and line breaks.' }),
     content_type: Type.Optional(
       Type.String({
         maxLength: 255,
         description:
-          'Left out: what the ending of filename stands for, else application/octet-stream. message/rfc822 is ' +
-          'attached as a message where it fits into 7-bit lines, else as application/octet-stream.',
+          'Default: derived from the filename extension, else application/octet-stream. message/rfc822 is ' +
+          'attached as a message if it fits into 7-bit lines, otherwise as application/octet-stream.',
       }),
     ),
     content_id: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 202, description: 'What `cid:` in the HTML names.' }),
+      Type.String({ minLength: 1, maxLength: 202, description: 'Referenced as `cid:` in the HTML.' }),
     ),
   },
   { additionalProperties: false, title: 'Attachment' },
 )
 
-/** One address, or a list of them; the bounds on the list tell whether it may be empty. */
+/** One address or a list; `bounds` sets whether the list may be empty. */
 const recipients = (bounds: { readonly minItems?: number }, description: string) =>
   Type.Union([
     Type.String({ ...address, description: `One address: ${NAMED}.` }),
-    // An entry that is no address is skipped, however long it is: what bounds it is the body's own bound.
+    // Invalid entries are skipped whatever their length; the body limit bounds them.
     Type.Array(Type.String(), {
       ...bounds,
       maxItems: 100,
-      description: `${description} Each entry is ${NAMED}; what is no address is skipped as invalid.`,
+      description: `${description} Each entry is ${NAMED}; invalid entries are skipped.`,
     }),
   ])
 
-/** What single sends and the messages of a batch have in common. */
+/** Fields shared by single sends and batch messages. */
 const messageFields = {
   subject: Type.String({ minLength: 1, maxLength: 998, description: `HTML tags are stripped. ${TAGS}` }),
   html: Type.Optional(
     Type.String({
       maxLength: BODY_OCTETS.html,
-      description: `At most 256 KB in UTF-8. ${TAGS} It gets the compliance footer as far as it lacks one.`,
+      description: `At most 256 KB in UTF-8. ${TAGS} Missing parts of the compliance footer are added.`,
     }),
   ),
   text: Type.Optional(
     Type.String({
       maxLength: BODY_OCTETS.text,
-      description: `At most 1 MB in UTF-8; made from html when left out. ${TAGS}`,
+      description: `At most 1 MB in UTF-8. Default: generated from html. ${TAGS}`,
     }),
   ),
   template_id: Type.Optional(
-    Type.String({ maxLength: 64, description: 'Its html is sent, unless the request has its own.' }),
+    Type.String({
+      maxLength: 64,
+      description: "The template's html is sent unless the request has its own.",
+    }),
   ),
   template_data: Type.Optional(
     Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
       description:
-        'What merge tags of the same names stand for, any JSON; goes before what is known of the contact. At most 256 KB as JSON, 10,000 values.',
+        'Values for merge tags of the same names, any JSON; overrides contact fields. At most 256 KB as JSON and 10,000 values.',
     }),
   ),
   from_email: Type.Optional(
     Type.String({
       ...address,
-      description: `${NAMED}, ASCII before the @. Left out: the default of the workspace.`,
+      description: `${NAMED}, ASCII before the @. Default: the workspace's default sender.`,
     }),
   ),
   from_name: Type.Optional(
-    Type.String({ maxLength: 100, description: 'Left out: the name in from_email, else the default.' }),
+    Type.String({ maxLength: 100, description: "Default: the name in from_email, else the workspace's." }),
   ),
   reply_to: Type.Optional(Type.String({ ...address, description: `${NAMED}, ASCII before the @.` })),
   track_opens: Type.Optional(
     Type.Boolean({
       default: true,
       description:
-        'A picture in the html tells of openings. Left out: as the workspace says, which is true unless it was changed.',
+        "Adds a tracking pixel to the html. Default: the workspace's setting, which is initially true.",
     }),
   ),
   track_clicks: Type.Optional(
     Type.Boolean({
       default: true,
       description:
-        'Links of the html lead by way of this server, which counts clicks. Left out: as the workspace says, which is true unless it ' +
-        'was changed. Links to unsubscribe and preferences stay as they are, and so do those in text.',
+        "Redirects links in the html through this server to count clicks. Default: the workspace's setting, which is initially " +
+        'true. Unsubscribe and preference links are not redirected, nor are links in text.',
     }),
   ),
-  cc: Type.Optional(recipients({}, `Copies: all recipients then see to and cc. ${COPY}`)),
+  cc: Type.Optional(recipients({}, `Copies; all recipients then see to and cc. ${COPY}`)),
   bcc: Type.Optional(recipients({}, `Blind copies, named in no header. ${COPY}`)),
   attachments: Type.Optional(
     Type.Array(AttachmentSchema, {
       maxItems: 50,
-      description: 'The message, encoded, must stay within the size limit of the server.',
+      description: "At most 50; the encoded message must stay within the server's size limit.",
     }),
   ),
   headers: Type.Optional(
     Type.Record(Type.String({ maxLength: 76 }), Type.String({ maxLength: 2_000 }), {
       maxProperties: 50,
       description:
-        'Further header fields. Those that the server sets (From, Date, List-Unsubscribe, ...) are refused.',
+        'Additional header fields. Fields set by the server (From, Date, List-Unsubscribe, ...) are rejected.',
     }),
   ),
   tags: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
       maxItems: 20,
-      description: 'Your own words for the message; shown with it, sent to nobody.',
+      description: 'Your own labels for the message; never sent to recipients.',
     }),
   ),
 }
@@ -137,14 +140,14 @@ export const SendBody = Type.Object(
   {
     to: recipients(
       { minItems: 1 },
-      'Each gets a message of its own, and sees itself alone where there is no cc.',
+      'Each recipient gets a separate message and, without cc, sees only its own address.',
     ),
     ...messageFields,
     send_at: Type.Optional(
       Type.String({
         maxLength: 64,
         shownFormat: 'date-time',
-        description: 'ISO 8601, in the future and within 72 hours.',
+        description: 'ISO 8601; in the future, within 72 hours.',
       }),
     ),
   },
@@ -158,20 +161,20 @@ export const BatchMessage = Type.Object(
 )
 export type BatchMessage = Static<typeof BatchMessage>
 
-const SHARED_FROM = 'The shared address that sends, where it does so in place of the one asked for.'
+const SHARED_FROM = 'The shared address that sends the mail, if it replaces the requested sender.'
 
 export const SendResult = Type.Object(
   {
     sent: Type.Integer({ description: 'Recipients whose mail was accepted.' }),
     failed: Type.Integer(),
-    skipped: Type.Integer({ description: 'Suppressed, invalid or named twice.' }),
+    skipped: Type.Integer({ description: 'Suppressed, invalid and duplicate recipients.' }),
     total: Type.Integer(),
     from: Type.Optional(Type.String({ description: SHARED_FROM })),
     results: Type.Array(
       Type.Object(
         {
           to: Type.String({
-            description: 'The bare address, its domain as A-labels in lower case; what is none, as it came.',
+            description: 'The bare address, its domain as lower-case A-labels; an invalid address as given.',
           }),
           message_id: Id(),
           success: Type.Boolean(),
@@ -194,7 +197,7 @@ export const ScheduledResult = Type.Object(
   { title: 'ScheduledSend' },
 )
 
-/** With what the schema does not demand but a mail needs; works as it is once its domain is verified. */
+/** Sendable once its domain is verified, so it includes more than the schema requires. */
 export const SEND_EXAMPLE = {
   to: 'ann@example.net',
   from_email: 'shop@example.com',
@@ -205,7 +208,7 @@ export const SEND_EXAMPLE = {
 
 export const EXAMPLE_ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
 
-/** What it is answered with. */
+/** Response to `SEND_EXAMPLE`. */
 export const SEND_EXAMPLE_ANSWER = {
   sent: 1,
   failed: 0,

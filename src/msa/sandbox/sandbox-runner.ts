@@ -1,9 +1,9 @@
 /**
- * Begins a sandbox's scheduled mail at its time, as the queue begins live mail; nothing leaves the machine.
+ * Starts a sandbox's scheduled mail when it is due, as the queue does for live mail; nothing leaves the machine.
  *
- * Opened by the composition root; `simulator.ts` tells it what was scheduled. What begins a mail and what calls it back are both
- * transactions that take its row away, so exactly one of them happens. Like the scheduler it trusts no long timer: a clock
- * that is set is noticed within half a minute. Fails: never; a database that cannot be written to is asked again.
+ * Opened by the composition root; `simulator.ts` reports what it scheduled. Starting and cancelling both delete the mail's row in a
+ * transaction, so exactly one of them happens. Timers run at most 30 s, so that a changed system clock is noticed.
+ * Never fails: database errors are logged and retried.
  */
 import { describeError } from '../../core/errors.js'
 import type { Database, Tx } from '../../db/database.js'
@@ -20,11 +20,11 @@ export interface SandboxRunnerParts {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  /** The event log has grown. */
+  /** Wakes event consumers. */
   readonly onEvents: () => void
 }
 
-/** A few ms of work, in one transaction. */
+/** Mails per transaction: a few milliseconds. */
 const MAILS_AT_ONCE = 100
 const LOOK_EVERY_MS = 30_000
 const AGAIN_AFTER_MS = 5_000
@@ -41,12 +41,12 @@ export class SandboxRunner {
     this.parts = parts
   }
 
-  /** What fell due while nobody ran begins at once. */
+  /** Starts at once what became due while the server was down. */
   start(): void {
     this.lookIn(0)
   }
 
-  /** Mail was scheduled for this moment, ms since epoch UTC. */
+  /** Call when mail was scheduled. @param dueAt ms since epoch UTC */
   noteScheduled(dueAt: number): void {
     this.lookIn(dueAt - this.parts.clock.now())
   }
@@ -81,11 +81,11 @@ export class SandboxRunner {
     }
   }
 
-  /** @returns how many there were */
+  /** @returns number of mails started */
   private async beginDue(): Promise<number> {
     const { database, clock, onEvents } = this.parts
     const now = clock.now()
-    // Without anything due nothing is written.
+    // Avoids a write transaction if nothing is due.
     if ((await listDue(database.reader, now, 1)).length === 0) return 0
     return database.write(async tx => {
       const mails = await listDue(tx.db, now, MAILS_AT_ONCE)
@@ -112,7 +112,7 @@ async function begin(tx: Tx, mails: readonly DueMail[], now: number): Promise<vo
   )
 }
 
-/** The last look that the queue takes as well: whoever was suppressed since the mail was accepted is not mailed. */
+/** Rechecks suppressions at delivery time, as the queue does for live mail. */
 async function suppressedSince(tx: Tx, mails: readonly DueMail[]): Promise<DueMail[]> {
   const suppressed: DueMail[] = []
   for (const workspaceId of new Set(mails.map(mail => mail.workspaceId)))

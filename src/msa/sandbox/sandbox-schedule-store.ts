@@ -1,4 +1,4 @@
-/** SQL of a sandbox's scheduled mail: what waits for its time. Written by `simulator.ts` and `cancel-scheduled.ts`, run by `sandbox-runner.ts`. */
+/** SQL for a sandbox's scheduled mail. Written by `simulator.ts` and `cancel-scheduled.ts`, run by `sandbox-runner.ts`. */
 import type { Queries } from '../../db/database.js'
 
 interface SandboxScheduleRow {
@@ -12,18 +12,18 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** A message of a sandbox whose time has come. */
+/** A sandbox message that is due. */
 export interface DueMail {
   readonly messageId: string
-  /** The sandbox. */
+  /** The sandbox's id. */
   readonly workspaceId: string
   /** The bare address. */
   readonly to: string
-  /** An unsubscribe stops it. */
+  /** Whether an unsubscribe suppresses it. */
   readonly isMarketing: boolean
 }
 
-/** Rows of one insert. */
+/** Rows per statement. */
 const ROWS_AT_ONCE = 500
 
 export async function insertScheduled(db: Queries, messageIds: readonly string[], dueAt: number) {
@@ -44,7 +44,7 @@ export async function deleteScheduled(db: Queries, messageIds: readonly string[]
       .execute()
 }
 
-/** Longest due first. */
+/** Earliest due first. */
 export async function listDue(db: Queries, now: number, limit: number): Promise<DueMail[]> {
   const rows = await db
     .selectFrom('sandbox_schedule')
@@ -64,7 +64,7 @@ export async function listDue(db: Queries, now: number, limit: number): Promise<
   }))
 }
 
-/** @returns ms since epoch UTC; undefined where nothing waits */
+/** @returns ms since epoch UTC; undefined if nothing is scheduled */
 export async function nextDueAt(db: Queries): Promise<number | undefined> {
   const row = await db
     .selectFrom('sandbox_schedule')

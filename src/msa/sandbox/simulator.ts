@@ -1,10 +1,9 @@
 /**
- * The simulator of the sandbox: addresses at `simulator.test` play the outcome that they are named after.
+ * Sandbox simulator: addresses at `simulator.test` produce the outcome they are named after.
  *
- * Called by `store-submissions.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when the time of
- * scheduled mail has come. What is played is written as the real thing is, status and events, marked sandbox, so that webhooks
- * can be tried out; nothing is queued, nobody is suppressed. `+` and anything after it is ignored: `bounced+1@simulator.test`.
- * Fails: as the database does.
+ * Called by `store-submissions.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when scheduled
+ * mail is due. Outcomes are stored like real ones, status and events, marked sandbox, so that webhooks can be tested; nothing is
+ * queued and nobody is suppressed. A `+` suffix is ignored: `bounced+1@simulator.test`.
  */
 import type { Tx } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
@@ -14,21 +13,21 @@ import type { AcceptedSubmission } from '../mail-submission.js'
 import type { StoreParts } from '../submit-parts.js'
 import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 
-/** Reserved for tests (RFC 2606 §2), so nobody has a mailbox there. */
+/** Reserved for tests (RFC 2606 §2); no real mailbox can exist there. */
 const DOMAIN = 'simulator.test'
 const REMOTE_MTA = `mx.${DOMAIN}`
 
 type Step = 'delivered' | 'bounced' | 'failed' | 'complained' | 'opened' | 'clicked'
 
-/** What happens to the mail, in this order. */
+/** Events per address, in order. */
 const PLAYS: ReadonlyMap<string, readonly Step[]> = new Map([
   ['delivered', ['delivered']],
   ['bounced', ['bounced']],
-  // As a mail that cannot be built: no server is offered it.
+  // Like a message that cannot be built: it is never offered to a server.
   ['failed', ['failed']],
   ['complained', ['delivered', 'complained']],
   ['opened', ['delivered', 'opened']],
-  // The open is inferred from the click, as for a reader whose mail program loads no pictures.
+  // The open is inferred from the click, as for a reader who blocks images.
   ['clicked', ['delivered', 'clicked']],
 ])
 
@@ -36,7 +35,7 @@ interface Player extends DueMail {
   readonly steps: readonly Step[]
 }
 
-/** Does in a sandbox what the queue does live: plays what leaves at once, and keeps what is scheduled until then. */
+/** The sandbox counterpart of `enqueueMessages`: simulates immediate mail and schedules the rest. */
 export async function simulateDelivery(
   tx: Tx,
   parts: StoreParts,
@@ -67,7 +66,7 @@ function mailsOf({ content, recipients }: AcceptedSubmission): DueMail[] {
     }))
 }
 
-/** @returns whether anything was played */
+/** @returns whether any address had an outcome */
 export async function playOutcomes(tx: Tx, mails: readonly DueMail[], now: number): Promise<boolean> {
   const players = mails.flatMap(toPlayer)
   if (players.length === 0) return false

@@ -1,18 +1,18 @@
-/** SQL of delivery status notifications: what one needs to know of the mail that it is about, and no more of that mail. */
+/** SQL for delivery status notifications: reads only what a report needs of the original mail. */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 
-/** A relayed message as its submitter handed it in. */
+/** What a report needs of a relayed message. */
 export interface SubmittedMail {
   /** Envelope sender; not empty. */
   readonly submitter: string
   readonly ret?: 'FULL' | 'HDRS'
   readonly envid?: string
-  /** Its beginning, `atMost` octets. */
+  /** Its first `atMost` octets. */
   readonly beginning: Buffer
 }
 
-/** @returns undefined for what was composed here, for our own reports, and for mail from `<>` */
+/** @returns undefined for mail composed here, our own reports, and mail from `<>` */
 export async function findSubmittedMail(
   db: Queries,
   contentId: string,

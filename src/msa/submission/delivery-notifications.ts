@@ -1,21 +1,20 @@
 /**
- * Tells who submitted mail by SMTP what became of it: delivery status notifications, made of the event log.
+ * Sends delivery status notifications to SMTP submitters, based on the event log.
  *
- * A consumer of the dispatcher: it only writes rows, the report itself goes through the queue like any mail, from the null
- * return path, so that nothing is ever reported about a report. A recipient is told of once per outcome, also where the
- * same bounce comes twice.
+ * A consumer of the event dispatcher. Reports go through the queue like any mail, from the null return path, so that a report
+ * never causes another. At most one report per recipient and outcome, even if a bounce is repeated.
  *
- *   event               told                                             action
- *   email.bounced       unless NOTIFY leaves FAILURE out                 failed
- *   email.failed        unless NOTIFY leaves FAILURE out                 failed
- *   email.suppressed    only where NOTIFY has FAILURE                    failed
- *   email.delivered     only where NOTIFY has SUCCESS                    relayed: the last that is known here
+ *   event               reported                          action
+ *   email.bounced       unless NOTIFY omits FAILURE       failed
+ *   email.failed        unless NOTIFY omits FAILURE       failed
+ *   email.suppressed    only if NOTIFY has FAILURE        failed
+ *   email.delivered     only if NOTIFY has SUCCESS        relayed: the last status known here
  *
- * A suppressed recipient failed or objected before, and the submitter was told then; a report each time again would bury
- * those that are new, so it is for those who ask in so many words. Nobody is told of delays.
+ * A suppressed recipient's original failure was already reported, so repeats are sent only on explicit request.
+ * Delays are not reported.
  *
  * Standards: RFC 3461 §4.1 (NOTIFY), §4.3 (RET), §5.2, RFC 3464, RFC 5321 §6.1 (null return path).
- * Fails: as the database does; a report that cannot be made is logged and left out, so that it holds up no other.
+ * Fails: on database errors. A report that cannot be composed is logged and skipped, so that it does not block others.
  */
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
@@ -36,14 +35,14 @@ import { findSubmittedMail, hasContent, type SubmittedMail } from './delivery-no
 export interface NotificationParts extends SystemMailParts {
   readonly clock: Clock
   readonly log: Log
-  /** Our own name. */
+  /** This server's name. */
   readonly hostname: string
 }
 
 type Reported = Extract<StoredEvent, EmailBounced | EmailDelivered | EmailFailed | EmailSuppressed>
 type Verdict = Pick<DsnRecipient, 'action' | 'status' | 'diagnostic' | 'remoteMta'>
 
-/** Writing one takes up to a millisecond: the original is read, and goes into it. */
+/** A report takes up to a millisecond: it reads and includes the original. */
 const REPORTS_PER_TURN = 10
 
 const KINDS: readonly Reported['kind'][] = [
@@ -52,18 +51,18 @@ const KINDS: readonly Reported['kind'][] = [
   'email.suppressed',
   'email.delivered',
 ]
-/** One octet more than is ever returned whole, so that what is longer is seen to be. */
+/** One octet more than is ever returned whole, so that a longer original is recognized. */
 const READ_OCTETS = 65_537
 
 export function deliveryNotifications(parts: NotificationParts): EventConsumer {
   return {
-    // Its cursor in the database goes by this name.
+    // Names the consumer's cursor in the database; must not change.
     name: 'relay-reports',
-    // Nobody wants to hear now of what failed weeks ago.
+    // On first start, old failures are not reported.
     startsAt: 'newest',
     kinds: KINDS,
     eventsPerTurn: REPORTS_PER_TURN,
-    // Nearly all mail is delivered, and of nearly none of it does anybody want to be told.
+    // Skips most deliveries, which nobody asked to hear about.
     concerns: event => event.kind !== 'email.delivered' || event.payload.notify !== undefined,
     async react(tx, events) {
       const reported = events.filter(isReported)
@@ -156,11 +155,11 @@ interface ReportFacts {
   readonly now: number
 }
 
-/** @throws Error where nobody can be written to */
+/** @throws Error if the submitter's address is not deliverable */
 function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
   const { event, message, mail, verdict, contentId, now } = facts
-  // `root@web1`, `app@[192.0.2.1]`: such addresses are taken as a sender, and no mail reaches them from here.
-  if (!parseAddress(mail.submitter)) throw new Error('the envelope sender takes no mail')
+  // Senders such as `root@web1` or `app@[192.0.2.1]` are accepted but cannot receive mail from here.
+  if (!parseAddress(mail.submitter)) throw new Error('the envelope sender cannot receive mail')
   const { originalRecipient } = message
   const recipient: DsnRecipient = {
     finalRecipient: message.recipient,
@@ -177,7 +176,7 @@ function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
     ...given({ envelopeId: mail.envid }),
     recipients: [recipient],
     original: mail.beginning,
-    // RFC 3461 §4.3: RET is about failures; of what went well the header is enough.
+    // RFC 3461 §4.3: RET applies to failures; a success report returns headers only.
     returns: verdict.action === 'failed' ? (mail.ret ?? 'FULL') : 'HDRS',
   })
 }

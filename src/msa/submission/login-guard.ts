@@ -1,12 +1,12 @@
 /**
  * Limits password guessing on the submission listener without locking out clients that share an address with the attacker.
  *
- * The user name of a login is `apikey` for everybody, so an account is what the password begins with: a key's prefix and six of its 40
- * random characters. Failures are counted three ways, each over `lockoutMs`:
- * - per address and account: from `failures` on, the pair is refused before its password is checked;
- * - per account over all addresses: from ten times `failures` on, it is refused everywhere;
- * - per address over all accounts: from `failures` on, further failed logins get the reply of a lockout. Passwords are still checked, so
- *   that a right key logs in at once.
+ * Everybody logs in as `apikey`, so an account is the start of the password: the key's prefix and six of its 40 random characters.
+ * Failures are counted three ways, each over `lockoutMs`:
+ * - per address and account: after `failures`, the pair is refused before its password is checked;
+ * - per account over all addresses: after ten times `failures`, it is refused everywhere;
+ * - per address over all accounts: after `failures`, further failed logins get a lockout reply. Passwords are still checked, so a
+ *   valid key logs in at once.
  * A key that has logged in from an address is never locked out there. An IPv6 /64 counts as one address.
  * In memory and bounded; a restart clears it. Never throws.
  */
@@ -19,7 +19,7 @@ export interface LoginGuardLimits {
   readonly lockoutMs: number
 }
 
-/** What one failed login led to. */
+/** Consequence of one failed login. */
 export interface FailureEffect {
   /** This failure locked the account out, at its address or everywhere. */
   readonly lockedOut?: 'address' | 'everywhere'
@@ -27,7 +27,7 @@ export interface FailureEffect {
   readonly throttledForMs: number
 }
 
-/** `ts_live_` and six characters: 36 bits, so guesses at random never meet a real key's account. */
+/** `ts_live_` and six characters: 36 bits, so random guesses never hit a real key's account. */
 const ACCOUNT_CHARACTERS = 14
 const FACTOR_EVERYWHERE = 10
 const MAX_RECORDS = 50_000
@@ -51,7 +51,7 @@ export class LoginGuard {
     return this.limits.lockoutMs
   }
 
-  /** @returns for how long this password is refused from the address, ms; 0 if it is not */
+  /** @returns how long this password stays refused from the address, ms; 0 if it is not */
   lockedForMs(address: string, password: string): number {
     if (this.known.has(knownKey(address, password))) return 0
     const account = accountOf(password)
@@ -69,14 +69,14 @@ export class LoginGuard {
     return isLockedHere ? { throttledForMs, lockedOut: 'address' } : { throttledForMs }
   }
 
-  /** For the operator: clears the failures of an address, and of the accounts that failed there. @returns whether there were any */
+  /** Clears the failures of an address and of the accounts that failed there. @returns whether there were any */
   forgive(address: string): boolean {
     const accounts = this.pairs.deleteStartingWith(pairKey(address, ''))
     for (const account of accounts) this.accounts.delete(account)
     return this.addresses.delete(addressKey(address)) || accounts.length > 0
   }
 
-  /** Clears earlier typing errors of the same client, but not the throttling of an address. */
+  /** Clears the client's earlier failures, but not the throttling of its address. */
   succeeded(address: string, password: string): void {
     if (this.addresses.overForMs(addressKey(address)) === 0) this.addresses.delete(addressKey(address))
     this.pairs.delete(pairKey(address, accountOf(password)))
@@ -94,7 +94,7 @@ interface Failures {
   since: number
 }
 
-/** Failures by name. At `MAX_RECORDS` names the one that failed longest ago is evicted. */
+/** Failures by name. Beyond `MAX_RECORDS`, the least recently failed name is evicted. */
 class FailureCounts {
   private readonly clock: Clock
   private readonly limits: LoginGuardLimits
@@ -107,7 +107,7 @@ class FailureCounts {
     this.factor = factor
   }
 
-  /** @returns for how long the limit stays reached, ms; 0 if it is not */
+  /** @returns how long the limit stays reached, ms; 0 if it is not */
   overForMs(name: string): number {
     const record = this.current(name)
     if (record === undefined || record.count < this.limit) return 0

@@ -1,10 +1,10 @@
 /**
- * Takes a message that came finished (SMTP submission) through the door: the same rules as the REST API's, applied to
- * what the message says of itself.
+ * Submits a complete message received by SMTP, applying the REST API's rules to what its header says.
  *
- * Called at the end of DATA. The body is never touched here (footer and tracking are put in when it is delivered, `mta/render.ts`), and of the header only what `mail/relay/edit-header.ts` names;
- * bringing it to 7-bit and signing is the delivery's. Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
- * Fails: AppError with the codes of the contract, which the error table has the SMTP replies for; 554 5.4.6 for a loop.
+ * Called at the end of DATA. Leaves the body unchanged (`mta/render.ts` adds footer and tracking at delivery) and edits only the
+ * header fields that `mail/relay/edit-header.ts` names; 7-bit encoding and signing also happen at delivery.
+ * Standards: RFC 6409 §5, §6, §8; RFC 5321 §4.4.
+ * Fails: AppError with the contract's codes, which the error table maps to SMTP replies; 554 5.4.6 for a loop.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { given } from '../../core/given.js'
@@ -27,38 +27,38 @@ import type { SubmissionGatherer } from './submission-gatherer.js'
 export interface RelayMailParts extends SubmitParts {
   readonly senders: SenderCache
   readonly gatherer: SubmissionGatherer
-  /** Our own name, for Received and Message-ID. */
+  /** This server's name, for Received and Message-ID. */
   readonly hostname: string
 }
 
 export interface RelayRequest {
   readonly principal: Principal
-  /** Not by its network alone. */
+  /** False for a client trusted only by its network. */
   readonly isLoggedIn: boolean
   readonly session: SessionFacts
   readonly mail: MailCommand
-  /** As given, each found to be an address. */
+  /** As given; each is a valid address. */
   readonly recipients: readonly string[]
-  /** By recipient; nothing of those for whom nothing was asked. */
+  /** By recipient; only those with DSN parameters. */
   readonly dsn: ReadonlyMap<string, DsnParameters>
   readonly contentId: string
-  /** The message, or its beginning where the rest is stored under `contentId`. */
+  /** The message, or its first part if the rest is stored under `contentId`. */
   readonly firstPart: Buffer
-  /** Octets of the stored rest. */
+  /** Size of the stored rest, octets. */
   readonly laterOctets: number
 }
 
-/** Received fields with which a message is taken to go round in circles. */
-const MOST_HOPS = 50
+/** Received fields at which a message counts as looping. */
+const MAX_HOPS = 50
 
 const NO_TRACKING = { opens: false, clicks: false }
 
-const PROTECTED_NOTE = '; signed or encrypted by its author, so nothing was added to it'
+const PROTECTED_NOTE = '; signed or encrypted by its author, so no footer or tracking was added'
 
-/** Ids in one reply; a list of a thousand would be no line any more. */
-const MOST_IDS = 12
+/** Message ids in one reply; more would exceed the reply's line length. */
+const MAX_IDS = 12
 
-/** @returns the text of the reply: what the message is known as */
+/** @returns the reply's text, with the message ids */
 export async function relayMail(parts: RelayMailParts, request: RelayRequest): Promise<string> {
   const { principal, firstPart } = request
   const workspace = await parts.senders.workspace(principal.workspaceId)
@@ -95,23 +95,22 @@ export async function relayMail(parts: RelayMailParts, request: RelayRequest): P
   return `${replyText(submitted)}${added.note ?? ''}`
 }
 
-/** RFC 5321 §6.3. A host that relays to us what we route to it would do so for ever. */
+/** RFC 5321 §6.3. */
 function refuseLoop({ fields }: RelayedHeader): void {
-  if (fields.filter(({ name }) => name === 'received').length >= MOST_HOPS)
-    throw new SmtpRefusal(554, '5.4.6', `The message has gone through ${MOST_HOPS} hosts or more: a loop`)
+  if (fields.filter(({ name }) => name === 'received').length >= MAX_HOPS)
+    throw new SmtpRefusal(554, '5.4.6', `Routing loop: the message has ${MAX_HOPS} or more Received fields`)
 }
 
-/** Nothing that was asked for is silently left out. */
+/** Rejects a control field that would otherwise be ignored. */
 function checkedControls(controls: RelayControls): RelayControls {
   if (controls.templateId !== undefined) return controls
-  if (controls.mergeData !== undefined)
-    throw refused('X-Postroad-Data', 'is of use with X-Postroad-Template only')
+  if (controls.mergeData !== undefined) throw refused('X-Postroad-Data', 'requires X-Postroad-Template')
   return controls
 }
 
 /**
- * What a finished mail gets that asks for footer or tracking: nothing where its author signed or encrypted it, of which the
- * submitter is told. What lies behind the first part of it is looked at when it is delivered.
+ * Footer and tracking of a complete message. A signed or encrypted one gets neither, and the reply says so. Only the first part is
+ * checked here; delivery checks the rest.
  */
 function additionsTo(
   workspace: ActingWorkspace,
@@ -121,7 +120,7 @@ function additionsTo(
 ) {
   const isAsked = hasFooter || opens || clicks
   if (isAsked && isProtected(header, message)) return { note: PROTECTED_NOTE }
-  // An author's own DKIM signature may cover that there are no such fields.
+  // The author's own DKIM signature may assert that there are no List-Unsubscribe fields.
   if (!isAsked && (!workspace.isMarketing || hasDkimSignature(header))) return {}
   const tracking = { trackOpens: opens, trackClicks: clicks }
   const merging = mergingOf(workspace, { source: { subject: '' }, data: undefined, hasFooter, ...tracking })
@@ -132,10 +131,7 @@ function isProtected(header: RelayedHeader, message: Buffer): boolean {
   return protectionOf(header, message) !== undefined || readReadableParts(message)?.isProtected === true
 }
 
-/**
- * What a mail says that is made of a template: its html behind the header that came, in place of the body, with the footer unless
- * that was asked to be left out.
- */
+/** Content made from a template: its html replaces the body behind the original header. Footer on by default. */
 async function writtenFor(
   { database }: RelayMailParts,
   workspace: ActingWorkspace,
@@ -148,7 +144,7 @@ async function writtenFor(
   if (!template) return undefined
   const { value } = header.contentType
   if (laterOctets > 0 || (!value.startsWith('text/') && value !== 'multipart/alternative'))
-    throw refused(field, 'stands in place of a short text; attachments and anything else would be lost')
+    throw refused(field, 'replaces the message body, so the message must be a short text without attachments')
   const { subject } = header
   requireReadable(subject, 'subject', 'Subject')
   requireFilledSubject(workspace, subject, data, 'Subject')
@@ -164,7 +160,7 @@ function refused(path: string, why: string): AppError {
   return new AppError('validation_error', `${path} ${why}`, { path })
 }
 
-/** What every message gets that lacks it. */
+/** Header fields added to every message that lacks them. */
 function addedBy(
   { clock, hostname, newId }: RelayMailParts,
   { session, mail, contentId, isLoggedIn }: RelayRequest,
@@ -191,7 +187,7 @@ function addedBy(
 }
 
 function replyText(submitted: readonly SubmittedRecipient[]): string {
-  const ids = submitted.slice(0, MOST_IDS).map(({ messageId }) => messageId)
+  const ids = submitted.slice(0, MAX_IDS).map(({ messageId }) => messageId)
   const more = submitted.length - ids.length
   return `Accepted as ${ids.join(' ')}${more > 0 ? ` and ${more} more` : ''}`
 }

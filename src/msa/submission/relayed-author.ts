@@ -1,9 +1,8 @@
 /**
- * Whom a relayed message may say that it is from: the contract's From rules (`sender.ts`), applied to each address in From.
+ * Applies the From rules (`sender.ts`) to each address in a relayed message's From.
  *
- * Called by `relay-mail.ts`. From stays as it is where every address in it is at a verified domain of the workspace; else the
- * appliance's shared address takes its place, and the authors become Reply-To. Who signs is one of those that are shown:
- * receivers hold the signature against From (RFC 7489 §3.1), and Sender vouches for nobody.
+ * From is kept if every address is at a verified domain of the workspace. Otherwise the appliance's shared address replaces it and
+ * the authors become Reply-To. A domain shown in From signs, since DMARC compares the signature to From (RFC 7489 §3.1), not Sender.
  * Standards: RFC 5322 §3.6.2 (several authors need a Sender). Fails: AppError `domain_invalid`, `missing_from_email`.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -15,7 +14,7 @@ import type { Sender } from '../sender.js'
 import type { SenderCache } from '../sender-cache.js'
 
 export interface RelayedAuthor {
-  /** Who the mail is from once the header is edited, and whose keys sign. */
+  /** The From of the edited header, and whose keys sign. */
   readonly sender: Sender
   readonly edits: Pick<HeaderEdits, 'fromToSet' | 'senderToSet' | 'removals'>
 }
@@ -38,14 +37,14 @@ export async function authorOf(
   }
   const signing = own[0] as Sender
   if (named === undefined || (await isOwn(senders, workspace, named))) return { sender: signing, edits: {} }
-  // Some programs show Sender before From. Of one author nobody needs it.
+  // Some mail clients show Sender before From. A single author needs none.
   return {
     sender: signing,
     edits: from.length === 1 ? { removals: ['sender'] } : { senderToSet: toNamed(first) },
   }
 }
 
-/** The rules are about domains, and there may be a thousand addresses. */
+/** The rules are per domain, and From may hold a thousand addresses. */
 function oneOfEachDomain(from: readonly RelayedMailbox[]): readonly RelayedMailbox[] {
   const byDomain = new Map<string, RelayedMailbox>()
   for (const author of from)
@@ -66,7 +65,7 @@ async function isOwn(
   }
 }
 
-/** Whether nobody had to take its place; the shared address, should it write itself, is itself. */
+/** Whether the author was not replaced. The shared address as author counts as its own sender. */
 function isSentBy({ address }: RelayedMailbox, { from }: Sender): boolean {
   return address.address.toLowerCase() === from.address.toLowerCase()
 }

@@ -1,8 +1,7 @@
 /**
- * Submissions that wait for the same commit go through the door together, their rows in one insert each.
+ * Groups SMTP submissions waiting for the same commit, so that their rows are inserted together.
  *
- * Used by SMTP submission, where messages come one by one and very many. Each hears of its own fate. Fails: where the transaction
- * fails, all that were in it.
+ * Each submission gets its own result. If the transaction fails, all of its submissions fail.
  */
 import type { Workspace } from '../../accounts/workspace-store.js'
 import type { Tx } from '../../db/database.js'
@@ -10,7 +9,7 @@ import type { Submission, SubmittedRecipient } from '../mail-submission.js'
 import { submitEach } from '../submit.js'
 import type { SubmitParts } from '../submit-parts.js'
 
-/** Mail that leaves at once and has no attachments of its own. */
+/** Mail due at once, without separate attachments. */
 export interface GatheredSubmission {
   readonly workspace: Workspace
   readonly isSandbox: boolean
@@ -22,20 +21,20 @@ interface Waiting extends GatheredSubmission {
   readonly reject: (error: unknown) => void
 }
 
-/** A few ms of work; what is left over goes into the next. */
-const MOST_AT_ONCE = 64
+/** Submissions per transaction: a few milliseconds of work. */
+const MAX_PER_TRANSACTION = 64
 
 export class SubmissionGatherer {
   private readonly parts: SubmitParts
   private readonly waiting: Waiting[] = []
-  /** A write is on its way that has not begun: it takes whatever waits when it does. */
+  /** A write is queued but not started; it takes everything waiting when it starts. */
   private isWriteWaiting = false
 
   constructor(parts: SubmitParts) {
     this.parts = parts
   }
 
-  /** Resolves once it is on disk. @throws AppError rate_limited, limit_reached, validation_error */
+  /** Resolves once the message is on disk. @throws AppError rate_limited, limit_reached, validation_error */
   submit(one: GatheredSubmission): Promise<readonly SubmittedRecipient[]> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ ...one, resolve, reject })
@@ -51,46 +50,46 @@ export class SubmissionGatherer {
       .write(
         tx => {
           this.isWriteWaiting = false
-          taken = this.waiting.splice(0, MOST_AT_ONCE)
+          taken = this.waiting.splice(0, MAX_PER_TRANSACTION)
           this.write()
           return this.accept(tx, taken)
         },
         { callers: () => (taken ?? this.waiting).length },
       )
-      .then(tellAll => tellAll())
+      .then(settleAll => settleAll())
       .catch((error: unknown) => {
-        // Where it never began, those who wait would only meet the same.
+        // If the write never started, retrying for those waiting would fail the same way.
         if (taken === undefined) this.isWriteWaiting = false
         for (const { reject } of taken ?? this.waiting.splice(0)) reject(error)
       })
   }
 
-  /** @returns tells each how it ended; to be called after the commit */
+  /** @returns settles the callers' promises; to be called after the commit */
   private async accept(tx: Tx, taken: readonly Waiting[]): Promise<() => void> {
-    const told: (() => void)[] = []
-    for (const group of groupsOf(taken)) told.push(await this.acceptGroup(tx, group))
+    const settlers: (() => void)[] = []
+    for (const group of groupsOf(taken)) settlers.push(await this.acceptGroup(tx, group))
     return () => {
-      for (const tell of told) tell()
+      for (const settle of settlers) settle()
     }
   }
 
-  /** @param group of one workspace, all live or all sandboxed; not empty */
+  /** @param group same workspace, all live or all sandboxed; not empty */
   private async acceptGroup(tx: Tx, group: readonly Waiting[]): Promise<() => void> {
     const [{ workspace, isSandbox }] = group as [Waiting]
     const submissions = group.map(({ submission }) => submission)
     const now = this.parts.clock.now()
-    const fates = await submitEach(tx, this.parts, { workspace, isSandbox, submissions }, now)
+    const results = await submitEach(tx, this.parts, { workspace, isSandbox, submissions }, now)
     return () => {
       for (const [at, { resolve, reject }] of group.entries()) {
-        const fate = fates[at]
-        if (fate && 'recipients' in fate) resolve(fate.recipients)
-        else reject(fate?.refusal)
+        const result = results[at]
+        if (result && 'recipients' in result) resolve(result.recipients)
+        else reject(result?.refusal)
       }
     }
   }
 }
 
-/** In the order in which they came, within each group. */
+/** Arrival order is kept within a group. */
 function groupsOf(taken: readonly Waiting[]): Iterable<readonly Waiting[]> {
   const groups = new Map<string, Waiting[]>()
   for (const one of taken) {

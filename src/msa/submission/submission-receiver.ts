@@ -1,10 +1,10 @@
 /**
- * What the submission listener does with its clients: who may log in, and who needs not to.
+ * Decides who may submit mail on the submission listener, by login or by trusted network.
  *
- * The SMTP engine speaks the protocol (`smtp/`); this decides. A message itself is `submission-transaction.ts`.
- * A session can last for hours, so what its key may do is asked again for each message.
- * Standards: RFC 6409 (message submission), RFC 4954 (AUTH), RFC 8314 §3. Fails: with the reply codes of the error table;
- * 454 4.7.0 after too many failed logins.
+ * The SMTP engine (`smtp/`) speaks the protocol; `submission-transaction.ts` takes each message. A session can last for hours, so the
+ * key's permissions are rechecked for each message.
+ * Standards: RFC 6409 (message submission), RFC 4954 (AUTH), RFC 8314 §3. Fails: with the error table's reply codes; 454 4.7.0
+ * after too many failed logins.
  */
 import { AppError } from '../../core/errors.js'
 import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
@@ -16,10 +16,10 @@ import type { Submitter } from './submitter.js'
 
 export interface SubmissionParts extends RelayParts {
   readonly authenticate: Authenticate
-  /** The key with this id; asked for each message, so it remembers for a moment. @throws AppError unauthorized, workspace_not_found */
+  /** Finds a key by id; called for each message, so cached briefly. @throws AppError unauthorized, workspace_not_found */
   readonly principalOfKey: (keyId: string) => Promise<Principal>
   readonly guard: LoginGuard
-  /** Devices that cannot authenticate; the first network that holds the address counts. Asked for each connection. */
+  /** Networks of devices that cannot log in; the first match applies. Read at each connection. */
   readonly trustedNetworks: readonly { readonly network: string; readonly key: string }[]
 }
 
@@ -28,7 +28,7 @@ interface Trusted {
   readonly key: string
 }
 
-/** Made ready once for each reading of the configuration. */
+/** Parses the networks once per configuration reload. */
 export function trustedNetworks(parts: Pick<SubmissionParts, 'trustedNetworks'>): () => readonly Trusted[] {
   let [known, ready]: [unknown, readonly Trusted[]] = [undefined, []]
   return () => {
@@ -41,7 +41,7 @@ export function trustedNetworks(parts: Pick<SubmissionParts, 'trustedNetworks'>)
   }
 }
 
-/** As user name it says nothing; the password is the key. */
+/** The user name for any workspace; the password is the key. */
 const ANY_WORKSPACE = 'apikey'
 
 export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Submitter> {
@@ -56,7 +56,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
         return { principal: await parts.principalOfKey(match.key), isTrusted: true }
       } catch (error) {
         if (!(error instanceof AppError)) throw error
-        // The device cannot log in, so without that key it can only be told that the server is not ready for it.
+        // The device cannot log in, so it is served as an untrusted client.
         parts.log.warn('trusted network key rejected', {
           network: peerAddress,
           key: match.key,
@@ -93,7 +93,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
     },
   }
 
-  /** @throws SmtpRefusal where the address is throttled; otherwise the client gets the reason */
+  /** @throws SmtpRefusal if the address is throttled; otherwise the caller reports the reason */
   function refuseFailure({ peerAddress }: SessionFacts, password: string): void {
     const { lockedOut: where, throttledForMs } = guard.failed(peerAddress, password)
     if (where !== undefined)
@@ -104,7 +104,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
   }
 }
 
-/** Errors that say the credentials are wrong; others, e.g. a database that cannot be read, are not the client's. */
+/** Errors that mean wrong credentials; others, such as a database error, do not count against the client. */
 const LOGIN_FAILURES: ReadonlySet<string> = new Set(['unauthorized', 'workspace_not_found'])
 
 /** 454 and not 535 (RFC 4954 §6): the client may try the same password again later. */

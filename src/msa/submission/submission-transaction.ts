@@ -1,10 +1,10 @@
 /**
- * One message on its way in by SMTP: recipients, then contents, kept in memory up to one part and beyond that written
- * to the database while it still arrives, so that a message of any size takes little memory.
+ * One message arriving by SMTP: recipients, then content. Octets beyond the first part are written to the database as they arrive,
+ * so that memory stays bounded for any message size.
  *
- * Made by `submission-receiver.ts` for each MAIL command; what the message means is `relay-mail.ts`. Fails: an address that
- * cannot be mailed is refused at RCPT (553 5.1.3), so that the program at the other end hears of it at once; so are recipients
- * beyond what the key may send in a minute (452 4.5.3), who would never get through together.
+ * Created by `submission-receiver.ts` for each MAIL command; `relay-mail.ts` interprets the message. Refuses at RCPT, so that the
+ * client learns of it at once: invalid addresses (553 5.1.3), and more recipients than the key's rate per minute (452 4.5.3), which
+ * could never be accepted together.
  */
 import { given } from '../../core/given.js'
 import type { NewId } from '../../core/ids.js'
@@ -37,9 +37,9 @@ export class SubmissionTransaction implements MailTransaction {
   private readonly contentId: string
   private readonly recipients: string[] = []
   private readonly dsn = new Map<string, DsnParameters>()
-  /** Its parts follow the first one, which becomes part of the content's own row. */
+  /** Holds the parts after the first, which is stored in the content's own row. */
   private readonly spool: MessageSpool
-  /** Once others follow it. */
+  /** Set once the message exceeds one part. */
   private firstPart: Buffer | undefined
 
   constructor(parts: RelayParts, session: SessionFacts, submitter: Submitter, mail: MailCommand) {
@@ -74,7 +74,7 @@ export class SubmissionTransaction implements MailTransaction {
   }
 
   openMessage(): void {
-    // Nothing to prepare: what arrives is kept as it comes.
+    // Nothing to prepare.
   }
 
   write(piece: Buffer): Promise<void> | undefined {
@@ -83,7 +83,7 @@ export class SubmissionTransaction implements MailTransaction {
   }
 
   private async writeParts(): Promise<void> {
-    // Its own memory: it is kept until the end.
+    // A copy: it is kept until the end of the message.
     this.firstPart ??= Buffer.from(this.spool.take(PART_OCTETS))
     await this.spool.writeWholeParts()
   }
@@ -115,7 +115,7 @@ export class SubmissionTransaction implements MailTransaction {
 
   abandon(): void {
     const { log } = this.parts
-    // What is left behind here is cleared at the next start.
+    // The next start deletes what this fails to delete.
     this.spool
       .discard()
       .catch((error: unknown) =>

@@ -1,8 +1,8 @@
-/** Whose SMTP session it is: what the receiver of submissions finds out at a login, and what each message is judged by. */
+/** Who submits mail in an SMTP session; set at login or by trusted network. */
 import type { Principal } from '../../http/principal.js'
 
 export interface Submitter {
   readonly principal: Principal
-  /** By its network; nobody has logged in. */
+  /** Trusted by its network, without a login. */
   readonly isTrusted: boolean
 }

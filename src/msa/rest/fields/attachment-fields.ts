@@ -1,9 +1,8 @@
 /**
- * Reads the attachments of a message: their octets, names that mean nothing to a file system, and a media type, which the name
- * tells where it is left out.
+ * Reads a message's attachments: octets, safe file names, and media types, which default to that of the name's extension.
  *
  * Called by `content-fields.ts`. Pure. Standards: RFC 2183 §2.3 (a file name is one component of a path), RFC 2046 §5.1, §5.2
- * (types that carry other parts).
+ * (container types).
  * Fails: AppError validation_error with the field's path.
  */
 import { given } from '../../../core/given.js'
@@ -16,31 +15,31 @@ import type { MessageFields } from '../send-schema.js'
 
 export interface ReadAttachments {
   readonly facts: readonly AttachmentFacts[]
-  /** Of all of them, one after the other. */
+  /** All attachments' octets, concatenated. */
   readonly octets: Buffer
 }
 
 type AttachmentField = NonNullable<MessageFields['attachments']>[number]
-/** One whose octets have been read, where they are many. */
+/** Long content is already decoded. */
 type DecodedField = Omit<AttachmentField, 'content'> & { readonly content: string | Buffer }
-/** A message with such attachments. */
+/** A message whose long attachments are decoded. */
 export type DecodedFields = Omit<MessageFields, 'attachments'> & {
   readonly attachments?: readonly DecodedField[]
 }
 
-/** What is said of octets of which nothing is known. */
+/** Type of unknown content. */
 const ANYTHING = 'application/octet-stream'
 
 const CONTENT_TYPE =
   /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}(?:; ?[a-z0-9-]{1,32}=(?:[a-z0-9!#$&^_.+-]{1,64}|"[a-z0-9 !#$&^_.+/:-]{0,64}")){0,4}$/i
 
-/** They are made of parts, which a file is not; of messages only a whole one is known. */
+/** Types made of parts, which a file is not; message/rfc822 is the exception. */
 const CONTAINER = /^(?:multipart|message)\/(?!rfc822(?:;|$))/i
 
-/** Characters that change the order in which others are shown: `invoice<U+202E>fdp.exe` reads as `invoiceexe.pdf`. */
+/** Characters that reorder displayed text: `invoice<U+202E>fdp.exe` reads as `invoiceexe.pdf`. */
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** Decodes what takes long, with turns for others in between, and leaves the rest to `readAttachments`. */
+/** Decodes long content, yielding to the event loop, and leaves the rest to `readAttachments`. */
 export async function withLongDecoded<F extends MessageFields>(body: F): Promise<F & DecodedFields> {
   const { attachments = [] } = body
   if (!attachments.some(({ content }) => isLongBase64(content))) return body
@@ -78,19 +77,19 @@ function readAttachment(field: DecodedField, path: string): { facts: AttachmentF
   return { facts: { ...named, size: octets.length }, octets }
 }
 
-/** What a client's own paths leave of a name: `C:\files\report.pdf` is `report.pdf`. */
+/** Removes the client's path: `C:\files\report.pdf` becomes `report.pdf`. */
 function readFilename(text: string, path: string): string {
   refuseControls(text, path)
   const name = toUSVString(text).replace(BIDI_CONTROLS, '').trim().split(/[/\\]/).at(-1)?.trim() ?? ''
-  if (/^\.{0,2}$/.test(name)) throw invalidField(path, `${path} is no file name`)
+  if (/^\.{0,2}$/.test(name)) throw invalidField(path, `${path} is not a file name`)
   return name
 }
 
 function readContentType(given: string | undefined, filename: string, path: string): string {
   if (given === undefined || given === '') return typeOfName(filename)
-  if (!CONTENT_TYPE.test(given)) throw invalidField(path, `${path} is no media type, e.g. application/pdf`)
+  if (!CONTENT_TYPE.test(given)) throw invalidField(path, `${path} is not a media type, e.g. application/pdf`)
   if (CONTAINER.test(given))
-    throw invalidField(path, `${path} is no type of a file; of messages message/rfc822 can be attached`)
+    throw invalidField(path, `${path} must not be a multipart or message type other than message/rfc822`)
   return given
 }
 

@@ -1,50 +1,51 @@
 /**
- * Reads base64 in the forms that clients write: with or without padding, in lines or not, in either alphabet.
+ * Decodes base64 in the forms clients write: either alphabet, padded or not, with or without line breaks.
  *
- * Called by `attachment-fields.ts`. What is long is read in pieces, with turns for others in between. Standards: RFC 4648 §4, §5
+ * Called by `attachment-fields.ts`. Long text is decoded in pieces, yielding to the event loop. Standards: RFC 4648 §4, §5
  * (base64, base64url), RFC 2045 §6.8 (lines). Fails: AppError validation_error with the field's path.
  */
 import type { AppError } from '../../../core/errors.js'
 import { nextTurn } from '../../../world/time/clock.js'
 import { invalidField } from './field-fault.js'
 
-/** Characters that are read before others have their turn: a few milliseconds. */
+/** Characters decoded before yielding: a few milliseconds. */
 const AT_ONCE = 262_144
 
-/** Line breaks and spaces are passed over, padding may be missing; Node's own decoder would take anything at all. */
+/** Ignores whitespace and missing padding, and rejects everything else, which Node's decoder would silently skip. */
 export function decodeBase64(text: string, path: string): Buffer {
   const plain = decodePlain(text)
   if (plain) return plain
   const compact = /\s/.test(text) ? text.replace(/\s+/g, '') : text
   const isPadded = compact.endsWith('=')
   const digits = isPadded ? compact.replace(/={1,2}$/, '') : compact
-  if (/^data:/i.test(text)) throw invalidField(path, `${path} is a data: URL; give what follows its comma`)
-  // One digit more than whole octets take, or half a padding, is the sign of a text that was cut off.
+  if (/^data:/i.test(text))
+    throw invalidField(path, `${path} is a data: URL; send only the part after the comma`)
+  // A leftover digit or incomplete padding means the text was truncated.
   const isWhole = isPadded ? compact.length % 4 === 0 : digits.length % 4 !== 1
   if (!isWhole || !/^[A-Za-z0-9+/_-]*$/.test(digits)) throw notBase64(path)
   return Buffer.from(digits, 'base64')
 }
 
 /**
- * What nearly everybody sends, without a look at each character, which takes long where there are millions: the decoder passes
- * over what is no digit, so that as many octets as all digits make are the proof that all are digits.
+ * Fast path for unbroken base64, without a regular expression over millions of characters: the decoder skips invalid characters, so
+ * if the output has as many octets as the digits encode, all of them were digits.
  */
 function decodePlain(text: string): Buffer | undefined {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
   const digits = text.length - padding
   if (digits % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return undefined
-  // Of a wider character the decoder sees a part.
+  // The decoder would read only the low bits of a wider character.
   if (Buffer.byteLength(text) !== text.length) return undefined
   const octets = Buffer.from(text, 'base64')
   return octets.length === Math.floor((digits * 3) / 4) ? octets : undefined
 }
 
-/** Whether to leave it to `decodeLongBase64`. */
+/** Whether to use `decodeLongBase64`. */
 export function isLongBase64(text: string): boolean {
   return text.length > AT_ONCE
 }
 
-/** The same octets and refusals as `decodeBase64`. @throws AppError validation_error */
+/** Same result and errors as `decodeBase64`. @throws AppError validation_error */
 export async function decodeLongBase64(text: string, path: string): Promise<Buffer> {
   const octets = Buffer.allocUnsafe(Math.ceil((text.length * 3) / 4))
   let length = 0
@@ -59,7 +60,7 @@ export async function decodeLongBase64(text: string, path: string): Promise<Buff
   return octets.subarray(0, length)
 }
 
-/** Decodes whole groups, but for the last one: padding is known by what follows it. */
+/** Decodes all whole groups but the last, which may be padded only if nothing follows it. */
 function decodeWhole(text: string, path: string): { readonly octets: Buffer; readonly rest: string } {
   const end = Math.max(0, Math.floor(text.length / 4) - 1) * 4
   const piece = text.slice(0, end)

@@ -1,8 +1,8 @@
 /**
- * Reads the content of one message, single or of a batch: each field by a file of its own, and the size of all together.
+ * Validates the content of one message, single or of a batch, and its total size.
  *
- * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Whatever passes here can be composed: nothing that
- * was accepted may turn out to be unbuildable. Pure. Fails: AppError validation_error with the field's path, and no_content.
+ * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Content that passes can always be composed, so that
+ * no accepted mail turns out to be unbuildable. Pure. Fails: AppError validation_error with the field's path, and no_content.
  */
 import { hasTags } from '../../../content/rendering/mail-plan.js'
 import { formatSize } from '../../../core/units.js'
@@ -14,7 +14,7 @@ import { invalidField } from './field-fault.js'
 import { readHeaderFields } from './header-fields.js'
 import { readSubject, readTags, readTexts } from './text-fields.js'
 
-/** The content of a message as it is stored. */
+/** A message's content in its stored form. */
 export interface ContentFields {
   readonly subject: string
   readonly html?: string
@@ -26,13 +26,13 @@ export interface ContentFields {
 
 export interface ReadContent {
   readonly content: ContentFields
-  /** Octets of all attachments, one after the other. */
+  /** All attachments' octets, concatenated. */
   readonly attached: Buffer | undefined
 }
 
 /**
- * @param messageLimit octets of the message, everything encoded
- * @param readable merge tags of html and text that were read already; gets those of this message
+ * @param messageLimit limit of the encoded message, octets
+ * @param readable results of sources already parsed; this message's are added
  */
 export function readContentFields(
   body: DecodedFields,
@@ -65,7 +65,7 @@ export function readContentFields(
   return read
 }
 
-/** Encoded as it leaves: base64 makes four octets of three and breaks lines; text is counted as it is. */
+/** Size as sent: base64 makes 78 characters, line break included, of 57 octets; text is counted unencoded. */
 function refuseTooLarge({ content, attached }: ReadContent, messageLimit: number): void {
   if (!attached) return
   const { html = '', text = '' } = content

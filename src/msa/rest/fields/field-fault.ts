@@ -1,8 +1,8 @@
-/** How the readers of a message's fields refuse one: AppError validation_error that names it. Pure. */
+/** Validation errors of message fields. Pure. */
 import { AppError } from '../../../core/errors.js'
 import { hasHeaderBreak } from '../../../mail/compose/header-field.js'
 
-/** @param message names the field itself, so that it can be read without the path */
+/** @param message includes the field's name, so that it is clear without the path */
 export function invalidField(path: string, message: string): AppError {
   return new AppError('validation_error', message, { path })
 }

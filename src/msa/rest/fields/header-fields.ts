@@ -1,7 +1,7 @@
 /**
- * Reads the header fields that a caller adds to a message: which there may be, and whether they can be written.
+ * Validates the custom header fields of a message.
  *
- * Called by `content-fields.ts`. Pure. Fails: AppError validation_error, its path naming the field (`headers.X-Order`).
+ * Called by `content-fields.ts`. Pure. Fails: AppError validation_error with the field's path (`headers.X-Order`).
  */
 import { toUSVString } from 'node:util'
 import { headerFault, type HeaderField } from '../../../mail/compose/compose.js'

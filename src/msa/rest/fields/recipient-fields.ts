@@ -1,10 +1,10 @@
 /**
- * Reads to, cc and bcc of one message: whom it is sent to, and whom its header names.
+ * Reads to, cc and bcc of one message: envelope recipients and the addresses its header shows.
  *
- * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Addresses leave in their one normal form, bare;
- * display names go into the header only. Pure.
- * Fails: AppError validation_error with the field's path where one address stands alone and is none, and for too many. In a
- * list it is skipped as invalid later on, whatever it holds, so that it fails nobody else's mail (rule 6 of the contract).
+ * Called by `send-email.ts` and `batch-messages.ts` before anything is stored. Recipients are bare normalized addresses; display
+ * names appear in the header only. Pure.
+ * Fails: AppError validation_error with the field's path, for a single invalid address or too many. An invalid list entry does not
+ * fail the others; it is skipped as invalid later (rule 6 of the contract).
  */
 import { normalizedAddress, type NamedAddress } from '../../../mail/address.js'
 import type { VisibleRecipients } from '../../../mail/compose/compose.js'
@@ -12,11 +12,11 @@ import { readNamedAddress, toNamedAddress } from '../../../mail/named-address.js
 import { invalidField } from './field-fault.js'
 
 export interface Recipients {
-  /** Each address in the order to, cc, bcc; what is none is shown as it came, made presentable. */
+  /** In the order to, cc, bcc; invalid ones as given, made printable. */
   readonly recipients: readonly string[]
-  /** Absent where each recipient sees itself alone, without a name. */
+  /** Absent if each recipient sees only its own bare address. */
   readonly addressees?: VisibleRecipients
-  /** Why the first entry of cc or bcc that is no address is none, e.g. `cc.1 has no @`. */
+  /** Why the first invalid entry of cc or bcc is invalid, e.g. `cc.1 has no @`. */
   readonly copyFault?: string
 }
 
@@ -26,18 +26,18 @@ interface RecipientFields {
   readonly bcc?: string | readonly string[]
 }
 
-/** One entry of a list, read. */
+/** A parsed list entry. */
 interface Entry {
   readonly shown: string
   readonly mailbox?: NamedAddress
   readonly fault?: string
 }
 
-const MOST_RECIPIENTS = 100
-/** Characters of what is no address, as it is stored and answered. */
-const MOST_SHOWN = 320
+const MAX_RECIPIENTS = 100
+/** Length to which an invalid address is cut, characters. */
+const MAX_SHOWN = 320
 
-/** @param isOneOfMany a message of a batch: an address that is none does not fail the request, even where it stands alone */
+/** @param isOneOfMany for a batch message: an invalid address does not fail the request, even if it is the only one */
 export function readRecipientFields(
   { to, cc = [], bcc = [] }: RecipientFields,
   isOneOfMany = false,
@@ -48,8 +48,8 @@ export function readRecipientFields(
     readList(bcc, 'bcc', isOneOfMany),
   ] as const
   const recipients = [...seen, ...copied, ...blind].map(({ shown }) => shown)
-  if (recipients.length > MOST_RECIPIENTS)
-    throw invalidField('to', `to, cc and bcc must have at most ${MOST_RECIPIENTS} addresses together`)
+  if (recipients.length > MAX_RECIPIENTS)
+    throw invalidField('to', `to, cc and bcc must have at most ${MAX_RECIPIENTS} addresses together`)
   const copyFault = [...copied, ...blind].find(({ fault }) => fault !== undefined)?.fault
   const hasCopies = copied.length + blind.length > 0
   return {
@@ -61,7 +61,7 @@ export function readRecipientFields(
   }
 }
 
-/** A recipient as results name it: its normal form, or what is no address as it came. */
+/** A recipient as results show it: normalized, or as given if invalid. */
 export function shownRecipient(text: string): string {
   return readEntry(text, 'to').shown
 }
@@ -76,16 +76,16 @@ function readList(field: string | readonly string[], name: string, isOneOfMany: 
 function readEntry(text: string, path: string): Entry {
   const read = readNamedAddress(text)
   if (!('fault' in read)) return { shown: read.address, mailbox: toNamedAddress(read) }
-  const fault = read.isSeveral ? 'is several addresses: give them as a list, one in each entry' : read.fault
+  const fault = read.isSeveral ? 'has several addresses; send them as a list, one per entry' : read.fault
   return { shown: presentable(text), fault: `${path} ${fault}` }
 }
 
-/** Fit to be stored and shown, and still no address: neither cutting it nor the spaces in it can make it one. */
+/** Makes an invalid address safe to store and show; the result is never a valid address. */
 function presentable(text: string): string {
-  return text.slice(0, MOST_SHOWN).replace(/[\p{Cc}\p{Cs}]/gu, ' ')
+  return text.slice(0, MAX_SHOWN).replace(/[\p{Cc}\p{Cs}]/gu, ' ')
 }
 
-/** What is no address cannot stand in a header; what is named twice stands there once. */
+/** Leaves out invalid and repeated addresses. */
 function headerOf(entries: readonly Entry[]): NamedAddress[] {
   const byName = new Map<string, NamedAddress>()
   for (const { mailbox } of entries) {

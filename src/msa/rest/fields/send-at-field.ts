@@ -1,15 +1,11 @@
-/**
- * Reads `send_at`: when a mail is to leave.
- *
- * Called by `send-email.ts`. Pure. Fails: AppError validation_error, invalid_schedule.
- */
+/** Reads `send_at`. Called by `send-email.ts`. Pure. Fails: AppError validation_error, invalid_schedule. */
 import { AppError } from '../../../core/errors.js'
 import { readMoment } from '../../../core/read-moment.js'
 import { noMoment } from '../../../http/time-range.js'
 
 const HORIZON_MS = 72 * 3_600_000
 
-/** Whether `send_at` is a moment at all. @throws AppError validation_error */
+/** @throws AppError validation_error if it is not a time */
 export function readSendAt(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const moment = readMoment(text)
@@ -17,7 +13,7 @@ export function readSendAt(text: string | undefined): number | undefined {
   return moment
 }
 
-/** Whether it can be scheduled for then. @throws AppError invalid_schedule */
+/** @throws AppError invalid_schedule if it is past or too far ahead */
 export function checkSendAt(sendAt: number | undefined, now: number): void {
   if (sendAt === undefined) return
   if (sendAt <= now) throw invalidSchedule('send_at must be in the future')
@@ -28,7 +24,7 @@ function invalidSchedule(message: string): AppError {
   return new AppError('invalid_schedule', message, { path: 'send_at' })
 }
 
-/** What stands in the way of a scheduled send that could not be queued is ours: the contract has a code for it. */
+/** Maps an internal error of a scheduled send to the contract's `schedule_failed`. */
 export function asScheduleFailure(error: unknown): unknown {
   return error instanceof AppError
     ? error

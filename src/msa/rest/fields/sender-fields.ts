@@ -1,6 +1,5 @@
 /**
- * Reads from_email, from_name and reply_to, each by itself: who a request says that its mail is
- * from. Who it is from then, `sender.ts` decides.
+ * Reads from_email, from_name and reply_to: the requested sender. `sender.ts` resolves it.
  *
  * Called by the REST sends and `postroad send`. Pure. Fails: AppError validation_error with the field's path, missing_from_email.
  */
@@ -12,8 +11,8 @@ import { readNamedAddress, toNamedAddress } from '../../../mail/named-address.js
 import type { Author } from '../../sender.js'
 import { invalidField, refuseControls } from './field-fault.js'
 
-/** Characters of from_name, and of the name in from_email. */
-const MOST_NAME = 100
+/** Limit of from_name and of the name in from_email, characters. */
+const MAX_NAME = 100
 
 export interface SenderRequest {
   readonly from_email?: string
@@ -21,7 +20,7 @@ export interface SenderRequest {
   readonly reply_to?: string
 }
 
-/** What the request itself says of the sender, each field checked. */
+/** The request's sender fields, validated. */
 export interface SenderFields {
   readonly fromAddress: string | undefined
   readonly name: string | undefined
@@ -33,8 +32,8 @@ export function readSenderFields(request: SenderRequest): SenderFields {
   const { from_name: fromName, reply_to: replyTo, from_email: fromEmail } = request
   if (fromName !== undefined) refuseControls(fromName, 'from_name')
   const from = fromEmail === undefined ? undefined : readAnswerable(fromEmail, 'from_email')
-  if (from?.name !== undefined && from.name.length > MOST_NAME)
-    throw invalidField('from_email', `from_email has a name of more than ${MOST_NAME} characters`)
+  if (from?.name !== undefined && from.name.length > MAX_NAME)
+    throw invalidField('from_email', `from_email has a name of more than ${MAX_NAME} characters`)
   return {
     fromAddress: from?.address,
     name: fromName === undefined ? from?.name : toUSVString(fromName),
@@ -55,7 +54,7 @@ export function withWorkspaceSender(fields: SenderFields, workspace: Workspace):
   return { fromAddress, name: fields.name ?? defaultFromName ?? undefined, replyTo: fields.replyTo }
 }
 
-/** Whoever answers may have no SMTPUTF8, and the header of a mail is ASCII: so has to be what stands before the @. */
+/** The local part must be ASCII: the composed header is, and those who reply may lack SMTPUTF8. */
 function readAnswerable(text: string, field: string): NamedAddress {
   const mailbox = readNamedAddress(text)
   if ('fault' in mailbox) throw invalidField(field, `${field} ${mailbox.fault}`)

@@ -1,8 +1,8 @@
 /**
- * Reads template_data of one message, and makes of its fields and its template what is stored.
+ * Reads template_data, and merges a message's fields and template into the stored content.
  *
- * Called by `send-email.ts` and `batch-messages.ts`: the data is read with the other fields, the template is looked up where the contract
- * has it among its rules. Pure. Fails: AppError validation_error.
+ * Called by `send-email.ts` and `batch-messages.ts`; they look the template up at the point the contract's order of checks
+ * prescribes. Pure. Fails: AppError validation_error.
  */
 import type { ActingWorkspace } from '../../../accounts/workspace-store.js'
 import type { MergeData } from '../../../content/rendering/merging.js'
@@ -13,10 +13,10 @@ import type { MessageFields } from '../send-schema.js'
 import type { ContentFields } from './content-fields.js'
 import { invalidField } from './field-fault.js'
 
-/** Characters of JSON: as much as a body may have. */
-const MOST_DATA = 256 * 1_024
-/** On all levels together: 10,000 names are looked through in one turn of some ms. A render takes 20,000 steps at most. */
-const MOST_VALUES = 10_000
+/** Characters of JSON; the same as the limit of html. */
+const MAX_DATA = 256 * 1_024
+/** Over all levels; 10,000 take a few milliseconds to check, and rendering is limited to 20,000 steps anyway. */
+const MAX_VALUES = 10_000
 
 /** @throws AppError validation_error */
 export function readTemplateData({ template_data: data }: MessageFields): MergeData | undefined {
@@ -32,9 +32,9 @@ function isEmpty(data: MergeData): boolean {
 }
 
 /**
- * The content with all that it is made of: what the request says goes before what the template says.
+ * Fields of the request override the template's.
  *
- * @param isTried whether `tryElsewhere` has rendered it with this data
+ * @param isTried `tryElsewhere` has rendered it with this data
  * @throws AppError validation_error
  */
 export function fillFields(
@@ -60,7 +60,7 @@ export function fillFields(
     trackClicks: hasHtml && trackClicks,
     isTried,
   })
-  // What is added stands first, as in `toContent` of `submit.ts`.
+  // Added fields come first, as in `toContent` of `submit.ts`.
   return {
     trackOpens,
     trackClicks,
@@ -71,15 +71,15 @@ export function fillFields(
   }
 }
 
-/** Of a request; what it leaves out the workspace says. */
+/** Default: the workspace's settings. */
 type TrackingFields = Pick<MessageFields, 'track_opens' | 'track_clicks'>
 
-const TOO_LARGE = `must have at most ${formatSize(MOST_DATA)} as JSON`
-const TOO_MANY = `must have at most ${MOST_VALUES} values`
+const TOO_LARGE = `must have at most ${formatSize(MAX_DATA)} as JSON`
+const TOO_MANY = `must have at most ${MAX_VALUES} values`
 
-/** Counts as it goes: what is far too large is neither looked through nor written down to be measured. */
+/** Stops at the limits, so that oversized data is neither traversed nor serialized. */
 function findFault(data: MergeData): string | undefined {
-  let [octets, values] = [MOST_DATA, MOST_VALUES]
+  let [octets, values] = [MAX_DATA, MAX_VALUES]
   let hasNul = false
   const waiting: unknown[] = [data]
   while (waiting.length > 0) {
@@ -99,7 +99,7 @@ function findFault(data: MergeData): string | undefined {
     }
     if (octets < 0) return TOO_LARGE
   }
-  // RFC 5322 §4: no message holds one.
+  // RFC 5322 §4: NUL is not allowed in messages.
   if (hasNul) return 'contains a NUL character'
-  return JSON.stringify(data).length > MOST_DATA ? TOO_LARGE : undefined
+  return JSON.stringify(data).length > MAX_DATA ? TOO_LARGE : undefined
 }

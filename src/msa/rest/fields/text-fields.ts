@@ -1,8 +1,8 @@
 /**
- * Reads subject, html, text and tags of a message, as far as a schema cannot: characters, and size in octets.
+ * Validates subject, html, text and tags beyond what the schema checks: control characters, and size in octets.
  *
- * Called by `content-fields.ts`. Texts are of whole characters: whoever reads a request refuses half a surrogate pair.
- * Pure. Fails: AppError validation_error with the field's path, and no_content.
+ * Called by `content-fields.ts`. Unpaired surrogates were already rejected when the request was parsed. Pure.
+ * Fails: AppError validation_error with the field's path, and no_content.
  */
 import { AppError } from '../../../core/errors.js'
 import { formatSize } from '../../../core/units.js'
@@ -18,13 +18,13 @@ export function readSubject(text: string): string {
   return subject
 }
 
-/** One that is given twice is given once. */
+/** Removes duplicates. */
 export function readTags(tags: readonly string[]): string[] {
   tags.forEach((tag, index) => refuseControls(tag, `tags.${index}`))
   return [...new Set(tags)]
 }
 
-/** Empty text is no content. */
+/** Empty text counts as absent. */
 export function readTexts(body: Pick<MessageFields, 'html' | 'text' | 'template_id'>): {
   html?: string
   text?: string
@@ -35,7 +35,7 @@ export function readTexts(body: Pick<MessageFields, 'html' | 'text' | 'template_
     if (value === undefined || value === '') continue
     if (isLongerThan(BODY_OCTETS[field], value))
       throw invalidField(field, `${field} must have at most ${formatSize(BODY_OCTETS[field])} in UTF-8`)
-    // RFC 5322 §4: no message holds one, and some databases do not either.
+    // RFC 5322 §4: NUL is not allowed in messages; some databases reject it too.
     if (value.includes('\0')) throw invalidField(field, `${field} contains a NUL character`)
     content[field] = value
   }
@@ -44,7 +44,7 @@ export function readTexts(body: Pick<MessageFields, 'html' | 'text' | 'template_
   return content
 }
 
-/** Counts only where it can matter: a UTF-16 code unit has three octets at most. */
+/** Measures only if needed: a UTF-16 unit takes at most three octets. */
 function isLongerThan(octets: number, text: string): boolean {
   return 3 * text.length > octets && Buffer.byteLength(text) > octets
 }
