@@ -1,4 +1,4 @@
-/** `docs/blocks.md` as it is generated from the schemas of blocks, and the pictures that it shows. */
+/** `docs/blocks.md` as it is generated from the schemas of blocks, and the images it shows. */
 import {
   BLOCK_CONTENTS,
   BLOCK_TYPES,
@@ -30,7 +30,7 @@ interface Field {
   readonly 'x-aliases'?: readonly string[]
 }
 
-/** Each type with its example, as the picture of it shows it. */
+/** Each type with its example, as its image shows it. */
 export function exampleBlock(type: BlockType): { id: string; type: BlockType; content: object } {
   const { examples = [] } = BLOCK_CONTENTS[type] as unknown as Field
   return { id: type, type, content: examples[0] ?? {} }
@@ -55,7 +55,7 @@ the editor. The structure is stored as submitted.
   \`json_structure.blocks.3.content.foo\`. The message names the block.
 - The snake_case form of each field (\`background_color\`) and the spellings under "also" are accepted. Giving a field twice is refused.
 - [Merge tags](merge-tags.md) work in every text, HTML and URL.
-- URLs with a \`javascript:\`, \`vbscript:\`, \`file:\`, \`blob:\` or \`data:\` scheme are refused, except \`data:image/\` in pictures.
+- URLs with a \`javascript:\`, \`vbscript:\`, \`file:\`, \`blob:\` or \`data:\` scheme are refused, except \`data:image/\` in images.
 - At most 2,000 blocks, five levels deep, 500 at the top level and 100 in each block or column.
 
 The schemas are in \`/openapi.json\` as \`TemplateStructure\`, \`TemplateBlock\` (discriminated by \`type\`) and \`HeaderBlock\`,

@@ -1,14 +1,13 @@
 /**
- * Renames the fields of a block's content from other accepted spellings to the documented ones: the names in a schema's `x-aliases`, and
- * snake_case.
+ * Renames accepted spellings of a block's content fields to the documented ones: a schema's `x-aliases`, and snake_case.
  *
- * Called by `read-structure.ts` before content is validated. Pure; never changes what it is given.
- * Fails: throws AppError validation_error for a field that no spelling explains, and for one that is given twice.
+ * Called by `read-structure.ts` before content is validated. Pure; does not modify its input.
+ * Throws AppError validation_error for an unknown field, and for a field given twice.
  */
 import type { TSchema } from 'typebox'
 import { AppError } from '../../core/errors.js'
 
-/** By the documented path of a field, the name that was submitted for its last step. */
+/** Submitted names by the documented path of their field. */
 export type WrittenNames = Map<string, string>
 
 interface Shape {
@@ -58,7 +57,7 @@ export function submittedPath(path: string, written: WrittenNames): string {
   return submitted.join('.')
 }
 
-/** Every accepted spelling with the name that it stands for. */
+/** Maps every accepted spelling to its documented name. */
 const known = new WeakMap<object, ReadonlyMap<string, string>>()
 
 function documentedNames(properties: Readonly<Record<string, Shape>>): ReadonlyMap<string, string> {
@@ -68,7 +67,7 @@ function documentedNames(properties: Readonly<Record<string, Shape>>): ReadonlyM
   for (const [name, { 'x-aliases': aliases = [] }] of Object.entries(properties))
     for (const alias of [...aliases, name])
       for (const one of [toSnakeCase(alias), alias]) names.set(one, name)
-  // A documented name is never another's alias.
+  // Documented names win over aliases.
   for (const name of Object.keys(properties)) names.set(name, name)
   known.set(properties, names)
   return names

@@ -1,8 +1,7 @@
 /**
- * Finds the block, and where possible its field, that a merge tag of rendered blocks cannot be read in: authors know their blocks and
- * never see the HTML.
+ * Finds the block, and if possible the field, with a faulty merge tag: authors see their blocks, never the rendered HTML.
  *
- * Called by `templates/read-content.ts` for a structure whose HTML does not parse. Pure. Fails: never throws.
+ * Called by `templates/read-content.ts` for a structure whose HTML does not parse. Pure. Never throws.
  */
 import { MergeError } from '../merge/merge-error.js'
 import { parseTemplate } from '../merge/parse-template.js'
@@ -11,14 +10,14 @@ import { renderStructure } from './render-structure.js'
 import type { Block, Structure } from './block.js'
 
 export interface LocatedFault {
-  /** As it was submitted. */
+  /** With the submitted field names. */
   readonly path: string
   readonly message: string
 }
 
-/** Characters of a private use area around each block. */
+/** Private use characters around each block. */
 const MARKS = /\ue000(\d+)\ue001|\ue002/g
-/** Puts `this` and its kin inside of a loop, as they are inside of a `dynamic` block. */
+/** Wraps a field of a `dynamic` block, so that `this` is valid. */
 const LOOP = '{{#each x}}'
 
 /** @param error of parsing the structure's HTML */
@@ -34,7 +33,7 @@ export function locateFault(structure: Structure, error: MergeError): LocatedFau
   return { path, message: `${path}: ${message} (${block.type} block "${block.id}")` }
 }
 
-/** @returns the blocks that hold the first fault, the innermost last */
+/** @returns the blocks around the first fault, innermost last */
 function blocksAround(structure: Structure): readonly Block[] {
   const blocks: Block[] = []
   const html = renderStructure(
@@ -82,7 +81,7 @@ function errorOf(html: string): MergeError | undefined {
   }
 }
 
-/** @returns the offset of the error's place, 0 where it has none */
+/** @returns the error's offset; 0 if it has no position */
 function offsetOf(text: string, error: MergeError | undefined): number {
   if (!error || error.line === 0) return 0
   let start = 0

@@ -1,15 +1,15 @@
 /**
- * Pieces of markup that every mail client draws alike: rows and cells of tables, attributes, styles.
+ * Markup that all mail clients draw alike: table rows and cells, attributes, styles.
  *
- * Rules that are followed, each because a client needs it: layout by tables with widths as attributes (Outlook for Windows draws with
- * Word's engine, which knows no `max-width` and no `float`); `role="presentation"` for screen readers; styles inline (Gmail drops
- * `<style>` in some of its apps); `mso-line-height-rule` for line heights in Outlook; images with `display:block` and a border of 0.
- * What Word's engine draws is Microsoft's "Word 2007 HTML and CSS Rendering Capabilities in Outlook 2007", as
- * hteumeuleu.com/2020/outlook-rendering-engine reads it. Pure. Fails: never throws.
+ * Each rule exists because a client needs it: table layout with width attributes (Outlook for Windows renders with Word's engine, which
+ * lacks `max-width` and `float`); `role="presentation"` for screen readers; inline styles (some Gmail apps drop `<style>`);
+ * `mso-line-height-rule` for line heights in Outlook; images with `display:block` and no border.
+ * Word's capabilities are documented in Microsoft's "Word 2007 HTML and CSS Rendering Capabilities in Outlook 2007"; see also
+ * hteumeuleu.com/2020/outlook-rendering-engine. Pure. Never throws.
  */
 import { escapeHtml } from '../merge/escape-value.js'
 
-/** Text or an attribute's value of the author: escaped but for its merge tags, which are filled in later, escaped by their place. */
+/** Escapes the author's text except for merge tags, which are escaped when they are filled in. */
 export function authored(text: string): string {
   return text
     .split(/(\{\{\{?[^{}]*\}?\}\})/)
@@ -26,7 +26,7 @@ export function style(rules: Readonly<Record<string, string | number | undefined
   return ` style="${written.join(';').replaceAll('"', "'")}"`
 }
 
-/** A row of the mail's one column. */
+/** A full-width row of the mail. */
 export function row(
   inner: string,
   align: string,
@@ -39,7 +39,7 @@ export function table(inner: string, attributes = ' width="100%"'): string {
   return `<table role="presentation"${attributes} cellpadding="0" cellspacing="0" border="0">${inner}</table>`
 }
 
-/** What Outlook for Windows alone reads. */
+/** Markup that only Outlook for Windows renders. */
 export function forOutlook(markup: string): string {
   return `<!--[if mso]>${markup}<![endif]-->`
 }

@@ -1,18 +1,16 @@
-/**
- * The blocks that hold no other blocks, as rows of a table. Pure. Fails: never throws.
- */
+/** Renders blocks that contain no other blocks as table rows. Pure. Never throws. */
 import { authored, row, style, table } from './markup.js'
 import type { Settings } from './block.js'
 import type { ContentOf, PlainType } from './structure.js'
 
 type Render<T extends PlainType> = (content: ContentOf<T>, settings: Settings, width: number) => string
 
-/** What a button is drawn in when nothing is said. */
+/** Default button colours. */
 const ACCENT = '#2563eb'
 const ON_ACCENT = '#ffffff'
 const HEADING_SIZES = { 1: 28, 2: 22, 3: 18 } as const
 
-/** @param width of the column that the block stands in, pixels */
+/** @param width of the enclosing column, pixels */
 export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
   header: ({ text = '', level = 1, alignment = 'left', color }, settings) => {
     const size = HEADING_SIZES[level]
@@ -90,7 +88,7 @@ export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
   profile: ({ src, name = '', role = '', text = '', url, alignment = 'center' }, settings) => {
     const small = { ...body(settings, undefined), 'font-size': 13, ...lines(20) }
     const strong = { ...body(settings, undefined), 'font-weight': 'bold' }
-    // The name stands below; only a link needs it twice.
+    // The name is already shown below; only a link needs it as alternative text.
     const alt = url === undefined ? '' : name
     const inner = [
       src === undefined
@@ -104,7 +102,7 @@ export const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
   },
 }
 
-/** A cell with a background, since Outlook draws no padding of links: the border of the link makes all of it a target elsewhere. */
+/** A table cell with a background, since Outlook ignores padding on links; elsewhere the link's padding makes the whole button clickable. */
 function button(content: ContentOf<'button'>, settings: Settings): string {
   const { text = '', url = '', backgroundColor = ACCENT, textColor = ON_ACCENT, borderRadius = 4 } = content
   const link = {
@@ -132,15 +130,15 @@ function button(content: ContentOf<'button'>, settings: Settings): string {
 interface Picture {
   readonly src: string
   readonly alt: string
-  /** Absent where it has the size that it has. */
+  /** Absent for the image's own size. */
   readonly pixels?: number | undefined
-  /** Of the words that stand in its place until it is loaded. */
+  /** Colour of the alternative text. */
   readonly color?: string | undefined
   readonly alignment?: keyof typeof MARGINS
   readonly rules?: Readonly<Record<string, string>>
 }
 
-/** A block follows no `text-align`. */
+/** Block elements ignore `text-align`. */
 const MARGINS = { left: '0 auto 0 0', center: '0 auto', right: '0 0 0 auto' } as const
 
 function image(shown: Picture, url: string | undefined, settings: Settings): string {
@@ -150,12 +148,12 @@ function image(shown: Picture, url: string | undefined, settings: Settings): str
     : `<a href="${authored(url)}"${style({ 'text-decoration': 'none' })}>${inner}</a>`
 }
 
-/** Wider than any phone leaves room for. */
+/** Width from which an image may exceed a phone's column, pixels. */
 const FLUID_FROM = 200
 
 /**
- * The width as an attribute is for Outlook. Everywhere else a wide one is as wide as its cell, up to that: `max-width:100%` alone lets the
- * words of a picture that is not loaded push the mail out of a phone's screen.
+ * The width attribute is for Outlook. Elsewhere a wide image fills its cell up to that width: with `max-width:100%` alone, the
+ * alternative text of an image that is not loaded would stretch the mail beyond a phone's screen.
  */
 function picture({ src, alt, pixels, color, alignment, rules }: Picture, settings: Settings): string {
   const width = pixels === undefined ? undefined : Math.round(pixels)

@@ -1,10 +1,10 @@
 /**
- * Reads `json_structure`: brings accepted spellings to the documented ones, checks every block against the schema of its type, and
- * fills in the settings.
+ * Validates `json_structure`: maps accepted spellings to the documented names, checks every block against the schema of its type, and
+ * applies default settings.
  *
- * Called when a template with a structure is submitted; a stored structure is never read again. Pure.
- * Fails: throws AppError validation_error with the path of the field as it was submitted, e.g. `json_structure.blocks.3.content.level`, and
- * the block's type and id in its message.
+ * Called when a template with a structure is submitted; stored structures are not validated again. Pure.
+ * Throws AppError validation_error with the field's path as submitted, e.g. `json_structure.blocks.3.content.level`, and the block's
+ * type and id in the message.
  */
 import type { TSchema } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -29,10 +29,10 @@ import {
   type PlainType,
 } from './structure.js'
 
-/** Blocks in blocks. */
-const MOST_LEVELS = 5
-/** Of a whole structure. */
-const MOST_BLOCKS = 2_000
+/** Nesting depth of blocks. */
+const MAX_LEVELS = 5
+/** Blocks in a structure, nested ones included. */
+const MAX_BLOCKS = 2_000
 
 const WHOLE = 'json_structure'
 const readFrame = placedValidator(StructureFrame, WHOLE)
@@ -68,11 +68,11 @@ export function readStructure(value: unknown): Structure {
   }
 }
 
-/** Where a block stands. */
+/** Position of a block. */
 interface Position {
   readonly place: readonly string[]
   readonly level: number
-  /** `this` means something there. */
+  /** Whether `this` is valid. */
   readonly isInLoop: boolean
 }
 
@@ -90,13 +90,13 @@ class BlockReader {
 
   private read(value: unknown, position: Position): Block {
     const { place, level } = position
-    if (++this.count > MOST_BLOCKS) throw fault(place, `is more than ${MOST_BLOCKS} blocks`)
-    if (level > MOST_LEVELS) throw fault(place, `stands in more than ${MOST_LEVELS - 1} blocks`)
+    if (++this.count > MAX_BLOCKS) throw fault(place, `exceeds the limit of ${MAX_BLOCKS} blocks`)
+    if (level > MAX_LEVELS) throw fault(place, `is nested more than ${MAX_LEVELS} levels deep`)
     const { id, type, content } = readBlockFrame(value, place)
     if (!isKey(BLOCK_CONTENTS, type))
       throw fault([...place, 'type'], `must be one of ${BLOCK_TYPES.join(', ')} (block "${id}")`)
     const at = { ...position, place: [...place, 'content'], level: level + 1 }
-    // Only the block's own content is named by it; faults of the blocks inside name those.
+    // Errors name the innermost block only.
     const checked = named(type, id, () => this.check(type, content, at.place))
     if (isKey(PLAIN_BLOCKS, type)) return plainBlock(type, id, place, checked)
     return { id, place, ...this.readHolding(type, id, checked, at) }
@@ -152,7 +152,7 @@ class BlockReader {
 
 type Checked<T extends HoldingType> = ReturnType<(typeof readHolding)[T]>
 
-/** Blocks without a condition would be shown to everybody, so a missing one is refused; an empty block is a draft. */
+/** Blocks without a condition would be shown to everybody, so it is required unless the block is empty. */
 function readCondition(content: ConditionalContent, { place, isInLoop }: Position): Condition | undefined {
   const { condition, field, operator = 'equals', value, blocks = [], elseBlocks = [] } = content
   const hasRule = field !== undefined || content.operator !== undefined || value !== undefined
@@ -192,7 +192,7 @@ function expressionOf(
   const quote = value.includes('"') ? "'" : '"'
   if (value.includes(quote) || /[{}]/.test(value))
     throw fault([...place, 'value'], 'must not contain braces or both kinds of quotation marks')
-  // What stands in the tag is read as HTML.
+  // The tag's content is parsed as HTML.
   return `${field} ${COMPARISONS[operator]} ${quote}${value.replaceAll('&', '&amp;')}${quote}`
 }
 
@@ -203,7 +203,7 @@ function checkSource(source: string, blocks: readonly unknown[], { place, isInLo
     requireReadable(`#each ${source}`, '/each', [...place, 'source'], { isInLoop, text: source })
 }
 
-/** @throws AppError validation_error where the block tag cannot be read */
+/** @throws AppError validation_error if the block tag cannot be parsed */
 function requireReadable(
   begin: string,
   end: string,
@@ -216,11 +216,11 @@ function requireReadable(
     parseTemplate(isInLoop ? `{{#each x}}${tags}{{/each}}` : tags, 'html')
   } catch (error) {
     if (!(error instanceof MergeError)) throw error
-    throw fault(place, `cannot be read: ${error.reason}`)
+    throw fault(place, `is invalid: ${error.reason}`)
   }
 }
 
-/** Whether a URL would run a script is also checked once its merge tags are filled in (`merge/render-template.ts`). */
+/** Rejects script URLs. Merged URLs are checked again on rendering (`merge/render-template.ts`). */
 function refuseScripts(value: unknown, schema: TSchema, place: readonly string[]): void {
   const { properties, items, shownFormat } = schema as {
     readonly properties?: Readonly<Record<string, TSchema>>
@@ -239,7 +239,7 @@ function refuseScripts(value: unknown, schema: TSchema, place: readonly string[]
       refuseScripts((value as Readonly<Record<string, unknown>>)[name], field, [...place, name])
 }
 
-/** Adds the block to the message of a fault in its content. */
+/** Appends the block's type and id to errors in its content. */
 function named<T>(type: string, id: string, read: () => T): T {
   try {
     return read()
@@ -250,13 +250,13 @@ function named<T>(type: string, id: string, read: () => T): T {
 }
 
 function plainBlock(type: PlainType, id: string, place: readonly string[], content: object): Block {
-  // The content was checked against the schema of this very type.
+  // `check` validated the content against this type's schema.
   return { id, place, type, content: content as ContentOf<typeof type> } as Block
 }
 
 type Reader<S> = (content: unknown, place: readonly string[]) => S
 
-/** A reader for each type of block, its schema compiled once. */
+/** A validator per block type, each compiled once. */
 function mapped<T extends Readonly<Record<string, Parameters<typeof placedValidator>[0]>>>(schemas: T) {
   return Object.fromEntries(
     Object.entries(schemas).map(([type, schema]) => [type, placedValidator(schema, WHOLE)]),
@@ -276,7 +276,7 @@ function fault(place: readonly string[], problem: string): AppError {
   return new AppError('validation_error', `${path} ${problem}`, { path })
 }
 
-/** Names the fields of a fault's path by the spellings that were submitted. */
+/** Replaces documented field names in an error by the submitted ones. */
 function asWritten(error: AppError, written: WrittenNames): AppError {
   const { path = WHOLE, message } = error
   const submitted = submittedPath(path, written)

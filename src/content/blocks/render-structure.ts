@@ -1,16 +1,16 @@
 /**
- * Renders the visual editor's structure to the HTML of a mail: a column of a fixed width that shrinks on phones, by tables.
+ * Renders the visual editor's structure to HTML: a table-based column with a maximum width that shrinks on phones.
  *
- * Called when a template with a structure and no HTML is submitted; what comes out is a merge template like any other. Columns stand
- * side by side where there is room for them and below each other where there is none, without media queries (some clients drop
- * them); Outlook for Windows, which cannot wrap, is given a table of its own. Pure. Fails: never throws.
+ * Called when a template with a structure and no HTML is submitted; the result is an ordinary merge template. Columns are side by side
+ * if they fit and stack otherwise, without media queries, which some clients drop; Outlook for Windows, which cannot wrap, gets a
+ * table of its own. Pure. Never throws.
  */
 import { forOutlook, style, table } from './markup.js'
 import { RENDER_PLAIN } from './plain-blocks.js'
 import type { Block, Column, Settings, Structure } from './block.js'
 import type { PlainType } from './structure.js'
 
-/** Changes what is rendered of a block; `locate-fault.ts` marks where it stands. */
+/** Transforms a block's HTML; `locate-fault.ts` marks its position. */
 export type Mark = (block: Block, html: string) => string
 
 export function renderStructure({ settings, blocks }: Structure, mark: Mark = (_, html) => html): string {
@@ -52,7 +52,7 @@ class Renderer {
     this.mark = mark
   }
 
-  /** @param width of the column that they stand in, pixels */
+  /** @param width of the enclosing column, pixels */
   all(blocks: readonly Block[], width: number): string {
     return blocks.map(block => this.mark(block, this.one(block, width))).join('')
   }
@@ -90,14 +90,14 @@ class Renderer {
       'background-color': backgroundColor,
       'border-radius': borderRadius,
       'box-shadow': `0 2px ${blur}px rgba(0,0,0,0.2)`,
-      // Clients that draw no shadow get a line.
+      // For clients without shadows.
       border: '1px solid #e5e5e5',
     }
     const inner = table(this.all(blocks, width - 2 * CARD_MARGIN - 2))
     return `<tr><td${style({ padding: `${CARD_MARGIN}px` })}>${table(`<tr><td bgcolor="${backgroundColor}"${style(look)}>${inner}</td></tr>`)}</td></tr>\n`
   }
 
-  /** Fluid columns: as wide as they are asked to be where they fit, else as wide as the mail and below each other. */
+  /** Fluid columns: their own width if they fit side by side, else stacked at full width. */
   private columns(columns: readonly Column[], width: number): string {
     if (columns.length === 0) return ''
     const total = columns.reduce((sum, column) => sum + column.width, 0)
@@ -110,13 +110,13 @@ class Renderer {
     const open = forOutlook(
       `<table role="presentation" width="${width}" cellpadding="0" cellspacing="0" border="0"><tr>`,
     )
-    // Spaces between inline blocks would be drawn, and the last column pushed below: a font size of 0 takes their width.
+    // A font size of 0 hides the whitespace between inline blocks, which would push the last column below.
     return `<tr><td align="center"${style({ 'font-size': '0', 'text-align': 'center' })}>${open}${cells.join('')}${forOutlook('</tr></table>')}</td></tr>\n`
   }
 }
 
 function renderPlain(block: Extract<Block, { type: PlainType }>, settings: Settings, width: number): string {
-  // TypeScript does not see that the function and the content belong to the same type of block.
+  // TypeScript cannot relate the function and the content to the same block type.
   const render = RENDER_PLAIN[block.type] as (content: unknown, settings: Settings, width: number) => string
   return render(block.content, settings, width)
 }

@@ -1,12 +1,12 @@
 /**
- * The schemas of `json_structure`: settings, and the content of each of the fourteen block types with its bounds, defaults and example.
+ * Schemas of `json_structure`: settings, and the content of each of the fourteen block types with limits, defaults and an example.
  *
- * The one source for three readers: `read-structure.ts` validates submitted templates with them, the OpenAPI document publishes them
- * (`BlockSchema`, `StructureSchema`), and `docs/blocks.md` is generated from them. Holds no logic.
+ * Used by `read-structure.ts` for validation, by the OpenAPI document (`BlockSchema`, `StructureSchema`), and to generate
+ * `docs/blocks.md`. No logic.
  *
- * `x-aliases` lists other spellings that are accepted for a field; the snake_case form of any field is accepted as well. A `default` is
- * what `plain-blocks.ts` and `render-structure.ts` use for an absent field.
- * Source: the contract's tables of `json_structure` and of block types; where it gives a type no content shape, the choice is made here.
+ * `x-aliases` lists alternative spellings of a field; the snake_case form of any field is accepted too. A `default` documents what
+ * `plain-blocks.ts` and `render-structure.ts` use for an absent field.
+ * Source: the contract's tables of `json_structure` and of block types; where it leaves a type's content open, it is defined here.
  */
 import Type, { type Static, type TSchema } from 'typebox'
 
@@ -27,13 +27,13 @@ const Html = () =>
     ...also('content'),
   })
 
-/** Fields whose URL `read-structure.ts` checks. Not a `format` for validation, since a merge tag is allowed. */
+/** URL fields, checked by `read-structure.ts`. Not a validation `format`, since merge tags are allowed. */
 export const URL_FORMAT = 'uri-reference'
 const Url = (options: FieldOptions = {}) =>
   Type.String({ maxLength: 2_048, shownFormat: URL_FORMAT, ...options })
 const LinkUrl = (description: string) => Url({ description, ...also('href', 'link', 'linkUrl') })
 const ImageUrl = (...aliases: readonly string[]) =>
-  Url({ description: 'URL of the picture.', ...also('image', 'imageUrl', ...aliases) })
+  Url({ description: 'URL of the image.', ...also('image', 'imageUrl', ...aliases) })
 
 const Colour = (options: FieldOptions = {}) =>
   Type.String({ pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$', maxLength: 7, ...options })
@@ -45,7 +45,7 @@ const Pixels = (most: number, standard: number, options: FieldOptions = {}) =>
   Type.Number({ minimum: 0, maximum: most, default: standard, description: 'Pixels.', ...options })
 
 const BLOCK_NAME = 'TemplateBlock'
-/** The blocks in a block: validated one by one by `read-structure.ts`, shown as what they are. */
+/** Nested blocks: validated one by one by `read-structure.ts`, shown in the API by reference. */
 const Blocks = (description: string, ...aliases: readonly string[]) =>
   Type.Array(Type.Unknown({ shown: { $ref: `#/components/schemas/${BLOCK_NAME}` } }), {
     maxItems: 100,
@@ -59,7 +59,7 @@ function content<T extends Record<string, TSchema>>(description: string, example
 
 const textBlock = (id: string, html: string) => ({ id, type: 'text', content: { html } })
 
-/** Content of the blocks that hold no other blocks. */
+/** Content of blocks without nested blocks. */
 export const PLAIN_BLOCKS = {
   header: content(
     'A heading.',
@@ -74,7 +74,7 @@ export const PLAIN_BLOCKS = {
     },
   ),
   text: content(
-    'A paragraph, or whatever the HTML says.',
+    'A paragraph, or any HTML.',
     { html: '<p>Hello {{first_name|there}}, we sent your parcel <b>this morning</b>.</p>' },
     {
       html: Optional(Html()),
@@ -83,36 +83,36 @@ export const PLAIN_BLOCKS = {
     },
   ),
   button: content(
-    'A link that looks like a button, in Outlook as well.',
+    'A link styled as a button, in Outlook too.',
     { text: 'Track your parcel', url: 'https://shop.example/track', backgroundColor: '#2563eb' },
     {
       text: Optional(Text(500, { description: 'Plain text with merge tags.', ...also('label', 'title') })),
-      url: Optional(LinkUrl('Where it leads.')),
+      url: Optional(LinkUrl('Target of the button.')),
       alignment: Optional(Alignment('center')),
       backgroundColor: Optional(Colour({ default: '#2563eb', ...also('bgColor') })),
       textColor: Optional(Colour({ default: '#ffffff' })),
       borderRadius: Optional(Pixels(100, 4, also('radius'))),
-      fullWidth: Optional(Type.Boolean({ default: false, description: 'As wide as its column.' })),
+      fullWidth: Optional(Type.Boolean({ default: false, description: 'Fills the column.' })),
     },
   ),
   image: content(
-    'A picture, linked if `url` is given.',
+    'An image, linked if `url` is given.',
     { src: 'https://shop.example/mug.png', alt: 'A blue mug', width: 240 },
     {
       src: Optional(ImageUrl()),
       alt: Optional(
-        Text(1_000, { description: 'Shown while the picture is not.', default: '', ...also('altText') }),
+        Text(1_000, { description: 'Shown if the image is not loaded.', default: '', ...also('altText') }),
       ),
       width: Optional(
         Type.Union([Type.Enum(['auto', 'full']), Type.Number({ minimum: 1, maximum: 2_000 })], {
           default: 'auto',
           description:
-            'Pixels at most, `full` for the width of the mail without margins, or `auto` for the size of the picture. ' +
+            'Maximum width in pixels, `full` for the width of the mail without margins, or `auto` for the size of the image. ' +
             'Always shrinks to fit a phone.',
         }),
       ),
       alignment: Optional(Alignment('center')),
-      url: Optional(LinkUrl('Where a click leads.')),
+      url: Optional(LinkUrl('Target of the link.')),
     },
   ),
   divider: content(
@@ -134,7 +134,7 @@ export const PLAIN_BLOCKS = {
     { html: Optional(Html()) },
   ),
   social: content(
-    'Links to profiles, side by side.',
+    'Links to social profiles, side by side.',
     {
       links: [
         { platform: 'Mastodon', url: 'https://social.example/@shop' },
@@ -147,10 +147,10 @@ export const PLAIN_BLOCKS = {
           Type.Object(
             {
               platform: Text(50, also('network', 'name')),
-              url: LinkUrl('The profile.'),
+              url: LinkUrl('URL of the profile.'),
               label: Optional(Text(100, { description: 'Default: `platform`.', ...also('text', 'title') })),
               icon: Optional(
-                Url({ description: 'URL of a picture, 24 pixels wide.', ...also('image', 'src') }),
+                Url({ description: 'URL of an image, shown 24 pixels wide.', ...also('image', 'src') }),
               ),
             },
             { additionalProperties: false, title: 'SocialLink' },
@@ -163,7 +163,7 @@ export const PLAIN_BLOCKS = {
     },
   ),
   hero: content(
-    'A panel with a picture, a title, a text and a button, each of them optional.',
+    'A panel with an image, title, text and button, all optional.',
     {
       title: 'Autumn sale',
       text: 'Everything at half price until Sunday.',
@@ -181,23 +181,23 @@ export const PLAIN_BLOCKS = {
       textColor: Optional(Colour({ default: '#ffffff', ...also('color') })),
       alignment: Optional(Alignment('center')),
       buttonText: Optional(
-        Text(500, { description: 'Needs `buttonUrl`.', ...also('buttonLabel', 'ctaText') }),
+        Text(500, { description: 'Requires `buttonUrl`.', ...also('buttonLabel', 'ctaText') }),
       ),
       buttonUrl: Optional(
-        Url({ description: 'Needs `buttonText`.', ...also('buttonHref', 'buttonLink', 'ctaUrl') }),
+        Url({ description: 'Requires `buttonText`.', ...also('buttonHref', 'buttonLink', 'ctaUrl') }),
       ),
       buttonColor: Optional(Colour({ default: '#2563eb', ...also('buttonBackgroundColor') })),
     },
   ),
   profile: content(
-    'A person: picture, name, role and a few words.',
+    'A person: image, name, role and a short text.',
     { name: 'Ann Miller', role: 'Founder', text: 'Reply to this mail and I will read it myself.' },
     {
       src: Optional(ImageUrl('avatar', 'photo')),
       name: Optional(Text(500)),
       role: Optional(Text(500, also('title', 'subtitle', 'jobTitle', 'position'))),
       text: Optional(Text(10_000, also('bio', 'description'))),
-      url: Optional(LinkUrl('Where the picture leads.')),
+      url: Optional(LinkUrl('Target of the link.')),
       alignment: Optional(Alignment('center')),
     },
   ),
@@ -214,10 +214,10 @@ export const CONDITION_OPERATORS = [
   'is_not_set',
 ] as const
 
-/** Content of the blocks that hold others. */
+/** Content of blocks with nested blocks. */
 export const HOLDING_BLOCKS = {
   columns: content(
-    'Up to four columns, below each other on a phone.',
+    'Up to four columns, stacked on phones.',
     {
       columns: [
         { blocks: [textBlock('left', '<b>Pick up</b><br>Ready on Monday')], width: 50 },
@@ -229,7 +229,7 @@ export const HOLDING_BLOCKS = {
         Type.Array(
           Type.Object(
             {
-              blocks: Optional(Blocks('From top to bottom.', 'children')),
+              blocks: Optional(Blocks('Blocks from top to bottom.', 'children')),
               width: Optional(
                 Type.Number({
                   minimum: 5,
@@ -246,7 +246,7 @@ export const HOLDING_BLOCKS = {
     },
   ),
   dynamic: content(
-    'Its blocks once for each entry of a list; `{{this.name}}` in them is a field of the entry.',
+    'Repeats its blocks for each entry of a list; `{{this.name}}` in them is a field of the entry.',
     { source: 'items', blocks: [textBlock('item', '{{this.quantity}} × {{this.name}}')] },
     {
       source: Optional(
@@ -255,7 +255,7 @@ export const HOLDING_BLOCKS = {
           ...also('list', 'each', 'dataSource'),
         }),
       ),
-      blocks: Optional(Blocks('Repeated for each entry.', 'children')),
+      blocks: Optional(Blocks('Blocks repeated for each entry.', 'children')),
     },
   ),
   conditional: content(
@@ -280,18 +280,18 @@ export const HOLDING_BLOCKS = {
       operator: Optional(Type.Enum([...CONDITION_OPERATORS], { default: 'equals' })),
       value: Optional(
         Type.Union([Text(500), Type.Number(), Type.Boolean()], {
-          description: 'Required, but for `is_set` and `is_not_set`.',
+          description: 'Required except for `is_set` and `is_not_set`.',
         }),
       ),
-      blocks: Optional(Blocks('Shown where it is true.', 'children', 'then', 'trueBlocks')),
-      elseBlocks: Optional(Blocks('Shown to everybody else.', 'else', 'falseBlocks')),
+      blocks: Optional(Blocks('Shown if the condition is true.', 'children', 'then', 'trueBlocks')),
+      elseBlocks: Optional(Blocks('Shown to all other recipients.', 'else', 'falseBlocks')),
     },
   ),
   dropshadow: content(
     'A card with rounded corners and a shadow.',
     { blocks: [textBlock('card', '<b>Gift card</b><br>Valid for a year')] },
     {
-      blocks: Optional(Blocks('Inside of the card.', 'children')),
+      blocks: Optional(Blocks('Blocks inside the card.', 'children')),
       backgroundColor: Optional(
         Colour({ description: "Default: the structure's `contentBackgroundColor`.", ...also('bgColor') }),
       ),
@@ -310,9 +310,9 @@ export const BLOCK_CONTENTS = { ...PLAIN_BLOCKS, ...HOLDING_BLOCKS }
 export type BlockType = keyof typeof BLOCK_CONTENTS
 export const BLOCK_TYPES = Object.keys(BLOCK_CONTENTS) as BlockType[]
 
-const BlockId = () => Type.String({ maxLength: 200, description: 'Any text; named in errors.' })
+const BlockId = () => Type.String({ maxLength: 200, description: 'Any text; quoted in error messages.' })
 
-/** What every block is checked against before its content is. */
+/** Checked before a block's content. */
 export const BlockFrame = Type.Object(
   { id: BlockId(), type: Type.String({ maxLength: 50 }), content: Type.Object({}) },
   { additionalProperties: false },
@@ -320,10 +320,10 @@ export const BlockFrame = Type.Object(
 
 const nameOf = (type: BlockType) => `${type[0]?.toUpperCase() ?? ''}${type.slice(1)}Block`
 
-/** A block of any type, as the API's description shows it. */
+/** A block of any type, as the OpenAPI document shows it. */
 const BlockSchema = Type.Unsafe<unknown>({
   title: BLOCK_NAME,
-  description: 'A block of the visual editor. `type` says what `content` holds.',
+  description: 'A block of the visual editor. `type` determines the shape of `content`.',
   oneOf: BLOCK_TYPES.map(type =>
     Type.Object(
       {
@@ -354,7 +354,9 @@ const settings = Optional(
       contentWidth: Optional(
         Type.Number({ minimum: 200, maximum: 2_000, default: 600, description: 'Pixels.' }),
       ),
-      backgroundColor: Optional(Colour({ default: '#f4f4f5', description: 'Around the content.' })),
+      backgroundColor: Optional(
+        Colour({ default: '#f4f4f5', description: 'Background around the content.' }),
+      ),
       contentBackgroundColor: Optional(Colour({ default: '#ffffff' })),
       defaultTextColor: Optional(Colour({ default: '#222222' })),
     },
@@ -364,13 +366,13 @@ const settings = Optional(
 
 const frame = { additionalProperties: false, title: 'TemplateStructure' }
 
-/** What a structure is checked against before its blocks are. */
+/** Checked before the blocks. */
 export const StructureFrame = Type.Object(
   { blocks: Type.Array(Type.Unknown(), { maxItems: 500 }), settings },
   frame,
 )
 
-/** The whole of it, as the API's description shows it. */
+/** The full structure, as the OpenAPI document shows it. */
 export const StructureSchema = Type.Object(
   { blocks: Type.Array(BlockSchema, { maxItems: 500 }), settings },
   {
@@ -382,7 +384,7 @@ export const StructureSchema = Type.Object(
       },
     ],
     description:
-      'What the visual editor works on. Unknown fields are refused with their path. The snake_case form of a field and the spellings in ' +
-      '`x-aliases` are accepted too.',
+      'The structure edited in the visual editor. Unknown fields are rejected with their path. snake_case field names and the ' +
+      'spellings in `x-aliases` are also accepted.',
   },
 )

@@ -1,11 +1,11 @@
 /**
- * The footer that every HTML mail needs: who sent it, from where, and how to have no more of it.
+ * Adds the compliance footer to HTML and text: who sent the mail, their postal address, and how to unsubscribe.
  *
- * Called once per content, before the merge language is parsed: what is added holds merge tags, which are filled for each
- * recipient. What the author wrote stays octet for octet. Pure.
- * Source: the contract's table "Compliance footer"; an address is there where the text has `{{company_address}}` or the
- * workspace's own address. Both count only where a reader sees them.
- * Fails: never throws; linear in the length of the HTML.
+ * Runs once per content, before merge tags are parsed: the footer contains tags that are filled in per recipient. The author's own
+ * content is not changed. Pure.
+ * Source: the contract's table "Compliance footer". A mail has an address if a reader sees `{{company_address}}` or the workspace's
+ * own address.
+ * Never throws; linear in the length of the HTML.
  */
 import { escapeHtml } from '../merge/escape-value.js'
 import { MergeError } from '../merge/merge-error.js'
@@ -21,26 +21,26 @@ import { mayHide, readVisibleHtml, unsubscribeMark, type VisibleHtml } from './v
 const LANGUAGES: Readonly<Record<string, FooterTexts>> = { de, en, es, fr }
 
 export interface Brand {
-  /** Empty where there is none. */
+  /** Empty if unset. */
   readonly companyName: string
   readonly companyAddress: string
-  /** Whether a line at the very end says what sent the mail. */
+  /** Whether to add a last line naming Postroad. */
   readonly attribution: boolean
 }
 
 const ATTRIBUTION = 'Sent with Postroad'
 
-/** `kept`: the author's footer is whole. `completed`: it had no address. `added`: there was no unsubscribe link that can be seen. */
+/** `kept`: the author's footer is complete. `completed`: it lacked the address. `added`: it had no visible unsubscribe link. */
 export type FooterCase = 'kept' | 'completed' | 'added'
 
-/** In the order in which they are tried: at the start where something in the mail hides what stands at its end. */
+/** Tried in this order: the start is used if something in the mail hides its end. */
 export const FOOTER_PLACES = ['end', 'start'] as const
 export type FooterPlace = (typeof FOOTER_PLACES)[number]
 
 export interface NeededFooter {
   readonly kind: FooterCase
   readonly place: FooterPlace
-  /** What stands between double braces are tags and blocks of ours. */
+  /** Merge tags and blocks in the source are ours to interpret. */
   readonly isTemplate: boolean
 }
 
@@ -53,13 +53,13 @@ export function caseOf({ hasUnsubscribeLink, text }: VisibleHtml, brand: Brand, 
   return hasAddress(text, brand, source) ? 'kept' : 'completed'
 }
 
-/** @param text that a reader sees. Where the workspace has no address, a tag for it is all that can be asked for. */
+/** @param text the visible text. If the workspace has no address, a tag for it is enough. */
 export function hasAddress(text: string, { companyAddress }: Brand, source: string): boolean {
   const address = squeezed(companyAddress)
   return address === '' ? source.search(ADDRESS_TAG) >= 0 : squeezed(text).includes(address)
 }
 
-/** Of HTML that is the same for everybody, but for tags that are filled in. */
+/** For HTML without conditions; tags may differ by recipient. */
 export function footerCase(html: string, brand: Brand): FooterCase {
   return html.includes('unsubscribe_url') ? caseOf(seenOf(html, brand), brand, html) : 'added'
 }
@@ -69,7 +69,7 @@ export function addComplianceFooter(html: string, brand: Brand): string {
   return html.slice(0, at) + added + html.slice(at)
 }
 
-/** The footer of HTML that is the same for everybody. */
+/** The footer of HTML without conditions. */
 export function neededFooter(html: string, brand: Brand, isTemplate: boolean): NeededFooter {
   const kind = footerCase(html, brand)
   if (kind === 'kept' || !mayHide(html)) return { kind, place: 'end', isTemplate }
@@ -87,7 +87,7 @@ function seenOf(html: string, { companyAddress }: Brand, isOurs = false): Visibl
   return readVisibleHtml(filled, mark, isOurs)
 }
 
-/** @returns what is added, which has merge tags and may be empty, and before which index of `html` */
+/** @returns the footer, which contains merge tags and may be empty, and the index of `html` to insert it at */
 export function complianceFooter(
   html: string,
   brand: Brand,
@@ -104,10 +104,10 @@ export function complianceFooter(
 }
 
 /**
- * The same for plain text.
+ * The footer of a plain text.
  *
  * @param language of the mail, two letters
- * @returns lines with merge tags, a line feed between them; empty where the text has all it needs
+ * @returns lines with merge tags, separated by line feeds; empty if nothing is missing
  */
 export function complianceText(text: string, brand: Brand, language: string): string {
   const kind = text.search(UNSUBSCRIBE_TAG) < 0 ? 'added' : textHasAddress(text, brand) ? 'kept' : 'completed'
@@ -123,7 +123,7 @@ export function complianceText(text: string, brand: Brand, language: string): st
     .join('\n')
 }
 
-/** Everybody gets it: where a condition or a tag is around the end of the body, it stands behind everything. */
+/** Every recipient must get the footer: if the end of the body is inside a block or tag, it goes to the very end. */
 function endOfMail(html: string): EndOfBody {
   const end = findEndOfBody(html)
   return !html.includes('{{') || isOutsideOfBlocks(html.slice(0, end.at)) ? end : { ...end, at: html.length }
@@ -146,7 +146,7 @@ function textHasAddress(text: string, brand: Brand): boolean {
   return text.search(ADDRESS_TAG) >= 0 || (brand.companyAddress !== '' && hasAddress(text, brand, text))
 }
 
-/** An address is the same on one line and on several, in capitals or not. */
+/** Ignores line breaks, commas and case. */
 function squeezed(text: string): string {
   return text
     .replace(/[\s,]+/g, ' ')
@@ -172,11 +172,11 @@ function footerFor(kind: FooterCase, html: string, brand: Brand): string {
   return lines.length === 0 ? '' : table(lines, widthOf(html), directionOf(html))
 }
 
-/** A grey that can be read on white as on black, and no background: dark mode leaves both as they are. */
+/** This grey is legible on white and on black. Without a background colour, dark mode leaves it unchanged. */
 const TEXT_STYLE = 'font-family:Arial,Helvetica,sans-serif;font-size:12px;line-height:18px;color:#777777;'
 const LINK_STYLE = 'color:#777777;text-decoration:underline;'
 
-/** A table, since Outlook's engine gives nothing else a width; `max-width` is for all others. */
+/** A table, because Outlook ignores widths on anything else; `max-width` is for all other clients. */
 function table(lines: readonly string[], width: number, direction: 'ltr' | 'rtl'): string {
   return (
     `<table role="presentation" dir="${direction}" align="center" width="100%" cellpadding="0" cellspacing="0" border="0"` +
@@ -187,7 +187,7 @@ function table(lines: readonly string[], width: number, direction: 'ltr' | 'rtl'
 
 const USUAL_WIDTH = 600
 
-/** The width of the mail's own column: what its outermost elements ask for most often, within reason. */
+/** The mail's column width: the most frequent width in its markup, within 320 to 1,000 px. */
 function widthOf(html: string): number {
   const counts = new Map<number, number>()
   for (const [, style, attribute] of html.matchAll(/max-width:\s*(\d{3,4})px|\swidth=["']?(\d{3,4})\b/gi)) {
@@ -201,7 +201,7 @@ function directionOf(html: string): 'ltr' | 'rtl' {
   return /<(html|body)\b[^<>]{0,2000}?\sdir\s*=\s*["']?rtl\b/i.test(html) ? 'rtl' : 'ltr'
 }
 
-/** Of the mail, two letters; English where it does not say. */
+/** Two letters; English if the mail does not declare a language. */
 export function languageOf(html: string): string {
   return /<html\b[^<>]{0,2000}?\slang\s*=\s*["']?([a-z]{2})\b/i.exec(html)?.[1]?.toLowerCase() ?? 'en'
 }

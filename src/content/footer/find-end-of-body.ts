@@ -1,23 +1,23 @@
 /**
- * Finds where something can be added at the end of an HTML mail: before the last `</body>` that is one.
+ * Finds where to insert content at the end of an HTML mail: before its last real `</body>`.
  *
- * Called for the compliance footer. What stands in comments (the conditional ones of Outlook among them), in scripts and styles, or in
- * an attribute's value is no end tag. In HTML that is cut off, what is added comes before the comment, tag or style that is never
- * closed, for nobody would see it in there; what else would hide it is closed in front of it. Pure.
+ * Used for the compliance footer. End tags in comments (including Outlook's conditional ones), scripts, styles and attribute values
+ * do not count. In truncated HTML the position is before the unclosed comment, tag or style, which would hide the footer; other
+ * elements that would hide it are reported for closing. Pure.
  * Standard: HTML Living Standard §13.2.6.4.7 (end tags that close what is open within their element).
- * Fails: never throws; linear in the length of the text.
+ * Never throws; linear in the length of the text.
  */
 import { readMarkup, startOfMarkup } from '../tracking/read-markup.js'
 
-/** Elements whose content is not shown, or as something else: an end tag of theirs closes all that was opened in them. */
+/** Elements that hide their content; their end tag also closes everything opened inside. */
 const HIDING: ReadonlySet<string> = new Set(['select', 'template', 'object', 'button', 'details', 'dialog'])
-/** Deeper ones are nobody's mail. */
-const MOST_OPEN = 100
+/** Nesting limit; real mail stays far below it. */
+const MAX_OPEN = 100
 
 export interface EndOfBody {
-  /** An index of the html; where there is no `</body>`, that of the last `</html>`, else the end of what can be seen. */
+  /** Index in the html: the last `</body>`, else the last `</html>`, else the end of the visible part. */
   readonly at: number
-  /** Elements that would hide what stands there, the innermost first. */
+  /** Open elements that would hide content at this position, innermost first. */
   readonly hiding: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export function findEndOfBody(html: string): EndOfBody {
       lastMarkup = at
     },
     startTag(name) {
-      if (HIDING.has(name) && open.length < MOST_OPEN) open.push(name)
+      if (HIDING.has(name) && open.length < MAX_OPEN) open.push(name)
     },
     endTag(name, at) {
       if (name === 'body' || name === 'html') ends[name] = endAt(at)
@@ -44,7 +44,7 @@ export function findEndOfBody(html: string): EndOfBody {
   return ends.body ?? ends.html ?? endAt(place.mode === 'text' ? html.length : lastMarkup)
 }
 
-/** @returns an index of the html: behind the first `<body>`, or 0 where there is none */
+/** @returns the index after the first `<body>` tag, or 0 without one */
 export function findStartOfBody(html: string): number {
   let start = 0
   readMarkup(startOfMarkup(), html, {

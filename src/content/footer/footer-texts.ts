@@ -1,4 +1,4 @@
-/** The words of the compliance footer in one language; the files of `languages/` are the languages there are. Holds no logic. */
+/** The compliance footer's words in one language; `languages/` holds one file each. */
 export interface FooterTexts {
   readonly unsubscribe: string
   readonly preferences: string

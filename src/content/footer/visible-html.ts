@@ -1,61 +1,61 @@
 /**
- * What a reader sees of an HTML mail: its text, and whether there is an unsubscribe link among it.
+ * Extracts what a reader sees of an HTML mail: its text, and whether an unsubscribe link is visible.
  *
- * Called once for a content, or once for each outcome of its conditions, to decide which compliance footer it needs. Knows what mail
- * clients agree on: comments (Outlook's conditional ones among them), elements that are never drawn, `hidden`, inline styles, and rules of
- * a style sheet for one element, class or id outside of media queries. When in doubt something is not visible, which costs a second
- * footer and never a missing one. Pure.
+ * Decides which compliance footer a mail needs; runs once per content, or once per outcome of its conditions. Covers what mail clients
+ * agree on: comments (including Outlook's conditional ones), elements that are never drawn, `hidden`, inline styles, and style sheet
+ * rules for a single element, class or id outside media queries. When in doubt content counts as hidden: that may duplicate a
+ * footer, but never lose one. Pure.
  * Standards: HTML Living Standard §15.3.1 (hidden elements), CSS Display 3, CSS 2.2 §11.2 (visibility).
- * Fails: never throws; linear in the length of the HTML.
+ * Never throws; linear in the length of the HTML.
  */
 import { createHash } from 'node:crypto'
 import { Parser } from 'htmlparser2'
 import { hasMoreTags } from '../../mail/compose/html-tags.js'
 
-/** Stands for the URL of the unsubscribe link. @param html that nobody can have written it into, since it depends on all of it */
+/** Placeholder for the unsubscribe URL. A hash of the html, so that the author cannot have written it. */
 export function unsubscribeMark(html: string): string {
   return `\ue000${createHash('sha256').update(html).digest('hex')}\ue001`
 }
 
 export interface VisibleHtml {
   readonly hasUnsubscribeLink: boolean
-  /** With a space in the place of each tag. */
+  /** A space replaces each tag. */
   readonly text: string
 }
 
-/** Elements whose content is not drawn, or where a link in it cannot be followed. */
+/** Elements that are not drawn, or whose links cannot be followed. */
 const NEVER_DRAWN: ReadonlySet<string> = new Set(
   (
     'title style script template noembed noframes iframe object embed video audio canvas select datalist textarea svg math map button ' +
     'dialog details progress meter'
   ).split(' '),
 )
-/** What may be in `head`; anything else begins the body. */
+/** Elements allowed in `head`; any other starts the body. */
 const IN_HEAD: ReadonlySet<string> = new Set('title meta link style script base template noscript'.split(' '))
-/** Deeper ones are nobody's mail: what they hold counts as hidden. */
-const MOST_LEVELS = 1_000
-/** Of a style sheet, characters. */
-const MOST_STYLE = 100_000
-/** For one selector. */
-const MOST_RULES = 10
-/** Characters that take no room, or none that is seen. */
+/** Nesting limit; deeper content counts as hidden. */
+const MAX_LEVELS = 1_000
+/** Characters of one style sheet. */
+const MAX_STYLE = 100_000
+/** Rules per selector. */
+const MAX_RULES = 10
+/** Characters that are invisible or take no space. */
 const BLANK = /[\s\p{Default_Ignorable_Code_Point}\u2800]+/gu
 
-/** The parser takes a square of the time for tags in tags; HTML with more of them is not read, and has nothing to be seen. */
-const MOST_TAGS = 12_000
+/** The parser is quadratic in nested tags; HTML with more tags is not parsed and counts as having nothing visible. */
+const MAX_TAGS = 12_000
 const MAY_HIDE =
   /display|visibility|hidden|opacity|overflow|clip|indent|position|transform|font|color\s*:\s*(transparent|rgba)/i
 
-/** Whether anything in it could hide what comes behind, beside the elements that `find-end-of-body.ts` closes. */
+/** Whether styles might hide what follows; elements that might are handled by `find-end-of-body.ts`. */
 export function mayHide(html: string): boolean {
   return MAY_HIDE.test(html)
 }
 
-/** How what stands in an element is drawn. */
+/** Visibility of an element's content. */
 interface Look {
-  /** Nothing inside can undo this. */
+  /** Cannot be undone by inner elements. */
   readonly isHidden: boolean
-  /** An element inside can: `visibility`, `font-size`, `color`. */
+  /** Inner elements can undo these: `visibility`, `font-size`, `color`. */
   readonly isInvisible: boolean
   readonly isTiny: boolean
   readonly isTransparent: boolean
@@ -64,11 +64,11 @@ interface Look {
 const DRAWN: Look = { isHidden: false, isInvisible: false, isTiny: false, isTransparent: false }
 
 /**
- * @param mark stands in the place of the unsubscribe URL
- * @param isOurs what stands behind the body counts as well: clients show it, but an author's link there is no footer
+ * @param mark the placeholder for the unsubscribe URL
+ * @param isOurs also counts content after `</body>`: clients show it, but an author's link there does not count as a footer
  */
 export function readVisibleHtml(html: string, mark: string, isOurs = false): VisibleHtml {
-  if (hasMoreTags(html, MOST_TAGS)) return { hasUnsubscribeLink: false, text: '' }
+  if (hasMoreTags(html, MAX_TAGS)) return { hasUnsubscribeLink: false, text: '' }
   const reader = new Reader(mark, /<body[\s/>]/i.test(html), isOurs)
   const parser = new Parser(reader, {
     decodeEntities: true,
@@ -83,12 +83,12 @@ class Reader {
   hasUnsubscribeLink = false
   readonly texts: string[] = []
   private readonly open: { readonly look: Look; readonly isLink: boolean }[] = []
-  /** How many of them are unsubscribe links. */
+  /** Number of open unsubscribe links. */
   private links = 0
-  /** What style sheets hide, by selector. */
+  /** Hiding rules of style sheets, by selector. */
   private readonly rules = new Map<string, Styles[]>()
   private style: string | undefined
-  /** Where there is a `body`, what stands before and behind it does not count. */
+  /** If there is a `body`, content before it does not count, and after it only with `isOurs`. */
   private isInBody: boolean
   private isInHead = false
   private readonly hasBody: boolean
@@ -110,7 +110,7 @@ class Reader {
     if (name === 'style') this.style = ''
     const outer = this.open.at(-1)?.look ?? DRAWN
     const look =
-      this.open.length > MOST_LEVELS ? { ...outer, isHidden: true } : this.lookOf(name, attributes, outer)
+      this.open.length > MAX_LEVELS ? { ...outer, isHidden: true } : this.lookOf(name, attributes, outer)
     const isLink = name === 'a' && this.isUnsubscribe(attributes['href'] ?? '')
     if (isLink) this.links++
     this.open.push({ look, isLink })
@@ -122,8 +122,8 @@ class Reader {
     if (name === 'body' && this.hasBody) this.isInBody = this.isBehindShown
     if (name === 'head') this.isInHead = false
     if (name === 'style' && this.style !== undefined) {
-      for (const { selector, styles } of hidingRules(this.style.slice(0, MOST_STYLE)))
-        this.rules.set(selector, [...(this.rules.get(selector) ?? []), styles].slice(-MOST_RULES))
+      for (const { selector, styles } of hidingRules(this.style.slice(0, MAX_STYLE)))
+        this.rules.set(selector, [...(this.rules.get(selector) ?? []), styles].slice(-MAX_RULES))
       this.style = undefined
     }
   }
@@ -134,7 +134,7 @@ class Reader {
     if (this.isSeen(look)) this.see(text)
   }
 
-  /** With anything else before it, it is a parameter of another address, or no link at all. */
+  /** After any other prefix, the mark is a parameter of another URL, or not a link. */
   private isUnsubscribe(href: string): boolean {
     return href.trim().startsWith(this.mark) || (/^\s*https?:/i.test(href) && href.includes(this.mark))
   }
@@ -151,7 +151,7 @@ class Reader {
   private see(text: string): void {
     this.texts.push(text)
     if (this.hasUnsubscribeLink || text.replace(BLANK, '') === '') return
-    // Programs make a link of a URL that is shown.
+    // Mail clients linkify URLs in text.
     this.hasUnsubscribeLink = text.includes(this.mark) || this.links > 0
   }
 
@@ -182,7 +182,7 @@ function readStyles(text: string): Styles {
   return styles
 }
 
-/** Less than two pixels. */
+/** Below two pixels. */
 const NEAR_ZERO = /^[01]?(\.\d+)?(px|pt)?$|^0?(\.0+)?(r?em|%)$/
 const ZERO = /^0*(\.0+)?(px|pt|r?em|%)?$/
 
@@ -212,7 +212,7 @@ function withStyles(outer: Look, styles: Styles): Look {
   }
 }
 
-/** A size that is a share of the one outside stays what that is. */
+/** A size relative to the outer one inherits its visibility. */
 function fontSizeOf(styles: Styles): string | undefined {
   const size =
     styles.get('font-size') ?? /(?:^|\s)([\d.]+(?:px|pt|r?em|%))/.exec(styles.get('font') ?? '')?.[1]
@@ -223,7 +223,7 @@ function undone(outer: boolean, value: string | undefined, hiding: RegExp): bool
   return value === undefined || value === 'inherit' ? outer : hiding.test(value)
 }
 
-/** Rules that hide something, of one element, class or id each; what holds only for some media holds for nobody here. */
+/** Hiding rules with a simple selector. Rules in media queries are ignored. */
 function hidingRules(sheet: string): { selector: string; styles: Styles }[] {
   const plain = sheet.replace(/\/\*.*?(\*\/|$)/gs, '')
   const rules: { selector: string; styles: Styles }[] = []

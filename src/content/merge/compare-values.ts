@@ -1,8 +1,8 @@
 /**
- * Comparisons in the conditions of merge templates.
+ * Comparisons in merge template conditions.
  *
- * Two sides that both read as numbers are compared as numbers, whether they came as numbers or as text, since template_data and
- * imported attributes often hold text. All else is compared as text, a missing value as empty text. Pure. Fails: never throws.
+ * Values that both look like numbers are compared as numbers, even if they are strings, since template_data and imported attributes
+ * often are. Otherwise both are compared as text; a missing value is empty text. Pure. Never throws.
  */
 import type { Comparison } from './merge-tree.js'
 import { textOf } from './merge-values.js'

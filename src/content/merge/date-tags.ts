@@ -1,6 +1,4 @@
-/**
- * The system tags that tell the day on which a mail is made. Pure. Fails: never throws; a time zone that nobody knows is UTC.
- */
+/** System tags for the mail's date. Pure. Never throws; an unknown time zone counts as UTC. */
 import { zoneTime } from '../../world/time/zone-time.js'
 
 export interface DateTags {
@@ -9,10 +7,10 @@ export interface DateTags {
   readonly current_date: string
 }
 
-/** A day begins at a quarter of an hour, wherever one is. */
+/** Days start on a quarter of an hour in every time zone. */
 const QUARTER_MS = 900_000
 
-/** All messages of a content have the same date, and most that are made at a time. */
+/** Cache of the last result: consecutive messages usually share date and zone. */
 let last: { readonly key: string; readonly tags: DateTags } | undefined
 
 /** @param now ms since epoch UTC @param timezone IANA name */

@@ -1,8 +1,8 @@
 /**
- * Brings a merged value into the form that its place in a mail takes, so that it cannot become markup, another attribute, another
- * header field, or a link that runs a script.
+ * Escapes merged values for their place in a mail, so that a value cannot become markup, an attribute, a header field or a
+ * script link.
  *
- * Called by `render-template.ts` for every value. Pure. Fails: never throws.
+ * Called by `render-template.ts` for every value. Pure. Never throws.
  * Standards: HTML Living Standard §13.1.2.3 (attributes), RFC 3986 §2 (percent-encoding).
  */
 import { toUSVString } from 'node:util'
@@ -24,13 +24,13 @@ export function escapeHtml(text: string): string {
 
 export function escapeForPlace(text: string, place: HtmlPlace): string {
   const encoded = encodeForPlace(text, place)
-  // No quotes hold it: whatever ends an unquoted value is written as a character reference.
+  // Unquoted, so characters that would end the value become character references.
   return place === 'tag'
     ? escapeHtml(encoded).replace(/[\s=`]/g, character => `&#${character.charCodeAt(0)};`)
     : escapeHtml(encoded)
 }
 
-/** As far as the place alone asks for it, whatever it stands in: in text made of HTML a link is the link that the HTML has. */
+/** Encodes for the URL place only, without HTML escaping, so that text made from HTML has the same links. */
 export function encodeForPlace(text: string, place: HtmlPlace): string {
   switch (place) {
     case 'url start':
@@ -48,13 +48,13 @@ export function encodeForPlace(text: string, place: HtmlPlace): string {
   }
 }
 
-/** Encodes what no URL holds; what means something in one stays as it is. */
+/** Encodes characters that are invalid in URLs and leaves delimiters alone. */
 function encodeUrl(text: string): string {
   // eslint-disable-next-line no-control-regex -- control characters stand in no URL
   return toUSVString(text).replace(/[\x00-\x20"<>\\^`{|}\x7f]|[^\x00-\x7f]+/g, encodeURIComponent)
 }
 
-/** One value of a query, whatever it holds; what is percent-encoded already is not encoded twice. */
+/** Encodes one query value; existing percent-encoding is not encoded again. */
 function encodeQueryValue(text: string): string {
   return toUSVString(text)
     .split(/(%[0-9A-Fa-f]{2})/)
@@ -62,7 +62,7 @@ function encodeQueryValue(text: string): string {
     .join('')
 }
 
-/** Text for a subject: no tags, one line. */
+/** Strips tags and line breaks. */
 export function escapeForSubject(text: string): string {
   // eslint-disable-next-line no-control-regex -- what would end the header field is what this is for
   return stripTags(text).replace(/[\x00-\x1f\x7f]+/g, ' ')

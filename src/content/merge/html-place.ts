@@ -1,47 +1,46 @@
 /**
- * Knows, reading on through the static text of an HTML template, where in the markup a value would land.
+ * Tracks where in the markup a merged value would land while reading the static text of an HTML template.
  *
- * Called by `parse-template.ts` once per template, so that rendering only looks the place up. Follows tags, attribute values,
- * comments; never judges whether the HTML is valid, and after anything odd it believes that it is in text, where what escapes is
- * the same as in an attribute. Pure.
+ * Used by `parse-template.ts` once per template, so that rendering only looks the place up. Follows tags, attribute values and
+ * comments without validating the HTML; malformed markup counts as text, which is escaped like an attribute. Pure.
  * Standards: HTML Living Standard §13.2.5 (tokenization), simplified.
- * Fails: never throws; linear in the length of the text.
+ * Never throws; linear in the length of the text.
  */
 import type { HtmlPlace, UrlKind } from './merge-tree.js'
 
 type Mode = 'text' | 'comment' | 'tag' | 'before value' | 'value'
 
-/** Where one has got to. A value: the same place twice is equal in meaning, so branches can go back to it. */
+/** Immutable position, so that each branch can restart from the same one. */
 export interface HtmlCursor {
   readonly mode: Mode
-  /** Of the attribute in hand, lower case. */
+  /** The current attribute, lower case. */
   readonly attribute: string
-  /** What ends the value: a quote, or nothing where it is unquoted. */
+  /** The closing quote; empty for an unquoted value. */
   readonly quote: string
-  /** What the value holds so far; merged values stand in it as one letter. */
+  /** The value so far; each merged value counts as one letter. */
   readonly value: string
 }
 
 export const AT_START: HtmlCursor = { mode: 'text', attribute: '', quote: '', value: '' }
 
-/** Attributes that hold one URL. */
+/** Attributes that hold a URL. */
 const URL_ATTRIBUTES: ReadonlySet<string> = new Set(
   'action background cite data formaction href longdesc lowsrc dynsrc poster src xlink:href'.split(' '),
 )
-/** Attributes that hold URLs among other things. */
+/** Attributes that contain URLs. */
 const OTHER_KINDS: Readonly<Record<string, UrlKind>> = {
   srcset: 'list',
   imagesrcset: 'list',
   content: 'refresh',
 }
-/** What comes after is all that is ever asked of a value: whether it has begun, and whether a `?` or `#` was there. */
+/** Only the start of a value matters: whether it is empty, and whether it has a `?` or `#`. */
 const KEPT_OF_VALUE = 2_000
 
 export function readOn(cursor: HtmlCursor, text: string): HtmlCursor {
   return readOnFrom(cursor, text).cursor
 }
 
-/** @returns also where in `text` the last value begins that does; -1 for none */
+/** @returns also the index in `text` where the last attribute value starts; -1 for none */
 export function readOnFrom(
   cursor: HtmlCursor,
   text: string,
@@ -89,12 +88,12 @@ export function readOnFrom(
   return { cursor: { mode, attribute, quote, value }, valueAt }
 }
 
-/** Spaces between a name and its `=` do not end the name. */
+/** Space before `=` does not end an attribute's name. */
 function endsName(text: string, at: number): boolean {
   return /^\s*=/.test(text.slice(at, at + 20))
 }
 
-/** @returns the index of what ends a value that `text` goes on with; its length where nothing does */
+/** @returns the index where a value continued in `text` ends; its length if it does not */
 export function endOfValue(text: string, from: number, quote: string): number {
   if (quote !== '') {
     const end = text.indexOf(quote, from)
@@ -104,7 +103,7 @@ export function endOfValue(text: string, from: number, quote: string): number {
   return end < 0 ? text.length : from + end
 }
 
-/** A value was merged in here. */
+/** Advances over a merged value. */
 export function passValue(cursor: HtmlCursor): HtmlCursor {
   if (cursor.mode === 'before value') return { ...cursor, mode: 'value', quote: '', value: 'x' }
   return cursor.mode === 'value' ? { ...cursor, value: `${cursor.value}x` } : cursor
@@ -119,7 +118,7 @@ export function placeAt({ mode, attribute, quote, value }: HtmlCursor): HtmlPlac
   return /[?#]/.test(value) ? 'url query' : 'url path'
 }
 
-/** @returns what the attribute whose value is being read holds; undefined where that is no URL */
+/** @returns what kind of URL the current attribute value holds; undefined if none */
 export function urlKindAt({ mode, attribute }: HtmlCursor): UrlKind | undefined {
   if (mode !== 'value' && mode !== 'before value') return undefined
   if (URL_ATTRIBUTES.has(attribute)) return 'url'

@@ -1,4 +1,4 @@
-/** Changes the texts and values of a merge tree, and keeps its conditions and loops. Pure. */
+/** Maps the texts and values of a merge tree; conditions and loops are kept. Pure. */
 import type { MergeNode, ValueNode } from './merge-tree.js'
 
 export function mapLeaves(

@@ -1,16 +1,15 @@
 /**
- * What is wrong with a merge template, and where: for whoever wrote it.
+ * A fault in a merge template, with its position, to be shown to the author.
  *
- * Thrown by `parse-template.ts` when a template or a body is submitted, and by `render-template.ts` where rendering goes past its
- * bounds. Pure.
+ * Thrown by `parse-template.ts` on submission, and by `render-template.ts` when rendering exceeds its limits.
  */
 export class MergeError extends Error {
   override readonly name = 'MergeError'
-  /** From 1; 0 where the fault is no place of the source. */
+  /** From 1; 0 if the fault has no position. */
   readonly line: number
-  /** From 1, in UTF-16 units as editors count; 0 where the fault is no place of the source. */
+  /** From 1, in UTF-16 units as in editors; 0 if the fault has no position. */
   readonly column: number
-  /** The message without the place. */
+  /** The message without the position. */
   readonly reason: string
 
   /** @param reason one sentence without a full stop; may quote the source, never a value */

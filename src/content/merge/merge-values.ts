@@ -1,8 +1,8 @@
 /**
- * What the tags of a merge template are filled from, and which source goes before which.
+ * Looks up the values of merge tags.
  *
- * System tags go before template_data, and that before what is known of the contact. Only own properties are ever read, so that
- * no name leads to anything of the program (`__proto__`, `constructor`). Pure. Fails: never throws.
+ * Precedence: system tags, template_data, contact. Only own properties are read, so that names such as `__proto__` and
+ * `constructor` find nothing. Pure. Never throws.
  */
 import type { Lookup } from './merge-tree.js'
 
@@ -14,26 +14,26 @@ export interface MergeContact {
 }
 
 export interface MergeValues {
-  /** `unsubscribe_url`, `company_name`, `current_year` and their kin. */
+  /** `unsubscribe_url`, `company_name`, `current_year` and so on. */
   readonly system: Readonly<Record<string, string>>
   /** `template_data`: any JSON. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly contact?: MergeContact
-  /** What stands for links and pixel; where it is absent links stay as written and there is no pixel. */
+  /** If absent, links are rendered as written and there is no pixel. */
   readonly tracking?: TrackedUrls
 }
 
 export interface TrackedUrls {
   readonly pixelUrl: string
-  /** What stands before the part of each link. */
+  /** Prefix of every tracked link. */
   readonly clickUrl: string
-  /** For a URL that leads everybody to the same place. @returns its part, base64url; undefined where it stays as written */
+  /** For a URL that is the same for all recipients. @returns its link part, base64url; undefined to keep it as written */
   shared(url: string): string | undefined
-  /** @param written what stands in the attribute for this recipient @returns its part; undefined where it stays so */
+  /** @param written this recipient's attribute value @returns its link part; undefined to keep it as written */
   own(written: string): string | undefined
 }
 
-/** One turn of a loop. */
+/** One iteration of a loop. */
 export interface LoopTurn {
   readonly item: unknown
   readonly index: number
@@ -56,7 +56,7 @@ function loopVariable(variable: 'index' | 'first' | 'last', { index, count }: Lo
   return variable === 'first' ? index === 0 : index === count - 1
 }
 
-/** Only of template_data: what the caller of the API gave is the only thing that may stand in HTML unescaped. */
+/** Reads template_data only: just the API caller's own data may appear unescaped in HTML. */
 export function findRawValue(lookup: Lookup, values: MergeValues, turn: LoopTurn | undefined): unknown {
   if (lookup.of !== 'root') return findValue(lookup, values, turn)
   return Object.hasOwn(values.system, lookup.name) ? undefined : findInData(lookup.name, lookup.path, values)
@@ -103,7 +103,7 @@ function ownProperty(of: unknown, name: string): unknown {
   return (of as Readonly<Record<string, unknown>>)[name]
 }
 
-/** What a reader sees of a value; a structure has no text, and so counts as missing. */
+/** A value as text; objects and lists count as missing. */
 export function textOf(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -116,7 +116,7 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** False for what is missing, false, 0, empty text, an empty list. The texts "0" and "false" are texts. */
+/** False for missing, false, 0, empty text and empty lists. The texts "0" and "false" are true. */
 export function isTrue(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value)
 }

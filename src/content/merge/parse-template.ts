@@ -1,9 +1,9 @@
 /**
  * Parses the merge language: `{{name|fallback|format}}`, `{{{key}}}`, `#if`, `#unless`, `#each`, `else`, nested.
  *
- * Called when a template or a body is submitted, whose author is told of every fault with line and column, and once per content
- * before it is rendered for its recipients. Pure. Linear in the length of the source.
- * Fails: throws MergeError at the first fault.
+ * Runs when a template or body is submitted, so that its author gets errors with line and column, and once per content before
+ * rendering. Pure. Linear in the length of the source.
+ * Throws MergeError at the first fault.
  */
 import { AT_START, passValue, placeAt, type HtmlCursor } from './html-place.js'
 import { mergeErrorAt } from './merge-error.js'
@@ -13,15 +13,15 @@ import { splitTags, type Piece } from './split-tags.js'
 import { UrlAttributes } from './url-attributes.js'
 
 export const MERGE_BOUNDS = {
-  /** Blocks inside of blocks. */
+  /** Nesting depth of blocks. */
   depth: 20,
-  /** Tags of one source. */
+  /** Tags per source. */
   tags: 10_000,
 } as const
 
 type Tag = Extract<Piece, { kind: 'tag' }>
 
-/** A block that is not closed yet. */
+/** An unclosed block. */
 interface OpenBlock {
   readonly kind: 'if' | 'unless' | 'each'
   readonly tag: Tag
@@ -29,9 +29,9 @@ interface OpenBlock {
   readonly list: Lookup | undefined
   readonly first: MergeNode[]
   second: MergeNode[] | undefined
-  /** `{{else if}}`: closed by the end of the block that it stands in. */
+  /** `{{else if}}`: closed together with the enclosing block. */
   readonly isElseIf: boolean
-  /** Where in the HTML it began: each branch begins there. */
+  /** Position in the HTML where it starts, and so where each branch starts. */
   readonly cursor: HtmlCursor
 }
 
@@ -75,14 +75,14 @@ class Parser {
     this.urls.add(this.list, node)
   }
 
-  /** What stands at this place goes there. */
+  /** The node list at the current position. */
   private get list(): MergeNode[] {
     const block = this.open.at(-1)
     return block ? (block.second ?? block.first) : this.nodes
   }
 
   private readTag(tag: Tag): void {
-    // Editors of HTML write the `>` of a comparison as a character reference.
+    // HTML editors write the `>` of a comparison as a character reference.
     const inner = this.place === 'html' ? readReferences(tag.inner) : tag.inner
     try {
       if (tag.isRaw) this.readRaw(inner)
@@ -114,14 +114,14 @@ class Parser {
   private openBlock(tag: Tag, inner: string): void {
     const [, kind = '', rest = ''] = /^#\s*(\S*)\s*(.*)$/s.exec(inner) ?? []
     if (kind !== 'if' && kind !== 'unless' && kind !== 'each')
-      throw new Fault(`there is no block ${quoted(`#${kind}`)}; blocks are #if, #unless and #each`)
-    if (rest === '') throw new Fault(`#${kind} of what?`)
+      throw new Fault(`unknown block ${quoted(`#${kind}`)}; blocks are #if, #unless and #each`)
+    if (rest === '') throw new Fault(`#${kind} needs a ${kind === 'each' ? 'list' : 'condition'}`)
     this.push(tag, kind, rest, false)
   }
 
   private push(tag: Tag, kind: OpenBlock['kind'], of: string, isElseIf: boolean): void {
     if (this.open.length >= MERGE_BOUNDS.depth)
-      throw new Fault(`blocks stand in each other more than ${MERGE_BOUNDS.depth} deep`)
+      throw new Fault(`blocks are nested more than ${MERGE_BOUNDS.depth} deep`)
     const list = kind === 'each' ? readLookup(of, this.isInLoop) : undefined
     const condition = kind === 'each' ? undefined : readExpression(of, this.isInLoop)
     if (list) this.note(list)
@@ -141,23 +141,23 @@ class Parser {
 
   private readElse(tag: Tag, rest: string): void {
     const block = this.open.at(-1)
-    if (!block) throw new Fault('{{else}} stands in no block')
-    if (block.second) throw new Fault(`this #${block.kind} has an {{else}} already`)
+    if (!block) throw new Fault('{{else}} is outside a block')
+    if (block.second) throw new Fault(`this #${block.kind} already has an {{else}}`)
     this.urls.endList(block.first)
     block.second = []
     this.cursor = block.cursor
     if (rest === '') return
     const condition = /^if\s+(.+)$/s.exec(rest)?.[1]
     if (condition === undefined || block.kind === 'each')
-      throw new Fault(`there is no ${quoted(`else ${rest}`)}`)
+      throw new Fault(`unexpected ${quoted(`else ${rest}`)}`)
     this.push(tag, 'if', condition, true)
   }
 
   private closeBlock(tag: Tag, kind: string): void {
-    if (this.open.length === 0) throw new Fault(`{{/${kind}}} closes nothing`)
+    if (this.open.length === 0) throw new Fault(`{{/${kind}}} does not close any block`)
     const opener = this.open.findLast(({ isElseIf }) => !isElseIf)
     if (opener?.kind !== kind)
-      throw this.fault(tag, `{{/${kind}}} stands where {{/${opener?.kind ?? ''}}} has to`)
+      throw this.fault(tag, `expected {{/${opener?.kind ?? ''}}}, found {{/${kind}}}`)
     for (let block = this.open.pop(); block; block = this.open.pop()) {
       this.urls.endList(block.second ?? block.first)
       this.add(toNode(block))
@@ -180,7 +180,7 @@ class Parser {
 
 function toNode({ kind, condition, list, first, second = [] }: OpenBlock): MergeNode {
   if (list) return { kind: 'loop', list, body: first, whenEmpty: second }
-  // A block that is no loop has a condition.
+  // A block other than a loop always has a condition.
   const expression = condition ?? { left: { literal: null } }
   return kind === 'unless'
     ? { kind: 'choice', expression, whenTrue: second, whenFalse: first }

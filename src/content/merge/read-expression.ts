@@ -1,7 +1,7 @@
 /**
- * Reads what stands inside the tags of a merge template: names, expressions, a value with its fallback and format.
+ * Parses the inside of merge tags: names, expressions, values with fallback and format.
  *
- * Called by `parse-template.ts`. Pure. Fails: throws `Fault`, whose text says what is wrong; the caller knows where.
+ * Called by `parse-template.ts`. Pure. Throws `Fault` without a position, which the caller adds.
  */
 import {
   COMPARISONS,
@@ -12,7 +12,7 @@ import {
   type Operand,
 } from './merge-tree.js'
 
-/** What is wrong inside a tag. */
+/** A fault inside a tag. */
 export class Fault extends Error {}
 
 export interface ReadValue {
@@ -22,19 +22,19 @@ export interface ReadValue {
 }
 
 /** Levels of a dotted name. */
-const MOST_STEPS = 20
-/** What an operator, a string or markup is made of stands in no name. */
+const MAX_STEPS = 20
+/** Characters of operators, strings and markup, which names must not contain. */
 // eslint-disable-next-line no-control-regex -- control characters are what no name holds
 const NO_NAME = /[\x00-\x1f\x7f{}<>|"'`()=!&#^*~\\]/
 
-/** `name`, `name|fallback`, `name|fallback|format`. @param isInLoop `this` and `@index` mean something */
+/** `name`, `name|fallback`, `name|fallback|format`. @param isInLoop whether `this` and `@index` are valid */
 export function readValue(inner: string, isInLoop: boolean): ReadValue {
   const [name = '', fallback = '', format = '', ...more] = inner.split('|')
-  if (more.length > 0) throw new Fault('a tag has a name, a fallback and a format, and no more')
+  if (more.length > 0) throw new Fault('a tag has at most a name, a fallback and a format')
   const asked = format.trim().toLowerCase()
   const known = asked === '' ? 'text' : FORMATS.find(one => one === asked)
   if (known === undefined)
-    throw new Fault(`there is no format ${quoted(asked)}; formats are ${FORMATS.join(', ')}`)
+    throw new Fault(`unknown format ${quoted(asked)}; formats are ${FORMATS.join(', ')}`)
   return { lookup: readLookup(name, isInLoop), fallback: fallback.trim(), format: known }
 }
 
@@ -42,39 +42,39 @@ export function readLookup(text: string, isInLoop: boolean): Lookup {
   const name = text.trim()
   if (name === '') throw new Fault('a name is missing')
   if (name.startsWith('@') || name === 'this' || name.startsWith('this.')) return readLoopName(name, isInLoop)
-  if (NO_NAME.test(name)) throw new Fault(`${quoted(name)} is no name`)
+  if (NO_NAME.test(name)) throw new Fault(`${quoted(name)} is not a valid name`)
   const path = readPath(name)
   return { of: 'root', name, path }
 }
 
 function readLoopName(name: string, isInLoop: boolean): Lookup {
-  if (!isInLoop) throw new Fault(`${quoted(name)} means something only inside #each`)
+  if (!isInLoop) throw new Fault(`${quoted(name)} is only valid inside #each`)
   if (name === '@index' || name === '@first' || name === '@last')
     return { of: 'loop', variable: name === '@index' ? 'index' : name === '@first' ? 'first' : 'last' }
   if (name.startsWith('@'))
-    throw new Fault(`there is no ${quoted(name)}; loops have @index, @first and @last`)
-  if (NO_NAME.test(name)) throw new Fault(`${quoted(name)} is no name`)
+    throw new Fault(`unknown loop variable ${quoted(name)}; loops have @index, @first and @last`)
+  if (NO_NAME.test(name)) throw new Fault(`${quoted(name)} is not a valid name`)
   return { of: 'this', path: readPath(name).slice(1) }
 }
 
 function readPath(name: string): string[] {
   const path = name.split('.')
   if (path.some(step => step.trim() === ''))
-    throw new Fault(`${quoted(name)} is no name: a dot leads nowhere`)
-  if (path.length > MOST_STEPS) throw new Fault(`${quoted(name)} has more than ${MOST_STEPS} levels`)
+    throw new Fault(`${quoted(name)} is not a valid name: it has an empty part between dots`)
+  if (path.length > MAX_STEPS) throw new Fault(`${quoted(name)} has more than ${MAX_STEPS} levels`)
   return path
 }
 
 const EXPRESSION = /^((?:"[^"]*"|'[^']*'|[^"'=!<>])*?)\s*(===|!==|==|!=|>=|<=|>|<|=)\s*(.*)$/s
 
-/** One operand, or two with a comparison between them. */
+/** One operand, or a comparison of two. */
 export function readExpression(text: string, isInLoop: boolean): Expression {
   const match = EXPRESSION.exec(text)
   if (!match) return { left: readOperand(text, isInLoop) }
   const [, left = '', written = '', right = ''] = match
   const comparison = COMPARISONS.find(one => one === written)
   if (comparison === undefined)
-    throw new Fault(`there is no ${quoted(written)}; comparisons are ${COMPARISONS.join(' ')}`)
+    throw new Fault(`unknown comparison ${quoted(written)}; comparisons are ${COMPARISONS.join(' ')}`)
   return {
     left: readOperand(left, isInLoop),
     right: { comparison, operand: readOperand(right, isInLoop) },
@@ -83,7 +83,7 @@ export function readExpression(text: string, isInLoop: boolean): Expression {
 
 function readOperand(text: string, isInLoop: boolean): Operand {
   const written = text.trim()
-  if (written === '') throw new Fault('a comparison needs something on both sides')
+  if (written === '') throw new Fault('a comparison needs a value on both sides')
   const string = /^"([^"]*)"$|^'([^']*)'$/.exec(written)
   if (string) return { literal: string[1] ?? string[2] ?? '' }
   if (/^-?\d+(\.\d+)?$/.test(written)) return { literal: Number(written) }
@@ -92,7 +92,7 @@ function readOperand(text: string, isInLoop: boolean): Operand {
   return { lookup: readLookup(written, isInLoop) }
 }
 
-/** As written, cut to what an error message can bear. */
+/** Quoted for an error message, truncated to 60 characters. */
 export function quoted(text: string): string {
   return `"${text.length > 60 ? `${text.slice(0, 60)}…` : text}"`
 }

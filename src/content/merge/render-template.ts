@@ -1,9 +1,9 @@
 /**
  * Renders a parsed merge template for one recipient.
  *
- * Called in the delivery threads for every mail, and for previews. Bounded in steps and in what it writes, so that no template
- * and no data can hold a thread up. Pure.
- * Fails: throws MergeError where a bound is passed; nothing else, whatever the values are.
+ * Called in the delivery threads for every mail, and for previews. Steps and output are limited, so that no template or data can
+ * block a thread. Pure.
+ * Throws MergeError if a limit is exceeded; nothing else, whatever the values.
  */
 import { compare } from './compare-values.js'
 import { encodeForPlace, escapeForPlace, escapeForSubject, escapeHtml } from './escape-value.js'
@@ -30,19 +30,19 @@ import {
 import { checkedUrl, settled } from './url-scheme.js'
 
 export interface RenderBounds {
-  /** Tags and turns of loops that are looked at. */
+  /** Tags and loop iterations evaluated. */
   readonly steps: number
-  /** UTF-16 units that are written. */
+  /** UTF-16 units of output. */
   readonly units: number
 }
 
-/** So little that it can be tried out where requests are answered: a few milliseconds' work. */
+/** Low enough to try a rendering on the request thread: a few milliseconds. */
 export const RENDER_BOUNDS: RenderBounds = { steps: 20_000, units: 1_024 * 1_024 }
 
-/** Not hidden, for what is hidden is not loaded everywhere. */
+/** Not `display:none`, since some clients do not load hidden images. */
 const PIXEL_LOOKS = 'width="1" height="1" alt="" style="display:block;border:0;width:1px;height:1px"'
 
-/** Takes what is rendered, piece by piece. A text of the template comes as the template has it. */
+/** Receives the output in pieces. Literal text arrives as the template's own string. */
 export interface RenderSink {
   put(text: string): void
 }
@@ -78,7 +78,7 @@ class Rendering {
   private sink: RenderSink
   private units = 0
   private steps = 0
-  /** What stands before the link parts of this message, escaped. */
+  /** Escaped prefix of this message's links. */
   private clickUrl: string | undefined
   private readonly values: MergeValues
   private readonly bounds: RenderBounds
@@ -157,13 +157,12 @@ class Rendering {
   private put(text: string): void {
     this.units += text.length
     if (this.units > this.bounds.units)
-      throw new MergeError(`what is rendered is longer than ${this.bounds.units} characters`)
+      throw new MergeError(`the output exceeds ${this.bounds.units} characters`)
     this.sink.put(text)
   }
 
   private step(): void {
-    if (++this.steps > this.bounds.steps)
-      throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
+    if (++this.steps > this.bounds.steps) throw new MergeError(`rendering exceeds ${this.bounds.steps} steps`)
   }
 
   private textFor(node: ValueNode, turn: LoopTurn | undefined): string {
@@ -193,7 +192,7 @@ class Rendering {
   }
 }
 
-/** RFC 5322 §4: no message holds one. */
+/** RFC 5322 §4: NUL is not allowed in messages. */
 function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '') : text
 }
@@ -211,7 +210,7 @@ function applyFormat(text: string, format: Format): string {
   }
 }
 
-/** Each word begins with a capital; the rest stays (McDonald), but for a text in nothing but capitals. */
+/** Capitalizes each word and keeps the rest (McDonald), unless the text is all capitals. */
 function capitalize(text: string): string {
   const base = text === text.toUpperCase() ? text.toLowerCase() : text
   return base.replace(

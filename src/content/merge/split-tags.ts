@@ -1,20 +1,19 @@
 /**
- * Splits the source of a merge template into text and tags. Knows the braces and nothing of what is between them.
+ * Splits a merge template into text and tags. Recognizes braces only, not their content.
  *
- * Called by `parse-template.ts`. Pure. Linear in the length of the source.
- * Fails: throws MergeError for a tag that is not closed.
+ * Called by `parse-template.ts`. Pure. Linear in the length of the source. Throws MergeError for an unclosed tag.
  */
 import { mergeErrorAt } from './merge-error.js'
 
 export type Piece =
   | { readonly kind: 'text'; readonly text: string }
-  /** `offset` is that of the first brace; `inner` is what is between the braces, trimmed. */
+  /** `offset` of the first brace; `inner` is the trimmed text between the braces. */
   | { readonly kind: 'tag'; readonly inner: string; readonly isRaw: boolean; readonly offset: number }
 
-/** No tag that means anything is longer; one that is was meant as text and is not closed. */
-const MOST_TAG_UNITS = 1_000
+/** Length limit of a tag; a longer one is text that was never closed. */
+const MAX_TAG_UNITS = 1_000
 
-/** `\{{` is text: two braces. `{{! ... }}` is a comment and gives nothing. */
+/** `\{{` is a literal `{{`. `{{! ... }}` is a comment. */
 export function splitTags(source: string): Piece[] {
   const pieces: Piece[] = []
   let text = ''
@@ -31,7 +30,7 @@ export function splitTags(source: string): Piece[] {
     const end = isRaw ? '}}}' : '}}'
     const from = open + end.length
     const close = source.indexOf(end, from)
-    if (close < 0 || close - from > MOST_TAG_UNITS) throw mergeErrorAt(source, open, 'this tag is not closed')
+    if (close < 0 || close - from > MAX_TAG_UNITS) throw mergeErrorAt(source, open, 'this tag is not closed')
     const inner = source.slice(from, close).trim()
     if (inner.includes('{{'))
       throw mergeErrorAt(source, open, 'this tag is not closed before the next one begins')

@@ -1,10 +1,10 @@
 /**
- * Puts together the parts of attributes that hold URLs, so that rendering can check the finished value: `{{a}}{{b}}` has a scheme that
- * neither value has.
+ * Collects the parts of URL attributes, so that rendering can check the finished value: `{{a}}{{b}}` may form a scheme that neither
+ * value has.
  *
- * Used by `parse-template.ts` for HTML, which hands over every text and node in order, and the list that it belongs to. An attribute
- * that begins and ends in the same list of nodes and whose scheme the author has not settled becomes one node. Where it ends in a branch, each
- * value in it has to settle the matter by itself. Pure. Fails: never throws.
+ * Used by `parse-template.ts` for HTML, which passes every text and node in order, with the node list it belongs to. An attribute that
+ * starts and ends in the same list becomes one node, unless the author's text already fixes its scheme. If it ends in a branch, each
+ * value is rendered so that it cannot contribute to a scheme. Pure. Never throws.
  */
 import { endOfValue, readOnFrom, urlKindAt, type HtmlCursor } from './html-place.js'
 import { mapLeaves } from './map-nodes.js'
@@ -12,18 +12,18 @@ import type { MergeNode, UrlKind, ValueNode } from './merge-tree.js'
 import { isSettled } from './url-scheme.js'
 
 interface OpenUrl {
-  /** Nodes that it stands among. */
+  /** The node list it belongs to. */
   readonly list: MergeNode[]
   readonly holds: UrlKind
   readonly parts: MergeNode[]
-  /** It ended in a branch. */
+  /** It ended inside a branch. */
   isBroken: boolean
 }
 
 export class UrlAttributes {
   private readonly open: OpenUrl[] = []
 
-  /** @returns where one is after the text */
+  /** @returns the position after the text */
   addText(list: MergeNode[], cursor: HtmlCursor, text: string): HtmlCursor {
     const inner = this.open.at(-1)
     let here = cursor
@@ -50,12 +50,12 @@ export class UrlAttributes {
     return after
   }
 
-  /** @param cursor before it */
+  /** @param cursor the position before it */
   addValue(list: MergeNode[], cursor: HtmlCursor, node: ValueNode): void {
     const holds = urlKindAt(cursor)
     if (holds !== undefined && cursor.mode === 'before value') this.begin(list, holds, [node])
     else if (holds !== undefined && !this.open.some(({ isBroken }) => !isBroken) && !isSettled(cursor.value))
-      // Its attribute began in a branch.
+      // The attribute started in a branch.
       this.add(list, settlingValue(node))
     else this.add(list, node)
   }
@@ -69,7 +69,7 @@ export class UrlAttributes {
     }
   }
 
-  /** A branch ends, or the whole. */
+  /** Call at the end of each branch and of the template. */
   endList(list: MergeNode[]): void {
     while (this.open.at(-1)?.list === list) this.giveUp()
   }
@@ -93,7 +93,7 @@ export class UrlAttributes {
   }
 }
 
-/** Whether no value can have a say in the scheme that it would not have alone. */
+/** Whether no value can change the scheme beyond what checking it alone would catch. */
 function isSafe(parts: readonly MergeNode[], holds: UrlKind): boolean {
   const [first, second] = parts
   if (parts.every(part => typeof part === 'string')) return true
@@ -106,7 +106,7 @@ function isSafe(parts: readonly MergeNode[], holds: UrlKind): boolean {
 function settling(parts: readonly MergeNode[]): MergeNode[] {
   const [first] = parts
   if (typeof first === 'string' && isSettled(first)) return [...parts]
-  // A branch may go on behind the attribute.
+  // A branch may continue past the attribute.
   return mapLeaves(parts, leaf => (typeof leaf === 'string' ? leaf : settlingValue(leaf)))
 }
 

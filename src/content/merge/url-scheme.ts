@@ -1,40 +1,41 @@
 /**
- * Which scheme a URL in an HTML attribute has, as browsers find it, and whether mail may have it.
+ * Detects the scheme of a URL in an HTML attribute the way browsers do, and whether mail may use it.
  *
- * Called when templates are parsed (`url-attributes.ts`), for merged values and finished attributes (`render-template.ts`) and for the URLs of blocks (`blocks/read-structure.ts`). Pure.
+ * Called at parsing (`url-attributes.ts`), for merged values and finished attributes (`render-template.ts`) and for block URLs
+ * (`blocks/read-structure.ts`). Pure. Never throws.
  * Standards: URL Standard §4.4 (leading control characters and spaces, and all tabs and line breaks, are removed), HTML Living Standard
- * §13.2.5.72 (character references). Fails: never throws.
+ * §13.2.5.72 (character references).
  */
 
 import type { UrlKind } from './merge-tree.js'
 
-/** Schemes that a merged value may bring. */
+/** Schemes allowed in merged values. */
 const ALLOWED: ReadonlySet<string> = new Set(['http', 'https', 'mailto', 'tel', 'sms', 'cid'])
-/** Schemes that run a script or show a document of the sender's: refused even where an author wrote them. */
+/** Schemes that run scripts or open a document supplied by the sender: refused even if written by the author. */
 const REFUSED: ReadonlySet<string> = new Set(['javascript', 'vbscript', 'livescript', 'data', 'blob', 'file'])
 
-/** @returns lower case, undefined for a relative URL. Control characters and spaces never count, whatever their place. */
+/** @returns lower case; undefined for a relative URL. Ignores control characters and spaces anywhere. */
 export function schemeOf(url: string): string | undefined {
   // eslint-disable-next-line no-control-regex -- browsers drop control characters of a URL
   return /^([a-z][a-z0-9+.-]*):/i.exec(url.replace(/[\x00-\x20]+/g, ''))?.[1]?.toLowerCase()
 }
 
-/** @returns the scheme of a merged URL that mail must not have */
+/** Whether a merged URL has a scheme that is not allowed. */
 export function hasRefusedScheme(url: string): boolean {
   const scheme = schemeOf(url)
   return scheme !== undefined && !ALLOWED.has(scheme)
 }
 
-/** @returns the scheme of a URL that an author wrote, where mail must not have it; apps have schemes of their own, which pass */
+/** @returns the scheme of an author's URL if it is refused; other schemes, such as those of apps, are allowed */
 export function refusedScheme(url: string): string | undefined {
   const scheme = schemeOf(url)
   return scheme !== undefined && REFUSED.has(scheme) ? scheme : undefined
 }
 
-/** What a finished attribute is replaced by: nowhere, or nothing. */
+/** Replaces a refused URL. */
 export const NO_URL = '#'
 
-/** @param written a finished attribute's value, with its character references @returns the same, or what stands in for a script */
+/** @param written a finished attribute value, with character references @returns the value, or a replacement if it is refused */
 export function checkedUrl(written: string, holds: UrlKind): string {
   const text = withoutReferences(written)
   switch (holds) {
@@ -51,13 +52,13 @@ function isScript(url: string): boolean {
   return refusedScheme(url) !== undefined && !/^\s*data:image\//i.test(url)
 }
 
-/** Makes a part of a URL decide by itself that no scheme begins in it, or which. @param isFirst nothing stands before it */
+/** Encodes part of a URL so that no scheme can form across parts. @param isFirst it starts the URL */
 export function settled(text: string, isFirst: boolean): string {
   if (!isFirst) return text.replace(/^[^/?#]*/, head => head.replaceAll(':', '%3A'))
   return text === '' || /[/?#:]/.test(text) ? text : `./${text}`
 }
 
-/** Whether the beginning of an author's URL leaves a merged value no say in its scheme. */
+/** Whether an author's URL prefix fixes the scheme, whatever values follow. */
 export function isSettled(written: string): boolean {
   const text = withoutReferences(written)
   const scheme = schemeOf(text)
@@ -66,7 +67,7 @@ export function isSettled(written: string): boolean {
 
 const NAMED: Readonly<Record<string, string>> = { colon: ':', tab: '\t', newline: '\n' }
 
-/** Those references with which a scheme can be written. */
+/** Decodes the character references that can spell a scheme. */
 function withoutReferences(text: string): string {
   return text.replace(
     /&(?:#x([0-9a-f]{1,8})|#([0-9]{1,8})|(colon|tab|newline));?/gi,

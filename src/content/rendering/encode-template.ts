@@ -1,9 +1,9 @@
 /**
- * Renders a template in the form in which it leaves: what its recipients have in common is encoded once, not for each of them.
+ * Renders a template in its transfer encoding: literal text is encoded once per template instead of once per mail.
  *
- * Called by `mail-plan.ts` for mail that is delivered. From the first mail of a template on, so that a retry has the same octets whatever
- * is remembered. What is mostly no ASCII is shorter in base64, of which nothing can be encoded ahead, and is rendered as text. Pure but
- * for what it remembers, for as long as the template is. Fails: MergeError as rendering does.
+ * Called by `mail-plan.ts` for delivery. Used from a template's first mail on, so that a retry has the same octets whatever is
+ * cached. Mostly non-ASCII text is shorter in base64, which cannot be pre-encoded, and is rendered as text. Prepared templates are
+ * cached as long as the template lives. Fails: MergeError as rendering does.
  */
 import {
   encodePiece,
@@ -19,13 +19,13 @@ import type { MergeValues } from '../merge/merge-values.js'
 import { renderInto, renderTemplate } from '../merge/render-template.js'
 
 interface Prepared {
-  /** The same, its texts copied. */
+  /** The template with its texts copied. */
   readonly template: MergeTemplate
-  /** By those texts. */
+  /** Encoded texts, by the copied text. */
   readonly pieces: ReadonlyMap<string, EncodedPiece>
 }
 
-/** Null where nothing can be encoded ahead. */
+/** Null if base64 is shorter. */
 const known = new WeakMap<MergeTemplate, Prepared | null>()
 
 export function renderEncoded(template: MergeTemplate, values: MergeValues): string | EncodedText {
@@ -61,7 +61,7 @@ function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
   return { template: { ...template, nodes: copied }, pieces }
 }
 
-/** A slice of a text with a `€` in it takes two octets for each character, and so does every mail that it is put into. */
+/** A slice of a string with a wide character uses two octets per character, as does every mail it is copied into. */
 function compact(text: string): string {
   // eslint-disable-next-line no-control-regex -- one octet each
   return /^[\x00-\xff]*$/.test(text) ? Buffer.from(text, 'latin1').toString('latin1') : text

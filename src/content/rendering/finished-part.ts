@@ -1,10 +1,9 @@
 /**
- * The plan of a part of finished mail: what its recipients get of footer and tracking, worked out once.
+ * Plans one body part of a relayed mail: the footer and tracking its recipients get.
  *
- * Called by the delivery threads for each part that a reader is shown (`mail/relay/readable-parts.ts`). What the author wrote is no
- * template and stays as it is, but for `{{unsubscribe_url}}` and its kin where the compliance footer is asked for. What is added to
- * HTML is ASCII, so that it is right in any charset. Pure.
- * Fails: never throws.
+ * Called by the delivery threads for each part a reader sees (`mail/relay/readable-parts.ts`). The author's content is not a template
+ * and stays unchanged, except for `{{unsubscribe_url}}` and related tags if the compliance footer was requested. Only ASCII is added
+ * to HTML, which is valid in any charset. Pure. Never throws.
  */
 import { complianceFooter, complianceText, neededFooter } from '../footer/compliance-footer.js'
 import { AT_START, passValue, placeAt, readOn } from '../merge/html-place.js'
@@ -20,17 +19,17 @@ export interface FinishedPart {
 }
 
 export interface HtmlPlace {
-  /** It is the mail, and gets the footer. */
+  /** The mail's main part, which gets the footer. */
   readonly isMain: boolean
-  /** The pixel goes into the first HTML there is. */
+  /** The first HTML part, which gets the pixel. */
   readonly isFirst: boolean
 }
 
-/** All that a finished mail can ask for; `{{first_name}}` in it is what somebody wrote. */
+/** The only tags replaced in relayed mail; `{{first_name}}` is literal text there. */
 const MANAGED_TAG =
   /(\{\{\s*(?:unsubscribe_url|preferences_url|company_name|company_address)\s*(?:\|[\x20-\x7a|~]{0,900})?\}\})/
 
-/** @param charactersOf what a piece of it says, where its characters are octets of another charset */
+/** @param charactersOf decodes a piece whose characters are octets of another charset */
 export function planFinishedHtml(
   html: string,
   { brand, hasFooter, tracking }: Merging,
@@ -51,9 +50,9 @@ export function planFinishedHtml(
 }
 
 /**
- * The words that are added to a plain text, and what its own tags may bring.
+ * The words added to a plain text, including what its own tags may insert.
  *
- * @param text its characters
+ * @param text decoded
  * @param language of the mail, two letters
  */
 export function wordsForText(text: string, { brand }: Merging, language: string): string {
@@ -62,9 +61,9 @@ export function wordsForText(text: string, { brand }: Merging, language: string)
 }
 
 /**
- * @param text the main text of the mail, as it stands
- * @param characters what it says
- * @param written brings what is added into its form
+ * @param text the main text as it is in the mail
+ * @param characters the same, decoded
+ * @param written converts added words to the text's charset
  */
 export function planFinishedText(
   text: string,
@@ -76,7 +75,7 @@ export function planFinishedText(
   const footer = complianceText(characters, brand, language)
   const lineEnd = !text.includes('\n') || text.includes('\r\n') ? '\r\n' : '\n'
   const isEnded = text === '' || text.endsWith('\n')
-  // An empty line before it, and the end of the last line as it was.
+  // Preceded by an empty line; keeps whether the text ended with a line break.
   const lines = `${isEnded ? '' : '\n'}\n${footer}${isEnded ? '\n' : ''}`.replaceAll('\n', lineEnd)
   const nodes = [
     ...authored(text, brand, 'text', written),
@@ -102,7 +101,7 @@ function footedHtml(
   ]
 }
 
-/** What somebody wrote, with the tags in it that are ours to fill. */
+/** The author's text, with the tags we fill in. */
 function authored(
   source: string,
   brand: MailBrand,
@@ -142,13 +141,13 @@ function inForm(node: MergeNode, written: (words: string) => string): MergeNode 
   return typeof node === 'string' ? written(node) : node
 }
 
-/** Of markup and text that is escaped already. */
+/** For markup and already escaped text. */
 function inAscii(html: string): string {
   // eslint-disable-next-line no-control-regex -- ASCII is what this is about
   return html.replace(/[^\x00-\x7f]/gu, character => `&#${character.codePointAt(0) ?? 0};`)
 }
 
-/** Octets of a URL that are no ASCII lead where their characters say; with references among them nobody can tell which is which. */
+/** Decodes the target of a URL with non-ASCII octets. If it also has character references, the two cannot be told apart: not tracked. */
 function asMeant(node: MergeNode, charactersOf: (piece: string) => string): readonly MergeNode[] {
   if (typeof node === 'string' || node.kind !== 'link' || node.url === undefined) return [node]
   const url = charactersOf(node.url)

@@ -1,9 +1,8 @@
 /**
- * Fills in what is the same for everybody: tags of the workspace become text, and conditions on nothing else become the branch
- * that they choose.
+ * Evaluates what is the same for every recipient: workspace tags become text, and conditions on constants become their chosen
+ * branch.
  *
- * Called once per content, so that what is rendered for each recipient is as little as can be. What comes out renders as the
- * template that went in. Pure. Fails: never throws.
+ * Called once per content to reduce the work per recipient. The result renders the same as the original template. Pure. Never throws.
  */
 import type {
   Expression,

@@ -1,10 +1,10 @@
 /**
- * The HTML of a content with the compliance footer that each of its recipients needs.
+ * The HTML of a content with the compliance footer each recipient needs.
  *
- * Whether a mail shows an unsubscribe link and an address is read from its rendered HTML (`footer/visible-html.ts`). That is done
- * once for each way in which the content's conditions, loops and unescaped values come out, not for each mail: a small template
- * renders to a text that is the same where they come out the same. Part of a mail's plan (`mail-plan.ts`).
- * Fails: MergeError where the HTML cannot be parsed, or takes its recipient past the bounds of rendering.
+ * Whether a mail shows an unsubscribe link and an address is read from its rendered HTML (`footer/visible-html.ts`), once per distinct
+ * outcome of the content's conditions, loops and unescaped values: a small template renders to a key that is equal for equal
+ * outcomes. Part of a mail's plan (`mail-plan.ts`).
+ * Fails: MergeError if the HTML cannot be parsed, or exceeds the rendering limits for a recipient.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -24,27 +24,27 @@ import { renderTemplate } from '../merge/render-template.js'
 import { foldConstants } from './fold-constants.js'
 import { brandTags, type MailBrand } from './merging.js'
 
-/** Cached decisions; beyond this number they are made for each mail. */
-const MOST_KEPT = 256
+/** Cached decisions; further ones are recomputed for each mail. */
+const MAX_CACHED = 256
 export interface FooterDecision {
   readonly kind: FooterCase
   readonly place: FooterPlace
 }
 
-/** @param T what is made of the HTML with its footer */
+/** @param T the plan made from the HTML with its footer */
 export class FootedHtml<T> {
   private readonly html: string
   private readonly brand: MailBrand
   private readonly plan: (template: MergeTemplate) => T
   private readonly mark: string
-  /** Without a footer; the mark stands for the unsubscribe link. */
+  /** Without a footer; the mark replaces the unsubscribe URL. */
   private readonly marked: MergeTemplate
-  /** Renders to how it comes out for a recipient; undefined where it comes out the same for everybody. */
+  /** Renders to the outcome key; undefined if the outcome is the same for everybody. */
   private readonly outcomes: MergeTemplate | undefined
   private readonly decisions = new Map<string, FooterDecision>()
   private readonly plans = new Map<string, T>()
 
-  /** @param plan called once for each footer that is needed */
+  /** @param plan called once per distinct footer */
   constructor(html: string, brand: MailBrand, plan: (template: MergeTemplate) => T) {
     this.html = html
     this.brand = brand
@@ -52,7 +52,7 @@ export class FootedHtml<T> {
     this.mark = unsubscribeMark(html)
     this.marked = this.marking(this.fold(parse(html)))
     this.outcomes = outcomesOf(this.marked)
-    // A content that cannot be planned is found before its first mail.
+    // Finds a content that cannot be planned before its first mail.
     if (!this.outcomes) this.for({ system: {} })
   }
 
@@ -71,7 +71,7 @@ export class FootedHtml<T> {
     const known = this.decisions.get(outcome)
     if (known) return known
     const decision = this.judge(values)
-    if (this.decisions.size < MOST_KEPT) this.decisions.set(outcome, decision)
+    if (this.decisions.size < MAX_CACHED) this.decisions.set(outcome, decision)
     return decision
   }
 
@@ -98,7 +98,7 @@ export class FootedHtml<T> {
     const { at, added } = complianceFooter(html, brand, { kind, place, isTemplate: true })
     if (html.includes('{{')) return this.fold(parse(html.slice(0, at) + added + html.slice(at)))
     if (added === '') return this.fold(parse(html))
-    // The footer alone has tags, and stands where text does.
+    // Only the footer has tags, and it is inserted between elements.
     const { nodes, names } = parse(added)
     return this.fold({ place: 'html', nodes: [html.slice(0, at), ...nodes, html.slice(at)], names })
   }
@@ -128,8 +128,8 @@ function shortened(outcome: string): string {
 }
 
 /**
- * Nothing but what decides what can be seen: conditions say `1` or `0`, loops go round, unescaped values stand there, as do those of styles and of tags;
- * values in links say whether they are empty.
+ * Keeps only what affects visibility: conditions render `1` or `0`, loops one sign per iteration, unescaped values and those in styles
+ * and tags their text, and values in links whether they are empty.
  */
 function outcomesOf({ nodes }: MergeTemplate): MergeTemplate | undefined {
   const only = new Deciding().only(nodes)
@@ -137,7 +137,7 @@ function outcomesOf({ nodes }: MergeTemplate): MergeTemplate | undefined {
 }
 
 class Deciding {
-  /** The end of what stands before: a value may stand in a style. */
+  /** The preceding markup, to detect a value inside a style. */
   private before = ''
   private isInLink = false
 

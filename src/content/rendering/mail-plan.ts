@@ -1,10 +1,9 @@
 /**
- * The plan of a mail: what all of its recipients have in common, worked out once, so that little is left to do for each.
+ * The plan of a mail: everything its recipients share, computed once per content.
  *
- * Made by the delivery threads for each content (`plan-cache.ts`): the compliance footer is added, merge tags are parsed, what is
- * the same for everybody is filled in, text is made of HTML. Pure.
- * Fails: MergeError, for a source that cannot be parsed (which the door has refused) when it is planned, and for values that take
- * it past the bounds when it is rendered.
+ * Made by the delivery threads (`plan-cache.ts`): adds the compliance footer, parses merge tags, evaluates constants, derives text
+ * from HTML. Pure.
+ * Fails: MergeError, on planning if a source cannot be parsed (which `submit` rejects), on rendering if values exceed the limits.
  */
 import { given } from '../../core/given.js'
 import type { MaybeEncoded } from '../../mail/compose/compose.js'
@@ -20,26 +19,26 @@ import { brandTags, type MailBrand, type Merging, type OwnValues } from './mergi
 import { trackTemplate } from '../tracking/track-template.js'
 import { TextFromHtml } from './text-from-html.js'
 
-/** As it was written. */
+/** As the author wrote it. */
 export interface MailSource {
   readonly subject: string
   readonly html?: string
   readonly text?: string
 }
 
-/** Of html and text, which many mails share whose subjects differ. */
+/** Plan of html and text, shared by mails that differ only in subject. */
 export interface BodyPlan {
-  /** By recipient, whose conditions decide which footer it needs. */
+  /** By recipient, whose values decide which footer is needed. */
   readonly html: { for(values: MergeValues): HtmlPlan } | undefined
-  /** As somebody wrote it; where it is absent, text is made of the html. */
+  /** The author's text; if absent, text is derived from the html. */
   readonly text: MergeTemplate | undefined
-  /** Somebody can unsubscribe by a link in it. */
+  /** Whether it contains an unsubscribe link. */
   readonly hasUnsubscribeLink: boolean
 }
 
 export interface HtmlPlan {
   readonly template: MergeTemplate
-  /** It leads to us first; the text made of it has the links that were written. */
+  /** Links are redirected through this server; the text derived from it keeps the original ones. */
   readonly isTracked: boolean
   readonly text: TextFromHtml
 }
@@ -49,26 +48,26 @@ export interface MailPlan {
   readonly body: BodyPlan
 }
 
-/** The links of one message; each is made when it is asked for. */
+/** Links of one message; each is generated on first access. */
 export interface SubscriberLinks {
   readonly unsubscribeUrl: string
   readonly preferencesUrl: string
-  /** The mail in a browser. */
+  /** The mail as a web page. */
   readonly viewUrl: string
 }
 
-/** UTF-16 units; as long as a request may write one. */
-const MOST_SUBJECT = 998
+/** UTF-16 units; the same limit as in a request. */
+const MAX_SUBJECT = 998
 
-/** Why a mail is not sent whose subject is nothing but merge tags that came out empty. */
+/** Why a mail is not sent whose subject rendered empty. */
 export const EMPTY_SUBJECT = 'the subject is empty after merging'
 
-/** A subject that was written and is nothing once it is filled in. One that was empty from the start is its author's wish. */
+/** Whether merging emptied the subject. One that was empty before merging is intended. */
 export function isEmptied(written: string, filled: string): boolean {
   return filled.trim() === '' && written.trim() !== ''
 }
 
-/** The same before the mail leaves. @param values the contact, as far as it is known, and data */
+/** Predicts `isEmptied` before delivery. @param values data, and the contact as far as it is known */
 export function comesOutEmpty(
   written: string,
   brand: MailBrand,
@@ -79,7 +78,7 @@ export function comesOutEmpty(
   return isEmptied(written, renderTemplate(toTemplate(written, 'subject'), { ...values, system }))
 }
 
-/** Whether there can be anything to fill in. */
+/** Whether the source may contain merge tags. */
 export function hasTags(source: string | undefined): boolean {
   return source?.includes('{{') ?? false
 }
@@ -119,7 +118,7 @@ export function renderMail(plan: MailPlan, values: MergeValues): MailSource {
   return { subject: subjectOf(plan, values), ...given({ html, text }) }
 }
 
-/** For delivery, with its texts encoded as far as that could be done ahead. */
+/** For delivery: pre-encoded where possible. */
 export function renderFilled(plan: MailPlan, values: MergeValues): MaybeEncoded<MailSource> {
   const planned = plan.body.html?.for(values)
   const html = planned && renderEncoded(planned.template, values)
@@ -128,7 +127,7 @@ export function renderFilled(plan: MailPlan, values: MergeValues): MaybeEncoded<
   return { subject: subjectOf(plan, values), ...given({ html, text }) }
 }
 
-/** @param html the html for the same values, where that is there */
+/** @param html the rendered html of the same values, if available as text */
 function textOf<T>(
   { text }: BodyPlan,
   planned: HtmlPlan | undefined,
@@ -145,9 +144,9 @@ function subjectOf({ subject }: MailPlan, values: MergeValues): string {
 }
 
 /**
- * What one message is filled from.
+ * The merge values of one message.
  *
- * @param recipient whom it is for, contact or not
+ * @param recipient address, whether or not it is a contact's
  * @param date of the mail, ms since epoch UTC
  */
 export function valuesOf(
@@ -167,7 +166,7 @@ export function valuesOf(
   }
 }
 
-/** Getters, for what nobody asks for costs nothing. */
+/** Getters, so that unused tags cost nothing. */
 function systemTags(brand: MailBrand, date: number, links: SubscriberLinks): MergeValues['system'] {
   return {
     ...brandTags(brand),
@@ -197,7 +196,7 @@ function toTemplate(source: string, place: MergePlace): MergeTemplate {
 }
 
 function cut(subject: string): string {
-  if (subject.length <= MOST_SUBJECT) return subject
-  // Half of a pair is no character.
-  return subject.slice(0, MOST_SUBJECT).replace(/[\ud800-\udbff]$/, '')
+  if (subject.length <= MAX_SUBJECT) return subject
+  // Do not cut a surrogate pair in half.
+  return subject.slice(0, MAX_SUBJECT).replace(/[\ud800-\udbff]$/, '')
 }

@@ -1,25 +1,25 @@
 /**
- * What a mail that is still to be filled in takes along: the workspace's own words, what it is filled from, whether it gets a footer.
+ * Merge settings of an accepted mail: the workspace's brand, template_data, footer and tracking.
  *
- * Made where mail is accepted, stored with its content as JSON, read in the delivery threads. Pure. Fails: never throws.
+ * Created on acceptance, stored with the content as JSON, read in the delivery threads. Pure. Never throws.
  */
 import type { MergeContact } from '../merge/merge-values.js'
 import type { Tracked } from '../tracking/track-template.js'
 
 export type MergeData = Readonly<Record<string, unknown>>
 
-/** What a workspace says of itself in its mail, as it was when the mail was accepted. */
+/** The workspace's brand when the mail was accepted. */
 export interface MailBrand {
-  /** Empty where there is none. */
+  /** Empty if unset. */
   readonly companyName: string
   readonly companyAddress: string
-  /** Whether the footer says what sent the mail. */
+  /** Whether the footer names Postroad. */
   readonly attribution: boolean
   /** IANA name. */
   readonly timezone: string
 }
 
-/** As a workspace has them set. */
+/** Brand fields as stored in a workspace. */
 export interface BrandSettings extends Pick<MailBrand, 'attribution' | 'timezone'> {
   readonly companyName: string | null
   readonly companyAddress: string | null
@@ -29,26 +29,26 @@ export function brandOf({ companyName, companyAddress, attribution, timezone }: 
   return { companyName: companyName ?? '', companyAddress: companyAddress ?? '', attribution, timezone }
 }
 
-/** The system tags that a brand fills. */
+/** System tags filled from the brand. */
 export function brandTags({ companyName, companyAddress }: MailBrand) {
   return { company_name: companyName, company_address: companyAddress }
 }
 
-/** The same for all recipients of a content. */
+/** Shared by all recipients of a content. */
 export interface Merging {
   readonly brand: MailBrand
-  /** HTML gets the compliance footer. */
+  /** Whether the HTML gets the compliance footer. */
   readonly hasFooter: boolean
   /** `template_data` of the request. */
   readonly data?: MergeData
-  /** Absent where neither opens nor clicks are counted. */
+  /** Absent if neither opens nor clicks are tracked. */
   readonly tracking?: Tracked
 }
 
-/** What one recipient has of its own. */
+/** Values of one recipient. */
 export interface OwnValues {
-  /** As it was when the delivery began; absent where the address is no contact's. */
+  /** As of the start of delivery; absent if no contact has the address. */
   readonly contact?: MergeContact
-  /** Goes before what the content has for all. */
+  /** Overrides the content's data. */
   readonly data?: MergeData
 }

@@ -1,29 +1,29 @@
 /**
- * The plans of mails as one delivery thread keeps them: by content, for the messages of one, and by what is written in it, for
- * the many contents that are made of one template.
+ * Per-thread cache of mail plans: by content, for the messages of one content, and by source text, for the many contents made from one
+ * template.
  *
- * What is written is kept from the second time on: most mail that is sent once is never sent again, and what is kept and then
- * dropped costs more than what was never kept. It is known again by all of it: letters of one make differ in a name or a number alone.
- * Bounded by the length of what was written. Fails: as planning does.
+ * Sources are cached from their second use on: most mail is sent once, and caching what is never reused costs more than it saves.
+ * The key is a hash of the full source, since similar mails may differ in one name or number. Bounded by the length of the sources.
+ * Fails: as planning does.
  */
 import { createHash } from 'node:crypto'
 import { given } from '../../core/given.js'
 import { planBody, planSubject, type BodyPlan, type MailPlan, type MailSource } from './mail-plan.js'
 import type { Merging } from './merging.js'
 
-/** UTF-16 units of sources: some 70 templates of 30 KB. A plan takes some six times as many octets. */
-const MOST_UNITS = 2 * 1_024 * 1_024
-/** Sources of which it is known that they were seen. */
-const MOST_SEEN = 4_096
+/** UTF-16 units of sources, about 70 templates of 30 KB. A plan takes about six times as many octets. */
+const MAX_UNITS = 2 * 1_024 * 1_024
+/** Hashes of sources seen once. */
+const MAX_SEEN = 4_096
 
 export class PlanCache {
   private readonly ofContents = new WeakMap<object, MailPlan>()
-  /** By what is written and how it is filled in; used longest ago first. */
+  /** By source and merge settings; least recently used first. */
   private readonly bodies = new Map<string, KeptBody>()
   private units = 0
   private readonly seen = new Set<string>()
 
-  /** @param content the same object for all messages of a content; both it and `merging` stay as they are */
+  /** @param content the same object for all messages of a content; it and `merging` must not change */
   planOf(content: MailSource, merging: Merging): MailPlan {
     const known = this.ofContents.get(content)
     if (known) return known
@@ -48,7 +48,7 @@ export class PlanCache {
     if (this.seen.has(written)) return false
     this.seen.add(written)
     const [oldest] = this.seen
-    if (this.seen.size > MOST_SEEN && oldest !== undefined) this.seen.delete(oldest)
+    if (this.seen.size > MAX_SEEN && oldest !== undefined) this.seen.delete(oldest)
     return true
   }
 
@@ -57,7 +57,7 @@ export class PlanCache {
     else this.units += kept.units
     this.bodies.set(name, kept)
     for (const [oldest, { units }] of this.bodies) {
-      if (this.units <= MOST_UNITS) break
+      if (this.units <= MAX_UNITS) break
       this.bodies.delete(oldest)
       this.units -= units
     }
@@ -69,7 +69,6 @@ interface KeptBody {
   readonly units: number
 }
 
-/** Of a part that is not there, none. */
 function unitsOf(part: string | undefined): number {
   return part?.length ?? 0
 }

@@ -1,11 +1,11 @@
 /**
- * The plan of a finished mail that gets a footer or tracking: what of it stays, and what is made for each recipient.
+ * Plans a relayed mail that gets a footer or tracking: which octets stay, and what is rendered per recipient.
  *
- * Made in the delivery threads once for a content (`mta/render.ts`). Attachments, what was signed or encrypted, and every octet outside of what is added
- * stay as they came. Pure.
- * Standards: RFC 2046 §5.1, RFC 2045 §5.1 (charset); RFC 2369 §2 (one List-Unsubscribe, so that ours takes the place of another where
- * the mail has our link).
- * Fails: never throws; what cannot be read leaves as it came. Linear in the length of the message.
+ * Made in the delivery threads once per content (`mta/render.ts`). Attachments, signed or encrypted parts and all octets outside the
+ * additions are unchanged. Pure.
+ * Standards: RFC 2046 §5.1, RFC 2045 §5.1 (charset); RFC 2369 §2 (one List-Unsubscribe, so ours replaces the author's if the mail
+ * has our link).
+ * Never throws; mail that cannot be parsed is sent unchanged. Linear in the length of the message.
  */
 import { languageOf } from '../footer/compliance-footer.js'
 import type { MergeTemplate } from '../merge/merge-tree.js'
@@ -26,14 +26,14 @@ import {
 } from '../../mail/relay/part-text.js'
 import { readReadableParts, type ReadablePart } from '../../mail/relay/readable-parts.js'
 
-/** What one recipient gets of its own. */
+/** What is rendered for one recipient. */
 export interface OwnTexts {
   readonly values: MergeValues
-  /** Fields that tell how to unsubscribe, each with its CRLF. */
+  /** List-Unsubscribe fields, each with its CRLF. */
   readonly unsubscribeFields: () => string
 }
 
-/** Octets that stay, and what is made for each recipient, in order. */
+/** In order: octets that stay, and functions that render the rest. */
 export type RelayedPlan = readonly (Buffer | ((own: OwnTexts) => Buffer))[]
 
 interface Edit {
@@ -47,11 +47,11 @@ interface PlannedPart {
   readonly hasUnsubscribeLink: boolean
 }
 
-/** What came is as large as it is, and has no loops. */
+/** A relayed mail has no loops, and its own size is already bounded. */
 const NO_BOUNDS: RenderBounds = { steps: Infinity, units: Infinity }
 const NOTHING = Buffer.alloc(0)
 
-/** @param isMarketing tells how to unsubscribe, whatever is in it */
+/** @param isMarketing adds List-Unsubscribe fields even without an unsubscribe link */
 export function planRelayed(message: Buffer, merging: Merging, isMarketing: boolean): RelayedPlan {
   const readable = readReadableParts(message)
   if (!readable || readable.isProtected) return [message]
@@ -109,16 +109,16 @@ class PartPlanner {
   }
 }
 
-/** @param words what was added that may not be ASCII */
+/** @param words added words, which may not be ASCII */
 function partEdits(entity: MimeEntity, part: PartText, template: MergeTemplate, words: string): Edit[] {
   const { nodes } = template
-  // Nothing was found in it, nothing added.
+  // Unchanged: no tags found, nothing added.
   if (nodes.length <= 1 && nodes.every(node => node === part.text)) return []
   const { bodyStart, end, start } = entity
   const isWhole = start === 0
   const put = ({ values }: OwnTexts): Buffer => {
     const octets = encodePartText(renderTemplate(template, values, NO_BOUNDS), part, entity)
-    // Base64 has no line end of its own; the message does.
+    // Encoded base64 may lack the message's final line break.
     return isWhole && octets.at(-1) !== 0x0a ? Buffer.concat([octets, Buffer.from('\r\n')]) : octets
   }
   return [{ start: bodyStart, end, put }, ...(needsUtf8Label(part, words) ? [labelEdit(entity)] : [])]
@@ -138,7 +138,7 @@ function labelEdit({ fields, type, start, headerEnd }: MimeEntity): Edit {
     : { start: headerEnd, end: headerEnd, put }
 }
 
-/** Where a link of ours unsubscribes, a field that leads elsewhere would lead past it. */
+/** If the mail has our unsubscribe link, the author's own field would bypass it. */
 function fieldEdits({ fields, headerEnd }: MimeEntity, hasLink: boolean, isMarketing: boolean): Edit[] {
   const own = fields.filter(({ name }) => name === 'list-unsubscribe' || name === 'list-unsubscribe-post')
   if (!hasLink && (!isMarketing || own.length > 0)) return []

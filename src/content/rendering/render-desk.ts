@@ -1,10 +1,10 @@
 /**
- * Runs renderings that a request waits for in other threads: a few at a time, fairly, and each only once.
+ * Runs renderings that requests wait for in other threads, a few at a time, fair between workspaces.
  *
- * Opened by the composition root; called by the preview route, by what reads templates, and by the page that shows a mail in the
- * browser. Equal renderings under way are one, and results are kept for a while. Memory is bounded: by waiting tasks, which load
- * what they need only when their turn comes, and by what is kept.
- * Throws AppError rate_limited to a network that asks for too much at once, unavailable where too many wait or it takes too long.
+ * Opened by the composition root; used by previews, template validation and the view-in-browser page. Concurrent equal renderings
+ * share one result, and results are cached. Memory is bounded: queued tasks load their input only when they run, and the cache has a
+ * size limit.
+ * Throws AppError rate_limited for a network with too many requests, unavailable if the queue is full or the time limit passes.
  */
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
@@ -12,36 +12,36 @@ import type { Clock, Timer } from '../../world/time/clock.js'
 import type { RenderRequest, RenderResult } from './render-request.js'
 
 export interface RenderTask {
-  /** Equal for renderings with the same result; whatever the result depends on belongs into it (`renderKey`). */
+  /** Equal for equal results; must cover everything the result depends on (`renderKey`). */
   readonly key: string
   readonly workspaceId: string
-  /** Of a visitor, who has no key; see `addressKey`. */
+  /** Of a visitor without a key; see `addressKey`. */
   readonly network?: string
-  /** Called when it leaves the queue. */
+  /** Called when the task leaves the queue. */
   load(): Promise<RenderRequest>
 }
 
 export interface RenderDeskParts {
   readonly clock: Clock
-  /** Carries one out in another thread; rejects if that thread ends. */
+  /** Renders in another thread; rejects if that thread exits. */
   readonly render: (request: RenderRequest) => Promise<RenderResult>
 }
 
 export interface RenderBounds {
-  /** Under way in other threads. */
+  /** Running in other threads. */
   readonly atOnce: number
   /** Queued. */
   readonly waiting: number
   readonly waitingPerWorkspace: number
-  /** Waiting or under way. */
+  /** Queued or running. */
   readonly perNetwork: number
-  /** From the call to the answer, ms. */
+  /** From call to result, ms. */
   readonly limitMs: number
-  /** UTF-16 units of results that are kept. */
+  /** Cache size, UTF-16 units. */
   readonly keptUnits: number
 }
 
-/** Few at once: the threads have mail to deliver. */
+/** Few at a time, since the threads also deliver mail. */
 export const RENDER_DESK_BOUNDS: RenderBounds = {
   atOnce: 2,
   waiting: 200,
@@ -63,7 +63,7 @@ interface Waiting {
 export class RenderDesk {
   private readonly parts: RenderDeskParts
   private readonly bounds: RenderBounds
-  /** By workspace, in the order of turns: the one served last goes to the end. */
+  /** By workspace, round robin: the one served last moves to the end. */
   private readonly lines = new Map<string, Set<Waiting>>()
   private waitingCount = 0
   private atWork = 0
@@ -93,7 +93,7 @@ export class RenderDesk {
     const count = this.ofNetworks.get(network) ?? 0
     const { perNetwork } = this.bounds
     if (count >= perNetwork)
-      throw new AppError('rate_limited', `${perNetwork} pages are being made for this address already`, {
+      throw new AppError('rate_limited', `${perNetwork} pages are already being rendered for this address`, {
         retryAfterMs: RETRY_MS,
       })
     this.ofNetworks.set(network, count + 1)
@@ -148,7 +148,7 @@ export class RenderDesk {
     }
   }
 
-  /** Holds its place until the thread is done with it, also when nobody waits for it any more. */
+  /** Keeps its slot until the thread is done, even after the caller timed out. */
   private async work({ task, settle, fail, late }: Waiting): Promise<void> {
     this.atWork += 1
     try {
@@ -169,12 +169,12 @@ function busy(message: string): AppError {
   return new AppError('unavailable', `${message}; try again`, { retryAfterMs: RETRY_MS })
 }
 
-/** @param values whatever the result depends on, as JSON has it */
+/** @param values everything the result depends on, JSON-serializable */
 export function renderKey(...values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64')
 }
 
-/** Results by key; the one used longest ago goes first. */
+/** LRU cache by key. */
 class Results {
   private readonly byKey = new Map<string, RenderResult>()
   private units = 0

@@ -1,8 +1,8 @@
 /**
- * A rendering that a request waits for, such as a preview or a mail in the browser: plain values that can cross to another thread.
+ * A rendering that a request waits for, such as a preview or the view-in-browser page, as plain values that can cross threads.
  *
- * Made where requests are answered, carried out in the delivery threads (`mta/workers/`), brought there by `render-desk.ts`. Pure.
- * Never throws for what is written in a mail: that becomes `refused`.
+ * Created by request handlers, passed on by `render-desk.ts`, executed in the delivery threads (`mta/workers/`). Pure.
+ * Never throws for faulty templates or data; the result is then `refused`.
  */
 import { given } from '../../core/given.js'
 import { MergeError } from '../merge/merge-error.js'
@@ -15,29 +15,29 @@ import type { PlanCache } from './plan-cache.js'
 
 export type RenderRequest = MailRequest | ParseRequest | TryRequest
 
-/** One mail, filled in for one recipient. Its links lead where they were written to. */
+/** One mail rendered for one recipient. Its links are not redirected. */
 export interface MailRequest {
   readonly kind: 'mail'
   readonly source: MailSource
-  /** Absent where nothing is filled in. */
+  /** Absent if there is nothing to merge. */
   readonly merging?: Omit<Merging, 'tracking'>
   readonly own: OwnValues
   readonly recipient: string
-  /** Of the mail, ms since epoch UTC. */
+  /** Date of the mail, ms since epoch UTC. */
   readonly date: number
   readonly links: SubscriberLinks
-  /** If there is HTML, no text is made of it. */
+  /** Skips the text if there is HTML. */
   readonly isHtmlEnough: boolean
 }
 
-/** Whether a source can be read at all. */
+/** Checks the syntax of a source. */
 export interface ParseRequest {
   readonly kind: 'parse'
   readonly source: string
   readonly place: MergePlace
 }
 
-/** Whether rendering the sources with that data stays within bounds for any recipient. */
+/** Checks that rendering the sources with this data stays within the limits for any recipient. */
 export interface TryRequest {
   readonly kind: 'try'
   readonly sources: readonly { readonly source: string; readonly place: MergePlace }[]
@@ -47,7 +47,7 @@ export interface TryRequest {
 export type RenderResult =
   | ({ readonly kind: 'mail' } & MailSource)
   | { readonly kind: 'parsed' | 'tried' }
-  /** The source or its data cannot be rendered; with line and column where there are any. */
+  /** The source or its data cannot be rendered; with line and column if known. */
   | { readonly kind: 'refused'; readonly message: string }
 
 export function carryOut(request: RenderRequest, plans: PlanCache): RenderResult {

@@ -1,12 +1,11 @@
 /**
- * The plain-text alternative of HTML that is filled in for each recipient.
+ * The plain-text alternative of merged HTML.
  *
- * Turning HTML into text takes longer than everything else about a mail, so it is done once for all recipients wherever that
- * gives the same: with a mark in the place of each value, which then becomes a tag of a text template. Conditions choose between
- * texts of which each is made when it is first chosen; loops and unescaped values may hold any markup, and their text is
- * made of what was rendered.
+ * Converting HTML to text is the most expensive step of a mail, so it is done once for all recipients where possible: each value is
+ * replaced by a mark, which then becomes a tag of a text template. Each outcome of the conditions has its own text, converted on
+ * first use. Loops and unescaped values may contain any markup; then the rendered HTML is converted for each mail.
  *
- * Part of a mail's plan (`mail-plan.ts`). Fails: MergeError where the text passes the bounds of rendering.
+ * Part of a mail's plan (`mail-plan.ts`). Fails: MergeError if the text exceeds the rendering limits.
  */
 import { plainTextOf } from '../../mail/compose/plain-text.js'
 import { mapLeaves } from '../merge/map-nodes.js'
@@ -14,16 +13,16 @@ import type { HtmlPlace, MergeNode, MergeTemplate, UrlNode, ValueNode } from '..
 import type { MergeValues } from '../merge/merge-values.js'
 import { renderTemplate } from '../merge/render-template.js'
 
-/** Characters of a private use area, which nobody writes: HTML that has one has its text made each time. */
+/** Private use characters; HTML that contains one is converted for each mail. */
 const [MARK, MARK_END] = ['\ue000', '\ue001']
 const MARKS = /\ue000(\d+)\ue001/g
 
-/** Of conditions that come out differently; more are made anew each time. */
-const MOST_KEPT = 16
+/** Cached outcomes; further ones are converted for each mail. */
+const MAX_CACHED = 16
 
 export class TextFromHtml {
   private readonly html: MergeTemplate
-  /** Renders to how each condition that is met comes out. */
+  /** Renders to the outcomes of the conditions; undefined if each mail must be converted. */
   private readonly outcomes: MergeTemplate | undefined
   private readonly texts = new Map<string, MergeTemplate>()
 
@@ -33,8 +32,8 @@ export class TextFromHtml {
   }
 
   /**
-   * @param rendered the HTML for the same values, where that is there
-   * @param render renders the text's own template
+   * @param rendered the HTML of the same values, if available
+   * @param render renders the text's template
    */
   textFor<T>(
     rendered: string | undefined,
@@ -45,12 +44,12 @@ export class TextFromHtml {
     const chosen = this.outcomes.nodes.length === 0 ? '' : renderTemplate(this.outcomes, values)
     const known = this.texts.get(chosen)
     const text = known ?? textTemplate(this.html, chosen)
-    if (known === undefined && this.texts.size < MOST_KEPT) this.texts.set(chosen, text)
+    if (known === undefined && this.texts.size < MAX_CACHED) this.texts.set(chosen, text)
     return render(text, values)
   }
 }
 
-/** Whether all it can become has its text in the same places. */
+/** Whether values can be replaced by marks without affecting the conversion. */
 function isMarkable(nodes: readonly MergeNode[]): boolean {
   return nodes.every(node => {
     if (typeof node === 'string') return !node.includes(MARK)
@@ -60,7 +59,7 @@ function isMarkable(nodes: readonly MergeNode[]): boolean {
   })
 }
 
-/** Nothing but the conditions, which say `1` or `0` and go on with those inside of what they choose. */
+/** Keeps only conditions, each rendering `1` or `0` followed by those inside the chosen branch. */
 function outcomesOf(html: MergeTemplate): MergeTemplate {
   const only = (nodes: readonly MergeNode[]): MergeNode[] =>
     nodes.flatMap(node =>
@@ -71,7 +70,7 @@ function outcomesOf(html: MergeTemplate): MergeTemplate {
   return { place: 'text', nodes: only(html.nodes), names: html.names }
 }
 
-/** @param chosen what `outcomesOf` renders to */
+/** @param chosen output of `outcomesOf` */
 function textTemplate(html: MergeTemplate, chosen: string): MergeTemplate {
   const values: (ValueNode | UrlNode)[] = []
   let at = 0

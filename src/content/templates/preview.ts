@@ -1,8 +1,7 @@
 /**
- * What a mail made of a template would look like: rendered with somebody's tags, the compliance footer added. Nothing is sent.
+ * Previews a template: renders it with the given tags and the compliance footer, in another thread. Nothing is sent.
  *
- * Called by the preview route. Rendered in another thread.
- * Fails: throws AppError validation_error where it cannot be rendered with that data, and as the render desk does.
+ * Throws AppError validation_error if it cannot be rendered with that data, and as the render desk does.
  */
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -12,9 +11,9 @@ import { renderKey, type RenderDesk } from '../rendering/render-desk.js'
 import type { MailRequest } from '../rendering/render-request.js'
 import type { Template } from './template-store.js'
 
-/** They lead nowhere: a preview is nobody's mail. */
+/** Dead links, since a preview belongs to no recipient. */
 const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' }
-/** How long the same preview may be shown again; date tags are as exact as that. */
+/** How long a preview may be cached, and so the precision of its date tags. */
 const SAME_MS = 60_000
 
 export interface PreviewOf {

@@ -1,8 +1,8 @@
 /**
- * Reads what a template is to hold: text that can be kept and rendered, html that is given or made of the structure.
+ * Validates the content of a template. The html is given, or rendered from the structure.
  *
- * Called when a template is made or changed. Merge tags of long HTML are read in another thread.
- * Fails: throws AppError validation_error with the path of the field, for merge tags with line and column.
+ * Called when a template is created or changed. Merge tags of long HTML are parsed in another thread.
+ * Throws AppError validation_error with the field's path; for merge tags with line and column.
  */
 import { AppError } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
@@ -16,10 +16,10 @@ import { parseTemplate } from '../merge/parse-template.js'
 import { renderKey, type RenderDesk } from '../rendering/render-desk.js'
 import type { TemplateContent } from './template-store.js'
 
-/** Of html, in UTF-8. */
-const MOST_OCTETS = 256 * 1_024
+/** Limit of html, octets of UTF-8. */
+const MAX_OCTETS = 256 * 1_024
 
-/** As a request gives it; what is undefined is as it was. */
+/** As in a request; undefined fields stay unchanged. */
 export interface GivenContent {
   readonly name?: string | undefined
   readonly description?: string | null | undefined
@@ -27,14 +27,14 @@ export interface GivenContent {
   readonly json_structure?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** @returns what the blocks say; undefined where there are none */
+/** @returns the parsed blocks; undefined if there are none */
 export function readGivenStructure({ json_structure: structure }: GivenContent): Structure | undefined {
   return structure === undefined || structure === null ? undefined : readStructure(structure)
 }
 
 /**
- * @param read what `readGivenStructure` returns for `given`
- * @param before what the template held; undefined for a new one, whose name is given
+ * @param read result of `readGivenStructure` for `given`
+ * @param before the current content; undefined for a new template, which must have a name
  */
 export function readContent(
   given: GivenContent,
@@ -54,22 +54,22 @@ function readHtml(
   before: TemplateContent | undefined,
 ): Pick<TemplateContent, 'html' | 'structure'> {
   const made = html ?? (read && renderStructure(read)) ?? before?.html
-  if (made === undefined) throw fault('html', 'html is required where there is no json_structure')
+  if (made === undefined) throw fault('html', 'html is required without json_structure')
   const path = html === undefined && read ? 'json_structure' : 'html'
   if (html !== undefined && html.trim() === '') throw fault('html', 'html is empty')
-  if (Buffer.byteLength(made) > MOST_OCTETS)
-    throw fault(path, `html must have at most ${formatSize(MOST_OCTETS)} in UTF-8`)
+  if (Buffer.byteLength(made) > MAX_OCTETS)
+    throw fault(path, `html must have at most ${formatSize(MAX_OCTETS)} in UTF-8`)
   if (made.includes('\0')) throw fault(path, `${path} contains a NUL character`)
   const kept = structure === undefined ? (before?.structure ?? null) : structure && JSON.stringify(structure)
   return { html: made, structure: kept }
 }
 
-/** UTF-16 units whose merge tags are read at once, in some milliseconds at most. */
+/** UTF-16 units that are parsed inline, which takes a few milliseconds at most. */
 const SHORT = 16_384
 
 /**
- * @throws AppError validation_error, with line and column for html as it was submitted, with the block for html made of blocks;
- * and as the render desk does
+ * @throws AppError validation_error, with line and column for submitted html, with the block for html rendered from blocks; and as the
+ * render desk does
  */
 export async function requireParsableHtml(
   desk: RenderDesk,

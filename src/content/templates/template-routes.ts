@@ -45,9 +45,9 @@ export interface TemplateParts {
   readonly clock: Clock
   readonly newId: NewId
   readonly renderDesk: RenderDesk
-  /** @returns undefined where the workspace was removed */
+  /** @returns undefined if the workspace was removed */
   readonly findBrand: (db: Queries, workspaceId: string) => Promise<BrandSettings | undefined>
-  /** @returns undefined for an unknown or deleted one, or another workspace's */
+  /** @returns undefined for an unknown or deleted contact, or another workspace's */
   readonly findMergeContact: (
     db: Queries,
     workspaceId: string,
@@ -58,12 +58,12 @@ export interface TemplateParts {
 const TemplateParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 const VersionParams = Type.Object({
   id: Type.String({ maxLength: 64 }),
-  n: Type.String({ maxLength: 64, description: 'The version, from 1.' }),
+  n: Type.String({ maxLength: 64, description: 'Version number, from 1.' }),
 })
 
-/** html of 256 KB and its structure, escaped at worst sixfold in JSON. */
+/** html of 256 KB and its structure, at worst escaped sixfold in JSON. */
 const BODY_LIMIT = 4 * 1_024 * 1_024
-/** Fields and entries of a structure of many blocks. */
+/** JSON values in a structure with many blocks. */
 const BODY_VALUES = 50_000
 
 export function templateRoutes(parts: TemplateParts & ReferenceParts): Route[] {
@@ -79,7 +79,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       access: 'templates:read',
       operationId: 'listTemplates',
       chapter: 'Templates',
-      summary: 'Templates without their content, newest first.',
+      summary: 'List templates, newest first',
       query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: TemplateHeadSchema,
       async handle({ principal, query }, page) {
@@ -94,10 +94,10 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'createTemplate',
       hasEtag: true,
       chapter: 'Templates',
-      summary: 'Create a template.',
+      summary: 'Create a template',
       description:
-        'With `json_structure` and no `html`, the html is made of the blocks. A merge tag that cannot be read is refused ' +
-        'with line and column.',
+        'With `json_structure` and no `html`, the html is rendered from the blocks. Invalid merge tags are rejected with line ' +
+        'and column.',
       body: NewTemplateBody,
       bodyLimit: BODY_LIMIT,
       bodyValues: BODY_VALUES,
@@ -116,7 +116,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'getTemplate',
       hasEtag: true,
       chapter: 'Templates',
-      summary: 'A template as it is now.',
+      summary: 'Get a template',
       params: TemplateParams,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
@@ -133,10 +133,11 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       hasEtag: true,
       checksEtag: true,
       chapter: 'Templates',
-      summary: 'Change a template; what it was stays as a version.',
+      summary: 'Update a template',
       description:
-        'Only fields that are given change. `json_structure` without `html` makes the html anew; `json_structure: null` takes ' +
-        'the structure away and leaves the html. A body without fields changes nothing and makes no version.',
+        'Changes only the given fields and creates a new version; earlier versions are kept. `json_structure` without `html` ' +
+        'renders the html anew; `json_structure: null` removes the structure and keeps the html. A body without fields changes ' +
+        'nothing and creates no version.',
       params: TemplateParams,
       body: TemplateChangesBody,
       bodyLimit: BODY_LIMIT,
@@ -156,7 +157,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'deleteTemplate',
       checksEtag: true,
       chapter: 'Templates',
-      summary: 'Delete a template. Mail that was accepted with it is sent all the same.',
+      summary: 'Delete a template',
       description: describeUses(
         'template',
         'an active automation, or a campaign that is scheduled, sending or paused,',
@@ -183,7 +184,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       access: 'templates:read',
       operationId: 'listTemplateVersions',
       chapter: 'Templates',
-      summary: 'Versions of a template without their content, newest first.',
+      summary: "List a template's versions, newest first",
       params: TemplateParams,
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: VersionHeadSchema,
@@ -200,7 +201,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       access: 'templates:read',
       operationId: 'getTemplateVersion',
       chapter: 'Templates',
-      summary: 'What a template was in one of its versions.',
+      summary: 'Get a version of a template',
       params: VersionParams,
       response: VersionSchema,
       errors: ['template_not_found', 'not_found'],
@@ -217,7 +218,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       hasEtag: true,
       checksEtag: true,
       chapter: 'Templates',
-      summary: 'Make a template what it was in one of its versions. That is a new version.',
+      summary: 'Restore a version of a template',
       params: VersionParams,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
@@ -234,7 +235,7 @@ function tagged(template: Template, isSandbox: boolean): Tagged<Static<typeof Te
   return new Tagged(templateToApi(template, isSandbox), templateEtag(template))
 }
 
-/** What is no number is no version either: it is not found. */
+/** @returns 0, which no version has, for an invalid number */
 function readVersion(text: string): number {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0
 }
@@ -246,10 +247,10 @@ function previewRoute({ database, clock, renderDesk, findBrand, findMergeContact
     access: 'templates:read',
     operationId: 'previewTemplate',
     chapter: 'Templates',
-    summary: 'What a mail made of the template would look like. Nothing is sent.',
+    summary: 'Preview a template',
     description:
-      'With the tags of a contact, with template_data, with both or with neither. Where too many previews are rendered at once, ' +
-      'or one takes too long, the answer is 503 `unavailable`.',
+      'Renders the template without sending anything, with the tags of a contact, with template_data, with both or neither. ' +
+      'Returns 503 `unavailable` if too many previews are being rendered or this one takes too long.',
     params: TemplateParams,
     body: PreviewBody,
     isReadOnly: true,

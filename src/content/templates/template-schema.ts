@@ -1,4 +1,4 @@
-/** What the API takes and gives of a template. */
+/** Request and response schemas of templates. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -8,7 +8,7 @@ import type { Template, TemplateHead, TemplateVersion, VersionHead } from './tem
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const Description = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])
 const Html = Type.String({ description: 'With merge tags; at most 256 KB in UTF-8.' })
-/** Its blocks are checked one by one (`blocks/read-structure.ts`), so that a fault is told with its block. */
+/** Blocks are validated separately (`blocks/read-structure.ts`), so that errors name the block. */
 const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}, { shown: StructureSchema }))
 
 export const NewTemplateBody = Type.Object(
@@ -33,10 +33,15 @@ export const TemplateChangesBody = Type.Object(
 
 export const PreviewBody = Type.Object(
   {
-    contact_id: Type.Optional(Type.String({ maxLength: 64, description: 'Whose tags are filled in.' })),
+    contact_id: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Contact whose tags are filled in.' }),
+    ),
     template_data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     subject: Type.Optional(
-      Type.String({ maxLength: 998, description: 'With merge tags; templates have none of their own.' }),
+      Type.String({
+        maxLength: 998,
+        description: 'May contain merge tags. Templates have no subject of their own.',
+      }),
     ),
   },
   { additionalProperties: false, title: 'TemplatePreviewRequest' },
@@ -46,7 +51,7 @@ const headFields = {
   id: Id(),
   name: Type.String(),
   description: TextOrNull(),
-  version: Type.Integer({ description: 'From 1; every update makes the next one.' }),
+  version: Type.Integer({ description: 'From 1; every update increments it.' }),
   is_sandbox: Type.Boolean(),
   created_at: Moment(),
   updated_at: Moment(),
@@ -55,7 +60,7 @@ const headFields = {
 const contentFields = {
   html: Type.String(),
   json_structure: Type.Union([Type.Object({}, { shown: StructureSchema }), Type.Null()], {
-    description: 'As it was submitted.',
+    description: 'As submitted.',
   }),
 }
 
@@ -73,9 +78,11 @@ export const VersionSchema = Type.Object({ ...versionFields, ...contentFields },
 
 export const PreviewSchema = Type.Object(
   {
-    subject: TextOrNull({ description: 'null where the request gives none.' }),
-    html: Type.String({ description: 'With the compliance footer; its links lead nowhere.' }),
-    text: Type.String({ description: 'The plain-text alternative that is made of the html.' }),
+    subject: TextOrNull({ description: 'The rendered subject; null if the request has none.' }),
+    html: Type.String({
+      description: 'With the compliance footer; its unsubscribe, preference and view links are inactive.',
+    }),
+    text: Type.String({ description: 'The plain-text alternative generated from the html.' }),
   },
   { title: 'TemplatePreview' },
 )

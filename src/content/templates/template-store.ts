@@ -1,8 +1,8 @@
 /**
- * SQL of templates and their versions. What a template is now stands in its newest version; the row of the template holds what
- * lists show and search.
+ * SQL for templates and their versions. The newest version holds the current content; the template's own row holds what lists show and
+ * search.
  *
- * A deleted template stays, with its versions: mail that was made of it names it.
+ * Deleted templates and their versions are kept, since mail refers to them.
  */
 import type { Insertable } from 'kysely'
 import { fold, searchWords } from '../../core/fold.js'
@@ -42,7 +42,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** Without what only a single template shows. */
+/** A template without its content. */
 export interface TemplateHead {
   readonly id: string
   readonly workspaceId: string
@@ -55,12 +55,12 @@ export interface TemplateHead {
   readonly updatedAt: number
 }
 
-/** What an update changes, and a version keeps. */
+/** Fields that an update changes and a version keeps. */
 export interface TemplateContent {
   readonly name: string
   readonly description: string | null
   readonly html: string
-  /** As it was given, JSON; null where there is none. */
+  /** As submitted, JSON; null if there is none. */
   readonly structure: string | null
 }
 
@@ -73,7 +73,7 @@ export interface TemplateVersion extends TemplateContent {
 
 export type VersionHead = Omit<TemplateVersion, 'html' | 'structure'>
 
-/** With its first version. */
+/** Also inserts its first version. */
 export async function insertTemplate(db: Queries, template: Template): Promise<void> {
   await db
     .insertInto('templates')
@@ -90,7 +90,7 @@ export async function insertTemplate(db: Queries, template: Template): Promise<v
   await db.insertInto('template_versions').values(versionToRow(template)).execute()
 }
 
-/** The next version, which is what the template then is. */
+/** Stores the next version. */
 export async function updateTemplate(db: Queries, template: Template): Promise<void> {
   await db
     .updateTable('templates')
@@ -133,7 +133,7 @@ const selectHtml = statement((db, { workspaceId, id }: { workspaceId: string; id
     .where('templates.deleted_at', 'is', null),
 )
 
-/** What mail is made of. @returns undefined for an unknown or deleted one, or another workspace's */
+/** Used when sending. @returns undefined for an unknown or deleted template, or another workspace's */
 export async function findTemplateHtml(
   db: Queries,
   workspaceId: string,
@@ -143,7 +143,7 @@ export async function findTemplateHtml(
   return row?.html
 }
 
-/** Newest first; each word of the search stands somewhere in the name. */
+/** Newest first; every word of the search must occur in the name. */
 export async function listTemplates(
   db: Queries,
   workspaceId: string,
@@ -154,7 +154,7 @@ export async function listTemplates(
   return newestFirst(query, page, headFromRow, 'id')
 }
 
-/** @returns whether there was one */
+/** @returns whether the template existed */
 export async function markTemplateDeleted(
   db: Queries,
   workspaceId: string,

@@ -1,7 +1,7 @@
 /**
- * Making, changing and deleting templates, each with its line in the activity log, and going back to a version.
+ * Creates, changes, deletes and restores templates, each with an activity log entry.
  *
- * Fails: AppError validation_error with the path of the field, template_not_found, not_found for a version.
+ * Fails: AppError validation_error with the field's path, template_not_found, not_found for a version.
  */
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
@@ -52,7 +52,7 @@ export async function createTemplate(
   return template
 }
 
-/** Of what a template is now; the moment tells a version from the one of the same number before a backup was restored. */
+/** Includes `updatedAt`, since after restoring a backup a version number may be reused. */
 export function templateEtag({ id, version, updatedAt }: Template): string {
   return etagOf(id, version, updatedAt)
 }
@@ -67,7 +67,7 @@ export async function changeTemplate(
   precondition?: Precondition,
 ): Promise<Template> {
   const structure = readGivenStructure(given)
-  // Reading html takes its time, and a write must not wait for it; what was read is held against what is there then.
+  // Parses outside the write transaction, which must not wait for it; retries if the template changed meanwhile.
   for (;;) {
     const seen = await mustFindTemplate(database.reader, workspaceId, id)
     precondition?.check(templateEtag(seen))
@@ -100,7 +100,7 @@ export async function restoreVersion(
   })
 }
 
-/** @param references absent where it goes even if something uses it */
+/** @param references absent to delete even if it is in use */
 export async function deleteTemplate(
   { database, clock }: Parts,
   { workspaceId }: Owner,

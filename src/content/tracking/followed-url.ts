@@ -1,12 +1,11 @@
 /**
- * Where a link leads whose URL stands in an attribute as somebody wrote it, as browsers find that out.
+ * Resolves the URL in a link attribute as browsers do.
  *
- * Called by `track-template.ts` for what leads everybody to the same place, and while rendering for all other. Pure.
- * Standards: HTML Living Standard §13.2.5.72 (character references), URL Standard §4.4 (what is dropped before it is parsed).
- * Fails: never throws.
+ * Called by `track-template.ts` for URLs that are the same for everybody, and while rendering for others. Pure. Never throws.
+ * Standards: HTML Living Standard §13.2.5.72 (character references), URL Standard §4.4 (characters removed before parsing).
  */
 
-/** Of the two thousand named references those that are met in URLs. */
+/** The named references that occur in URLs, of about two thousand. */
 const NAMED = new Map([
   ['amp', '&'],
   ['AMP', '&'],
@@ -16,7 +15,7 @@ const NAMED = new Map([
   ['apos', "'"],
 ])
 
-/** References that end without `;`, of which the two thousand have these. */
+/** Named references that are valid without `;`. */
 const UNENDED: ReadonlySet<string> = new Set(
   (
     'AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Ccedil ETH Eacute Ecirc Egrave Euml GT Iacute Icirc Igrave Iuml LT Ntilde ' +
@@ -29,7 +28,7 @@ const UNENDED: ReadonlySet<string> = new Set(
 
 /**
  * @param written the attribute's value, with its character references
- * @returns undefined for what is no http(s) URL, and where a reference in it is none of the usual ones: it leads where it led
+ * @returns undefined if it is not an http(s) URL or has an uncommon character reference; such links are not tracked
  */
 export function followedUrl(written: string): string | undefined {
   const decoded = written.includes('&') ? withoutReferences(written) : written
@@ -40,7 +39,7 @@ export function followedUrl(written: string): string | undefined {
   return url.includes(' ') ? url.replaceAll(' ', '%20') : url
 }
 
-/** A `&` that begins a parameter begins no reference: in an attribute what ends without `;` before a letter, digit or `=` is none. */
+/** In attributes, a reference without `;` that is followed by a letter, digit or `=` is literal text, such as a query parameter. */
 function withoutReferences(written: string): string | undefined {
   const unknown: string[] = []
   const decoded = written.replace(
@@ -57,16 +56,16 @@ function withoutReferences(written: string): string | undefined {
   return unknown.length === 0 ? decoded : undefined
 }
 
-/** Where browsers read another character than the number says, none. */
+/** @returns undefined for code points that browsers replace */
 function characterOf(code: number): string | undefined {
   const isItself = (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && (code < 0xd800 || code > 0xdfff))
   return isItself && code <= 0x10ffff ? String.fromCodePoint(code) : undefined
 }
 
-/** What a workspace adds to the URLs of its mail, e.g. `utm_source`; empty where there is none. */
+/** Query parameters a workspace adds to its links, e.g. `utm_source`; may be empty. */
 export type UrlParameters = Readonly<Record<string, string>>
 
-/** Those that the URL has already stay as they are; what it had stays as it was written. */
+/** Adds parameters that the URL lacks, and leaves the rest of it unchanged. */
 export function withParameters(url: string, parameters: UrlParameters): string {
   const hash = url.indexOf('#')
   const [before, fragment] = hash < 0 ? [url, ''] : [url.slice(0, hash), url.slice(hash)]

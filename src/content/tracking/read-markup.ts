@@ -1,28 +1,28 @@
 /**
- * Reads on through HTML and says where the URLs of links begin and end, and where elements end.
+ * Incremental HTML tokenizer: reports where link URLs start and end, and where tags end.
  *
- * Called for the end of the body, and by `track-template.ts` piece by piece: between two pieces a value may have been merged in, which counts as one more
- * character of whatever it stands in. Never judges whether the HTML is valid. What stands in comments (the conditional ones of
- * Outlook among them), in scripts, styles and other raw text is no link. Pure.
- * Standards: HTML Living Standard §13.2.5 (tokenization), §13.2.6.5 (foreign content), but for escaped comments within scripts, which no mail has.
- * Fails: never throws; linear in the length of the text.
+ * Used to find the end of the body, and by `track-template.ts` in pieces, between which merged values count as one more character.
+ * Does not validate. Links in comments (including Outlook's conditional ones), scripts, styles and other raw text are ignored. Pure.
+ * Standards: HTML Living Standard §13.2.5 (tokenization), §13.2.6.5 (foreign content), without escaped comments in scripts, which mail
+ * does not have.
+ * Never throws; linear in the length of the text.
  */
 
-/** Where one has got to. */
+/** Tokenizer state. */
 export interface MarkupPlace {
   mode: Mode
-  /** Of the tag in hand, lower case. */
+  /** The current tag, lower case. */
   tag: string
   isEndTag: boolean
-  /** Of the attribute in hand, lower case. */
+  /** The current attribute, lower case. */
   attribute: string
-  /** What ends the value; empty where it is unquoted. */
+  /** The closing quote; empty if unquoted. */
   quote: string
-  /** The tag has its first `href`; a second one counts for nothing. */
+  /** The tag already has an `href`; later ones are ignored. */
   hasHref: boolean
-  /** Whose end tag ends the raw text. */
+  /** The element whose end tag ends the raw text. */
   rawElement: string
-  /** SVG and MathML around it, where other rules hold. */
+  /** Open SVG and MathML elements, inside which other rules apply. */
   foreignDepth: number
 }
 
@@ -39,17 +39,17 @@ type Mode =
   | 'cdata'
   | 'raw text'
 
-/** What is found, at an index of the piece. */
+/** Receives what is found, as indexes of the current piece. */
 export interface MarkupSink {
   /** The `<` of a tag, comment or declaration. */
   markupBegins?(at: number): void
-  /** The first character of the value of a link's `href`. */
+  /** Index of the first character of a link's `href` value. */
   hrefBegins(at: number): void
-  /** Behind its last one. */
+  /** Index after its last character. */
   hrefEnds(at: number): void
-  /** A start tag has ended, before the index; also of what only looks like an element, as all of SVG. */
+  /** Index after a start tag; also called for SVG and other foreign elements. */
   startTag?(name: string, end: number): void
-  /** The `<` of an end tag. */
+  /** Index of the `<` of an end tag. */
   endTag(name: string, at: number): void
 }
 
@@ -66,12 +66,12 @@ export function startOfMarkup(): MarkupPlace {
   }
 }
 
-/** Elements whose content is text until their own end tag. Mail has no scripts, so what is in `noscript` is seen. */
+/** Elements whose content is text up to their end tag. `noscript` is not one: mail runs no scripts, so its content is shown. */
 const RAW_TEXT_ELEMENTS: ReadonlySet<string> = new Set(
   'script style textarea title xmp iframe noembed noframes plaintext'.split(' '),
 )
 const FOREIGN_ELEMENTS: ReadonlySet<string> = new Set(['svg', 'math'])
-/** What ends SVG and MathML that were not closed (§13.2.6.5). */
+/** Elements that implicitly close SVG and MathML (§13.2.6.5). */
 const BREAKING_OUT: ReadonlySet<string> = new Set(
   (
     'b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol p pre ruby ' +
@@ -80,19 +80,19 @@ const BREAKING_OUT: ReadonlySet<string> = new Set(
 )
 const LINKS: ReadonlySet<string> = new Set(['a', 'area'])
 
-/** Moves `place` on to the end of `text`. */
+/** Advances `place` over `text`. */
 export function readMarkup(place: MarkupPlace, text: string, sink: MarkupSink): void {
   let at = 0
   while (at < text.length) at = STEPS[place.mode](place, text, at, sink)
 }
 
-/** A value was merged in: a character that ends nothing. */
+/** Advances over a merged value, which counts as a character that ends nothing. */
 export function passMergedValue(place: MarkupPlace, sink: MarkupSink): void {
   if (place.mode === 'in tag' || place.mode === 'after name') beginName(place)
   else if (place.mode === 'before value') beginValue(place, '', 0, sink)
 }
 
-/** Whether a link's URL is what is being read. */
+/** Whether the current position is inside a link's URL. */
 export function isInHref({ mode, tag, isEndTag, attribute, hasHref }: MarkupPlace): boolean {
   return mode === 'value' && !isEndTag && !hasHref && attribute === 'href' && LINKS.has(tag)
 }
@@ -116,7 +116,7 @@ const STEPS: Readonly<Record<Mode, Step>> = {
     if (next === text.length) return next
     beginName(place)
     if (text[next] !== '=') return next
-    // A name may begin with that, of all things.
+    // A leading `=` is part of the name.
     place.attribute = '='
     return next + 1
   },
@@ -186,7 +186,7 @@ function openMarkup(place: MarkupPlace, text: string, open: number, sink: Markup
       sink.endTag(found[0].toLowerCase(), open)
       return beginTag(place, true, at + 1)
     }
-    // At the end of all it is text, unless something follows.
+    // `</` at the very end of the input is text.
     if (text[at + 1] !== '>') place.mode = 'declaration'
     return at + 1
   }
@@ -204,7 +204,7 @@ function beginTag(place: MarkupPlace, isEndTag: boolean, at: number): number {
   return at
 }
 
-/** `<!-->` and `<!--->` are comments already. */
+/** `<!-->` and `<!--->` are complete comments. */
 function beginComment(place: MarkupPlace, text: string, at: number): number {
   const empty = /-?>/y
   empty.lastIndex = at

@@ -1,11 +1,10 @@
 /**
- * Finds in a mail's HTML what tells of clicks and openings: the URLs of its links, and the place of the pixel.
+ * Marks what click and open tracking changes in a mail's HTML: link URLs, and the position of the pixel.
  *
- * Called once per content, after the footer was added and the merge language parsed; rendering then only puts the recipient's own
- * URLs in. Everything else stays octet for octet. Links are `href` of `<a>` and `<area>` that lead to http(s); what stands in
- * comments stays, the conditional ones of Outlook as well. Never touched are the links by which somebody unsubscribes or
- * chooses, and a URL that begins in one branch of a condition and ends outside of it. Pure.
- * Fails: never throws; linear in the length of the HTML.
+ * Called once per content, after the footer was added and merge tags parsed; rendering then inserts each recipient's URLs. Everything
+ * else is unchanged. Links are `href` of `<a>` and `<area>` with http(s) URLs outside comments (including Outlook's conditional ones).
+ * Unsubscribe, preference and view links are not tracked, nor is a URL that starts in one branch of a condition and ends outside it.
+ * Pure. Never throws; linear in the length of the HTML.
  */
 import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
 import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'
@@ -20,11 +19,11 @@ import {
 
 export interface Tracked {
   readonly opens: boolean
-  /** What is added to the URLs of links, where clicks on them are counted. */
+  /** Parameters added to link URLs; absent if clicks are not tracked. */
   readonly clicks?: UrlParameters
 }
 
-/** System tags that lead back to us. */
+/** System tags for links to this server. */
 const MANAGED_URLS: ReadonlySet<string> = new Set(['unsubscribe_url', 'preferences_url', 'view_url'])
 
 export function trackTemplate(template: MergeTemplate, { opens, clicks }: Tracked): MergeTemplate {
@@ -35,22 +34,22 @@ export function trackTemplate(template: MergeTemplate, { opens, clicks }: Tracke
   return { ...template, nodes: joined(opens ? withPixel(list, place) : list.nodes) }
 }
 
-/** Before the last `</body>`, else the last `</html>`, else at the end; where everybody gets it, and where it is a picture. */
+/** Before the last `</body>`, else the last `</html>`, else at the end. Omitted if that is inside a branch or not in text. */
 function withPixel({ nodes, ends }: TrackedList, place: MarkupPlace): MergeNode[] {
   const end = ends.get('body') ?? ends.get('html') ?? 'unknown'
   if (end !== 'unknown') return [...nodes.slice(0, end), { kind: 'pixel' }, ...nodes.slice(end)]
   return place.mode === 'text' ? [...nodes, { kind: 'pixel' }] : nodes
 }
 
-/** The nodes of one branch, or of the whole. */
+/** The nodes of one branch, or of the whole template. */
 class TrackedList {
   readonly nodes: MergeNode[] = []
-  /** Where the last end tag of each kind stands: an index of `nodes`, or `unknown` where only some get it. */
+  /** Index in `nodes` of the last end tag of each kind; `unknown` if it is inside a branch. */
   readonly ends = new Map<string, number | 'unknown'>()
   private readonly place: MarkupPlace
   private readonly clicks: UrlParameters | undefined
   private readonly outer: TrackedList | undefined
-  /** What the URL in hand consists of so far; undefined while there is none. */
+  /** Parts of the current URL; undefined outside one. */
   private href: MergeNode[] | undefined
 
   constructor(place: MarkupPlace, clicks: UrlParameters | undefined, outer?: TrackedList) {
@@ -63,7 +62,7 @@ class TrackedList {
     for (const node of nodes)
       if (typeof node === 'string') this.readText(node)
       else this.readNode(node)
-    // It ends outside of this branch, if at all.
+    // A URL still open here ends outside this branch.
     this.giveUpHref()
   }
 
@@ -105,7 +104,7 @@ class TrackedList {
     }
   }
 
-  /** Each begins where the block stands; what follows goes on where the first that holds anything ends. */
+  /** Each branch starts at the block's position; reading continues from the end of the first non-empty one. */
   private readBranches(branches: readonly (readonly MergeNode[])[]): MergeNode[][] {
     const start = { ...this.place }
     const clicks = this.href ? undefined : this.clicks
@@ -159,7 +158,7 @@ function linkOf(written: readonly MergeNode[], parameters: UrlParameters): reado
     if (url === undefined) return written
     return [{ kind: 'link', written, url: withParameters(url, parameters) }]
   }
-  // Text that begins another scheme, or a place in this mail.
+  // The text starts with another scheme, or with a fragment of this mail.
   const isElsewhere = typeof first === 'string' && /^\s*(#|(?!https?:)[a-z][a-z0-9+.-]*:)/i.test(first)
   return isElsewhere ? written : [{ kind: 'link', written }]
 }

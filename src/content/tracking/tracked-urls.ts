@@ -1,7 +1,7 @@
 /**
- * The URLs that one message has in place of those that were written, and that of its pixel.
+ * Tracked link and pixel URLs of one message.
  *
- * Opened for each message by whoever renders it; asked by `merge/render-template.ts`. Pure. Fails: as the links do.
+ * Created for each message on rendering; used by `merge/render-template.ts`. Pure. Fails: as `links` does.
  */
 import type { LinkPartCache } from '../../mail/links/click-link.js'
 import { LINK_PATHS, type Links } from '../../mail/links/links.js'
@@ -12,7 +12,7 @@ export interface TrackedMessage {
   readonly workspaceId: string
   readonly links: Links
   readonly parts: LinkPartCache
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string
   readonly parameters: UrlParameters
 }
@@ -40,7 +40,7 @@ export function trackedUrls({
   }
 }
 
-/** A link to our pages, however it came in: unsubscribing is nobody's click. */
+/** Links to our own pages are not tracked: unsubscribing is not a click. */
 function isOurs(url: string, publicUrl: string): boolean {
   return (
     url.startsWith(publicUrl) &&

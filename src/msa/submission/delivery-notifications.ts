@@ -117,7 +117,7 @@ async function report(tx: Tx, parts: NotificationParts, event: Reported, message
     contentId,
     from: `mailer-daemon@${parts.hostname}`,
     to: mail.submitter,
-    subject: verdict.action === 'failed' ? 'Undelivered mail' : 'Mail handed on',
+    subject: verdict.action === 'failed' ? 'Undelivered mail' : 'Mail relayed',
     message: dsn,
     signingDomainId: domain?.id ?? null,
     createdAt: now,
