@@ -176,7 +176,7 @@ export async function tryElsewhere(
   ].filter(({ source }) => mayPassBounds(source, size))
   if (sources.length === 0) return false
   const result = await renderedElsewhere(desk, workspaceId, { kind: 'try', sources, data })
-  if (result?.kind === 'refused') throw fault('template_data', `with this template_data ${result.message}`)
+  if (result?.kind === 'refused') throw fault('template_data', `with this template_data, ${result.message}`)
   return result !== undefined
 }
 
@@ -223,7 +223,7 @@ function tryRendering(template: ReturnType<typeof parseTemplate>, data: MergeDat
   try {
     return renderTemplate(template, { system: {}, data })
   } catch (error) {
-    throw asFault(error, 'template_data', 'with this template_data ')
+    throw asFault(error, 'template_data', 'with this template_data, ')
   }
 }
 

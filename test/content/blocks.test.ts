@@ -350,6 +350,6 @@ t.test('blocks in blocks are bounded', async t => {
   const wide = block('dropshadow', { blocks: Array(100).fill(block('text')) })
   t.throws(() => readStructure({ blocks: Array(20).fill(wide) }), {
     code: 'validation_error',
-    message: /more than 2000/,
+    message: /limit of 2000/,
   })
 })

@@ -157,12 +157,12 @@ class Rendering {
   private put(text: string): void {
     this.units += text.length
     if (this.units > this.bounds.units)
-      throw new MergeError(`the output exceeds ${this.bounds.units} characters`)
+      throw new MergeError(`the output is longer than ${this.bounds.units} characters`)
     this.sink.put(text)
   }
 
   private step(): void {
-    if (++this.steps > this.bounds.steps) throw new MergeError(`rendering exceeds ${this.bounds.steps} steps`)
+    if (++this.steps > this.bounds.steps) throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
   }
 
   private textFor(node: ValueNode, turn: LoopTurn | undefined): string {

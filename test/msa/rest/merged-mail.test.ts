@@ -222,7 +222,7 @@ t.test('a mail that passes its bounds because of what the contact has fails and 
   const { body } = await send({ text: '{{attributes.much}}'.repeat(60) })
   const id = String(body.data.results[0].message_id)
   t.match(await messageOnce(id, 'failed'), {
-    last_reply: 'the message could not be built: the output exceeds 1048576 characters',
+    last_reply: 'the message could not be built: the output is longer than 1048576 characters',
   })
 })
 
