@@ -1,7 +1,7 @@
-/** Where clients on this machine or on the LAN reach the API: in what `init` prints and what the API says of itself. */
+/** Base URL of the API on this machine or LAN, for `init` and the API description. */
 import type { Config } from './config.js'
 
-/** E.g. `http://127.0.0.1:8025`; without a slash at the end. */
+/** E.g. `http://127.0.0.1:8025`; no trailing slash. */
 export function baseUrl({ http, publicUrl }: Pick<Config, 'http' | 'publicUrl'>): string {
   const [first] = http.listen
   if (!first) return publicUrl

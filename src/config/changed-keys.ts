@@ -1,12 +1,12 @@
 /**
- * Which keys differ between two readings of the configuration, by their dotted names; a list of tables is one key.
+ * Lists the keys that differ between two configurations, by dotted name; a list of tables counts as one key.
  *
- * Called when a running server reads its file again. Names keys and never values, some of which are secret. Pure.
+ * Called on reload. Returns names only, since values can be secret. Pure.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { isTable, type Table } from './read-tables.js'
 
-/** @param before, after in the file's words, with every key */
+/** @param before, after in file notation, with every key */
 export function changedKeys(before: Table, after: Table, path: readonly string[] = []): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...names].flatMap(name => {

@@ -1,9 +1,7 @@
 /**
- * The configuration as the program uses it: the keys of the schema, decoded and by the program's names (`named.ts`), and what is
- * computed of them.
+ * The configuration as used by the code: decoded keys under camel-case names (`named.ts`), and derived values.
  *
- * Made by the loader; the composition root hands each part what it needs of it. What a key means stands in the schema and is not
- * repeated here.
+ * Created by the loader; the composition root passes each part what it needs. The schema documents the keys.
  */
 import { isAbsolute, join } from 'node:path'
 import { Value } from 'typebox/value'
@@ -13,15 +11,15 @@ import { nodeOf } from './schema/fields.js'
 import { OWN_KEYS, type ConfigSchema } from './schema/schema.js'
 
 export interface Config extends Named<typeof OWN_KEYS> {
-  /** Path of the SQLite file, already joined to the data folder. */
+  /** Path of the SQLite file, joined to the data directory. */
   readonly databaseFile: string
-  /** By key of the file, in ms; 0 = for ever. */
+  /** By key of the file, in ms; 0 = forever. */
   readonly retention: Readonly<Record<string, number>>
-  /** By name; each for the resource that declares it. */
+  /** Sections declared by resources, by name. */
   readonly sections: Readonly<Record<string, unknown>>
 }
 
-/** @param tables checked, with defaults and derived values filled in */
+/** @param tables validated, with defaults and derived values */
 export function toConfig(schema: ConfigSchema, tables: Table): Config {
   const settings = Value.Decode(schema, tables)
   const { retention, data_dir: dataDir, database } = settings

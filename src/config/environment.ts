@@ -1,15 +1,15 @@
 /**
- * The process environment: the one place that reads it.
+ * The only module that reads the process environment.
  *
- * Called by the command line, which hands it to `loadConfig`; everything else gets a `Config`.
+ * The command line passes it to `loadConfig`; everything else gets a `Config`.
  */
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export const environment: Environment = process.env
 
-/** @returns the configuration file: as given on the command line, else $POSTROAD_CONFIG, else the packaged place */
+/** @returns the configuration file: from the command line, else $POSTROAD_CONFIG, else the packaged default */
 export function chooseConfigFile(given: string | undefined, env: Environment): string {
-  // An empty variable is what a unit file leaves behind for "not set".
+  // Treat an empty variable as unset, as unit files leave it.
   return given ?? (env['POSTROAD_CONFIG'] || '/etc/postroad/postroad.toml')
 }

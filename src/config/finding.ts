@@ -1,16 +1,16 @@
-/** Problems of a configuration that loads: faults, which `serve` refuses, and warnings. Holds no logic beyond making one. */
+/** Findings about a configuration that loads: faults, which `serve` refuses, and warnings. */
 
 export interface Finding {
-  /** `fault`: `serve` refuses it. */
+  /** `serve` refuses to start on a `fault`. */
   readonly severity: 'fault' | 'warning'
-  /** The key that it is about, dotted. */
+  /** Dotted key. */
   readonly path: string
   readonly what: string
-  /** What to do. */
+  /** What the operator should do. */
   readonly mend: string
-  /** Of a warning: part of the service does not work until it is fixed, so `doctor` counts it as a failure. */
+  /** Marks a warning that breaks part of the service, which `doctor` counts as a failure. */
   readonly outage?: true
-  /** Where the key stands in the file, or the section that it is missing from; absent where neither does. */
+  /** Line of the key, or of its section if the key is missing; absent if neither is in the file. */
   readonly line?: number
 }
 

@@ -1,7 +1,7 @@
 /**
- * The files that are made from the schema: `config/postroad.toml`, `config/REFERENCE.md`, and what `config show` prints.
+ * Generates `config/postroad.toml`, `config/REFERENCE.md` and the output of `config show` from the schema.
  *
- * Called by `src/cli/write-generated.ts`, by the test that finds drift, and by the command line. Pure.
+ * Called by `src/cli/write-generated.ts`, by the test that detects drift, and by the command line. Pure.
  */
 import { stringify } from 'smol-toml'
 import { nodeOf, type SchemaNode } from './schema/fields.js'
@@ -13,10 +13,10 @@ import type { ConfigSchema } from './schema/schema.js'
 
 const WITHOUT_EFFECT = 'No effect in this version.'
 const LINE_WIDTH = 100
-/** What stands for a secret in `config show`. */
+/** Replaces secrets in `config show`. */
 const HIDDEN = '********'
 
-/** One table of the file: the top level, a section, or the tables of a list. */
+/** A table of the file: the top level, a section, or the tables of a list. */
 interface Section {
   readonly path: readonly string[]
   readonly node: SchemaNode
@@ -44,12 +44,12 @@ function allSections(schema: ConfigSchema): Section[] {
   return sectionsOf(nodeOf(schema), [], true, false)
 }
 
-/** Keys that stand in this section itself. */
+/** Keys directly in this section. */
 function keysOf({ node }: Section): [name: string, node: SchemaNode][] {
   return Object.entries(node.properties ?? {}).filter(([, key]) => key.type !== 'object' && !isTableList(key))
 }
 
-/** A value as TOML writes it; for text, numbers, flags and lists of them JSON's notation is TOML's. */
+/** A value in TOML; for strings, numbers, booleans and lists of them, JSON is valid TOML. */
 function toToml(value: unknown): string {
   return Array.isArray(value) ? `[${value.map(toToml).join(', ')}]` : JSON.stringify(value)
 }
@@ -71,12 +71,12 @@ function comment(text: string): string {
   return [...lines, line].join('\n')
 }
 
-/** The commented configuration file: every key with its default, commented out, so that a later default takes effect. */
+/** The configuration file with every key at its default, commented out so that changed defaults take effect on upgrade. */
 export function commentedToml(schema: ConfigSchema): string {
   const head =
-    'Postroad configuration (TOML). Every key is here with its default, commented out; a list of tables is shown with an ' +
-    'example. Durations are like 90s, 5m, 1h30m, 3d; sizes like 64KB, 25MB. An environment variable overrides its key: ' +
-    'POSTROAD_MTA_RETRY_FIRST is first in [mta.retry]. REFERENCE.md says more. ' +
+    'Postroad configuration (TOML). Lists every key with its default, commented out; a list of tables is shown with an ' +
+    'example. Durations are written 90s, 5m, 1h30m, 3d; sizes 64KB, 25MB. Environment variables override keys: ' +
+    'POSTROAD_MTA_RETRY_FIRST sets first in [mta.retry]. See REFERENCE.md for details. ' +
     'Generated from the schema (src/config/schema/schema.ts).'
   return `${comment(head)}\n\n${allSections(schema).map(sectionToml).join('\n\n')}\n`
 }
@@ -112,14 +112,14 @@ Generated from the schema (\`src/config/schema/schema.ts\`); do not edit. The fi
 - Durations: \`90s\`, \`5m\`, \`1h30m\`, \`3d\` (units ms, s, m, h, d, w; a bare \`0\` is allowed). Sizes: \`64KB\`, \`25MB\` (powers of 1,024).
 - The environment variable of a key overrides the file. Lists are comma-separated; lists of tables are JSON
   (\`POSTROAD_MTA_ROUTES='[{"domain": "*", "host": "10.0.0.5"}]'\`).
-- An unknown key or variable is an error. \`postroad config check\` reports everything that is wrong at once.
-- A running server reads the file again on SIGHUP (\`systemctl reload postroad\`) and takes over, at once: ${RELOADED_KEYS.map(
+- An unknown key or variable is an error. \`postroad config check\` reports all errors at once.
+- On SIGHUP (\`systemctl reload postroad\`) a running server rereads the file and applies these keys (of a section, all its keys) at once: ${RELOADED_KEYS.map(
     key => `\`${key}\``,
   ).join(
     ', ',
-  )}, and the certificate's files. Of a section all its keys. Other changes are named in the log as waiting for a restart; a
-  file with a fault changes nothing.
-- Keys marked "no effect in this version" are accepted and checked, and \`serve\` warns when one is set.
+  )}. It also reloads the certificate files. Other changes are logged as needing a restart; if the file has a fault,
+  nothing changes.
+- Keys marked "no effect in this version" are accepted and checked; \`serve\` warns if one is set.
 
 ${allSections(schema).map(sectionMarkdown).join('\n\n')}
 `
@@ -129,15 +129,17 @@ function sectionMarkdown(section: Section): string {
   const { path, node, isEffective, isList } = section
   const name = path.join('.')
   const title = path.length === 0 ? 'Top level' : isList ? `\`[[${name}]]\`` : `\`[${name}]\``
-  const variable = isList ? `Environment, the whole list as JSON: \`${environmentName(path)}\`` : ''
+  const variable = isList
+    ? `Environment variable for the whole list, as JSON: \`${environmentName(path)}\``
+    : ''
   const about = [node.description, isEffective ? '' : `**${WITHOUT_EFFECT}**`, variable]
     .filter(Boolean)
     .join(' ')
   const rows = keysOf(section).map(([key, keyNode]) => rowMarkdown(key, keyNode, section))
   if (rows.length === 0) return `## ${title}\n\n${about}`
   const header = isList
-    ? '| Key | Value | Default | Meaning |'
-    : '| Key | Value | Default | Meaning | Environment |'
+    ? '| Key | Value | Default | Description |'
+    : '| Key | Value | Default | Description | Environment |'
   const rule = header.replace(/[^|]+/g, '---')
   return [`## ${title}`, ...(about === '' ? [] : [about]), [header, rule, ...rows].join('\n')].join('\n\n')
 }
@@ -152,7 +154,7 @@ function rowMarkdown(name: string, node: SchemaNode, section: Section): string {
   return `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
 }
 
-/** What is in force, as TOML that can be loaded again but for the secrets, which are hidden. */
+/** The effective configuration as TOML; it can be loaded again except for hidden secrets. */
 export function showConfig(schema: ConfigSchema, { tables }: LoadedConfig): string {
   return stringify(withoutSecrets(nodeOf(schema), tables))
 }

@@ -1,11 +1,11 @@
 /**
- * In which line of the file a key stands, so that a fault can name it.
+ * Finds the line of a key in the file, for error messages.
  *
- * Called by the loader once something is wrong. Reads TOML as far as that takes: headers, keys, strings that go over several lines.
- * Pure. Fails: never throws; a key that it does not find is in no line, and what stands above it is named instead.
+ * Reads only as much TOML as that needs: headers, keys and multi-line strings. Pure. Fails: never throws; if a key is not found, the
+ * line of its section is returned instead.
  */
 
-/** @param path dotted, with numbers for tables of a list: `mta.routes.1.host` @returns 1 for the first line */
+/** @param path dotted, with indexes into lists of tables: `mta.routes.1.host` @returns 1-based line */
 export function lineOfKey(text: string, path: string): number | undefined {
   const lines = linesByKey(text)
   for (let names = path.split('.'); names.length > 0; names = names.slice(0, -1)) {
@@ -22,7 +22,7 @@ function linesByKey(text: string): Map<string, number> {
   const lines = new Map<string, number>()
   const tables = new Map<string, number>()
   let section = ''
-  /** What ends the string that the line stands in. */
+  /** Closing quotes of the multi-line string being skipped. */
   let open: string | undefined
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (open !== undefined) {
@@ -48,7 +48,7 @@ function linesByKey(text: string): Map<string, number> {
   return lines
 }
 
-/** The first counts: a key that is there twice is a fault of its own. */
+/** The first occurrence wins; a duplicate key is a separate error. */
 function keep(lines: Map<string, number>, key: string, line: number): void {
   if (!lines.has(key)) lines.set(key, line)
 }

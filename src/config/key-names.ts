@@ -1,8 +1,8 @@
 /**
- * The names of configuration keys: dotted paths, environment variables, and what a mistyped one may have meant.
+ * Names of configuration keys: dotted paths, environment variables, and suggestions for mistyped keys.
  *
- * Called by the loader and the generators with the schema. Pure. A list of tables is one key here; its tables' keys have the path of
- * the list and their own name (`mta.routes.host`).
+ * Used by the loader and the generators. Pure. A list of tables is one key; the keys of its tables have the list's path plus their own
+ * name (`mta.routes.host`).
  */
 import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { nearestName } from './nearest.js'
@@ -12,9 +12,9 @@ export interface KnownKey {
   /** Segments, e.g. `['mta', 'retry', 'first']`. */
   readonly path: readonly string[]
   readonly node: SchemaNode
-  /** Whether anything reads it in this version. */
+  /** Whether this version uses it. */
   readonly effective: boolean
-  /** Whether it is a key of the tables in a list of tables; those have no environment variable of their own. */
+  /** Whether it belongs to the tables of a list; such keys have no environment variable. */
   readonly inList: boolean
 }
 
@@ -23,7 +23,7 @@ export function isTableList(node: SchemaNode): boolean {
   return node.type === 'array' && node.items?.type === 'object'
 }
 
-/** Keys below a node, in the order of the schema; sections come after the keys of their parent, as TOML wants it. */
+/** Keys below a node in schema order; sections follow the keys of their parent, as TOML requires. */
 export function keysBelow(
   node: SchemaNode,
   path: readonly string[] = [],
@@ -44,7 +44,7 @@ export function keysBelow(
   })
 }
 
-/** Every key there is. */
+/** All keys. */
 export function knownKeys(schema: ConfigSchema): KnownKey[] {
   return keysBelow(nodeOf(schema))
 }
@@ -54,13 +54,13 @@ export function environmentName(path: readonly string[]): string {
   return `POSTROAD_${path.join('_').toUpperCase()}`
 }
 
-/** Every key that an environment variable can override, by its variable. */
+/** Keys that can be set by an environment variable, by variable name. */
 export function environmentKeys(schema: ConfigSchema): ReadonlyMap<string, KnownKey> {
   const keys = knownKeys(schema).filter(key => !key.inList)
   return new Map(keys.map(key => [environmentName(key.path), key]))
 }
 
-/** Dotted names of all keys and of the sections they stand in. */
+/** Dotted names of all keys and sections. */
 export function dottedNames(schema: ConfigSchema): ReadonlySet<string> {
   return new Set(
     knownKeys(schema).flatMap(({ path }) => path.map((_, index) => path.slice(0, index + 1).join('.'))),
@@ -68,11 +68,10 @@ export function dottedNames(schema: ConfigSchema): ReadonlySet<string> {
 }
 
 /**
- * What a mistyped key may have meant: a key of the same table, else any key that reads alike, else one that has the
- * same name in another section.
+ * Suggests a key for a mistyped one: a similar key of the same table, else any similar key, else one with the same name elsewhere.
  *
- * @param path where it stands, list positions included
- * @param siblings keys that its table knows
+ * @param path of the mistyped key, list indexes included
+ * @param siblings keys of its table
  * @param all dotted names of all keys
  */
 export function suggestKey(

@@ -1,8 +1,8 @@
 /**
- * Loads the configuration: the file (TOML), environment variables over it, defaults under it.
+ * Loads the configuration: environment variables override the file (TOML), which overrides the defaults.
  *
- * Called by the command line at start and on SIGHUP. Reads that one file and nothing else.
- * Fails with a `ConfigError` that lists every fault; nothing is half loaded.
+ * Called by the command line at start and on SIGHUP. Reads only that file.
+ * Fails with a `ConfigError` that lists every fault; never returns a partial configuration.
  */
 import { readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
@@ -27,7 +27,7 @@ import type { ConfigSchema } from './schema/schema.js'
 import { parseDatabaseUrl } from './schema/values.js'
 
 export interface LoadRequest {
-  /** As the composition root puts it together. */
+  /** Schema assembled by the composition root. */
   readonly schema: ConfigSchema
   /** Path of the TOML file. */
   readonly file: string
@@ -38,9 +38,9 @@ export interface LoadRequest {
 
 export interface LoadedConfig {
   readonly config: Config
-  /** The same in the file's words and notation, defaults and derived values filled in, for `showConfig`. Holds secrets. */
+  /** The configuration in file notation, with defaults and derived values, for `showConfig`. Contains secrets. */
   readonly tables: Table
-  /** Keys the operator has set although nothing in this version reads them, e.g. `dns.listen`. */
+  /** Keys that are set but have no effect in this version. */
   readonly keysWithoutEffect: readonly string[]
 }
 
@@ -76,7 +76,7 @@ function readText(file: string, readFile: (path: string) => string): string {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
     if (!isMissing) throw new ConfigError(file, [`cannot be read: ${describeError(error)}`])
     throw new ConfigError(file, [
-      'no such file; make it with one line, hostname = "mail.example.com" (config/postroad.toml shows every key), ' +
+      'no such file; create it with the line hostname = "mail.example.com" (config/postroad.toml shows every key), ' +
         'or name another file with --config or POSTROAD_CONFIG',
     ])
   }
@@ -87,13 +87,13 @@ function parseToml(file: string, text: string): Table {
     return parse(text)
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
-    // The rest of the message quotes lines of the file, passwords included.
+    // The rest of the message quotes lines of the file, which may contain passwords.
     const what = error.message.split('\n', 1)[0]?.replace('Invalid TOML document: ', '') ?? ''
     throw new ConfigError(file, [`line ${error.line}, column ${error.column}: ${what}`])
   }
 }
 
-/** Names the variable that a value came from. */
+/** The variable that set a value, in parentheses; empty for the file. */
 function originOf({ keys }: Overridden, path: readonly string[]): string {
   for (let length = path.length; length > 0; length--) {
     const key = path.slice(0, length)
@@ -102,7 +102,7 @@ function originOf({ keys }: Overridden, path: readonly string[]): string {
   return ''
 }
 
-/** Rules that take more than one key, or more than its notation. Values that are wrong by themselves are passed over. */
+/** Checks rules across keys. Skips values that are invalid themselves; those are reported already. */
 function faultsBetweenKeys(tables: Table): string[] {
   const faults: string[] = []
   const database = textAt(tables, ['database', 'url'])
@@ -112,24 +112,24 @@ function faultsBetweenKeys(tables: Table): string[] {
   for (const key of ['max', 'expire']) {
     const longer = durationAt(tables, ['mta', 'retry', key])
     if (first !== undefined && longer !== undefined && longer < first)
-      faults.push(`mta.retry.${key}: has to be at least mta.retry.first`)
+      faults.push(`mta.retry.${key}: must be at least mta.retry.first`)
   }
   for (const [index, route] of tablesAt(tables, ['mta', 'routes']).entries()) {
     if ((route['username'] === '') !== (route['password'] === ''))
-      faults.push(`mta.routes.${index}: username and password go together`)
+      faults.push(`mta.routes.${index}: set both username and password, or neither`)
     else if (saysPasswordUnverified(route))
       faults.push(
-        `mta.routes.${index}: with tls = "${String(route['tls'])}" the password could be read on the way; ` +
+        `mta.routes.${index}: with tls = "${String(route['tls'])}" the password could be intercepted; ` +
           'set tls = "verify", or password_without_verification = true',
       )
   }
   for (const [index, site] of tablesAt(tables, ['mta', 'sites']).entries())
     if ([site['mx'], site['domain']].filter(pattern => pattern === '').length !== 1)
-      faults.push(`mta.sites.${index}: has to have either mx or domain`)
+      faults.push(`mta.sites.${index}: set either mx or domain`)
   return faults
 }
 
-/** What stays on this machine is read by nobody on the way. */
+/** Loopback connections are exempt: nobody can intercept them. */
 function saysPasswordUnverified({
   password,
   tls,
@@ -140,7 +140,7 @@ function saysPasswordUnverified({
   return password !== '' && tls !== 'verify' && word !== true && !isLoopbackOrUnspecified(host)
 }
 
-/** Fills in what is derived from the hostname when left empty, so that `config show` shows what is in force. */
+/** Fills in empty values that are derived from the hostname, so that `config show` prints the effective ones. */
 function withDerived({ properties = {} }: SchemaNode, tables: Table, hostname: string): Table {
   return Object.fromEntries(
     Object.entries(tables).map(([name, value]) => {
@@ -157,7 +157,7 @@ function keysWithoutEffect(known: readonly KnownKey[], given: Table): string[] {
 
 function isGiven(given: Table, { path, node, inList }: KnownKey): boolean {
   if (inList) {
-    // Where the whole list has no effect, it is named once and its keys are not.
+    // A list without effect is reported once, without its keys.
     const name = node.effective === false ? path.at(-1) : undefined
     return name !== undefined && tablesAt(given, path.slice(0, -1)).some(table => table[name] !== undefined)
   }

@@ -1,4 +1,4 @@
-/** What checks of a configuration look at besides its text: files, and whether an address is open to others. Fails: never. */
+/** File and address lookups for configuration checks. Fails: never. */
 import { readFileSync, statSync, type Stats } from 'node:fs'
 import { describeError } from '../core/errors.js'
 import { addressKind } from '../world/net/address-kind.js'
@@ -17,7 +17,7 @@ export function readable(
       finding: fault(
         path,
         `${file} cannot be read: ${describeError(error)}`,
-        'name a file that is there, and let the user of the service read it',
+        'name an existing file that the service user can read',
       ),
     }
   }
@@ -31,7 +31,7 @@ export function statIfThere(path: string): Stats | undefined {
   }
 }
 
-/** From anywhere but this machine and its private networks. */
+/** Whether hosts beyond this machine and its private networks can connect. */
 export function isReachable({ host }: HostAndPort): boolean {
   return host === '0.0.0.0' || host === '::' || addressKind(host) === 'public'
 }

@@ -1,8 +1,7 @@
 /**
- * The configuration by the names that the program uses: `final_dot` of `[mta.timeouts]`, a duration, is `mta.timeouts.finalDotMs`.
+ * Renames configuration keys for the code: the duration `final_dot` of `[mta.timeouts]` becomes `mta.timeouts.finalDotMs`.
  *
- * Called with what the schema has checked and decoded. Keys turn from the file's notation to that of the code; a duration gets `Ms`
- * behind its name and a size `Bytes`, so that no number is without its unit. Types follow from the schema as the values do. Pure.
+ * Durations get the suffix `Ms` and sizes `Bytes`, so that every number carries its unit. Types are derived from the schema. Pure.
  */
 import type { StaticDecode, TArray, TObject, TSchema } from 'typebox'
 import type { Milliseconds, Octets, SchemaNode } from './schema/fields.js'
@@ -19,7 +18,7 @@ type NameOf<Key, Schema extends TSchema> =
       ? `${CamelCase<Key>}Bytes`
       : CamelCase<Key>
 
-/** What a schema decodes to, by the program's names. */
+/** The decoded type of a schema, with names as in the code. */
 export type Named<Schema extends TSchema> =
   Schema extends TObject<infer Keys>
     ? { readonly [Key in keyof Keys as NameOf<Key, Keys[Key]>]: Named<Keys[Key]> }
@@ -31,7 +30,7 @@ export type Named<Schema extends TSchema> =
 
 const SUFFIXES = { ms: 'Ms', octets: 'Bytes' } as const
 
-/** @param decoded what the node's schema made of the file */
+/** @param decoded the decoded value of the node */
 export function named(node: SchemaNode, decoded: unknown): unknown {
   const { items, properties } = node
   if (properties && isTable(decoded))

@@ -1,8 +1,8 @@
 /**
  * Environment variables that override keys of the configuration file: `POSTROAD_MTA_RETRY_FIRST=10m`.
  *
- * Called by the loader. Pure. A value that cannot be turned into the key's type is passed on as text, so that the
- * check of the key says what it expects; only JSON is judged here.
+ * Called by the loader. Pure. A value that cannot be converted to the key's type is kept as text, so that validation reports what the
+ * key expects; only invalid JSON is reported here.
  */
 import type { Environment } from './environment.js'
 import { isTableList, type KnownKey } from './key-names.js'
@@ -10,18 +10,18 @@ import { nearestName } from './nearest.js'
 import { isTable, type Table } from './read-tables.js'
 
 const PREFIX = 'POSTROAD_'
-/** Names the file itself; read by the command line. */
+/** Names the configuration file; read by the command line. */
 const NOT_A_KEY = 'POSTROAD_CONFIG'
 
 export interface Overridden {
-  /** The file's tables with the overriding values in place. */
+  /** The file's tables with overrides applied. */
   readonly tables: Table
   /** Dotted keys that came from the environment. */
   readonly keys: ReadonlySet<string>
   readonly faults: readonly string[]
 }
 
-/** @param known keys by their variable */
+/** @param known keys by variable name */
 export function overrideFromEnvironment(
   tables: Table,
   env: Environment,
@@ -40,7 +40,7 @@ export function overrideFromEnvironment(
     }
     const read = readVariable(key, value)
     if (read === undefined) {
-      faults.push(`${key.path.join('.')} (${name}): is not a list of tables in JSON, [{...}, ...]`)
+      faults.push(`${key.path.join('.')} (${name}): must be a list of tables in JSON, [{...}, ...]`)
       continue
     }
     keys.add(key.path.join('.'))
@@ -49,7 +49,7 @@ export function overrideFromEnvironment(
   return { tables: merged, keys, faults }
 }
 
-/** @returns undefined for JSON that is broken; its text may hold a password and is not repeated */
+/** @returns undefined for invalid JSON, which is not quoted because it may contain a password */
 function readVariable({ node }: KnownKey, value: string): unknown {
   if (isTableList(node)) return readJson(value)
   switch (node.type) {
@@ -73,7 +73,7 @@ function readJson(value: string): unknown {
   }
 }
 
-/** The tables with one value replaced; what is no table on the way stays, to be found by the check. */
+/** Replaces one value; a non-table on the path is left for validation to report. */
 function withValue(tables: Table, [name = '', ...rest]: readonly string[], value: unknown): Table {
   if (rest.length === 0) return { ...tables, [name]: value }
   const inner = tables[name] ?? {}

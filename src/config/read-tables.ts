@@ -1,7 +1,7 @@
 /**
- * Checks the tables of a configuration against the schema and fills in the defaults.
+ * Validates configuration tables against the schema and fills in defaults.
  *
- * Called by the loader. Pure. It goes on after a fault, so that the operator sees all of them at once.
+ * Called by the loader. Pure. Continues after a fault so that all are reported at once.
  */
 import { Value } from 'typebox/value'
 import { quote } from './faults.js'
@@ -11,11 +11,11 @@ import type { SchemaNode } from './schema/fields.js'
 export type Table = Readonly<Record<string, unknown>>
 
 export interface Reading {
-  /** Added to, in the order of the schema. */
+  /** Receives faults, in schema order. */
   readonly faults: string[]
-  /** Says where the value of a key came from, e.g. ` (POSTROAD_HTTP_LISTEN)`; empty for the file. */
+  /** Source of a key's value, e.g. ` (POSTROAD_HTTP_LISTEN)`; empty for the file. */
   readonly origin: (path: readonly string[]) => string
-  /** Dotted names of all keys, for what a mistyped one may have meant. */
+  /** Dotted names of all keys, for suggestions. */
   readonly names: ReadonlySet<string>
 }
 
@@ -23,7 +23,7 @@ export function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
-/** @returns the table with every known key, in the file's notation; only to be used when no fault was added */
+/** @returns the table with every known key, in file notation; valid only if no fault was added */
 export function readTable(
   node: SchemaNode,
   given: unknown,
@@ -31,7 +31,7 @@ export function readTable(
   reading: Reading,
 ): Table {
   if (given !== undefined && !isTable(given)) {
-    addFault(reading, path, 'has to be a table')
+    addFault(reading, path, 'must be a table')
     return {}
   }
   const known = node.properties ?? {}
@@ -68,7 +68,7 @@ function readList(node: SchemaNode, given: unknown, path: readonly string[], rea
     addFault(
       reading,
       path,
-      isTableList(node) ? `has to be tables, [[${path.join('.')}]]` : 'has to be a list, [...]',
+      isTableList(node) ? `must be tables, [[${path.join('.')}]]` : 'must be a list, [...]',
     )
     return []
   }
@@ -76,7 +76,7 @@ function readList(node: SchemaNode, given: unknown, path: readonly string[], rea
 }
 
 function exampleOf(node: SchemaNode, path: readonly string[]): string {
-  return node.example === undefined ? '' : `; for instance ${path.at(-1) ?? ''} = ${quote(node.example)}`
+  return node.example === undefined ? '' : `; e.g. ${path.at(-1) ?? ''} = ${quote(node.example)}`
 }
 
 function addFault(reading: Reading, path: readonly string[], what: string): void {

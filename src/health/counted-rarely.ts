@@ -1,9 +1,9 @@
-/** What `/health` tells as a number: counted at most once in ten seconds, however often it is asked. Fails: never. */
+/** Caches a count for `/health` for ten seconds. Fails: never. */
 import type { Clock } from '../world/time/clock.js'
 
 const HOLDS_MS = 10_000
 
-/** @returns undefined where the database cannot be read: that is told otherwise */
+/** @returns undefined if the database cannot be read; the database check reports that itself */
 export function countedRarely(clock: Clock, count: () => Promise<number>): () => Promise<number | undefined> {
   let counted: { readonly at: number; readonly count: Promise<number | undefined> } | undefined
   return () => {

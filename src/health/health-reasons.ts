@@ -1,31 +1,31 @@
-/** Why an appliance is not quite well: codes that stay what they are, for monitors. Told by `/health` and by the metrics. Pure. */
+/** Health problems and their stable codes, reported by `/health` and by the metrics. Pure. */
 
 const WEIGHTS = {
-  /** The files of the database were moved or deleted under the server. */
+  /** The database files were moved or deleted while the server was running. */
   database_gone: 'failing',
-  /** Writes fail: a damaged file, a disk that is full to the last octet. */
+  /** Writes fail: the file is damaged or the disk is completely full. */
   database_failing: 'failing',
-  /** No write came through for seconds: another process has it locked, or the disk is overloaded. */
+  /** No write succeeded for seconds: another process holds the lock, or the disk is overloaded. */
   database_busy: 'failing',
-  /** Below `limits.disk_reserve`: new mail is refused, what was accepted is delivered. */
+  /** Below `limits.disk_reserve`: new mail is refused, accepted mail is still delivered. */
   disk_low: 'refusing',
   /** No name server answers. */
   dns_failing: 'degraded',
-  /** Mail is due, nobody rests, and no attempt comes to an end. */
+  /** Mail is due, no back-off explains the wait, and no attempt completes. */
   queue_stuck: 'degraded',
-  /** A restored copy, which sends nothing until it is released. */
+  /** A restored copy; sends nothing until released. */
   queue_held: 'degraded',
   certificate_ending: 'degraded',
   consumer_set_aside: 'degraded',
-  /** Somebody's receiver is at fault, and he was told: the appliance itself is well. */
+  /** A customer's endpoint failed and its owner was notified; the service itself is healthy. */
   webhook_disabled: 'notice',
 } as const
 
 export type HealthReasonCode = keyof typeof WEIGHTS
 
 /**
- * `failing`: nothing can be stored; `refusing`: new mail is refused; `degraded`: mail is taken, and somebody should look;
- * `notice`: all is well here.
+ * `failing`: nothing can be stored; `refusing`: new mail is refused; `degraded`: mail is accepted, but the operator should look;
+ * `notice`: the service is healthy.
  */
 export type Weight = (typeof WEIGHTS)[HealthReasonCode]
 

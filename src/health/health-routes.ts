@@ -1,4 +1,4 @@
-/** `GET /health`, for monitors: whether the service works, and why not. */
+/** `GET /health` for monitors: whether the service works, and if not, why. */
 import Type, { type Static } from 'typebox'
 import { given } from '../core/given.js'
 import { openRoute, Reply, type Route } from '../http/route.js'
@@ -9,36 +9,36 @@ const Health = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded', 'failing'], {
       description:
-        '`degraded`: somebody should look, `reasons` say at what; `failing`: nothing can be stored. `ready` says whether new mail is taken.',
+        '`degraded`: needs attention, see `reasons`; `failing`: nothing can be stored. `ready` says whether new mail is accepted.',
     }),
     ready: Type.Boolean({
-      description: 'Whether new mail is taken: the status is 200 where it is, and 503 where it is not.',
+      description: 'Whether new mail is accepted. If not, the status code is 503 instead of 200.',
     }),
     version: Type.String(),
     reasons: Type.Array(
       Type.Object({
-        code: Type.Enum(HEALTH_REASON_CODES, { description: 'Stays what it is, for programs.' }),
-        text: Type.String({ description: 'For the operator.' }),
+        code: Type.Enum(HEALTH_REASON_CODES, { description: 'Stable identifier.' }),
+        text: Type.String({ description: 'Human-readable explanation.' }),
       }),
       {
         description:
-          'What is to be looked at, the worst first; empty where nothing is. `webhook_disabled` alone leaves the status `ok`.',
+          'Current problems, most severe first; empty if there are none. `webhook_disabled` alone leaves the status `ok`.',
       },
     ),
     set_aside_events: Type.Optional(
       Type.Integer({
         description:
-          'Events of which something that should have followed could not be done; 0 where all is well. `postroad event list` names them.',
+          'Events with effects that could not be applied; 0 if there are none. `postroad event list` lists them.',
       }),
     ),
     disabled_webhooks: Type.Optional(
       Type.Integer({
         description:
-          'Webhooks that were disabled in the last seven days, since their receiver failed for days or was gone; the activity log names them.',
+          'Webhooks disabled in the last seven days because their endpoint kept failing or was gone; the activity log names them.',
       }),
     ),
     reason: Type.Optional(
-      Type.String({ description: 'The text of the first reason of what is not `ok`, for the operator.' }),
+      Type.String({ description: 'Text of the most severe reason that affects the service.' }),
     ),
   },
   { title: 'Health' },
@@ -49,7 +49,7 @@ export interface HealthRouteParts {
   readonly judge: JudgeHealth
 }
 
-/** Health at `/api/v1/health` and, for monitors that want no prefix, at `/health`. */
+/** Health at `/api/v1/health` and, without the prefix, at `/health`. */
 export function healthRoutes({ version, judge }: HealthRouteParts): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
@@ -59,9 +59,9 @@ export function healthRoutes({ version, judge }: HealthRouteParts): Route[] {
       access: 'public',
       operationId: 'getHealth',
       chapter: 'Health',
-      summary: 'Whether the service works; needs no key.',
+      summary: 'Check service health.',
       description:
-        'Tries to write to the database, at most once a second. 200 means that new mail is taken; what can be amiss is a full disk, or a database that is gone, locked or damaged. `reasons` tell as well of what is amiss while mail is taken.',
+        'Needs no key. Tries a database write, at most once a second. 200 means that new mail is accepted; 503 means that the disk is full, or the database is missing, locked or damaged. `reasons` also lists problems that do not stop new mail.',
       response: Health,
       otherAnswers: { 503: Health },
       handle: async () => {

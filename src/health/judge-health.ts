@@ -1,9 +1,8 @@
 /**
- * How the appliance does: puts together what each part says of itself.
+ * Collects health problems from all parts of the service.
  *
- * Opened by the composition root; asked by `/health` and by the metrics, which see the same. Asking is cheap however often: the
- * database is tried once a second at most (`db/health.ts`), counts are made once in ten seconds. Fails: never; what cannot be found
- * out is left out, and a database that cannot be read is a reason itself.
+ * Used by `/health` and by the metrics, which therefore agree. Cheap to call: the database is checked at most once a second
+ * (`db/health.ts`), counts are cached for ten seconds. Fails: never; an unreadable database is a reason, and unknown counts are left out.
  */
 import { formatDuration } from '../core/units.js'
 import type { CheckHealth } from '../db/health.js'
@@ -16,27 +15,27 @@ export interface HealthParts {
   readonly check: CheckHealth
   readonly countSetAside: () => Promise<number>
   readonly countDisabledWebhooks: () => Promise<number>
-  /** Why no name server answers; undefined where one does, or nobody has asked. */
+  /** Why no name server answers; undefined if one does, or none was queried. */
   readonly dnsTrouble: () => string | undefined
-  /** For how long due mail has waited while nothing moves, ms. */
+  /** How long due mail has waited without any progress, ms. */
   readonly standstillMs: () => number
-  /** A restored copy that nobody has released yet. */
+  /** A restored copy that was not released yet. */
   readonly isHeld: () => boolean
-  /** Of the certificate that clients are shown, in words; undefined where nothing is wrong. */
+  /** Problem of the certificate in use, in words. */
   readonly certificateFault: () => string | undefined
 }
 
 export interface Judgement {
-  /** The worst first. */
+  /** Most severe first. */
   readonly reasons: readonly HealthReason[]
-  /** Undefined: not known. */
+  /** Undefined: unknown. */
   readonly setAside: number | undefined
   readonly disabledWebhooks: number | undefined
 }
 
 export type JudgeHealth = () => Promise<Judgement>
 
-/** Longer than an attempt may take (`mta.timeouts.attempt`, and the final dot after it). */
+/** Longer than any attempt can take (`mta.timeouts.attempt` plus the wait for the reply to the final dot). */
 const STANDSTILL_MS = 25 * 60_000
 
 export function openHealth(parts: HealthParts): JudgeHealth {
@@ -65,7 +64,7 @@ function deliveryReasons({ dnsTrouble, standstillMs, isHeld }: HealthParts): Hea
   if (stoodMs >= STANDSTILL_MS)
     reasons.push({
       code: 'queue_stuck',
-      text: `mail is due, and no attempt has come to an end for ${formatDuration(inMinutes(stoodMs))}`,
+      text: `mail is due but no delivery attempt has completed for ${formatDuration(inMinutes(stoodMs))}`,
     })
   if (isHeld())
     reasons.push({
@@ -89,12 +88,12 @@ function countReasons(setAside = 0, disabledWebhooks = 0): HealthReason[] {
   if (setAside > 0)
     reasons.push({
       code: 'consumer_set_aside',
-      text: `${setAside} events could not be taken by who follows them; see \`postroad event list\``,
+      text: `${setAside} events could not be processed and were set aside; see \`postroad event list\``,
     })
   if (disabledWebhooks > 0)
     reasons.push({
       code: 'webhook_disabled',
-      text: `${disabledWebhooks} webhooks were disabled in the last seven days; the activity log names them`,
+      text: `${disabledWebhooks} webhooks were disabled in the last seven days; see the activity log`,
     })
   return reasons
 }

@@ -1,4 +1,4 @@
-/** Health as a resource: what a monitor asks for. */
+/** The health resource. */
 import { VERSION } from '../core/version.js'
 import { resource } from '../resource/resource.js'
 import { healthRoutes } from './health-routes.js'
@@ -9,7 +9,7 @@ export interface HealthResourceParts {
 }
 
 export const health = resource({
-  chapters: { Health: 'Whether the service works.' },
+  chapters: { Health: 'Service health.' },
   open: ({ judgeHealth: judge }: HealthResourceParts) => ({
     routes: healthRoutes({ version: VERSION, judge }),
   }),

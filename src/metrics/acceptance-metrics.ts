@@ -1,4 +1,4 @@
-/** Mail on its way in: how much, how fast, over which connections. Fails: never. */
+/** Metrics of message intake: volume, latency and connections. Fails: never. */
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { OnAnswer } from '../http/app.js'
 import type { SmtpCounts } from '../smtp/service.js'
@@ -7,19 +7,19 @@ import type { Metrics } from './metrics.js'
 export type SmtpListener = 'submission' | 'inbound'
 type Way = 'api' | SmtpListener
 
-/** What else comes in by the API is no mail. */
+/** The routes that send mail; only these count as acceptance. */
 const SENDS: ReadonlySet<string | undefined> = new Set(['POST /email/send', 'POST /email/batch'])
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 export interface AcceptanceMetrics {
   readonly onAnswer: OnAnswer
-  /** @returns for each message that a listener has taken */
+  /** @returns a callback for each message the listener accepts */
   readonly onTaken: (listener: SmtpListener) => (ms: number) => void
-  /** To be called once listeners are open. */
+  /** Call once the listeners are open. */
   follow(connections: ConnectionCounts): void
 }
 
-/** Asked at each scrape. */
+/** Read at each scrape. */
 export interface ConnectionCounts {
   readonly smtp: Readonly<Record<SmtpListener, () => SmtpCounts>>
   readonly http: () => number
@@ -30,14 +30,14 @@ export function acceptanceMetrics(metrics: Metrics): AcceptanceMetrics {
   const registers = [metrics.registry]
   const seconds = new Histogram({
     name: 'postroad_acceptance_seconds',
-    help: 'From a whole message, or request, to the answer that it is stored, by the way that it came.',
+    help: 'Time from the end of a message or request to the reply that it is stored, by way of submission.',
     labelNames: ['way'] as const,
     buckets: BUCKETS,
     registers,
   })
   const requests = new Counter({
     name: 'postroad_http_requests_total',
-    help: 'Answers of the API and of what stands beside it, by class of status.',
+    help: 'HTTP responses of the API and the public pages, by status class.',
     labelNames: ['status'] as const,
     registers,
   })
@@ -58,30 +58,30 @@ function followConnections(metrics: Metrics, { smtp, http, deliveries }: Connect
   const labelNames = ['listener'] as const
   const sessions = new Gauge({
     name: 'postroad_smtp_sessions',
-    help: 'SMTP sessions of clients now.',
+    help: 'Open SMTP sessions of clients.',
     labelNames,
     registers,
   })
   const opened = new Counter({
     name: 'postroad_smtp_connections_total',
-    help: 'SMTP connections that became sessions.',
+    help: 'SMTP connections accepted.',
     labelNames,
     registers,
   })
   const refused = new Counter({
     name: 'postroad_smtp_connections_refused_total',
-    help: 'SMTP connections that were turned away at a limit.',
+    help: 'SMTP connections refused because a limit was reached.',
     labelNames,
     registers,
   })
   const httpConnections = new Gauge({
     name: 'postroad_http_connections',
-    help: 'HTTP connections of clients now.',
+    help: 'Open HTTP connections of clients.',
     registers,
   })
   const underWay = new Gauge({
     name: 'postroad_deliveries_active',
-    help: 'Deliveries under way now, each with a connection of its own.',
+    help: 'Deliveries in progress; each uses one connection.',
     registers,
   })
   const known: Record<SmtpListener, SmtpCounts> = { submission: NONE, inbound: NONE }

@@ -1,13 +1,13 @@
 /**
- * A count that costs something, kept for a while: scrapes get the last one, and a newer is made beside them.
+ * Caches an expensive count for metrics: a scrape gets the last value while a new one is computed in the background.
  *
- * Used by the metrics. Pauses grow with what counting takes, so that it has a fiftieth of a reading thread at most. Fails: the first
- * count as what is counted does; later ones leave the last.
+ * The pause between counts grows with their duration, so counting uses at most a fiftieth of a reader thread. Fails: only the first
+ * count can fail a scrape; later failures keep the last value.
  */
 import type { Clock } from '../world/time/clock.js'
 
 const HOLDS_MS = 10_000
-/** Of the time that it took. */
+/** Pause after a count, as a multiple of its duration. */
 const REST = 50
 
 export function countedBeside<T>(clock: Clock, count: () => Promise<T>): () => Promise<T> {

@@ -1,4 +1,4 @@
-/** The ground: size of the database and its log, room on the disk, how long a commit takes. Fails: never. */
+/** Storage metrics: database and log size, free disk space, commit duration. Fails: never. */
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Database } from '../db/database.js'
 import type { OnCommitted } from '../db/group-commit.js'
@@ -11,13 +11,13 @@ export function commitMetrics({ registry }: Metrics): OnCommitted {
   const registers = [registry]
   const seconds = new Histogram({
     name: 'postroad_database_commit_seconds',
-    help: 'Duration of a transaction: what was written in it and the commit to disk.',
+    help: 'Duration of a write transaction, including the sync to disk.',
     buckets: BUCKETS,
     registers,
   })
   const works = new Counter({
     name: 'postroad_database_writes_total',
-    help: 'Pieces of work that were committed; several share a transaction.',
+    help: 'Committed writes; several can share a transaction.',
     registers,
   })
   return (ms, count) => {
@@ -34,13 +34,13 @@ export interface Ground {
 
 export function followGround(metrics: Metrics, { database, disk, dataDir }: Ground): void {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [metrics.registry] })
-  const free = gauge('postroad_disk_free_bytes', 'Room on the disk of the data folder.')
+  const free = gauge('postroad_disk_free_bytes', 'Free space on the disk of the data directory.')
   metrics.addSource('disk', async () => free.set(await disk.freeSpace(dataDir)))
   const { figures } = database
   if (!figures) return
   const size = gauge('postroad_database_bytes', 'Size of the database file.')
-  const unused = gauge('postroad_database_free_bytes', 'Of the database file, what holds nothing.')
-  const log = gauge('postroad_database_wal_bytes', 'What stands in the write-ahead log.')
+  const unused = gauge('postroad_database_free_bytes', 'Unused space inside the database file.')
+  const log = gauge('postroad_database_wal_bytes', 'Size of the write-ahead log.')
   metrics.addSource('database', () => {
     const now = figures()
     size.set(now.octets)

@@ -1,9 +1,7 @@
 /**
- * Who a recipient domain belongs to, for monitors: the big receivers by name, everybody else as `other`, so that the number of
- * series stays what it is however many domains are mailed to.
+ * Groups recipient domains for metrics: large providers by name, all others as `other`, which bounds the number of series.
  *
- * Used by the metrics. Goes by the recipient domain alone, and so needs no DNS: a company whose mail a big receiver keeps counts as
- * `other`. Pure.
+ * Looks at the recipient domain only and never at DNS, so a company hosted by a large provider counts as `other`. Pure.
  */
 
 const DOMAINS = {
@@ -62,7 +60,7 @@ const CLASSES = new Map<string, DestinationClass>(
   ),
 )
 
-/** The domains that have a name, for asking the queue about them. */
+/** All domains of named providers, for the queue's count by domain. */
 export const NAMED_DOMAINS: readonly string[] = [...CLASSES.keys()]
 
 /** @param domain as A-labels, lower case */

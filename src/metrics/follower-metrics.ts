@@ -1,4 +1,4 @@
-/** Who follows: consumers of the event log, webhooks, jobs; and what ends or is amiss: certificate, health. Fails: as sources do. */
+/** Metrics of event consumers, webhooks, jobs, certificates and health. Fails: as their sources do. */
 import { Gauge } from 'prom-client'
 import type { HealthReasonCode } from '../health/health-reasons.js'
 import { HEALTH_REASON_CODES } from '../health/health-reasons.js'
@@ -11,16 +11,16 @@ export interface FollowerSources {
   readonly clock: Clock
   readonly consumerLags: () => Promise<readonly { readonly consumer: string; readonly events: number }[]>
   readonly countSetAside: () => Promise<number>
-  /** When the webhook delivery that is due first fell or falls due, ms since epoch UTC. */
+  /** When the earliest pending webhook delivery is due, ms since epoch UTC. */
   readonly soonestWebhook: () => Promise<number | undefined>
   readonly jobs: () => readonly JobState[]
   readonly certificates: () => readonly CertificateState[]
-  /** What `/health` would tell. */
+  /** The reasons `/health` reports. */
   readonly healthReasons: () => Promise<readonly { readonly code: HealthReasonCode }[]>
 }
 
 export interface CertificateState {
-  /** What it is for, e.g. `smtp`. */
+  /** Its use, e.g. `smtp`. */
   readonly name: string
   /** Ms since epoch UTC. */
   readonly expiresAt: number
@@ -35,7 +35,7 @@ export function followFollowers(metrics: Metrics, sources: FollowerSources): voi
   const { clock } = sources
   const days = new Gauge({
     name: 'postroad_certificate_days_left',
-    help: 'Days until the certificate in use ends; negative once it has.',
+    help: 'Days until the certificate in use expires; negative once expired.',
     labelNames: ['certificate'] as const,
     registers,
   })
@@ -46,7 +46,7 @@ export function followFollowers(metrics: Metrics, sources: FollowerSources): voi
   })
   const reasons = new Gauge({
     name: 'postroad_health_reason',
-    help: '1 while /health names this reason, else 0.',
+    help: '1 while /health reports this reason, else 0.',
     labelNames: ['code'] as const,
     registers,
   })
@@ -60,18 +60,18 @@ function followConsumers(metrics: Metrics, { clock, ...sources }: FollowerSource
   const registers = [metrics.registry]
   const lag = new Gauge({
     name: 'postroad_consumer_lag_events',
-    help: 'Events that a consumer of the event log has yet to look at.',
+    help: 'Events a consumer of the event log has not processed yet.',
     labelNames: ['consumer'] as const,
     registers,
   })
   const aside = new Gauge({
     name: 'postroad_consumer_set_aside_events',
-    help: 'Events that a consumer could not take and that wait for the operator.',
+    help: 'Events a consumer could not process, set aside for the operator.',
     registers,
   })
   const webhooks = new Gauge({
     name: 'postroad_webhook_lag_seconds',
-    help: 'How long the webhook delivery that is due first has been due; 0 where none is.',
+    help: 'How long the oldest due webhook delivery is overdue; 0 if none is due.',
     registers,
   })
   const setAside = countedBeside(clock, sources.countSetAside)
@@ -92,19 +92,19 @@ function followJobs(metrics: Metrics, { jobs }: FollowerSources): void {
   const labelNames = ['job'] as const
   const success = new Gauge({
     name: 'postroad_job_last_success_timestamp_seconds',
-    help: 'When a job last came to a good end, Unix time; absent where that is not known.',
+    help: 'When the job last succeeded, Unix time; absent if unknown.',
     labelNames,
     registers,
   })
   const failed = new Gauge({
     name: 'postroad_job_failed',
-    help: 'Whether the last run of a job that ended has failed.',
+    help: '1 if the last completed run of the job failed, else 0.',
     labelNames,
     registers,
   })
   const running = new Gauge({
     name: 'postroad_job_running',
-    help: 'Whether a job runs now.',
+    help: '1 while the job is running, else 0.',
     labelNames,
     registers,
   })

@@ -1,9 +1,8 @@
 /**
- * Who may read the metrics: networks that the operator trusts, and whoever has the token; by default this machine alone.
+ * Access to metrics: trusted networks (by default this machine only), or the token from anywhere.
  *
- * Called by the route for each scrape. An address counts only where the request came from it straight: what a reverse proxy hands on
- * (Forwarded fields) comes from anybody, and what names another host than this one may come from a page in somebody's browser (DNS
- * rebinding). The token counts from everywhere. Pure. Fails: never.
+ * Evaluated at each scrape. An address is trusted only for a direct connection: a reverse proxy forwards requests from anywhere
+ * (Forwarded fields), and a foreign Host may come from a web page in a browser (DNS rebinding). Pure. Fails: never.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ipVersion, NetworkList } from '../world/net/ip-address.js'
@@ -11,15 +10,15 @@ import { ipVersion, NetworkList } from '../world/net/ip-address.js'
 export interface MetricsRequest {
   /** IP address of the client, or of the proxy. */
   readonly peer: string
-  /** @returns empty where there is none */
+  /** @returns empty if absent */
   readonly header: (name: string) => string
 }
 
 export interface MetricsAccess {
   readonly networks: readonly string[]
-  /** Empty: none. */
+  /** Empty: no token. */
   readonly token: string
-  /** Names of this machine, by which a scrape may ask. */
+  /** Host names under which this machine may be scraped. */
   readonly hosts: readonly string[]
 }
 
@@ -45,7 +44,7 @@ function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
   return hosts.has(name) || ipVersion(name.replace(/^\[|\]$/g, '')) !== 0
 }
 
-/** In the same time whatever was sent. */
+/** Constant time. */
 function isSameSecret(given: string, secret: string): boolean {
   const [one, other] = [given, secret].map(text => createHash('sha256').update(text).digest())
   return one !== undefined && other !== undefined && timingSafeEqual(one, other)

@@ -1,14 +1,14 @@
 /**
- * The metrics of an appliance, in Prometheus' terms: what is counted as it happens, and what is looked up when somebody asks.
+ * The Prometheus registry: counters updated as things happen, and sources read at each scrape.
  *
- * Opened by the composition root before everything that is counted; each part hands its figures to a function and knows no metrics.
- * Sources are asked together for each scrape and keep their answers where asking costs something. Nothing here reads a table.
- * Names and labels are part of the operator's interface (`docs/monitoring.md`); labels have few values, none of them made of what
- * strangers write. Fails: a source that fails leaves its series as they were and is counted.
+ * Created by the composition root before anything that is counted. Other modules report through plain callbacks and do not depend on
+ * metrics. Sources run in parallel and cache what is expensive to compute.
+ * Names and labels are part of the operator's interface (`docs/monitoring.md`). Label values come from small fixed sets, never from
+ * remote input. Fails: if a source fails, its series keep their values and the failure is counted.
  */
 import { Counter, Registry } from 'prom-client'
 
-/** Sets its series anew. */
+/** Updates its series. */
 export type Source = () => Promise<void> | void
 
 export class Metrics {
@@ -16,23 +16,23 @@ export class Metrics {
   private readonly sources: { readonly name: string; readonly update: Source }[] = []
   private readonly failures = new Counter({
     name: 'postroad_metrics_source_failures_total',
-    help: 'Scrapes for which a part of the appliance could not tell its figures.',
+    help: 'Scrapes in which a source could not be read.',
     labelNames: ['source'] as const,
     registers: [this.registry],
   })
 
-  /** @param name for the count of its failures */
+  /** @param name label of its failure counter */
   addSource(name: string, update: Source): void {
     this.failures.inc({ source: name }, 0)
     this.sources.push({ name, update })
   }
 
-  /** Names of all series, for whoever checks dashboards and rules against them. */
+  /** Names of all series, to check dashboards and alert rules against. */
   names(): string[] {
     return this.registry.getMetricsAsArray().map(({ name }) => name)
   }
 
-  /** In the text format 0.0.4. */
+  /** Text format 0.0.4. */
   async render(): Promise<string> {
     await Promise.all(this.sources.map(source => this.update(source)))
     return this.registry.metrics()

@@ -1,4 +1,4 @@
-/** The process itself: processor, memory, open files, and how late the event loop is. Names as Prometheus' own clients have them. */
+/** Process metrics: CPU, memory, open files and event loop delay. Names follow the official Prometheus clients. */
 import { readdir } from 'node:fs/promises'
 import { Counter, Gauge } from 'prom-client'
 import type { Clock } from '../world/time/clock.js'
@@ -7,30 +7,30 @@ import type { Metrics } from './metrics.js'
 
 const MICROSECONDS = 1e6
 
-/** @returns ends what watches the event loop */
+/** @returns stops the event loop meter */
 export function followProcess(metrics: Metrics, clock: Clock, version: string): () => void {
   const registers = [metrics.registry]
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers })
   new Gauge({
     name: 'postroad_build_info',
-    help: 'Always 1; which version runs.',
+    help: 'Always 1; the labels give the running version.',
     labelNames: ['version', 'node'] as const,
     registers,
   }).set({ version, node: process.version }, 1)
-  gauge('process_start_time_seconds', 'When the process began, Unix time.').set(
+  gauge('process_start_time_seconds', 'Start time of the process, Unix time.').set(
     clock.now() / 1_000 - process.uptime(),
   )
   const processor = new Counter({
     name: 'process_cpu_seconds_total',
-    help: 'Processor time that the process has had, all threads.',
+    help: 'CPU time used by the process, all threads.',
     registers,
   })
-  const resident = gauge('process_resident_memory_bytes', 'Memory of the process, all threads.')
-  const heap = gauge('nodejs_heap_size_used_bytes', 'Heap of the main thread in use.')
-  const files = gauge('process_open_fds', 'Open files and sockets.')
+  const resident = gauge('process_resident_memory_bytes', 'Resident memory of the process.')
+  const heap = gauge('nodejs_heap_size_used_bytes', 'Used heap of the main thread.')
+  const files = gauge('process_open_fds', 'Open file descriptors.')
   const delays = new Gauge({
     name: 'postroad_event_loop_delay_seconds',
-    help: 'How late the main thread came to what was due, since the last scrape.',
+    help: 'Event loop delay of the main thread since the last scrape.',
     labelNames: ['quantile'] as const,
     registers,
   })

@@ -1,4 +1,4 @@
-/** How much waits to be delivered, and for how long: counted in a reading thread, beside the scrapes. Fails: as the database does. */
+/** Queue depth and age, counted in a reader thread between scrapes. Fails: as the database does. */
 import { Gauge } from 'prom-client'
 import type { Database } from '../db/database.js'
 import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-status-store.js'
@@ -17,17 +17,17 @@ export function followQueue(metrics: Metrics, { database, clock }: QueueParts): 
   const labelNames = ['destination'] as const
   const messages = new Gauge({
     name: 'postroad_queue_messages',
-    help: 'Messages that wait to be delivered, held ones too, by destination.',
+    help: 'Messages waiting for delivery, held ones included, by destination.',
     labelNames,
     registers,
   })
   const oldest = new Gauge({
     name: 'postroad_queue_oldest_seconds',
-    help: 'How long the message that came first has waited, by destination; 0 where none waits.',
+    help: 'Age of the oldest waiting message, by destination; 0 if none waits.',
     labelNames,
     registers,
   })
-  const held = new Gauge({ name: 'postroad_queue_held_messages', help: 'Of those, held ones.', registers })
+  const held = new Gauge({ name: 'postroad_queue_held_messages', help: 'Held messages.', registers })
   const depth = countedBeside(clock, () => measureQueue(database.slowReader, NAMED_DOMAINS))
   metrics.addSource('queue', async () => {
     const counted = await depth()

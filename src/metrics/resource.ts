@@ -1,4 +1,4 @@
-/** `GET /metrics` as a resource: for Prometheus, with a rule of its own of who may read it. Never on `http.public_listen`. */
+/** `GET /metrics` for Prometheus, with its own access rule. Never served on `http.public_listen`. */
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { list, parsed, table, text } from '../config/schema/fields.js'
@@ -20,20 +20,20 @@ const SECTION = table(
       default: ['127.0.0.0/8', '::1/128'],
       example: ['127.0.0.0/8', '::1/128', '10.0.0.5/32'],
       description:
-        'Networks and addresses from which /metrics may be read, straight and by the hostname or an address. What a reverse proxy ' +
-        'hands on needs the token. [] leaves the token alone.',
+        'Networks and addresses that may read /metrics over a direct connection, by hostname or address. Requests forwarded by ' +
+        'a reverse proxy need the token. [] allows the token only.',
     }),
     token: text({
       default: '',
       secret: 'always',
       description:
-        'Whoever sends it (`Authorization: Bearer ...`) may read /metrics from anywhere. Empty: there is none. `openssl rand -hex 24` makes one.',
+        'Bearer token (`Authorization: Bearer ...`) that allows reading /metrics from any address. Empty disables it. Create one with `openssl rand -hex 24`.',
     }),
   },
-  { description: 'Figures for Prometheus at /metrics of http.listen (docs/monitoring.md).' },
+  { description: 'Prometheus metrics at /metrics on http.listen (docs/monitoring.md).' },
 )
 
-/** Of the text format. */
+/** Prometheus text format. */
 const MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export const metrics = resource({
@@ -49,12 +49,13 @@ export const metrics = resource({
           isAtRoot: true,
           isBare: true,
           access: 'public',
-          summary: 'Figures for Prometheus.',
+          summary: 'Get Prometheus metrics.',
           mediaType: MEDIA_TYPE,
           response: Type.String(),
           async handle(request) {
             const found = verdict(request)
-            if (found === 'wrong token') throw new AppError('unauthorized', 'not the token of [metrics]')
+            if (found === 'wrong token')
+              throw new AppError('unauthorized', 'token does not match metrics.token')
             if (found === 'unknown') throw new AppError('not_found', 'no such path')
             return all.render()
           },

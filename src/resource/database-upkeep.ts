@@ -1,9 +1,9 @@
 /**
- * Upkeep of the database as a resource: what retention has emptied is given back to the file system, in the quiet hours.
+ * Shrinks the database file during quiet hours, returning space freed by retention to the file system.
  *
- * A file that shrinks and grows again gains nothing: it is begun where a fifth of it holds nothing, and a rest stays for new mail.
- * Each step is a transaction of a few milliseconds, with a rest behind it in which others write; the job ends with the quiet hours.
- * Fails: as the database does; what was given back stays so.
+ * Starts only when a fifth of the file is free and leaves some free space for new mail, so that the file does not shrink and grow in
+ * turns. Each step is a transaction of a few milliseconds followed by a pause for other writers; the job stops when quiet hours end.
+ * Fails: as the database does; earlier steps stay committed.
  */
 import type { Database } from '../db/database.js'
 import { pauseFor } from '../world/time/clock.js'
@@ -16,14 +16,14 @@ export interface UpkeepParts {
   readonly isQuietHour: () => boolean
 }
 
-/** Of the file, without content: from so much on it is begun, and so much is left. */
+/** Free share of the file at which shrinking starts, and the share it leaves. */
 const BEGIN_SHARE = 0.2
 const LEFT_SHARE = 0.05
-/** Less is not worth it. */
-const LEAST_OCTETS = 16 * 1_024 * 1_024
+/** Less is not worth the work. */
+const MIN_FREE_OCTETS = 16 * 1_024 * 1_024
 const FIRST_PAGES = 64
-const MOST_PAGES = 2_048
-/** Of one step: longer halves the next one, much shorter doubles it. */
+const MAX_PAGES = 2_048
+/** Duration of a step: a longer one halves the next step, a much shorter one doubles it. */
 const LONG_MS = 4
 const SHORT_MS = 1
 const REST_MS = 20
@@ -49,18 +49,18 @@ export async function shrinkDatabase(
   const { figures, shrink } = database
   const before = figures?.()
   if (!figures || !shrink || !before?.canShrink) return
-  if (before.freeOctets < Math.max(LEAST_OCTETS, BEGIN_SHARE * before.octets)) return
+  if (before.freeOctets < Math.max(MIN_FREE_OCTETS, BEGIN_SHARE * before.octets)) return
   const enough = LEFT_SHARE * before.octets
   let pages = FIRST_PAGES
   let free = before.freeOctets
   while (free > enough && isQuietHour() && !stopping.aborted) {
     const tookMs = await shrink(pages)
     const now = figures().freeOctets
-    // Somebody has it open who still reads the end of the file, or nothing is left to move.
+    // No progress: a reader still uses the end of the file, or nothing is left to move.
     if (now >= free) break
     free = now
     if (tookMs > LONG_MS) pages = Math.max(1, Math.floor(pages / 2))
-    else if (tookMs < SHORT_MS) pages = Math.min(MOST_PAGES, 2 * pages)
+    else if (tookMs < SHORT_MS) pages = Math.min(MAX_PAGES, 2 * pages)
     await pauseFor(REST_MS)
   }
   log.info('database shrunk', { octets: before.octets - figures().octets })

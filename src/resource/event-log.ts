@@ -1,4 +1,4 @@
-/** The event log as a resource: how long it is kept, and the second try of what was set aside. */
+/** The event log as a resource: its retention, and the retry of events set aside. */
 import { deleteEventsBefore } from '../events/store.js'
 import type { Dispatcher } from '../events/dispatcher.js'
 import { oldest } from '../scheduler/prune.js'
@@ -12,13 +12,13 @@ export const eventLog = resource({
   kept: {
     events: {
       default: '30d',
-      description: 'The event log, as far as everything that follows from an event has been done.',
+      description: 'The event log. Events that are still to be processed are kept longer.',
     },
   },
   open: ({ eventLog }: EventLogParts) => ({
     jobs: [
       {
-        // A command only marks what it wants tried again: consumers run here alone.
+        // The command only marks events to retry; consumers run in the server alone.
         name: 'retry-set-aside-events',
         schedule: '* * * * *',
         async run() {

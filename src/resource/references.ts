@@ -1,15 +1,15 @@
 /**
- * References between resources: what uses a thing, and how its new name reaches them.
+ * References between resources: prevents deleting what is in use, and propagates renames.
  *
- * A resource that stores references declares a `ReferenceHolder`; the composition root puts them together. So a list, which knows
- * no campaigns, can refuse to be deleted while one needs it. Everything happens in the transaction of the caller.
- * Fails: AppError conflict, naming what uses the thing.
+ * A resource that stores references declares a `ReferenceHolder`, and the composition root combines them. A list, which knows nothing
+ * about campaigns, can thus refuse to be deleted while one needs it. Runs in the caller's transaction.
+ * Fails: AppError conflict, naming the users.
  */
 import { AppError } from '../core/errors.js'
 import Type from 'typebox'
 import type { Queries } from '../db/database.js'
 
-/** A thing that others refer to, by its id or by its name. */
+/** An object that others refer to by id or by name. */
 export interface Referenced {
   readonly kind: 'list' | 'tag' | 'segment' | 'template' | 'automation' | 'campaign'
   readonly workspaceId: string
@@ -17,18 +17,18 @@ export interface Referenced {
   readonly name: string
 }
 
-/** What refers to it. */
+/** An object that refers to it. */
 export interface Use {
-  /** As a sentence calls it, e.g. `scheduled campaign`. */
+  /** Noun for messages, e.g. `scheduled campaign`. */
   readonly what: string
   readonly id: string
   readonly name: string
 }
 
 export interface ReferenceHolder {
-  /** Those that stop working without the thing. */
+  /** Finds objects that would stop working without it. */
   findUses(db: Queries, thing: Referenced): Promise<readonly Use[]>
-  /** Puts the new name wherever the thing is stored by its old one. */
+  /** Replaces the old name wherever it is stored. */
   rename?(db: Queries, thing: Referenced, name: string): Promise<void>
 }
 
@@ -36,23 +36,21 @@ export interface ReferenceParts {
   readonly references: References
 }
 
-/** Query of a route that deletes something others may use. */
+/** Query of a delete route for something others may use. */
 export const forceQuery = Type.Object(
   {
-    force: Type.Optional(
-      Type.Boolean({ description: 'Delete it even where something uses it. Default false.' }),
-    ),
+    force: Type.Optional(Type.Boolean({ description: 'Delete it even if it is in use. Default false.' })),
   },
   { additionalProperties: false },
 )
 
-/** Description of such a route. @param users with a comma behind where it is an enumeration */
+/** Describes such a route. @param users ends with a comma if it is a list */
 export function describeUses(thing: string, users: string): string {
-  return `A ${thing} that ${users} uses is a 409, which names what uses it; \`force=true\` deletes it all the same.`
+  return `Returns 409 naming the users if ${users} uses the ${thing}; \`force=true\` deletes it anyway.`
 }
 
-/** Named in an error; all of them are counted. */
-const MOST_NAMED = 5
+/** Users named in an error; the rest are only counted. */
+const MAX_NAMED = 5
 
 export class References {
   private readonly holders: readonly ReferenceHolder[]
@@ -68,9 +66,9 @@ export class References {
     const others = uses.filter(({ id }) => id !== thing.id)
     if (others.length === 0) return
     const named = others
-      .slice(0, MOST_NAMED)
+      .slice(0, MAX_NAMED)
       .map(({ what, name, id }) => `${what} ${JSON.stringify(name)} (${id})`)
-    const more = others.length > MOST_NAMED ? ` and ${others.length - MOST_NAMED} more` : ''
+    const more = others.length > MAX_NAMED ? ` and ${others.length - MAX_NAMED} more` : ''
     throw new AppError(
       'conflict',
       `the ${thing.kind} ${JSON.stringify(thing.name)} is used by ${named.join(', ')}${more}; ` +

@@ -1,9 +1,9 @@
 /**
- * What a resource is to the rest of the appliance: one value that declares all that has to be known of it outside of its folder.
+ * A resource as the rest of the program sees it: one value that declares everything others need from its folder.
  *
- * A resource's folder exports one from its `resource.ts`, and `src/appliance/resources.ts` lists it; `src/ARCHITECTURE.md` says what else
- * adding one takes. What the configuration and the API's description need is there before anything is opened; the rest is made by
- * `open` of the parts that it names. Pure; holds no logic.
+ * Each folder exports one from its `resource.ts`, listed in `src/appliance/resources.ts`; `src/ARCHITECTURE.md` describes how to add one.
+ * What the configuration and the API description need is static; everything else is created by `open` from the parts it names.
+ * Pure; holds no logic.
  */
 import type { TObject } from 'typebox'
 import type { Named } from '../config/named.js'
@@ -17,41 +17,41 @@ import type { Job } from '../scheduler/scheduler.js'
 import type { ReferenceHolder } from './references.js'
 import type { Retention } from './retention.js'
 
-/** What an open resource does. Whatever it leaves out it has none of. */
+/** An opened resource; absent fields mean none. */
 export interface OpenResource {
   readonly routes?: readonly Route[]
-  /** Public pages, which need no key. */
+  /** Public pages, served without a key. */
   readonly pages?: readonly PublicRoute[]
   readonly consumers?: readonly AnyConsumer[]
   readonly jobs?: readonly Job[]
   readonly retention?: readonly Retention[]
   /**
-   * The appliance stops: what requests have begun and others wait for ends after the step in hand, nothing new begins. Called
-   * while requests are still answered, so that whoever waits is told.
+   * Shuts down: starts nothing new, and pending requests end after their current step. Called while responses can still be sent, so
+   * that waiting clients get one.
    */
   stop?(): Promise<void>
 }
 
-/** A section of the configuration that is this resource's alone. */
+/** A section of the configuration used by this resource only. */
 interface Section<Schema extends TObject> {
-  /** As in the file, e.g. `webhooks`. */
+  /** Name in the file, e.g. `webhooks`. */
   readonly name: string
   /** Made by `table()` of `config/schema/fields.ts`. */
   readonly schema: Schema
 }
 
-/** @typeParam Parts what it takes of the composition root, and no more */
+/** @typeParam Parts what it needs from the composition root */
 export interface ResourceSpec<Parts, Schema extends TObject> {
-  /** Chapters of the API's description that it opens: name and what is in it. */
+  /** Chapters it adds to the API description: name and summary. */
   readonly chapters?: Chapters
-  /** Requests that it sends to others, for the API's description. */
+  /** Requests it sends to others, for the API description. */
   readonly outgoing?: OutgoingRequests
-  /** Keys of `[retention]` that it adds, in the order of the file. */
+  /** Keys it adds to `[retention]`, in file order. */
   readonly kept?: Readonly<Record<string, KeptFor>>
   readonly section?: Section<Schema>
-  /** Where it refers to lists, tags, segments, templates or automations. */
+  /** Its references to lists, tags, segments, templates or automations. */
   readonly references?: ReferenceHolder
-  /** @param settings its section, as `Config` has others */
+  /** @param settings its decoded section */
   readonly open: (parts: Parts, settings: Named<Schema>) => OpenResource
 }
 
@@ -62,6 +62,6 @@ export interface Resource<Parts> extends Omit<ResourceSpec<Parts, TObject>, 'ope
 export function resource<Parts, Schema extends TObject = TObject>(
   spec: ResourceSpec<Parts, Schema>,
 ): Resource<Parts> {
-  // The root hands it what was decoded by the schema that stands beside it.
+  // The composition root passes settings decoded by this same schema.
   return { ...spec, open: (parts, settings) => spec.open(parts, settings as Named<Schema>) }
 }

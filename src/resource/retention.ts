@@ -1,9 +1,8 @@
 /**
- * What is to be deleted of a resource's records once it is old, and the jobs that do it.
+ * Retention rules of resources, and the jobs that apply them.
  *
- * Resources declare the rows, the composition root makes jobs of them. Where a row says no more, it runs once an hour, at a minute
- * of its own, so that no two long ones begin together. Fails: throws a plain Error for a row that names a key of `[retention]`
- * which no resource has.
+ * Resources declare rules; the composition root turns them into jobs. By default a rule runs hourly, with the rules spread over the
+ * hour so that long ones do not start together. Fails: throws a plain Error for a rule with an unknown key of `[retention]`.
  */
 import type { Database, Tx } from '../db/database.js'
 import type { RemoveSome } from '../db/retention.js'
@@ -14,17 +13,17 @@ import { openExpiryTime } from '../world/time/expiry-time.js'
 import type { Log } from '../world/log.js'
 
 export interface Retention {
-  /** As the log names it, e.g. `bounces`. */
+  /** Name in the log, e.g. `bounces`. */
   readonly what: string
-  /** Keys of `[retention]`, of which the shortest counts, or how long in ms. */
+  /** Keys of `[retention]`, of which the shortest applies, or a fixed time in ms. */
   readonly keep: readonly string[] | number
-  /** Cron expression, UTC; hourly where absent. */
+  /** Cron expression, UTC; hourly if absent. */
   readonly schedule?: string
-  /** @param before ms since epoch UTC; what is younger stays */
+  /** @param before ms since epoch UTC; newer records are kept */
   readonly begin: (before: number) => RemoveSome | Promise<RemoveSome>
 }
 
-/** For records of which each step deletes the oldest. */
+/** A rule whose steps each delete the oldest records. */
 export function deletesOldest(
   row: Omit<Retention, 'begin'>,
   remove: (db: Tx['db'], before: number, limit: number) => Promise<number>,
@@ -38,7 +37,7 @@ export interface RetentionParts {
   readonly log: Log
 }
 
-/** @param keptMs `[retention]`: by key, in ms; 0 = for ever */
+/** @param keptMs `[retention]`: by key, in ms; 0 = forever */
 export function retentionJobs(
   parts: RetentionParts,
   rows: readonly Retention[],
@@ -56,7 +55,7 @@ export function retentionJobs(
   })
 }
 
-/** @returns undefined where all of them are for ever */
+/** @returns undefined if all of them are kept forever */
 function shortest(keys: readonly string[], keptMs: Readonly<Record<string, number>>): number | undefined {
   const limits = keys.flatMap(key => {
     const limitMs = keptMs[key]

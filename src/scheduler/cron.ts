@@ -1,9 +1,9 @@
 /**
- * Times of a cron expression, in UTC: five fields, to the minute.
+ * Computes the times of a five-field cron expression, in UTC.
  *
- * Called by the scheduler. node-cron reads the expression; when it comes next is counted here, from a moment that is handed
- * in, because node-cron itself would ask the machine's clock. Day of the month and day of the week both have to fit, as
- * node-cron has it. Pure. Fails: what is no such expression, or never comes, throws a plain Error.
+ * node-cron parses the expression. The next time is computed here from a given moment, because node-cron would read the system clock.
+ * Day of month and day of week must both match, as in node-cron. Pure. Fails: an invalid expression, or one that never matches,
+ * throws a plain Error.
  */
 import { parse } from 'node-cron'
 
@@ -11,8 +11,8 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** A 29th of February on a given weekday comes every 28 years, and 2100 has none. */
-const MOST_DAYS = 41 * 366
+/** 29 February falls on a given weekday every 28 years, or 40 across 2100, which is no leap year. */
+const MAX_DAYS = 41 * 366
 
 export interface CronTimes {
   /** The first time after this moment; both ms since epoch UTC. */
@@ -28,7 +28,7 @@ export function readCron(expression: string): CronTimes {
   return {
     after(moment) {
       let time = startOf(moment, MINUTE_MS) + MINUTE_MS
-      for (let days = 0; days < MOST_DAYS;) {
+      for (let days = 0; days < MAX_DAYS;) {
         const date = new Date(time)
         if (!fitsDay(date)) {
           time = startOf(time, DAY_MS) + DAY_MS
@@ -41,17 +41,19 @@ export function readCron(expression: string): CronTimes {
           return time
         }
       }
-      throw new Error(`the schedule "${expression}" never comes`)
+      throw new Error(`cron expression "${expression}" never matches`)
     },
   }
 }
 
 function fieldsOf(expression: string) {
-  // A sixth field would be seconds; @daily and its like say nothing that five fields do not.
-  if (!/^(\S+ ){4}\S+$/.test(expression)) throw new Error(`"${expression}" is no schedule: five fields`)
+  // node-cron reads a sixth field as seconds; @daily and the like are not needed.
+  if (!/^(\S+ ){4}\S+$/.test(expression))
+    throw new Error(`"${expression}" is not a cron expression of five fields`)
   const fields = parse(expression)
   for (const value of [...fields.dayOfMonth, ...fields.dayOfWeek])
-    if (typeof value !== 'number') throw new Error(`"${expression}" is no schedule: ${value} is not known`)
+    if (typeof value !== 'number')
+      throw new Error(`"${expression}" is not a cron expression: invalid value ${value}`)
   return fields
 }
 
@@ -61,7 +63,7 @@ function dayTest({ dayOfMonth, month, dayOfWeek }: ReturnType<typeof parse>): (d
     months.has(date.getUTCMonth() + 1) && days.has(date.getUTCDate()) && weekdays.has(date.getUTCDay())
 }
 
-/** Days, hours and minutes of UTC all begin at multiples of their length. */
+/** UTC days, hours and minutes start at multiples of their length. */
 function startOf(moment: number, lengthMs: number): number {
   return Math.floor(moment / lengthMs) * lengthMs
 }

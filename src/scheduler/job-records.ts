@@ -1,9 +1,8 @@
 /**
- * Remembers over a restart when each job ran and how that ended: in memory at once, in the database some seconds later, all jobs
- * that have changed in one statement.
+ * Job state that survives restarts: kept in memory, saved in batches.
  *
- * Used by the scheduler. However often jobs run, it writes once in `GATHER_MS` at most, and only in company of others who write
- * anyway. Fails: never; what cannot be written now is written with the next change, or at the end.
+ * Used by the scheduler. All changed jobs are saved in one statement, at most once per `GATHER_MS` and together with other writes.
+ * Fails: never; what could not be saved is retried with the next change or at shutdown.
  */
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
@@ -31,7 +30,7 @@ export class JobRecords {
     this.parts = parts
   }
 
-  /** What earlier processes have left. A run that a process did not survive is no run any more. */
+  /** Loads the saved state. A run interrupted by a crash no longer counts as running. */
   async open(jobs: readonly { readonly name: string; readonly schedule: string }[]): Promise<void> {
     const { database } = this.parts
     const known = new Map((await listJobs(database.reader)).map(state => [state.name, state]))
@@ -43,7 +42,7 @@ export class JobRecords {
     if (names.length > 0) await database.write(tx => deleteOtherJobs(tx.db, names))
   }
 
-  /** For monitors: what is known of each at this moment. */
+  /** Current state of every job. */
   list(): readonly JobState[] {
     return [...this.states.values()]
   }
@@ -56,7 +55,7 @@ export class JobRecords {
     this.change(name, { isRunning: true, startedAt: this.parts.clock.now() })
   }
 
-  /** @param error what it threw */
+  /** @param error what the run threw */
   ended(name: string, durationMs: number, error?: unknown): void {
     const now = this.parts.clock.now()
     this.change(name, {
@@ -69,7 +68,7 @@ export class JobRecords {
     })
   }
 
-  /** The last thing: nothing comes next any more. */
+  /** Final write: no job has a next run any more. */
   async close(): Promise<void> {
     this.timer?.cancel()
     for (const name of this.states.keys()) this.change(name, { nextRunAt: null })

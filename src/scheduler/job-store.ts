@@ -1,7 +1,7 @@
 /**
- * SQL of what is remembered of each job: when it last ran, for how long, with what error, and when it comes next.
+ * SQL of job state: last run, duration, last error and next run.
  *
- * Written by `job-records.ts` beside the running scheduler, read by `postroad jobs`. A row per job, however often it runs.
+ * Written by `job-records.ts`, read by `postroad jobs`. One row per job.
  */
 import type { Queries } from '../db/database.js'
 import { inPieces } from '../db/statement.js'
@@ -31,19 +31,19 @@ export interface JobState {
   /** Cron expression, UTC. */
   readonly schedule: string
   readonly isRunning: boolean
-  /** Null where it never ran. */
+  /** Null if it never ran. */
   readonly startedAt: number | null
   readonly endedAt: number | null
-  /** Of the last run that came to its end. */
+  /** Of the last completed run. */
   readonly durationMs: number | null
-  /** Null while the appliance does not run. */
+  /** Null while the server is stopped. */
   readonly nextRunAt: number | null
-  /** Of the last run that failed, however long ago: `failedAt`. */
+  /** Of the most recent failed run, at `failedAt`. */
   readonly lastError: string | null
   readonly failedAt: number | null
 }
 
-/** In the order of their names. */
+/** Ordered by name. */
 export async function listJobs(db: Queries): Promise<JobState[]> {
   const rows = await db.selectFrom('jobs').selectAll().orderBy('name').execute()
   return rows.map(row => ({
@@ -90,7 +90,7 @@ export async function saveJobs(db: Queries, jobs: readonly JobState[]): Promise<
       .execute()
 }
 
-/** Of jobs that this version of the program does not have any more. */
+/** Deletes jobs that this version no longer has. */
 export async function deleteOtherJobs(db: Queries, names: readonly string[]): Promise<void> {
   await db.deleteFrom('jobs').where('name', 'not in', names).execute()
 }

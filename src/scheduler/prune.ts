@@ -1,9 +1,8 @@
 /**
- * Deletes what is too old, step by step, so that nobody who writes meanwhile waits long.
+ * Deletes expired records in small steps, so that other writers never wait long.
  *
- * Run by the jobs of `resource/retention.ts`. The number of rows of a step follows from how long the last one took; between two steps
- * others have their turn, and at shutdown the step in hand is the last. Fails: as a step does, with what was removed before
- * it gone.
+ * Run by the jobs of `resource/retention.ts`. The size of a step follows from how long the previous one took. Other writers run between
+ * steps, and shutdown stops after the current step. Fails: as a step does; earlier steps stay committed.
  */
 import type { Database, Tx } from '../db/database.js'
 import type { RemoveSome, Write } from '../db/retention.js'
@@ -18,13 +17,13 @@ export interface PruneParts {
 
 const FIRST_LIMIT = 32
 const LARGEST_LIMIT = 256
-/** Of one step's writing: longer halves the next one, much shorter doubles it. */
+/** Write time of a step: a longer one halves the next step, a much shorter one doubles it. */
 const LONG_MS = 4
 const SHORT_MS = 1
-/** Between two steps: nobody waits for what is deleted, others do for the database. */
+/** Pause between steps: deletion is never urgent. */
 const REST_MS = 8
 
-/** @param what as the log names it, e.g. `events` */
+/** @param what name in the log, e.g. `events` */
 export async function prune(
   { database, clock, log }: PruneParts,
   what: string,
@@ -58,7 +57,7 @@ export async function prune(
   }
 }
 
-/** Of a table of which each step deletes the oldest rows. */
+/** Steps that each delete the oldest rows of a table. */
 export function oldest(remove: (tx: Tx, limit: number) => Promise<number>): RemoveSome {
   return async (limit, write) => {
     const removed = await write(tx => remove(tx, limit))

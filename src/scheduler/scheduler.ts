@@ -1,11 +1,11 @@
 /**
- * Runs jobs at their times: the in-process cron.
+ * Runs jobs on their cron schedules, in the process.
  *
- * The composition root hands it the jobs of the resources, starts it when all else runs and stops it first. A job never
- * overlaps with itself; one that fails is logged and comes again at its next time. It looks at the clock at least twice a
- * minute and trusts no long timer, so that a machine that slept or whose clock was set misses nothing and waits for nothing:
- * times that were slept through are made up for once. What was missed while the appliance did not run is not made up for, so a
- * schedule is hourly at the rarest unless missing one does no harm. `job-records.ts` keeps what became of each. Fails: never.
+ * The composition root passes in the jobs of all resources, starts it last and stops it first. Runs of a job never overlap; a failed
+ * run is logged and retried at the next scheduled time. The clock is checked at least twice a minute instead of trusting long timers,
+ * so a suspended machine or a changed clock neither loses runs nor delays them: runs missed meanwhile are made up once. Runs missed
+ * while the server was stopped are not, so a schedule should be at least hourly unless a missed run does no harm. `job-records.ts`
+ * stores results. Fails: never.
  */
 import { describeError } from '../core/errors.js'
 import type { Clock, Timer } from '../world/time/clock.js'
@@ -15,18 +15,18 @@ import { readCron, type CronTimes } from './cron.js'
 import type { JobRecords } from './job-records.js'
 
 export interface Job {
-  /** As the log names it. */
+  /** Name in the log. */
   readonly name: string
   /** Cron expression of five fields, UTC. */
   readonly schedule: string
-  /** It begins with the scheduler already, and not first at its time. */
+  /** Also run when the scheduler starts. */
   readonly isRunAtStart?: boolean
-  /** It begins things to be sent: while a restored copy is held it is passed over, and comes again at its next time. */
+  /** The job sends something, so its runs are skipped while a restored copy is held. */
   readonly isHeldAfterRestore?: boolean
   /**
-   * Long work is done in pieces, and ends after the one in hand when the signal comes. What it throws is logged.
+   * Long jobs work in steps and return after the current one once `stopping` aborts. Errors are logged.
    *
-   * @param stopping the appliance stops
+   * @param stopping aborted when the server shuts down
    */
   run(stopping: AbortSignal): Promise<void>
 }
@@ -35,14 +35,14 @@ export interface SchedulerParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** Absent: nothing is kept. */
+  /** Absent: state is not stored. */
   readonly records?: JobRecords
-  /** A restored copy that nobody has released yet. */
+  /** A restored copy that was not released yet. */
   readonly isHeld?: () => boolean
 }
 
 const LOOK_EVERY_MS = 30_000
-/** Each job comes up to so much later than its schedule says: jobs of one minute do not begin in one moment. */
+/** Random delay added to each job, so that jobs of the same minute do not start together. */
 const SPREAD_MS = 20_000
 
 interface Entry {
@@ -60,7 +60,7 @@ export class Scheduler {
   private timer: Timer | undefined
   private lastLook = 0
 
-  /** @throws Error for a schedule that is none */
+  /** @throws Error for an invalid schedule */
   constructor(parts: SchedulerParts, jobs: readonly Job[]) {
     this.parts = parts
     this.entries = jobs.map(job => ({
@@ -79,7 +79,7 @@ export class Scheduler {
     this.waitForNext()
   }
 
-  /** Begins no job any more and waits for those under way. @param graceMs for so long at most */
+  /** Starts no more jobs and waits for running ones. @param graceMs wait at most this long */
   async stop(graceMs: number): Promise<void> {
     const { clock, log } = this.parts
     this.timer?.cancel()
@@ -116,7 +116,7 @@ export class Scheduler {
 
   private look(): void {
     const now = this.parts.clock.now()
-    // Set back: what was planned by the wrong time may be years away.
+    // The clock was set back: times planned before may be years away.
     if (now < this.lastLook) this.plan()
     this.lastLook = now
     for (const entry of this.entries) {
@@ -146,7 +146,7 @@ export class Scheduler {
     try {
       await job.run(this.stopping.signal)
     } catch (error) {
-      failure = error ?? 'it threw nothing'
+      failure = error ?? 'threw undefined'
       log.error('job failed', { job: name, error: describeError(error) })
     }
     records?.ended(name, clock.monotonic() - startedAt, failure)

@@ -1,70 +1,67 @@
 /**
- * The kinds of field that the configuration schema is made of.
+ * Field types of the configuration schema.
  *
- * Called by the sections of the schema only to build, by the loader and the generators to read the notes that each field carries.
- * A field checks the operator's notation and decodes it; what it expects is one phrase, used in faults and in the
- * reference alike. Pure.
+ * A field validates the operator's notation and decodes it. Its `expected` phrase is used both in faults and in the reference. Pure.
  */
 import Type, { type TSchema } from 'typebox'
 import { formatDuration, formatSize, parseDuration, parseSize } from '../../core/units.js'
 
-/** What a field says of itself, in the generated files and in faults. */
+/** Documentation of a field, for the generated files and for faults. */
 export interface FieldNotes {
   /** One or two sentences for the operator. */
   readonly description: string
-  /** In the file's notation. Absent: the operator has to give it, or (in a table of a list) it is the table's subject. */
+  /** In file notation. Absent: required, or (in a list of tables) the key that identifies the table. */
   readonly default?: unknown
-  /** A useful value, for the generated files, where the default says too little. */
+  /** A useful value for the generated files if the default does not explain enough. */
   readonly example?: unknown
-  /** False while nothing in this version reads it. */
+  /** False if this version does not use it. */
   readonly effective?: false
   /**
-   * `always`: never shown, not in faults and not by `config show`. `when_wrong`: a value that is not in the field's
-   * notation may hold a password, so faults do not repeat it.
+   * `always`: never shown in faults or by `config show`. `when_wrong`: an invalid value may contain a password, so faults do not quote it.
    */
   readonly secret?: 'always' | 'when_wrong'
 }
 
-/** Decoded numbers that have a unit, which their keys are named after (`named.ts`). */
+/** Decoded numbers with a unit, which is appended to their names (`named.ts`). */
 export type Milliseconds = number & { readonly unit: 'ms' }
 export type Octets = number & { readonly unit: 'octets' }
 
-/** What the loader and the generators see of any node of the schema. */
+/** Any schema node, as the loader and the generators see it. */
 export interface SchemaNode extends FieldNotes {
   readonly type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
   /** Completes "is not ...", e.g. `a duration from 1s to 1h`. */
   readonly expected?: string
-  /** Of the decoded number. */
+  /** Unit of the decoded number. */
   readonly unit?: 'ms' | 'octets'
-  /** What an empty value stands for, by the name of this machine. */
+  /** Derives the value from the hostname if empty. */
   readonly fromHostname?: (hostname: string) => string
   readonly properties?: Readonly<Record<string, SchemaNode>>
   readonly items?: SchemaNode
 }
 
-/** The schema as plain nodes; every builder below makes exactly this shape. */
+/** Views the schema as plain nodes; every builder below returns this shape. */
 export function nodeOf(schema: TSchema): SchemaNode {
   return schema as SchemaNode
 }
 
 export interface Bounds {
-  /** In the file's notation, both inclusive. */
+  /** In file notation, both inclusive. */
   readonly min: string
   readonly max: string
 }
 
-/** Text in a notation of its own, decoded by `parse`. */
+/** Text that `parse` validates and decodes. */
 export function parsed<T>(
   parse: (text: string) => T | undefined,
   expected: string,
   notes: FieldNotes & Pick<SchemaNode, 'unit'>,
 ) {
   const checked = Type.Refine(Type.String({ ...notes, expected }), text => parse(text) !== undefined)
-  // Decoding follows a check, so parse has an answer.
+  // Decoding runs only after validation, so parse succeeds.
   return Type.Decode(checked, text => parse(text) as T)
 }
 
-/** Like `parsed`, where empty text means "not set" and decodes to undefined. */
+/** Like `parsed`, but empty text means "not set" and decodes to undefined. */
 export function optionalParsed<T>(
   parse: (text: string) => T | undefined,
   expected: string,
@@ -77,7 +74,7 @@ export function optionalParsed<T>(
   return Type.Decode(checked, text => (text === '' ? undefined : parse(text)))
 }
 
-/** Like `parsed`, where empty text means what follows from the name of this machine; the loader puts that in. */
+/** Like `parsed`, but the loader replaces empty text with a value derived from the hostname. */
 export function parsedOrDerived<T>(
   parse: (text: string) => T | undefined,
   expected: string,
@@ -95,7 +92,7 @@ export function duration(notes: FieldNotes & Bounds) {
   return measured<Milliseconds>(parseDuration, formatDuration, 'a duration', { ...notes, unit: 'ms' })
 }
 
-/** How long to keep something, decoded to ms; 0 is for ever. */
+/** A retention time, decoded to ms; 0 is forever. */
 export function keeping({ min, ...notes }: FieldNotes & Pick<Bounds, 'min'>) {
   const [least = 0, most = 0] = [parseDuration(min), parseDuration(LONGEST_KEPT)]
   const within = (text: string) => {
@@ -140,22 +137,22 @@ export function flag(notes: FieldNotes) {
   return Type.Boolean({ ...notes, expected: 'true or false' })
 }
 
-/** Any text without control characters, which would end up in logs and in SMTP dialogues. */
+/** Text without control characters, which could corrupt logs and SMTP sessions. */
 export function text(notes: FieldNotes) {
   return Type.Refine(Type.String({ ...notes, expected: 'plain text' }), value => !/\p{Cc}/u.test(value))
 }
 
-/** One of a few words. */
+/** One of the given words. */
 export function choice<const Word extends string>(words: readonly Word[], notes: FieldNotes) {
   return parsed(value => words.find(word => word === value), `one of ${words.join(', ')}`, notes)
 }
 
-/** A list; the notes of the item only lend it their expectation. */
+/** A list; of the item's notes only `expected` is used. */
 export function list<Item extends TSchema>(item: Item, notes: FieldNotes) {
   return Type.Array(item, { ...notes })
 }
 
-/** A section, or the shape of one table in a list of tables. Keys it does not name are faults. */
+/** A section, or a table in a list of tables. Unknown keys are faults. */
 export function table<Properties extends Record<string, TSchema>>(
   properties: Properties,
   notes: FieldNotes = { description: '' },

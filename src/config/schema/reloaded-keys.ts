@@ -1,8 +1,8 @@
 /**
- * Which keys of the configuration a running server takes over when it is told to read the file again (SIGHUP).
+ * Configuration keys that take effect on reload (SIGHUP), without a restart.
  *
- * Read by `serve`, which names what changed and what of it needs a restart, and by the generator of the reference. What stands here has
- * its part in `server.ts` that applies it. Pure.
+ * Used by `serve`, which logs changed keys and those that need a restart, and by the reference generator. `server.ts` must apply each
+ * key listed here.
  */
 
 /** Keys and sections; a section stands for all its keys. */

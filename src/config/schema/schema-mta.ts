@@ -1,8 +1,4 @@
-/**
- * The `[mta]` section of the configuration: what mail on its way out is held to.
- *
- * Part of `schema.ts`, which says how such a section is written.
- */
+/** The `[mta]` section of the configuration: outgoing mail. See `schema.ts`. */
 import {
   choice,
   duration,
@@ -22,54 +18,52 @@ const item = { description: '' }
 
 const route = table({
   domain: parsed(parseDomainPattern, 'a domain, *.domain or *', {
-    description:
-      'Recipient domain: exactly this one, `*.domain` for every name below it, or `*` for all that are left.',
+    description: 'Recipient domain: an exact name, `*.domain` for all names below it, or `*` for all others.',
     example: '*.corp.example',
   }),
   host: parsed(parseHost, 'a host name or an IP address', {
-    description: 'Host that takes mail for these domains; no MX look-up is made.',
+    description: 'Host that receives mail for these domains; MX records are not looked up.',
     example: '10.0.0.5',
   }),
-  port: integer({ min: 1, max: 65_535, default: 25, description: 'Port of that host.' }),
+  port: integer({ min: 1, max: 65_535, default: 25, description: 'Port on that host.' }),
   tls: choice(['none', 'opportunistic', 'require', 'verify'], {
     default: 'opportunistic',
     description:
-      'none: never; opportunistic: where offered, whatever the certificate; require: always, whatever the certificate; verify: always, with a certificate that is right for the host.',
+      'none: no TLS; opportunistic: TLS if offered, any certificate; require: always TLS, any certificate; verify: always TLS, with a certificate valid for the host.',
   }),
-  username: text({ default: '', description: 'User name for SMTP AUTH at that host; empty for none.' }),
+  username: text({ default: '', description: 'User name for SMTP AUTH; empty for none.' }),
   password: text({
     default: '',
     secret: 'always',
     description:
-      'Password for SMTP AUTH at that host. It is said under `tls = "verify"` only, unless the host is a loopback address.',
+      'Password for SMTP AUTH. Sent only with `tls = "verify"`, unless the host is a loopback address.',
   }),
   password_without_verification: flag({
     default: false,
     description:
-      'true says the password to a host whose certificate nobody checks, and with `tls = "none"` in clear, where anybody on the way can read it.',
+      'true sends the password without verifying the certificate, and with `tls = "none"` in clear text, where it can be intercepted.',
   }),
 })
 
 const site = table({
   mx: optionalParsed(parseDomainPattern, 'a host, *.domain or *', {
     default: '',
-    description: 'Pattern of the MX host whose site this is about.',
+    description: 'Pattern of the MX hosts this applies to.',
     example: '*.google.com',
   }),
   domain: optionalParsed(parseDomainPattern, 'a domain, *.domain or *', {
     default: '',
-    description: 'Pattern of the recipient domain this is about, instead of `mx`.',
+    description: 'Pattern of the recipient domains this applies to, instead of `mx`.',
   }),
   tls: choice(['opportunistic', 'require', 'verify'], {
     default: 'opportunistic',
-    description:
-      'What connections to these MX hosts have to be, as for routes; of several sites and MTA-STS the strictest counts.',
+    description: 'Required TLS, as for routes; if several sites or MTA-STS apply, the strictest wins.',
   }),
   connections: integer({
     min: 0,
     max: 10_000,
     default: 20,
-    description: 'Deliveries at a time at most; 0 = as mta.connections_per_destination says.',
+    description: 'Maximum concurrent deliveries; 0 = use mta.connections_per_destination.',
   }),
   messages_per_minute: integer({
     min: 0,
@@ -79,7 +73,7 @@ const site = table({
   }),
 })
 
-/** RFC 5321 §4.5.3.2, but for `connect`, `starttls` and `quit`, of which it says nothing. */
+/** RFC 5321 §4.5.3.2, except `connect`, `starttls` and `quit`, which it does not cover. */
 const timeouts = table(
   {
     attempt: duration({
@@ -87,14 +81,14 @@ const timeouts = table(
       min: '1m',
       max: '2h',
       description:
-        'For all hosts and addresses of one attempt together, until one of them has taken sender and recipient. Each address gets an equal share of what is left for greeting and TLS.',
+        'Total for one attempt across all hosts and addresses, until one has accepted sender and recipient. Each address gets an equal share of the remaining time for greeting and TLS.',
     }),
     connect: duration({
       default: '30s',
       min: '1s',
       max: '10m',
-      // A host that has not completed the handshake after five SYNs is down, and the next MX is waiting.
-      description: 'For the TCP connection itself.',
+      // A host that has not answered five SYNs is down, and the next MX is waiting.
+      description: 'For the TCP connection.',
     }),
     greeting: duration({ default: '5m', min: '1s', max: '1h', description: 'For the 220 greeting.' }),
     ehlo: duration({ default: '5m', min: '1s', max: '1h', description: 'For the reply to EHLO or HELO.' }),
@@ -111,20 +105,20 @@ const timeouts = table(
       default: '3m',
       min: '1s',
       max: '1h',
-      description: 'For each block of the message to be taken.',
+      description: 'For sending each block of the message.',
     }),
     final_dot: duration({
       default: '10m',
       min: '1m',
       max: '1h',
       description:
-        'For the reply to the final dot. Giving up earlier makes duplicates: the server may have accepted.',
+        'For the reply to the final dot. Shorter values cause duplicates, since the server may have accepted the message.',
     }),
     quit: duration({
       default: '10s',
       min: '1s',
       max: '10m',
-      // Everything is settled by then; the reply to QUIT only keeps the close from looking like an abort.
+      // The message is settled by then; waiting for the reply only avoids an abrupt close.
       description: 'For the reply to QUIT.',
     }),
   },
@@ -136,7 +130,7 @@ const sourcePool = table({
   addresses: list(parsed(parseIpAddress, 'an IP address', item), {
     default: [],
     example: ['192.0.2.26', '192.0.2.27'],
-    description: 'Addresses of this machine that its mail is sent from, in turn.',
+    description: 'Local addresses its mail is sent from, in rotation.',
   }),
 })
 
@@ -145,53 +139,53 @@ export const MTA_SECTION = table(
     shared_address: optionalParsed(parseMailAddress, 'a mail address', {
       default: '',
       example: 'notify@mail.example.com',
-      description: 'From address of mail whose own domain is not added; without it such mail is refused.',
+      description: 'From address for mail from unverified domains; without it such mail is refused.',
     }),
     return_path_domain: parsedOrDerived(parseDomain, 'a domain name', {
       default: '',
       fromHostname: hostname => `bounce.${hostname}`,
       example: 'bounce.mail.example.com',
       description:
-        'Domain of the envelope sender, to which bounces come back. Empty: `bounce.` before the hostname.',
+        'Domain of the envelope sender, which receives bounces. Empty: `bounce.` plus the hostname.',
     }),
     workers: integer({
       min: 0,
       max: 64,
       default: 0,
       description:
-        'Threads that build and deliver mail, at most; 0 = one per core. All but the first come when they are needed.',
+        'Maximum threads that build and deliver mail; 0 = one per core. Started as needed, except the first.',
     }),
     capture: flag({
       default: false,
-      description: 'true keeps every outgoing mail in the local inbox instead of sending it.',
+      description: 'true stores outgoing mail in the local inbox instead of sending it.',
     }),
     port: integer({
       min: 1,
       max: 65_535,
       default: 25,
-      description: 'Port of the remote servers found by MX look-up.',
+      description: 'Port of remote servers found by MX lookup.',
     }),
     source_addresses: list(parsed(parseIpAddress, 'an IP address', item), {
       default: [],
       example: ['192.0.2.25'],
-      description: 'Addresses of this machine to send from, in turn; empty lets the system choose.',
+      description: 'Local addresses to send from, in rotation; empty lets the system choose.',
     }),
     source_pools: list(sourcePool, {
       default: [],
-      description: 'Workspaces that send from addresses of their own, instead of from `source_addresses`.',
+      description: 'Workspaces that send from addresses other than `source_addresses`.',
     }),
     connections: integer({
       min: 1,
       max: 10_000,
       default: 500,
       description:
-        'Outgoing connections in all. Sites that have not answered lately share a quarter of them; the rest is for those that have.',
+        'Maximum outgoing connections. Sites that have not answered recently share a quarter of them; the rest is reserved for responsive sites.',
     }),
     connections_per_destination: integer({
       min: 1,
       max: 1_000,
       default: 10,
-      description: 'Outgoing connections to one destination.',
+      description: 'Maximum outgoing connections to one destination.',
     }),
     connection_messages: integer({
       min: 1,
@@ -207,28 +201,28 @@ export const MTA_SECTION = table(
     }),
     mta_sts: flag({
       default: true,
-      description: 'Whether MTA-STS policies of recipient domains (RFC 8461) are applied.',
+      description: 'Whether to apply MTA-STS policies of recipient domains (RFC 8461).',
     }),
     allow_private: flag({
       default: false,
       description:
-        'true lets DNS send mail, and look-ups of MTA-STS policies, to private, link-local and loopback addresses: for networks with mail servers of their own. Routes may lead anywhere without it.',
+        'true allows mail routed by DNS, and MTA-STS policy requests, to reach private, link-local and loopback addresses: for networks with internal mail servers. Routes may use any address regardless.',
     }),
     tls_ca: text({
       default: '',
       example: '/var/lib/postroad/tls/private-ca.pem',
       description:
-        'PEM file of certification authorities of your own, which `tls = "verify"` believes beside the usual ones: for mail servers with ' +
-        'certificates of a private CA. Empty: the usual ones alone.',
+        'PEM file of additional certification authorities trusted for `tls = "verify"`, for mail servers with certificates of a private CA. ' +
+        'Empty: only the default ones.',
     }),
     routes: list(route, {
       default: [],
       description:
-        'Where mail for certain domains goes instead of to their MX hosts. The first match wins; without a match the MX is looked up.',
+        'Hosts for mail to certain domains, instead of their MX hosts. The first match wins; without a match, MX records are used.',
     }),
     sites: list(site, {
       default: [],
-      description: 'Limits and TLS for certain destinations, by MX host or by recipient domain.',
+      description: 'Limits and TLS for certain destinations, by MX host or recipient domain.',
     }),
     retry: table(
       {
@@ -238,7 +232,7 @@ export const MTA_SECTION = table(
           max: '1d',
           description: 'Delay after the first failure.',
         }),
-        factor: number({ default: 1.5, min: 1, max: 10, description: 'Growth from one delay to the next.' }),
+        factor: number({ default: 1.5, min: 1, max: 10, description: 'Growth factor of the delay.' }),
         max: duration({
           default: '4h',
           min: '1s',
@@ -249,10 +243,10 @@ export const MTA_SECTION = table(
           default: '3d',
           min: '1m',
           max: '30d',
-          description: 'Age at which a message that still cannot be delivered is given up.',
+          description: 'Age at which an undelivered message bounces.',
         }),
       },
-      { description: 'When deferred mail is tried again (RFC 5321 §4.5.4.1).' },
+      { description: 'Retries of deferred mail (RFC 5321 §4.5.4.1).' },
     ),
     timeouts,
   },

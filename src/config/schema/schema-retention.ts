@@ -1,15 +1,15 @@
 /**
- * The `[retention]` section of the configuration: how long things are kept.
+ * The `[retention]` section of the configuration.
  *
- * Put together of the keys that resources declare beside what they keep. Mail that came in has its own key, `inbound.keep`.
+ * Assembled from the keys that resources declare. Received mail has its own key, `inbound.keep`.
  */
 import { keeping, table } from './fields.js'
 
-/** How long a kind of record is kept, as the operator writes it. */
+/** Retention of one kind of record, in file notation. */
 export interface KeptFor {
-  /** E.g. `90d`; `0` = for ever. */
+  /** E.g. `90d`; `0` = forever. */
   readonly default: string
-  /** The shortest that makes sense; a day where absent. */
+  /** Minimum; one day if absent. */
   readonly min?: string
   readonly description: string
 }
@@ -19,7 +19,6 @@ export function retentionSection(kept: Readonly<Record<string, KeptFor>>) {
     ([name, { min = '1d', ...notes }]) => [name, keeping({ min, ...notes })] as const,
   )
   return table<Record<string, ReturnType<typeof keeping>>>(Object.fromEntries(keys), {
-    description:
-      'How long things are kept; 0 = for ever. What is older is deleted by the hour, in small steps beside the mail.',
+    description: 'How long records are kept; 0 = forever. Older ones are deleted hourly, in small steps.',
   })
 }

@@ -1,10 +1,9 @@
 /**
- * Every key of the configuration: default, unit, bounds, meaning and example, in the order of the generated file.
+ * All configuration keys: default, unit, bounds, description and example, in the order of the generated file.
  *
- * What resources add (`src/resource/`) is handed in by the composition root, so that this floor knows none of them. Read by the
- * loader (checking, decoding), by the generators (`config/postroad.toml`, `config/REFERENCE.md`) and by nobody else: the program
- * is handed a `Config`. A key that only a later version will read says `effective: false`,
- * so that the operator hears of it. Defaults are written as the operator would write them.
+ * The composition root passes in the keys of resources (`src/resource/`), so nothing here depends on them. Used by the loader and by
+ * the generators of `config/postroad.toml` and `config/REFERENCE.md`; the program gets a `Config`. A key for a later version is
+ * marked `effective: false`, so that setting it warns. Defaults are in file notation.
  */
 import type { TObject } from 'typebox'
 import { choice, duration, integer, list, parsed, parsedOrDerived, size, table, text } from './fields.js'
@@ -25,25 +24,25 @@ const item = { description: '' }
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:8025 or [::1]:8025', item)
 const NETWORK = parsed(parseNetwork, 'a network, e.g. 192.168.7.0/24', item)
 
-/** What the appliance itself is configured by. */
+/** Keys of the service itself. */
 const APPLIANCE = {
   hostname: parsed(parseDomain, 'a host name', {
     example: 'mail.example.com',
-    description: 'Name of this machine as DNS knows it; used in EHLO, Received and Message-ID. Required.',
+    description: "This machine's name in DNS; used in EHLO, Received and Message-ID. Required.",
   }),
-  data_dir: text({ default: '/var/lib/postroad', description: 'Folder of the database and the secrets.' }),
+  data_dir: text({ default: '/var/lib/postroad', description: 'Directory of the database and the secrets.' }),
   public_url: parsedOrDerived(parseWebUrl, 'an http or https URL', {
     default: '',
     fromHostname: hostname => `https://${hostname}`,
     example: 'https://mail.example.com',
     description:
-      'Base of the links in mails: tracking, unsubscribe, preferences. Empty: `https://` and the hostname.',
+      'Base URL of links in mail: tracking, unsubscribe, preferences. Empty: `https://` plus the hostname.',
   }),
   shutdown_grace: duration({
     default: '30s',
     min: '0',
     max: '15m',
-    description: 'How long SMTP sessions and requests in hand may take to finish after SIGTERM.',
+    description: 'How long SMTP sessions and HTTP requests in progress may take to finish after SIGTERM.',
   }),
   http: table(
     {
@@ -51,67 +50,67 @@ const APPLIANCE = {
         default: ['127.0.0.1:8025'],
         example: ['127.0.0.1:8025', '[::1]:8025'],
         description:
-          'Addresses to listen on; port 0 lets the system choose one. `[::]` is every address, IPv4 included; next to `0.0.0.0` with the ' +
+          'Addresses to listen on; port 0 lets the system choose. `[::]` listens on all addresses, IPv4 included; next to a `0.0.0.0` with the ' +
           'same port it is IPv6 only.',
       }),
       public_listen: list(LISTEN, {
         default: [],
         example: ['[::]:8080'],
         description:
-          'Addresses for the public pages (links in mails, forms) alone: where one is set, they answer there and nothing else does, ' +
-          'and `listen` has none of them. Empty: `listen` has both.',
+          'Addresses that serve only the public pages (links in mail, forms). If set, `listen` does not serve them. ' +
+          'Empty: `listen` serves both.',
       }),
       listen_tls: list(LISTEN, {
         default: [],
         example: ['[::]:443'],
-        description: 'The same over TLS (HTTPS), with the certificate of `[tls]`.',
+        description: 'Like `listen`, over TLS (HTTPS) with the certificate of `[tls]`.',
       }),
       public_listen_tls: list(LISTEN, {
         default: [],
         example: ['[::]:443'],
-        description: 'The same as `public_listen` over TLS.',
+        description: 'Like `public_listen`, over TLS.',
       }),
       redirect_listen: list(LISTEN, {
         default: [],
         example: ['[::]:80'],
         description:
-          'Addresses that lead browsers to `public_url`, and answer the proofs of `tls.acme`; nothing else is served there.',
+          'Addresses that redirect browsers to `public_url` and answer `tls.acme` challenges; nothing else is served.',
       }),
       public_rate_limit: integer({
         min: 0,
         max: 1_000_000,
         default: 600,
         description:
-          'Public pages per minute from one client address; clicks, opens and one-click unsubscribes are not counted. 0 = unlimited.',
+          'Public page requests per minute from one client address, except clicks, opens and one-click unsubscribes; 0 = no limit.',
       }),
       trusted_proxies: list(NETWORK, {
         default: [],
         example: ['127.0.0.1/32'],
         description:
-          'Reverse proxies whose X-Forwarded-For is believed, for public pages: without it all their visitors count as one address. Their connections, and those from 127.0.0.1 and ::1, are never cut in favour of others.',
+          'Reverse proxies whose X-Forwarded-For is trusted for public pages; without it all their visitors count as one address. Their connections, and those from 127.0.0.1 and ::1, are never closed to make room for others.',
       }),
       anonymous_rate_limit: integer({
         min: 0,
         max: 1_000_000,
         default: 600,
-        description: 'Requests per minute from one client address without a valid key; 0 = unlimited.',
+        description: 'Requests per minute without a valid key from one client address; 0 = no limit.',
       }),
       connections: integer({
         min: 10,
         max: 100_000,
         default: 4_000,
         description:
-          'Connections at a time in all. Beyond it the network that holds most loses silent ones to newcomers; otherwise those are answered 503.',
+          'Maximum concurrent connections. At the limit, idle connections of the busiest network are closed for new ones; if there are none, new ones get 503.',
       }),
       connections_per_address: integer({
         min: 10,
         max: 100_000,
         default: 1_000,
         description:
-          'Connections at a time from one address (one /64 of IPv6); a reverse proxy counts as one address.',
+          'Maximum concurrent connections from one address (one /64 for IPv6); a reverse proxy counts as one address.',
       }),
     },
-    { description: 'The REST API under /api/v1, public pages, /openapi.json, /metrics, /health.' },
+    { description: 'HTTP: the REST API under /api/v1, public pages, /openapi.json, /metrics, /health.' },
   ),
   submission: SUBMISSION_SECTION,
   inbound: INBOUND_SECTION,
@@ -120,12 +119,12 @@ const APPLIANCE = {
     {
       url: parsed(parseDatabaseUrl, 'sqlite:FILE', {
         default: 'sqlite:postroad.db',
-        // A postgres URL holds a password.
+        // A postgres URL can contain a password.
         secret: 'when_wrong',
         description: 'SQLite file, relative to data_dir. postgres:// is reserved for a later version.',
       }),
     },
-    { description: 'Where everything is kept.' },
+    { description: 'The database.' },
   ),
   secrets: SECRETS_SECTION,
   mta: MTA_SECTION,
@@ -134,29 +133,29 @@ const APPLIANCE = {
       servers: list(parsed(parseNameServer, 'an IP address, with :port if not 53', item), {
         default: [],
         example: ['127.0.0.1:5353'],
-        description: "Resolvers to ask; empty uses the system's.",
+        description: 'Resolvers to query; empty uses those of the system.',
       }),
       timeout: duration({
         default: '5s',
         min: '100ms',
         max: '1m',
-        description: 'For one answer of one resolver.',
+        description: 'Timeout of one query to one resolver.',
       }),
       dkim_zone: parsedOrDerived(parseDomain, 'a domain name', {
         default: '',
         fromHostname: hostname => `dkim.${hostname}`,
         example: 'dkim.mail.example.com',
-        description: "Zone that customers' DKIM CNAMEs point into. Empty: `dkim.` before the hostname.",
+        description: "Zone that customers' DKIM CNAMEs point to. Empty: `dkim.` plus the hostname.",
       }),
       listen: list(LISTEN, {
         default: [],
         example: ['0.0.0.0:53'],
         description:
-          'Addresses on which to answer for dkim_zone with authority, by UDP and TCP; empty for none. On a machine with several addresses ' +
-          'name the one that the hostname has: answers leave from there.',
+          'Addresses on which to serve dkim_zone as authoritative server, over UDP and TCP; empty for none. On a machine with several addresses ' +
+          'use the one the hostname resolves to, since replies are sent from it.',
       }),
     },
-    { description: 'Looking up names, and publishing DKIM keys.' },
+    { description: 'Name resolution, and publication of DKIM keys.' },
   ),
   webhooks: table(
     {
@@ -164,17 +163,17 @@ const APPLIANCE = {
         default: [],
         example: ['10.0.0.0/8'],
         description:
-          'Networks beside the public Internet that webhooks, and webhook steps of automations, may call: private ones, this machine. ' +
-          'Nothing else opens them.',
+          'Non-public networks (private, loopback) that webhooks and webhook steps of automations may call, in addition to the public Internet. ' +
+          'All others stay blocked.',
       }),
       allow_networks_for: choice(['all', 'permitted'], {
         default: 'all',
         description:
           'Whose webhooks may call allow_networks: `all` workspaces, or only those with the setting allow_private_webhooks ' +
-          '(`permitted`; webhook steps then call the public Internet alone).',
+          '(`permitted`; webhook steps may then call only the public Internet).',
       }),
     },
-    { description: 'Calls to customers about events.' },
+    { description: 'Event notifications to customers over HTTP.' },
   ),
 }
 
@@ -184,49 +183,49 @@ const LIMITS_SECTION = table(
       default: '25MB',
       min: '64KB',
       max: '1GB',
-      description: 'Largest message accepted, everything encoded.',
+      description: 'Largest message accepted, in encoded form.',
     }),
     disk_reserve: size({
       default: '500MB',
       min: '0B',
       max: '1000GB',
       description:
-        'Free space on the disk of the database below which new mail is refused (452, 503), while what was accepted is still delivered; 0B = none.',
+        'Minimum free space on the disk of the database. Below it new mail is refused (452, 503), while accepted mail is still delivered; 0B = none.',
     }),
   },
-  { description: 'What is accepted at all.' },
+  { description: 'Limits of message intake.' },
 )
 
 const LOG_SECTION = table(
   {
     level: choice(['debug', 'info', 'warn', 'error', 'silent'], {
       default: 'info',
-      description: 'Least important event that is written, as lines on standard output.',
+      description: 'Minimum level of messages written to standard output.',
     }),
     format: choice(['json', 'text'], {
       default: 'json',
       description:
-        'Form of a line: an object of JSON, or words and `name=value` for people. To the journal of systemd each line goes with its priority, so that `journalctl -p warning` shows what matters.',
+        'Line format: a JSON object, or text with `name=value` pairs. Lines to the systemd journal carry their priority, so `journalctl -p warning` works.',
     }),
   },
-  { description: 'What is written down.' },
+  { description: 'Logging.' },
 )
 
-/** What resources add to the configuration. */
+/** Configuration keys added by resources. */
 export interface AddedKeys {
-  /** Sections of their own, by name. */
+  /** Sections by name. */
   readonly sections: Readonly<Record<string, TObject>>
   /** Keys of `[retention]`. */
   readonly kept: Readonly<Record<string, KeptFor>>
 }
 
-/** What is there whatever resources add. */
+/** Keys independent of resources. */
 export const OWN_KEYS = table({ ...APPLIANCE, limits: LIMITS_SECTION, log: LOG_SECTION })
 
 export function configSchema({ sections, kept }: AddedKeys) {
   const { log, limits, ...first } = OWN_KEYS.properties
   const known = { ...first, limits, retention: retentionSection(kept), log }
-  // In the order of the file. What is added has no type here: it is read by the resource that declares it.
+  // In file order. Added sections have no type here; the resource that declares one reads it.
   return table<typeof known>({ ...first, ...sections, ...known })
 }
 

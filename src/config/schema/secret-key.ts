@@ -1,8 +1,7 @@
 /**
- * The section `[secrets]` and the notation of its key: 32 bytes in base64, or the absolute path of a file that holds them.
+ * The `[secrets]` section. Its key is 32 bytes in base64, or the absolute path of a file that contains them.
  *
- * Part of the schema, which checks and decodes with it; called by `accounts/secret-sealing.ts` for what the file holds.
- * Pure; text that is not in the notation parses to `undefined`.
+ * Also used by `accounts/secret-sealing.ts` to parse the file. Pure; invalid text parses to `undefined`.
  */
 import { isAbsolute } from 'node:path'
 import { optionalParsed, table } from './fields.js'
@@ -11,7 +10,7 @@ export type SecretKeySource = { readonly bytes: Buffer } | { readonly file: stri
 
 const KEY_BYTES = 32
 
-/** What is a key is never taken for a path, though base64 may begin with a slash. */
+/** Tries base64 first: a key may begin with a slash, like a path. */
 export function parseSecretKeySource(text: string): SecretKeySource | undefined {
   const bytes = parseSecretKey(text)
   if (bytes) return { bytes }
@@ -31,8 +30,8 @@ export const SECRETS_SECTION = table(
       example: '/var/lib/postroad/secrets.key',
       secret: 'always',
       description:
-        'Seals private keys and secrets in the database, so that backups of it hold none: 32 bytes in base64 (`openssl rand -base64 32`), or the absolute path of a file that holds them. What is there is sealed when `serve` starts; from then on it cannot be done without, so keep it, and keep it apart from the backups.',
+        'Key that encrypts private keys and secrets in the database, so that backups do not expose them: 32 bytes in base64 (`openssl rand -base64 32`), or the absolute path of a file with them. Existing secrets are encrypted when `serve` starts. They cannot be recovered without the key; store a copy of it apart from the backups.',
     }),
   },
-  { description: 'How secrets are kept.' },
+  { description: 'Encryption of stored secrets.' },
 )

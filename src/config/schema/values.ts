@@ -1,20 +1,20 @@
 /**
- * The notations that a configuration value can have beyond durations and sizes: listen addresses, networks, names.
+ * Parsers for configuration values other than durations and sizes: listen addresses, networks, names.
  *
- * Called by the schema to check and to decode. Pure; text that is not in the notation parses to `undefined`.
+ * Pure; invalid text parses to `undefined`.
  * Standards: RFC 1123 §2.1 (host names), RFC 4632 §3.1 (CIDR prefixes), RFC 3986 §3.2.2 (IPv6 in brackets).
  */
 import { ipVersion, parseAddressAndPort } from '../../world/net/ip-address.js'
 
-/** Where to listen, or which server to ask. */
+/** A listen address or a server. */
 export interface HostAndPort {
   /** IP address without brackets, or a host name. */
   readonly host: string
-  /** 0..65535; 0 lets the system choose, which only a listener can use. */
+  /** 0..65535; 0 lets the system choose, for listeners only. */
   readonly port: number
 }
 
-/** Where the database is: `location` is the file's path for SQLite and the rest of the URL for PostgreSQL. */
+/** Database location: the file path for SQLite, the rest of the URL for PostgreSQL. */
 export interface DatabaseUrl {
   readonly dialect: 'sqlite' | 'postgres'
   readonly location: string
@@ -32,7 +32,7 @@ function parseIpv6(text: string): string | undefined {
   return ipVersion(text) === 6 ? parseIpAddress(text) : undefined
 }
 
-/** A host or domain name in ASCII, given back in lower case; all-numeric last labels are refused, they are mistyped addresses. */
+/** A host or domain name in ASCII, returned in lower case; a numeric last label is refused as a mistyped address. */
 export function parseDomain(text: string): string | undefined {
   const name = text.toLowerCase()
   if (name.length > 253 || !NAME.test(name) || /(?:^|\.)\d+$/.test(name)) return undefined
@@ -51,7 +51,7 @@ export function parseDomainPattern(text: string): string | undefined {
   return name === undefined ? undefined : text.toLowerCase()
 }
 
-/** `host:port`, an IPv6 address in brackets. The host has to be there: an empty one would mean a different thing per system. */
+/** `host:port`, IPv6 in brackets. The host is required: systems disagree on what an empty one means. */
 export function parseHostAndPort(text: string): HostAndPort | undefined {
   const match = /^(?:\[([^\]]*)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
   if (!match) return undefined
@@ -61,13 +61,13 @@ export function parseHostAndPort(text: string): HostAndPort | undefined {
   return host === undefined || port > 65_535 ? undefined : { host, port }
 }
 
-/** A name server: an IP address with or without a port (53). */
+/** A name server: an IP address with an optional port (default 53). */
 export function parseNameServer(text: string): HostAndPort | undefined {
   const server = parseAddressAndPort(text, 53)
   return server && { host: server.address, port: server.port }
 }
 
-/** A network in CIDR notation; a bare address is a network of one. */
+/** A network in CIDR notation; a bare address is a network of one address. */
 export function parseNetwork(text: string): string | undefined {
   const [address = '', prefix, ...rest] = text.split('/')
   if (parseIpAddress(address) === undefined || rest.length > 0) return undefined
@@ -86,7 +86,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
     : { dialect: 'sqlite', location: file ?? '' }
 }
 
-/** An `http:` or `https:` URL without query or fragment, given back without trailing slash. */
+/** An `http:` or `https:` URL without query or fragment, returned without trailing slash. */
 export function parseWebUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
@@ -95,7 +95,7 @@ export function parseWebUrl(text: string): string | undefined {
   return text.replace(/\/+$/, '')
 }
 
-/** A mail address of the plain kind that an operator configures: `local@domain`. */
+/** A plain mail address: `local@domain`. */
 export function parseMailAddress(text: string): string | undefined {
   const match = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(.+)$/i.exec(text)
   return match && parseDomain(match[1] ?? '') !== undefined ? text : undefined
