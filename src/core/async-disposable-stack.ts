@@ -1,7 +1,7 @@
 /**
- * Things to close, in the reverse order of their opening; what a composition root collects while it opens parts.
+ * Closes parts in reverse order of opening.
  *
- * Fails: every part is closed even when one of them fails to; the first failure is thrown at the end.
+ * Fails: all parts are closed even if one fails; the first error is thrown at the end.
  */
 export class AsyncDisposableStack implements AsyncDisposable {
   private readonly steps: (() => PromiseLike<void> | void)[] = []

@@ -1,9 +1,9 @@
 /**
- * Which of 256 buckets a text falls into: the same for ever, since buckets are kept in the database.
+ * Hashes text into one of 256 buckets. Buckets are stored in the database, so the function must never change.
  *
- * An index that begins with a bucket grows at 256 places instead of everywhere, and finds a text among a 256th of the rows.
- * FNV-1a (draft-eastlake-fnv, 32 bits) over UTF-16 code units, its four octets folded into one. Pure.
- * Used by `messages/message-store.ts` for recipients, and by the migration that gave messages their buckets.
+ * An index prefixed with the bucket grows at 256 places instead of everywhere, and a lookup touches only a 256th of the rows.
+ * FNV-1a (draft-eastlake-fnv, 32 bits) over UTF-16 code units, with its four octets XORed. Pure.
+ * Used by `messages/message-store.ts` for recipients, and by the migration that added the buckets.
  */
 
 /** @returns 0..255 */

@@ -1,24 +1,23 @@
 /**
- * Reads comma-separated values as a stream, and writes them so that a spreadsheet takes no cell for a formula.
+ * Streaming CSV reader, and a CSV writer whose cells spreadsheets do not evaluate as formulas.
  *
- * Called by imports and exports; knows nothing of what the cells mean. Standard: RFC 4180. Also reads LF and CR line ends, a byte order
- * mark, stray quotes, Excel's `sep=;` line, and semicolons or tabs as separators. Rows may have any number of cells up to a bound.
- * Memory is bounded whatever the file holds: a row past a bound is never built, but reported with its line, and reading continues
- * behind it.
- * Fails: reading throws a plain Error, naming the line, where a quote is not closed.
+ * Used by imports and exports. Standard: RFC 4180. Also reads LF and CR line ends, a byte order mark, stray quotes, Excel's `sep=;`
+ * line, and semicolons or tabs as separators. Rows may differ in their number of cells.
+ * Memory is bounded: an oversized row is not built but reported with its line, and reading continues after it.
+ * Fails: reading throws a plain Error, naming the line, if a quote is not closed.
  */
 
-/** Octets of one row, separators not counted. */
-const MOST_ROW_OCTETS = 262_144
-/** Octets of one cell as the file has it. */
-const MOST_CELL_OCTETS = 131_072
-const MOST_CELLS = 200
-/** Octets of the first line that decide the separator. */
-const MOST_LOOKED_AT = 65_536
-/** Octets parsed at a time: under a millisecond. */
+/** Octets of one row without separators. */
+const MAX_ROW_OCTETS = 262_144
+/** Octets of one cell in the file. */
+const MAX_CELL_OCTETS = 131_072
+const MAX_CELLS = 200
+/** Octets of the first line examined to detect the separator. */
+const MAX_DETECTION_OCTETS = 65_536
+/** Octets parsed per step: under a millisecond. */
 const PIECE_OCTETS = 65_536
 
-/** What spreadsheets take for the beginning of a formula, in both widths, and guards already in front of it. */
+/** Characters that start a formula in spreadsheets, ASCII or full-width, including behind guard quotes. */
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
 const MUST_BE_QUOTED = /[",\r\n]/
 
@@ -26,15 +25,15 @@ const [TAB, LF, CR, QUOTE, COMMA, SEMICOLON] = [0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x
 const NOTHING: Buffer = Buffer.alloc(0)
 
 export interface CsvRow {
-  /** Of its first line in the file, from 1. */
+  /** First line of the row in the file, from 1. */
   readonly line: number
   readonly cells: readonly string[]
-  /** Why the row was not read to its end; `cells` are then those before the bound was passed. */
+  /** Why reading the row was aborted; `cells` then holds the cells before the limit. */
   readonly fault?: string
 }
 
 /**
- * Rows of UTF-8 text that comes in pieces of any size, some at a time. Empty lines are skipped. A guard against formulas is removed.
+ * Rows of UTF-8 text, in batches. Skips empty lines and removes formula guards.
  *
  * @throws Error
  */
@@ -50,7 +49,7 @@ export async function* readCsv(
       continue
     }
     held = held.length === 0 ? octets : Buffer.concat([held, octets])
-    if (held.length < MOST_LOOKED_AT && !hasLineEnd(octets)) continue
+    if (held.length < MAX_DETECTION_OCTETS && !hasLineEnd(octets)) continue
     const beginning = readBeginning(held)
     parser = new Parser(beginning)
     yield* rowsIn(parser, held.subarray(beginning.skipped))
@@ -74,26 +73,26 @@ function hasLineEnd(octets: Buffer): boolean {
 
 interface Beginning {
   readonly separator: number
-  /** Octets in front of the first row. */
+  /** Octets before the first row. */
   readonly skipped: number
-  /** The last one of those. */
+  /** The last of the skipped octets. */
   readonly last: number
-  /** Number of the first row's line. */
+  /** Line number of the first row. */
   readonly line: number
 }
 
-/** @param octets the first line at least, as far as it is looked at */
+/** @param octets at least the first line, up to `MAX_DETECTION_OCTETS` */
 function readBeginning(octets: Buffer): Beginning {
   const bom = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0
-  const text = octets.toString('latin1', bom, MOST_LOOKED_AT)
-  // Excel's own line, which names the separator.
+  const text = octets.toString('latin1', bom, MAX_DETECTION_OCTETS)
+  // Excel's `sep=` line names the separator.
   const named = /^"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n|$)/i.exec(text)
   if (!named?.[1]) return { separator: separatorOf(text), skipped: bom, last: 0, line: 1 }
   const skipped = bom + named[0].length
   return { separator: named[1].charCodeAt(0), skipped, last: octets[skipped - 1] ?? 0, line: 2 }
 }
 
-/** The one that the first line has most of outside of quotes. */
+/** The separator that occurs most often in the first line, outside quotes. */
 function separatorOf(text: string): number {
   const counts = new Map([COMMA, SEMICOLON, TAB].map(separator => [separator, 0]))
   let isQuoted = false
@@ -108,27 +107,27 @@ function separatorOf(text: string): number {
 }
 
 /**
- * Where the parser is in a cell.
+ * Parser state within a cell.
  *
- *   START -> PLAIN, any letter; START -> QUOTED, a quote
- *   QUOTED -> CLOSED, a quote; CLOSED -> QUOTED, a second quote, which stands for one
- *   CLOSED -> PLAIN, any letter: the quotes are then letters like others
+ *   START -> PLAIN: any other character; START -> QUOTED: a quote
+ *   QUOTED -> CLOSED: a quote; CLOSED -> QUOTED: a second quote, which is an escaped one
+ *   CLOSED -> PLAIN: any other character; the quotes are then literal
  */
 const [START, PLAIN, QUOTED, CLOSED] = [0, 1, 2, 3]
 
 class Parser {
   private readonly separator: number
-  /** 1 for octets that are more than a letter. */
+  /** 1 for octets with a special meaning. */
   private readonly isSpecial = new Uint8Array(256)
   private state = START
   private rows: CsvRow[] = []
   private cells: string[] = []
   private rowOctets = 0
   private fault: string | undefined
-  /** Of the line being read, and of the one that its row began in. */
+  /** Line being read, and first line of the current row. */
   private line: number
   private rowLine: number
-  /** What has come of the cell being read. */
+  /** Octets of the current cell so far. */
   private carried = NOTHING
   /** The octet before them. */
   private previous: number
@@ -141,7 +140,7 @@ class Parser {
     for (const octet of [separator, LF, CR, QUOTE]) this.isSpecial[octet] = 1
   }
 
-  /** @returns the rows that end in it */
+  /** @returns the rows completed by this piece */
   take(piece: Buffer): readonly CsvRow[] {
     const { separator, isSpecial, carried } = this
     const octets = carried.length === 0 ? piece : Buffer.concat([carried, piece])
@@ -178,7 +177,7 @@ class Parser {
     return this.takeRows()
   }
 
-  /** @returns the last row, where no line end follows it @throws Error */
+  /** @returns the last row if it has no line end @throws Error */
   end(): readonly CsvRow[] {
     const { state, carried } = this
     if (state === QUOTED) throw new Error(`line ${this.rowLine}: a quote is not closed`)
@@ -194,16 +193,16 @@ class Parser {
   }
 
   private carry(rest: Buffer): void {
-    if (rest.length > MOST_CELL_OCTETS) this.fault ??= TOO_LARGE_CELL
+    if (rest.length > MAX_CELL_OCTETS) this.fault ??= TOO_LARGE_CELL
     this.carried = this.fault === undefined ? rest : NOTHING
   }
 
   private endCell(octets: Buffer, start: number, end: number, state: number): void {
     if (this.fault !== undefined) return
     this.rowOctets += end - start
-    if (this.cells.length === MOST_CELLS) this.fault = `the row has more than ${MOST_CELLS} cells`
-    else if (end - start > MOST_CELL_OCTETS) this.fault = TOO_LARGE_CELL
-    else if (this.rowOctets > MOST_ROW_OCTETS) this.fault = `the row is larger than ${inKb(MOST_ROW_OCTETS)}`
+    if (this.cells.length === MAX_CELLS) this.fault = `the row has more than ${MAX_CELLS} cells`
+    else if (end - start > MAX_CELL_OCTETS) this.fault = TOO_LARGE_CELL
+    else if (this.rowOctets > MAX_ROW_OCTETS) this.fault = `the row is larger than ${inKb(MAX_ROW_OCTETS)}`
     else if (state === CLOSED)
       this.cells.push(withoutGuard(unquoted(octets.toString('utf8', start + 1, end - 1))))
     else this.cells.push(withoutGuard(octets.toString('utf8', start, end)))
@@ -220,7 +219,7 @@ class Parser {
   }
 }
 
-const TOO_LARGE_CELL = `the row has a cell larger than ${inKb(MOST_CELL_OCTETS)}`
+const TOO_LARGE_CELL = `the row has a cell larger than ${inKb(MAX_CELL_OCTETS)}`
 
 function inKb(octets: number): string {
   return `${octets / 1_024} KB`
@@ -230,7 +229,7 @@ function unquoted(text: string): string {
   return text.includes('"') ? text.replaceAll('""', '"') : text
 }
 
-/** Rows as text, without the last line end. */
+/** Rows as CSV, without a final line end. */
 export function csvText(rows: readonly (readonly string[])[]): string {
   return rows.map(cells => cells.map(cellText).join(',')).join('\n')
 }

@@ -1,15 +1,14 @@
 /**
- * The one table of errors that a caller of Postroad can meet.
+ * The table of all error codes that callers of Postroad can get.
  *
- * Domain code throws `AppError(code, message)` and knows nothing of transports; only `http/` reads the
- * status column and only the SMTP listeners read the reply column. Codes are the contract's; they are
- * added to, never renamed.
+ * Domain code throws `AppError(code, message)` and is independent of transports; only `http/` uses the status column and only the SMTP
+ * listeners use the reply column. The codes are part of the API contract: they may be added to, never renamed.
  */
 
 interface ErrorRow {
-  /** HTTP status of the REST answer. */
+  /** HTTP status. */
   readonly status: number
-  /** SMTP reply code and enhanced status code (RFC 5321 §4.2, RFC 3463) of the same refusal. */
+  /** Corresponding SMTP reply code and enhanced status code (RFC 5321 §4.2, RFC 3463). */
   readonly smtp: readonly [code: number, enhanced: string]
 }
 
@@ -26,7 +25,7 @@ export const ERRORS = {
   duplicate: { status: 409, smtp: [550, '5.6.0'] },
   conflict: { status: 409, smtp: [451, '4.3.0'] },
   idempotency_conflict: { status: 409, smtp: [550, '5.6.0'] },
-  // If-Match named another state of the resource than the present one.
+  // If-Match did not match the current state.
   precondition_failed: { status: 412, smtp: [550, '5.6.0'] },
   limit_reached: { status: 403, smtp: [451, '4.7.1'] },
   rate_limited: { status: 429, smtp: [451, '4.7.1'] },
@@ -34,7 +33,7 @@ export const ERRORS = {
   schedule_failed: { status: 500, smtp: [451, '4.3.0'] },
   no_content: { status: 400, smtp: [550, '5.6.0'] },
   confirmation_required: { status: 400, smtp: [550, '5.6.0'] },
-  // The appliance cannot take it at the moment: disk, database or memory has no room, or another process holds it up.
+  // Temporarily unavailable: disk full, memory short, or database locked.
   unavailable: { status: 503, smtp: [452, '4.3.1'] },
   method_not_allowed: { status: 405, smtp: [550, '5.5.1'] },
   request_timeout: { status: 408, smtp: [451, '4.4.2'] },
@@ -56,15 +55,15 @@ export interface UsedWindow {
 export interface AppErrorDetails {
   /** Dotted name of the offending field, e.g. `to.3` or `messages.0.subject`. */
   readonly path?: string
-  /** For 429, 503 and the like: after how long the same request may succeed, in ms; absent where it never will. */
+  /** For 429, 503 and similar: delay after which the same request may succeed, ms; absent if it never will. */
   readonly retryAfterMs?: number
-  /** For `rate_limited`: the window that is used up, where it is not that of requests. */
+  /** For `rate_limited`: the exhausted window, if it is not the one of requests. */
   readonly window?: UsedWindow
-  /** What went wrong underneath; logged, never shown to the caller. */
+  /** Underlying error; logged, never shown to the caller. */
   readonly cause?: unknown
 }
 
-/** A refusal with a code of the table. Its message is shown to the caller, so it never holds a secret. */
+/** An error with a code from the table. Its message is shown to the caller and must not contain secrets. */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: ErrorCode
@@ -81,7 +80,7 @@ export class AppError extends Error {
   }
 }
 
-/** Text of anything that was thrown, for logs and traces. */
+/** Message of a thrown value, for logs and traces. */
 export function describeError(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }

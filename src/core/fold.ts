@@ -1,11 +1,11 @@
 /**
- * The one form in which texts that people wrote are compared and searched: without case and accents.
+ * Normalizes text for comparison and search: ignores case and accents.
  *
- * Called by stores for what they keep beside a text, and for what is looked for. The databases fold differently and not at all
- * (SQLite knows ASCII only), so none of them is asked to. Pure. Standard: Unicode NFKD and case conversion.
+ * Used by stores for both stored and searched text. Done here because databases fold differently or not at all (SQLite knows ASCII
+ * only). Pure. Standard: Unicode NFKD and case conversion.
  */
 
-/** Letters that are no base letter with a mark. */
+/** Letters that NFKD does not decompose. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -31,10 +31,10 @@ export function fold(text: string): string {
 const NON_ASCII = /[^\0-\x7f]/
 const NO_MARK = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g')
 
-/** Words of one search at most; further ones are passed over. */
-const MOST_WORDS = 10
+/** Words per search; further ones are ignored. */
+const MAX_WORDS = 10
 
-/** What a search asks for: each of these has to be somewhere. */
+/** The words of a search, all of which must occur. */
 export function searchWords(text: string): string[] {
   return [
     ...new Set(
@@ -42,5 +42,5 @@ export function searchWords(text: string): string[] {
         .split(/[\s\p{Cc}]+/u)
         .filter(Boolean),
     ),
-  ].slice(0, MOST_WORDS)
+  ].slice(0, MAX_WORDS)
 }

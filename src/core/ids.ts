@@ -1,14 +1,13 @@
 /**
- * Identifiers: UUID version 7 (RFC 9562 §5.7), so that rows made later sort later and an index grows at its end.
+ * Identifiers: UUID version 7 (RFC 9562 §5.7), which sort by creation time, so that indexes grow at their end.
  *
- * Pure: the moment and the random bytes are handed in. What one process makes sorts in the order in which it was made, also
- * within a millisecond.
+ * Pure: time and random bytes are passed in. Ids of one process sort in creation order, even within a millisecond.
  */
 
 import { createHash } from 'node:crypto'
 
 /**
- * @param nowMs moment of creation, ms since epoch UTC
+ * @param nowMs creation time, ms since epoch UTC
  * @param random 10 random bytes
  * @returns lower-case UUID text, 36 characters
  */
@@ -21,7 +20,7 @@ export function uuidv7(nowMs: number, random: Uint8Array): string {
   return inGroups(bytes)
 }
 
-/** Always the same for the same text, and nobody else's (UUID version 8, RFC 9562 §5.8). */
+/** A deterministic id of the text (UUID version 8, RFC 9562 §5.8). */
 export function uuidOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16)
   bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
@@ -34,20 +33,20 @@ function inGroups(bytes: Buffer): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** Makes one new identifier per call; services take this instead of a clock and a source of randomness. */
+/** Creates a new id per call; services take this instead of a clock and a random source. */
 export type NewId = () => string
 
-/** Of the 12 bits beside the moment; it begins in the lower half, so that there is room to count. */
+/** Range of the 12-bit counter; it starts in the lower half to leave room for counting. */
 const LAST_COUNT = 0xfff
 const FIRST_COUNTS = 0x7ff
-/** A clock that is set back by more is believed: identifiers tell when something was made. */
-const MOST_AHEAD_MS = 1_000
+/** If the clock is set back further than this, ids follow it, because they encode the creation time. */
+const MAX_AHEAD_MS = 1_000
 
 /**
- * Identifiers in the order of their making: within a millisecond 12 bits count (RFC 9562 §6.2, method 1), the other 62 are
- * random. Where they run out, the next millisecond is begun early.
+ * Ids in creation order: 12 bits count within a millisecond (RFC 9562 §6.2, method 1), the other 62 are random. If the counter runs
+ * out, the next millisecond is used early.
  *
- * @param now ms since epoch UTC @param random gives so many random bytes
+ * @param now ms since epoch UTC @param random returns that many random bytes
  */
 export function orderedIds(now: () => number, random: (count: number) => Uint8Array): NewId {
   let moment = 0
@@ -55,7 +54,7 @@ export function orderedIds(now: () => number, random: (count: number) => Uint8Ar
   return () => {
     const bytes = Buffer.from(random(10))
     const clock = now()
-    if (clock > moment || clock < moment - MOST_AHEAD_MS) {
+    if (clock > moment || clock < moment - MAX_AHEAD_MS) {
       moment = clock
       count = bytes.readUInt16BE(0) & FIRST_COUNTS
     } else if (count < LAST_COUNT) count += 1
@@ -68,12 +67,12 @@ export function orderedIds(now: () => number, random: (count: number) => Uint8Ar
   }
 }
 
-/** Whether the text is a UUID of any version; used before asking the database for it. */
+/** Whether the text is a UUID of any version. */
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
 }
 
-/** The least identifier of a moment: what was made before it has a lesser one. @param moment ms since epoch UTC */
+/** Lower bound of ids created at a moment; ids created earlier sort before it. @param moment ms since epoch UTC */
 export function firstIdAt(moment: number): string {
   const hex = Math.max(0, moment).toString(16).padStart(12, '0').slice(-12)
   return `${hex.slice(0, 8)}-${hex.slice(8)}`

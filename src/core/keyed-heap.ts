@@ -1,6 +1,5 @@
 /**
- * A binary min-heap that knows where each value stands: every value is in it once, under a key that can be changed or taken
- * out again, O(log n) each. Used for "what falls due next" among many whose times move.
+ * A binary min-heap of unique values whose keys can be changed or removed in O(log n). Used for schedules whose due times move.
  */
 interface Entry<T> {
   readonly value: T
@@ -16,12 +15,12 @@ export class KeyedHeap<T> {
     return this.entries.length
   }
 
-  /** The smallest key, or undefined when empty. */
+  /** The smallest key; undefined if empty. */
   get nextKey(): number | undefined {
     return this.entries[0]?.key
   }
 
-  /** Puts the value in, or moves it. */
+  /** Adds the value, or changes its key. */
   set(value: T, key: number): void {
     const known = this.places.get(value)
     const entry = known ?? { value, key, index: this.entries.length }
@@ -45,7 +44,7 @@ export class KeyedHeap<T> {
     this.sink(last)
   }
 
-  /** Takes out the value with the smallest key, if that is at most `limit`. */
+  /** Removes the value with the smallest key, if that is at most `limit`. */
   popUpTo(limit: number): T | undefined {
     const first = this.entries[0]
     if (!first || first.key > limit) return undefined

@@ -1,6 +1,6 @@
-/** Moments as the API shows them: ISO 8601 text in UTC. Inside, a moment is ms since epoch. `read-moment.ts` reads them. */
+/** Formats timestamps for the API: ISO 8601 in UTC. Internally they are ms since epoch; `read-moment.ts` parses them. */
 
-/** The one that was asked for last: what happens together is told together, a thousand times over. */
+/** Caches the last result, because consecutive calls often have the same timestamp. */
 let known: { readonly at: number; readonly text: string } = { at: NaN, text: '' }
 
 export function isoTime(at: number): string {

@@ -1,10 +1,9 @@
 /**
- * Whose something is: a workspace's, or the appliance's own.
+ * The owner of stored data: a workspace, its sandbox, or the server itself.
  *
- * Everything that is stored names its owner by an id, in columns and fields called `owner` or `workspace_id`. Nearly always that is a
- * workspace or its sandbox. The appliance itself owns the domain of the shared sending address, and the mail that it writes: reports
- * to submitters, mail to postmaster@ that is forwarded. No workspace has its id, so no key, limit, log or list of a workspace ever
- * comes upon any of that; only what names the appliance does. In the database its id is what it always was.
+ * Columns and fields named `owner` or `workspace_id` hold its id. The server owns the domain of the shared sending address and the mail
+ * it writes itself: reports to submitters and forwarded mail to postmaster@. No workspace has the server's id, so none of that shows up
+ * in the keys, limits, logs or lists of a workspace. The id is stored and must not change.
  */
 
 export const APPLIANCE = 'system'

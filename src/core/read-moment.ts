@@ -1,11 +1,11 @@
 /**
- * Reads dates and times as clients write them: ISO 8601 in every form that programs print.
+ * Parses dates and times in any ISO 8601 form that programs commonly write.
  *
- * Called wherever a moment comes in: `send_at`, `since`, `until`. Text without a zone is UTC, whatever the machine's own
- * zone; a date alone is its midnight, or the whole day where a range ends. Unlike `Date.parse` it never rolls a day that
- * no calendar has over into the next month. Pure.
+ * Used wherever a timestamp is given: `send_at`, `since`, `until`. Text without a zone is UTC, whatever the system time zone. A date
+ * alone is its midnight, or includes the whole day at the end of a range. Unlike `Date.parse`, invalid days are rejected instead of
+ * rolling over into the next month. Pure.
  * Standards: ISO 8601-1:2019 §5.2 (dates: calendar, ordinal, week; basic and extended), §5.3 (times, zones); RFC 3339 §5.6
- * (a space for the T, lower case). Fails: never throws; what is no moment is undefined.
+ * (space instead of T, lower case). Fails: never throws; invalid text gives undefined.
  */
 
 const DAY_MS = 86_400_000
@@ -15,28 +15,27 @@ const MINUTE_MS = 60_000
 const DATE =
   /^(?<year>\d{4})(?:-(?<month>\d{2})-(?<day>\d{2})|(?<basic>\d{4})|-?W(?<week>\d{2})-?(?<weekday>[1-7])|-?(?<ordinal>\d{3}))$/
 
-/** Hours alone, with minutes, or with seconds; a fraction, after a point or a comma, of the smallest of them. */
+/** Hours, optional minutes and seconds; a fraction, after a point or comma, applies to the last of them. */
 const TIME = /^(?<hour>\d{2})(?::?(?<minute>\d{2})(?::?(?<second>\d{2}))?)?(?:[.,](?<fraction>\d{1,30}))?$/
 
-/** A plus that a client put into a query without encoding it arrives as a space. */
+/** The zone; an unencoded plus in a query string arrives as a space. */
 const ZONE = /(?:Z|(?<sign>[-+\u2212 ])(?<hours>\d{2})(?::?(?<minutes>\d{2}))?)$/
 
-/** Longest text that is looked at. */
-const MOST_CHARACTERS = 64
+const MAX_CHARACTERS = 64
 
-/** A moment as a client gives it; a date alone is its midnight. @returns ms since epoch UTC, or undefined for all else */
+/** A timestamp; a date alone is its midnight. @returns ms since epoch UTC, or undefined if invalid */
 export function readMoment(text: string): number | undefined {
   return read(text)?.at
 }
 
-/** Where a range ends, which does not belong to it: a date alone is included, so that its range ends with the day. */
+/** The exclusive end of a range. A date alone is included, so its range ends at the next midnight. */
 export function readRangeEnd(text: string): number | undefined {
   const found = read(text)
   return found && (found.isDay ? found.at + DAY_MS : found.at)
 }
 
 function read(text: string): { readonly at: number; readonly isDay: boolean } | undefined {
-  if (text.length > MOST_CHARACTERS) return undefined
+  if (text.length > MAX_CHARACTERS) return undefined
   const [, date = '', clock] = /^([^T ]+)(?:[T ](.+))?$/.exec(text.trim().toUpperCase()) ?? []
   const day = readDate(date)
   if (day === undefined) return undefined
@@ -69,14 +68,14 @@ function dayOfYear(year: number, day: number): number | undefined {
   return day > 0 && new Date(at).getUTCFullYear() === year ? at : undefined
 }
 
-/** Weeks begin on Monday; the first one of a year has its fourth of January. */
+/** Weeks begin on Monday; week 1 contains 4 January. */
 function weekDate(year: number, week: number, weekday: number): number | undefined {
   if (week === 0 || week > weeksOf(year)) return undefined
   const fourth = startOf(year, 1, 4)
   return fourth + ((week - 1) * 7 + (weekday - isoWeekday(fourth))) * DAY_MS
 }
 
-/** 53 where the year begins on a Thursday, or ends on one. */
+/** 53 if the year starts or ends on a Thursday. */
 function weeksOf(year: number): 52 | 53 {
   const hasThursday = isoWeekday(startOf(year, 1, 1)) === 4 || isoWeekday(startOf(year, 12, 31)) === 4
   return hasThursday ? 53 : 52
@@ -87,15 +86,15 @@ function isoWeekday(at: number): number {
   return new Date(at).getUTCDay() || 7
 }
 
-/** `Date.UTC` takes years below 100 for those of the last century. */
+/** Unlike `Date.UTC`, does not map years below 100 to 19xx. */
 function startOf(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month - 1, day)
 }
 
-/** @returns ms since midnight UTC, of the day that was named: less than 0 or more than a day where the zone says so */
+/** @returns ms since midnight UTC of the given day; negative or over a day if the zone shifts it */
 function readClock(text: string): number | undefined {
   const zone = ZONE.exec(text)
-  // In `10:00-05` the hyphen can only be a zone's, and in `100500` nothing is.
+  // A hyphen as in `10:00-05` always starts a zone; `100500` has none.
   const offset = zone ? readOffset(zone.groups ?? {}) : 0
   const time = TIME.exec(zone ? text.slice(0, zone.index) : text)?.groups
   if (!time || offset === undefined) return undefined
@@ -111,12 +110,12 @@ function readClock(text: string): number | undefined {
   return isWithin ? ms - offset : undefined
 }
 
-/** What is finer than a millisecond is cut off; 0.57 s are 570 ms, though their product is less by a hair. */
+/** Truncates to ms, with a tolerance for rounding: 0.57 * 1000 is slightly below 570. */
 function wholeMs(product: number): number {
   return Math.floor(product + 1e-7)
 }
 
-/** @returns ms that the zone's clocks are ahead of UTC */
+/** @returns offset from UTC in ms, positive if ahead */
 function readOffset({
   sign,
   hours,

@@ -1,16 +1,14 @@
 /**
- * Remembers what was looked up for a moment, so that a thousand messages a second of the same sender ask the database once.
+ * A cache for lookups needed by every request: keys, workspaces, verified domains.
  *
- * Used for what every request asks for: keys, workspaces, verified domains. What somebody else changes is not outlived: as soon
- * as the database says that another process has committed, or a service of this one that it has changed such a thing,
- * everything is forgotten. The time is the bound for where neither can be known. Only what was found is remembered; a
- * refusal is looked up again, so that what somebody has just mended counts at once. Pure but for what it is given.
+ * It is cleared as soon as the database reports a commit of another process, or a service of this process reports a change. The time
+ * to live covers changes that neither reports. Failed lookups are not cached, so corrections take effect at once.
  */
 export class TtlCache<T> {
   private readonly watch: Watch
   private readonly keptMs: number
   private readonly kept = new Map<string, { readonly value: T; readonly until: number }>()
-  /** What `kept` was looked up under. */
+  /** Version under which `kept` was filled. */
   private version: number
 
   constructor(watch: Watch, keptMs: number) {
@@ -26,9 +24,9 @@ export class TtlCache<T> {
     const { version } = this
     const value = await find()
     this.forgetOutdated()
-    // What was found may be from before a change that came meanwhile.
+    // A change during the lookup may have made the value stale.
     if (version !== this.version) return value
-    if (this.kept.size >= MOST_NAMES) this.kept.clear()
+    if (this.kept.size >= MAX_NAMES) this.kept.clear()
     this.kept.set(name, { value, until: this.watch.monotonic() + this.keptMs })
     return value
   }
@@ -41,34 +39,34 @@ export class TtlCache<T> {
   }
 }
 
-const MOST_NAMES = 10_000
+const MAX_NAMES = 10_000
 
-/** What a memory goes by. */
+/** Clock and change detection of a cache. */
 export interface Watch {
-  /** Ms that never go back. */
+  /** Monotonic time, ms. */
   monotonic(): number
-  /** Another number as soon as what is remembered may be wrong. Asked for each time, so it has to be cheap. */
+  /** Changes when cached values may be stale. Called on every access, so it must be cheap. */
   version(): number
 }
 
-/** The watch that all memories of a process share, and the way for its services to say that they have changed something. */
+/** Shared by all caches of a process; services report their changes here. */
 export class SharedWatch implements Watch {
   readonly monotonic: () => number
   private readonly foreignVersion: () => number
   private changes = 0
 
-  /** @param foreignVersion grows with commits of other processes */
+  /** @param foreignVersion increases with commits of other processes */
   constructor(monotonic: () => number, foreignVersion: () => number) {
     this.monotonic = monotonic
     this.foreignVersion = foreignVersion
   }
 
-  /** Both only grow, so that no change can make up for another. */
+  /** Both terms only increase, so no two changes can cancel out. */
   version(): number {
     return this.foreignVersion() + this.changes
   }
 
-  /** Call it when the change is committed. */
+  /** Call after the change is committed. */
   readonly noteChange = (): void => {
     this.changes += 1
   }

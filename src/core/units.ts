@@ -1,13 +1,13 @@
 /**
- * Durations and sizes as an operator writes them: `90s`, `1h30m`, `25MB`.
+ * Durations and sizes in the operator's notation: `90s`, `1h30m`, `25MB`.
  *
- * Called by the configuration loader and the command line. Pure; text that is neither parses to `undefined`.
+ * Used by the configuration loader and the command line. Pure; invalid text parses to `undefined`.
  */
 
 const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
 const SIZE_UNITS = { B: 1, KB: 1_024, MB: 1_024 ** 2, GB: 1_024 ** 3 } as const
 
-/** @returns milliseconds, or undefined where the text is no duration; a bare `0` is allowed, other bare numbers are not */
+/** @returns milliseconds, or undefined if invalid; the only number allowed without a unit is `0` */
 export function parseDuration(text: string): number | undefined {
   const compact = text.replace(/\s+/g, '')
   if (compact === '0') return 0
@@ -31,7 +31,7 @@ export function formatDuration(ms: number): string {
   return text
 }
 
-/** @returns bytes (units are powers of 1,024), or undefined where the text is no size */
+/** @returns bytes (units are powers of 1,024), or undefined if invalid */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*(B|KB|MB|GB)$/i.exec(text.trim())
   if (!match) return undefined

@@ -1,6 +1,6 @@
 /**
- * The program's version. A build says which (`packaging/version`: that of package.json, and the commit where that is no release); what
- * was not built, as in tests, has that of package.json alone, which a test holds.
+ * The program's version. Builds inject it (`packaging/version`: that of package.json, plus the commit if it is no release). Without a
+ * build, as in tests, it is the version in package.json, which a test verifies.
  */
 declare const POSTROAD_VERSION: string | undefined
 

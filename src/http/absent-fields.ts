@@ -1,15 +1,14 @@
 /**
- * null for an optional field means that it is absent: many clients write every field that their model has.
+ * Treats null in an optional field as absent, because many clients serialize every field of their model.
  *
- * Used by `route.ts` before a body is validated. Fields for which null means something (they clear a name, say) keep it: their
- * schema allows it. So do required ones, which are then refused by name. What a client may fill as it likes, such as
- * template_data, is left as it is. Pure; never changes the value it is given. Fails: never.
+ * Used by `route.ts` before validation. Null is kept where the schema allows it (it clears a name, say), in required fields, which are
+ * then rejected, and in free-form objects such as template_data. Pure; never modifies its input. Fails: never.
  */
 import type { TSchema } from 'typebox'
 
 type WithoutNulls = (value: unknown) => unknown
 
-/** The parts of a JSON Schema that are read here. */
+/** The parts of a JSON Schema used here. */
 interface Schema {
   readonly type?: unknown
   readonly const?: unknown
@@ -20,12 +19,12 @@ interface Schema {
   readonly items?: Schema
 }
 
-/** @returns what leaves such fields out of a value, at any depth that the schema describes */
+/** @returns a function that removes such fields at any depth the schema describes */
 export function absentWhereNull(schema: TSchema): WithoutNulls {
   return forSchema(schema) ?? (value => value)
 }
 
-/** @returns undefined where nothing of the schema can be left out */
+/** @returns undefined if nothing can be removed */
 function forSchema({ properties, required = [], items }: Schema): WithoutNulls | undefined {
   if (items) {
     const ofEntry = forSchema(items)
@@ -63,7 +62,7 @@ function withoutNulls(
 function takesNull({ type, const: only, enum: values, anyOf }: Schema): boolean {
   if (anyOf) return anyOf.some(takesNull)
   if (values) return values.includes(null)
-  // A schema without a type takes anything.
+  // A schema without a type allows anything.
   return type === 'null' || (type === undefined && only === undefined) || only === null
 }
 

@@ -1,8 +1,8 @@
 /**
- * The API as an HTTP handler: request ids, errors, the gate, bodies, validation, and the declared routes.
+ * The API as an HTTP handler: request ids, errors, access control, bodies, validation and the declared routes.
  *
- * Built by the composition root from the list of routes. Koa and its router are known only here, in the gate, and in what
- * answers for them (`early-answer.ts`, `undeclared.ts`).
+ * Built by the composition root from the list of routes. Only this file, the gate and the files that answer for them
+ * (`early-answer.ts`, `undeclared.ts`) depend on Koa and its router.
  */
 import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
@@ -31,24 +31,24 @@ import { answerUndeclared } from './answer/undeclared.js'
 
 export const API_BASE = '/api/v1'
 
-/** @param route method and declared path, e.g. `POST /email/send`; undefined where there is none @param ms until the answer was made */
+/** @param route method and declared path, e.g. `POST /email/send`; undefined if none matched @param ms until the answer was built */
 export type OnAnswer = (route: string | undefined, status: number, ms: number) => void
 
 export interface AppParts {
-  /** What it listens on: routes of the control socket are served there alone, and no others. */
+  /** Control routes are served on the control socket, all others on the network. */
   readonly serves?: 'network' | 'control'
   readonly clock: Clock
   readonly log: Log
   readonly newId: NewId
   readonly authenticate: Authenticate
   readonly anonymousRateLimit: number
-  /** For monitors: told of each answer. */
+  /** Called for each answer, for metrics. */
   readonly onAnswer?: OnAnswer
-  /** Needed where a route accepts an Idempotency-Key; without it the header is ignored. */
+  /** Required if a route accepts an Idempotency-Key; without it the header is ignored. */
   readonly keptAnswers?: KeptAnswers
 }
 
-/** What a request is served with. */
+/** Shared state of all requests. */
 interface Serving extends BodyParts {
   readonly log: Log
   readonly gate: Gate
@@ -111,22 +111,22 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
 }
 
 /**
- * What needs no key is open to every web page that the operator's browser shows, so on the network it changes nothing.
+ * Any web page open in the operator's browser can call a route that needs no key, so on the network such routes are read-only.
  *
- * @throws Error: a fault of the program
+ * @throws Error: a programming error
  */
 function mustBeServedHere({ head }: Route, serves: 'network' | 'control'): void {
-  const isAmiss =
+  const isMisplaced =
     (head.access === 'control') !== (serves === 'control') ||
     (head.access === 'loopback' && head.method !== 'GET')
-  if (isAmiss) throw new Error(`${head.method} ${head.path} must not be served on the ${serves}`)
+  if (isMisplaced) throw new Error(`${head.method} ${head.path} must not be served on the ${serves}`)
 }
 
 export function fullPath(route: Route): string {
   return route.head.isAtRoot ? route.head.path : API_BASE + route.head.path
 }
 
-/** Paths are matched whatever their case. */
+/** Paths are matched case-insensitively. */
 function isInApi(path: string): boolean {
   return `${path}/`.toLowerCase().startsWith(`${API_BASE}/`)
 }
@@ -134,19 +134,19 @@ function isInApi(path: string): boolean {
 function routerOf(routes: readonly Route[], serving: Serving) {
   const router = new Router()
   const byPath = new Map<string, Route[]>()
-  // A router tries every path that it knows: each resource has one of its own, so that none pays for the others.
+  // A router tries all its paths in turn, so each resource gets its own.
   const byResource = new Map<string, Router>()
   const fixedPaths = new Set(routes.map(fullPath).filter(path => parametersIn(path) === 0))
   for (const route of routes) {
     const path = fullPath(route)
     byPath.set(path, [...(byPath.get(path) ?? []), route])
     const answer: Middleware = async (ctx, next) => {
-      // `GET /email/send` asks for no message with the id "send": that path has methods of its own.
+      // `GET /email/send` must not match `/email/:messageId`: fixed paths win, whatever the method.
       if (parametersIn(path) > 0 && fixedPaths.has(ctx.path.toLowerCase().replace(/\/$/, ''))) {
         await next()
         return
       }
-      // The declared path, not the one asked for: paths can carry addresses and tokens.
+      // The declared path, because actual paths can contain addresses and tokens.
       ctx.state['route'] = `${route.head.method} ${route.head.path}`
       await serve(ctx, route, serving)
     }
@@ -160,7 +160,7 @@ function routerOf(routes: readonly Route[], serving: Serving) {
     const middleware = middlewares.get(resourceIn(ctx.path)) as Middleware | undefined
     return middleware ? (middleware(ctx, next) as Promise<void>) : next()
   }
-  /** The routes of the path that was asked for, whatever the method: `/email/send` is meant before `/email/:messageId`. */
+  /** All routes of the requested path, whatever the method; `/email/send` wins over `/email/:messageId`. */
   const declaredAt = (ctx: Context): Route[] => {
     const paths = new Set(router.match(ctx.path, ctx.method).path.map(({ path }) => String(path)))
     const [nearest = ''] = [...paths].sort((a, b) => parametersIn(a) - parametersIn(b))
@@ -169,7 +169,7 @@ function routerOf(routes: readonly Route[], serving: Serving) {
   return { dispatch, declaredAt }
 }
 
-/** The first name of a path that is no parameter anywhere: behind the base in the API, else right at the root. */
+/** The first path segment, after the API base if present. It is never a parameter. */
 function resourceIn(path: string): string {
   const lower = path.toLowerCase()
   const start = lower.startsWith(`${API_BASE}/`) ? API_BASE.length + 1 : 1
@@ -181,7 +181,7 @@ function parametersIn(path: string): number {
   return path.split(':').length - 1
 }
 
-/** The declared path with its parameters filled in: however it was written, it is the same. */
+/** The declared path with its parameters filled in, so that spelling variants compare equal. */
 function pathWith(route: Route, params: object): string {
   return Object.entries(params).reduce(
     (path, [name, value]) => path.replace(`:${name}`, () => encodeURIComponent(String(value))),
@@ -189,7 +189,7 @@ function pathWith(route: Route, params: object): string {
   )
 }
 
-/** One request, in the contract's order of errors: 401, 429, 403, schema, then whatever the handler finds. */
+/** Serves one request. Errors are checked in the order of the contract: 401, 429, 403, schema, then the handler's own. */
 async function serve(ctx: Context, route: Route, serving: Serving): Promise<void> {
   const { gate, repeats, loop } = serving
   const principal = await gate.admit(ctx, route.head)
@@ -256,16 +256,16 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
   ctx.status = status
 }
 
-/** Where what was created is found. @throws Error: a fault of the program */
+/** Path of a created resource. @throws Error: a programming error */
 function locationOf({ head }: Route, value: unknown, params: unknown): string {
   if (head.location) return API_BASE + head.location(value as never, params as never)
   const { id } = value as { readonly id?: unknown }
-  if (typeof id !== 'string') throw new Error(`${head.method} ${head.path} does not say where a 201 leads`)
+  if (typeof id !== 'string') throw new Error(`${head.method} ${head.path}: no location for a 201`)
   const [collection = ''] = head.path.split('/:')
   return `${API_BASE}${collection}/${encodeURIComponent(id)}`
 }
 
-/** Whether a handler's value is the answer as it is. */
+/** Whether a handler's value is sent without a `data` wrapper. */
 function isWhole({ response }: Route): boolean {
   return response.kind === 'bare' || response.kind === 'list'
 }
@@ -284,12 +284,12 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 }
 
-/** Whose share of memory a request takes. */
+/** Whose share of memory a request uses. */
 function holderOf(ctx: Context, { keyId }: Principal): string {
   return keyId === '' ? `address ${ctx.req.socket.remoteAddress ?? ''}` : keyId
 }
 
-/** Of answers: all keys of a workspace share, so that a workspace with many of them fills no more of it. */
+/** Whose share of answer memory: keys of a workspace have one share, so that many keys do not get more. */
 function answerHolderOf(ctx: Context, principal: Principal): string {
   return principal.liveWorkspaceId === '' ? holderOf(ctx, principal) : principal.liveWorkspaceId
 }
@@ -297,7 +297,7 @@ function answerHolderOf(ctx: Context, principal: Principal): string {
 function give(ctx: Context, route: Route, body: unknown, principal: Principal, serving: Serving): void {
   const { headers = {}, mediaType = 'application/json' } = route.head
   const octets = serving.answers.octetsOf(route, body)
-  // What was done is told in any case; what was only read may be asked for again.
+  // Answers of writes are never refused for lack of memory; reads can be retried.
   if (route.head.method === 'GET' && !route.head.isFixed)
     serving.answers.take(octets.length, answerHolderOf(ctx, principal), ctx.res)
   ctx.set(headers)
@@ -309,7 +309,7 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   const answer = errorAnswer(error)
   ctx.state['errorCode'] = answer.code
   if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
-  // What is unavailable is known already, and told by whoever found it.
+  // `unavailable` has been logged where it was detected.
   if (answer.status >= 500 && answer.code !== 'unavailable') {
     const cause = error instanceof AppError ? error.cause : undefined
     log.error('request failed', {
@@ -322,7 +322,7 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   ctx.status = answer.status
   ctx.type = 'application/json'
   ctx.body = JSON.stringify(answer.body)
-  // RFC 9112 §9.6: who was too slow would go on in the middle of a body.
+  // RFC 9112 §9.6: the rest of a late body must not be read as the next request.
   if (answer.status === 408) ctx.set('Connection', 'close')
 }
 
@@ -336,7 +336,7 @@ function logRequest(ctx: Context, log: Log, ms: number): void {
     route: (ctx.state['route'] as string | undefined) ?? 'none',
     status: ctx.status,
     code: ctx.state['errorCode'] as string | undefined,
-    // What is no key has no id, and itself it is not for the log.
+    // Absent for an invalid key, which itself must not be logged.
     keyId: ctx.state['keyId'] as string | undefined,
     peer: peerOf(ctx),
     ms,

@@ -1,8 +1,8 @@
 /**
- * Who may pass: bearer authentication, request limits and permissions, in the contract's order (401, 429, 403).
+ * Access control: bearer authentication, rate limits and permissions, in the order of the contract (401, 429, 403).
  *
- * Every answer carries the X-RateLimit headers of what was counted: the key's window, or for callers without a valid
- * key the window of their address, which also bounds the guessing of keys.
+ * Every answer carries X-RateLimit headers for the key or, without a valid key, for the client address. The limit per address also
+ * slows down guessing of keys.
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
@@ -16,14 +16,14 @@ import { SlidingWindow, type WindowState } from './sliding-window.js'
 export interface GateParts {
   readonly clock: Clock
   readonly authenticate: Authenticate
-  /** Requests per minute for a client address without a valid key; 0 = unlimited. */
+  /** Requests per minute from an address without a valid key; 0 = unlimited. */
   readonly anonymousRateLimit: number
 }
 
-/** What a route says of who may pass. */
+/** The parts of a route that control access. */
 export type Admission = Pick<Route['head'], 'access' | 'isLimited'>
 
-/** Stands in for the caller of a route that needs no key; such a route's handler never sees it. */
+/** Placeholder principal for routes without a key; their handlers never see it. */
 const NOBODY: Principal = {
   keyId: '',
   keyName: '',
@@ -49,11 +49,11 @@ export class Gate {
 
   /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, not_found */
   async admit(ctx: Context, { access, isLimited = false }: Admission): Promise<Principal> {
-    // Who came to it may do everything there.
+    // Access to the socket grants full control.
     if (access === 'control') return NOBODY
     if (access === 'public' || access === 'loopback') {
       const state = this.countAddress(ctx)
-      // Elsewhere counted and shown but not enforced: a monitor asks for /health as often as it likes.
+      // Otherwise counted but not enforced, so that monitors may poll /health freely.
       if (isLimited && !state.isAllowed) throw tooMany(state)
       if (access === 'loopback' && !this.isFromThisMachine(ctx))
         throw new AppError('not_found', 'no such path')
@@ -70,7 +70,7 @@ export class Gate {
     return principal
   }
 
-  /** Shows the address's window on answers that never came to a route. */
+  /** Adds rate limit headers to an answer that reached no route. */
   countAddress(ctx: Context): WindowState {
     const state = this.windowOf(ctx.req.socket.remoteAddress ?? '')
     ctx.set(windowHeaders(state))
@@ -83,9 +83,8 @@ export class Gate {
   }
 
   /**
-   * Only a connection from this machine's own loopback, and not one that a reverse proxy here made for somebody else
-   * (Forwarded headers) or that a browser was tricked into: a foreign Host, as in DNS rebinding, or a page of another origin
-   * that asks (Origin, and Sec-Fetch-Site, which browsers send with every request).
+   * Accepts direct loopback connections only. Refuses requests forwarded by a local reverse proxy (Forwarded headers) and requests
+   * of web pages in a local browser: a foreign Host (DNS rebinding) or another origin (Origin, Sec-Fetch-Site).
    */
   isFromThisMachine(ctx: Context): boolean {
     const address = ctx.req.socket.remoteAddress ?? ''
@@ -119,7 +118,7 @@ function bearerToken(ctx: Context): string {
 
 function isFromAnotherPage(ctx: Context, host: string): boolean {
   const origin = ctx.get('Origin')
-  // `none`: typed in, or a bookmark.
+  // `none`: address typed in or opened from a bookmark.
   const isOwnSite = ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
   return !isOwnSite || (origin !== '' && origin !== `http://${host}`)
 }

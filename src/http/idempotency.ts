@@ -1,16 +1,16 @@
 /**
- * Repeated requests: the Idempotency-Key header, which every POST with an API key accepts.
+ * Idempotent requests: the Idempotency-Key header, accepted by every POST with an API key.
  *
- * Used by `app.ts` around the handler. A key stands for one request of a workspace, kind of key, method and path. The store is
- * `accounts/idempotency-store.ts`; this file knows what is in flight, in memory: there is one server on a database.
- * Only successes are kept; a refused request may be tried again with the same key. How:
- * - A route with `keepsAnswer` stores its answer in the transaction that does the work: never the work without its answer.
- * - Any other route has its key reserved before the handler runs, and the answer stored afterwards. A process that dies in between leaves
- *   the reservation; whether the work was done is unknown, so a repeat is refused instead of executed twice.
- * - A route that only reads is executed each time.
- * Files are not compared: an upload is known by its key and query alone.
- * Fails: AppError validation_error (no key, or none that can be), conflict (the first one is in flight, or its outcome is unknown),
- * idempotency_conflict (another body).
+ * Used by `app.ts` around the handler. A key identifies a request within a workspace, kind of key, method and path. Answers are stored by
+ * `accounts/idempotency-store.ts`; requests in flight are tracked in memory, since one server owns the database.
+ * Only successes are stored; a failed request may be retried with the same key.
+ * - A route with `keepsAnswer` stores its answer in the transaction of the work, so neither exists without the other.
+ * - For other routes the key is reserved before the handler runs and the answer stored afterwards. After a crash in between, it is
+ *   unknown whether the work was done, so a repeat is refused instead of executed twice.
+ * - A read-only route is executed each time.
+ * Uploaded files are not compared; an upload is identified by its key and query.
+ * Fails: AppError validation_error (missing or invalid key), conflict (first request in flight, or its outcome unknown),
+ * idempotency_conflict (different body).
  */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -22,54 +22,54 @@ import type { Principal } from './principal.js'
 
 export const KEY_HEADER = 'Idempotency-Key'
 /** Characters. */
-const MOST_KEY = 255
+const MAX_KEY = 255
 
-/** What a request is known by; handlers pass it to the store with their answer. */
+/** Identifies a request; handlers pass it to the store with their answer. */
 export interface IdempotencyClaim {
   /** Digest of workspace, kind of key, method, path and Idempotency-Key. */
   readonly id: string
   /** Digest of the body as canonical JSON. */
   readonly bodyHash: string
-  /** When the request came, by the time that answers expire by (`world/time/expiry-time.ts`). */
+  /** Time of the request on the clock that answers expire by (`world/time/expiry-time.ts`). */
   readonly madeAt: number
 }
 
-/** An answer as it was first given. */
+/** The first answer to a request. */
 export interface KeptAnswer {
   readonly status: number
   /** `data` of the answer. */
   readonly value: unknown
 }
 
-/** What is stored under a key: an answer, or a reservation without one yet. */
+/** Stored under a key: an answer, or a reservation without one. */
 export interface KeptRequest {
   readonly bodyHash: string
   readonly answer: KeptAnswer | undefined
 }
 
-/** The store of answers. What has expired is not found. */
+/** The store of answers. Expired ones are not found. */
 export interface KeptAnswers {
   find(claim: IdempotencyClaim): Promise<KeptRequest | undefined>
-  /** On disk once it resolves. */
+  /** Durable once it resolves. */
   reserve(claim: IdempotencyClaim): Promise<void>
-  /** Takes a reservation back. */
+  /** Deletes a reservation. */
   release(claim: IdempotencyClaim): Promise<void>
-  /** @param isSecret it is sealed */
+  /** @param isSecret encrypt the answer */
   keep(claim: IdempotencyClaim, answer: KeptAnswer, isSecret: boolean): Promise<void>
 }
 
-/** How a route treats its claims (`route.ts`). */
+/** How a route handles repeats (`route.ts`). */
 export interface ClaimedRoute {
   readonly keepsAnswer?: true
   readonly isReadOnly?: true
   readonly answerHasSecret?: true
 }
 
-/** Whose request it is, and which. */
+/** What a key is scoped to. */
 export interface ClaimScope {
   readonly principal: Pick<Principal, 'workspaceId' | 'isSandbox'>
   readonly method: string
-  /** With its parameters filled in. */
+  /** With parameters filled in. */
   readonly path: string
 }
 
@@ -80,8 +80,8 @@ export function readIdempotencyKey(request: IncomingMessage, isRequired: boolean
     if (!isRequired) return undefined
     throw invalidKey(`send a unique ${KEY_HEADER}: this request requires one`)
   }
-  if (typeof key !== 'string' || key.length > MOST_KEY || !/^[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*$/.test(key))
-    throw invalidKey(`${KEY_HEADER} must be 1 to ${MOST_KEY} printable ASCII characters`)
+  if (typeof key !== 'string' || key.length > MAX_KEY || !/^[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*$/.test(key))
+    throw invalidKey(`${KEY_HEADER} must be 1 to ${MAX_KEY} printable ASCII characters`)
   return key
 }
 
@@ -89,7 +89,7 @@ function invalidKey(message: string): AppError {
   return new AppError('validation_error', message, { path: KEY_HEADER })
 }
 
-/** @param body as it was read */
+/** @param body parsed body, with the query if there is one */
 export async function makeClaim(
   { principal, method, path }: ClaimScope,
   key: string,
@@ -106,9 +106,9 @@ export async function makeClaim(
   }
 }
 
-/** The requests with a key that are under way. */
+/** Executes requests with a key at most once. */
 export class Repeats {
-  /** By which answers expire, ms since epoch UTC. */
+  /** Clock that answers expire by, ms since epoch UTC. */
   readonly time: () => number
   private readonly answers: KeptAnswers
   private readonly log: Log
@@ -122,9 +122,9 @@ export class Repeats {
   }
 
   /**
-   * Executes the first request, answers a repeated one as the first was.
+   * Executes a first request, and answers a repeat with the first answer.
    *
-   * @throws AppError conflict, idempotency_conflict, and whatever the execution throws
+   * @throws AppError conflict, idempotency_conflict, and errors of the execution
    */
   async answer<A extends KeptAnswer>(
     route: ClaimedRoute,
@@ -170,7 +170,7 @@ export class Repeats {
       await this.answers.release(claim).catch((failure: unknown) => this.report(failure))
       throw error
     }
-    // The work is committed: it is reported as done even if a repeat cannot be answered.
+    // The work is committed, so the request succeeds even if its answer cannot be stored.
     await this.answers
       .keep(claim, { status: answer.status, value: answer.value }, isSecret)
       .catch((failure: unknown) => this.report(failure))

@@ -1,9 +1,9 @@
 /**
- * Pages of a list: the query fields `limit`, `offset` and `after`, and the `pagination` object of the contract.
+ * Pagination of lists: the query parameters `limit`, `offset` and `after`, and the `pagination` object of the contract.
  *
- * A long list also pages by `after`: a cursor with the position of the last row and the total of the first page, so that no page counts or
- * skips rows again. A cursor belongs to one list, its filters and its order, and a digest holds it to them. The digest has no key: a
- * forged cursor only chooses a position in a list that its caller may read anyway. Pure.
+ * Long lists also support `after`, a cursor that holds the position of the last row and the total, so that later pages neither count
+ * nor skip rows. A digest binds a cursor to one list, its filters and its order. The digest needs no secret: a forged cursor only
+ * selects a position in a list the caller may read anyway. Pure.
  */
 import { createHash } from 'node:crypto'
 import Type, { type TObject, type TSchema } from 'typebox'
@@ -11,14 +11,19 @@ import { AppError } from '../core/errors.js'
 
 export const pageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000, default: 100, description: 'Rows at most, default 100.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000,
+      default: 100,
+      description: 'Maximum number of rows, default 100.',
+    }),
   ),
   offset: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'Rows to skip, default 0.' }),
   ),
 }
 
-/** Of a list that also pages by cursor: `listRoute` reads `after`, and the store takes it from the page. */
+/** For lists that also support cursors: `listRoute` reads `after` and passes it to the store in the page. */
 export const cursorQuery = {
   ...pageQuery,
   after: Type.Optional(
@@ -26,30 +31,30 @@ export const cursorQuery = {
       minLength: 1,
       maxLength: 1_500,
       description:
-        '`next_cursor` of the page before, with the same filters and order. Deep pages are as fast as the first one. Not together with ' +
-        'offset.',
+        '`next_cursor` of the previous page, with the same filters and order. Faster than `offset` on deep pages; cannot be combined ' +
+        'with it.',
     }),
   ),
 }
 
-/** The query field `search` of lists of things that have a name. */
+/** The query parameter `search` of lists whose items have a name. */
 export const nameSearch = {
   search: Type.Optional(
     Type.String({
       maxLength: 200,
-      description: 'Words, each of which stands somewhere in the name; case and accents do not count.',
+      description: 'Words that must all occur in the name, ignoring case and accents.',
     }),
   ),
 }
 
-/** Values of the columns that a list is ordered by, in one of its rows. */
+/** Values of a row in the columns that a list is sorted by. */
 export type Position = readonly (string | number)[]
 
-/** Where a cursor page begins: behind the last row of the page before. */
+/** Start of a cursor page: after the last row of the previous one. */
 export interface After {
-  /** Rows that match altogether, as the first page counted them. */
+  /** Total matching rows, as counted for the first page. */
   readonly total: number
-  /** @param kinds of the columns that the list is ordered by @throws AppError validation_error for a position in another list */
+  /** @param kinds types of the sort columns @throws AppError validation_error for a cursor of another list */
   position(...kinds: readonly ('number' | 'text')[]): Position
 }
 
@@ -69,7 +74,7 @@ export function pageOf(query: PageQuery): Page {
   return { limit: query.limit ?? 100, offset: query.offset ?? 0 }
 }
 
-/** @param scope says which list it is, in which order and with which filters @throws AppError validation_error */
+/** @param scope identifies the list, its order and its filters @throws AppError validation_error */
 export function cursorPageOf(query: PageQuery, scope: string): Page {
   const page = pageOf(query)
   if (query.after === undefined) return page
@@ -81,15 +86,15 @@ export function cursorPageOf(query: PageQuery, scope: string): Page {
 /** What a list route's handler returns. */
 export interface Listing<T> {
   readonly items: readonly T[]
-  /** Rows that match altogether. */
+  /** Total matching rows. */
   readonly total: number
-  /** Of a list that pages by cursor: the position of the last item. */
+  /** For lists with cursors: position of the last item. */
   readonly end?: Position | undefined
-  /** Of a page that a cursor led to: whether rows follow. */
+  /** For cursor pages: whether more rows follow. */
   readonly hasMore?: boolean
 }
 
-/** @param scope of a list that pages by cursor */
+/** @param scope present for lists with cursors */
 export function listBody<T>(listing: Listing<T>, page: Page, scope?: string): object {
   const { total, items, end } = listing
   const hasMore = listing.hasMore ?? page.offset + items.length < total
@@ -143,13 +148,13 @@ function digestOf(content: string, scope: string): string {
 function foreignCursor(): AppError {
   return new AppError(
     'validation_error',
-    'after is not a cursor of this list with these filters and this order; leave it out to start with the first page',
+    'after is not a cursor of this list with these filters and this order; omit it to start with the first page',
     { path: 'after' },
   )
 }
 
 const pagination = {
-  total: Type.Integer({ description: 'Rows that match altogether.' }),
+  total: Type.Integer({ description: 'Total matching rows.' }),
   limit: Type.Integer(),
   offset: Type.Integer(),
   has_more: Type.Boolean(),
@@ -161,10 +166,10 @@ const CursorPaginationSchema = Type.Object(
   {
     ...pagination,
     total: Type.Integer({
-      description: 'Rows that match altogether; with `after`, as the first page counted them.',
+      description: 'Total matching rows; with `after`, as counted for the first page.',
     }),
     next_cursor: Type.Union([Type.String(), Type.Null()], {
-      description: '`after` of the next page; null on the last one.',
+      description: '`after` for the next page; null on the last page.',
     }),
   },
   { title: 'CursorPagination' },
@@ -178,7 +183,7 @@ export function listSchema(item: TSchema, query: TObject | undefined): TSchema {
   })
 }
 
-/** Whether a list with this query schema pages by cursor. */
+/** Whether a list with this query schema supports cursors. */
 export function takesCursor(query: TObject | undefined): boolean {
   return Object.hasOwn(query?.properties ?? {}, 'after')
 }

@@ -1,27 +1,27 @@
 /**
  * Entity tags: `ETag` on answers, `If-None-Match` on reads, `If-Match` on writes.
  *
- * Used by `app.ts` for routes that declare `hasEtag` or `checksEtag`. Handlers answer `Tagged` values, and check `If-Match` against the stored state inside
- * the transaction that changes it, so that of two editors with the same tag only the first succeeds.
+ * Used by `app.ts` for routes with `hasEtag` or `checksEtag`. Handlers return `Tagged` values and check `If-Match` inside the
+ * transaction of the change, so that of two editors with the same tag only the first succeeds.
  * Standard: RFC 9110 §8.8.3 (syntax), §13.1.1 (If-Match, strong comparison), §13.1.2 (If-None-Match, weak comparison).
  * Fails: AppError validation_error (malformed header), precondition_failed.
  */
 import { createHash } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 
-/** What a write requires the resource to still be. */
+/** Condition on the current state of a resource. */
 export interface Precondition {
-  /** @param etag of the resource as stored now @throws AppError precondition_failed */
+  /** @param etag of the stored resource @throws AppError precondition_failed */
   check(etag: string): void
 }
 
-/** An answer with the entity tag of the resource it shows. */
+/** An answer with the entity tag of its resource. */
 export class Tagged<T> {
   readonly value: T
   readonly etag: string
   readonly status: number | undefined
 
-  /** @param status where it is not the route's usual one */
+  /** @param status if not the route's default */
   constructor(value: T, etag: string, status?: number) {
     this.value = value
     this.etag = etag
@@ -29,12 +29,12 @@ export class Tagged<T> {
   }
 }
 
-/** A strong tag. @param revision everything that makes one state of the resource differ from another */
+/** A strong entity tag. @param revision everything that distinguishes states of the resource */
 export function etagOf(...revision: readonly unknown[]): string {
   return `"${createHash('sha256').update(JSON.stringify(revision)).digest('base64url').slice(0, 22)}"`
 }
 
-/** @param header empty where it was not sent */
+/** @param header empty if absent */
 export function readIfMatch(header: string): Precondition | undefined {
   if (header.trim() === '') return undefined
   const tags = readTags(header, 'If-Match')
@@ -43,14 +43,14 @@ export function readIfMatch(header: string): Precondition | undefined {
       if (tags === '*' || tags.includes(etag)) return
       throw new AppError(
         'precondition_failed',
-        `this was changed since: its ETag is now ${etag}; read it again and repeat the change`,
+        `the resource was changed: its ETag is now ${etag}; read it again and repeat the change`,
         { path: 'If-Match' },
       )
     },
   }
 }
 
-/** @param header empty where it was not sent */
+/** @param header empty if absent */
 export function isNoneMatch(header: string, etag: string): boolean {
   if (header.trim() === '') return true
   const tags = readTags(header, 'If-None-Match')
@@ -62,7 +62,7 @@ const TAGS = new RegExp(String.raw`^(?:[ \t]*,)*[ \t]*${TAG}(?:[ \t]*,[ \t]*(?:$
 
 function readTags(header: string, name: string): readonly string[] | '*' {
   if (header.trim() === '*') return '*'
-  // HTTP headers are bounded to 16 KB; the expression backtracks over nothing that could match twice.
+  // Headers are limited to 16 KB, and the expression cannot backtrack exponentially.
   if (!TAGS.test(header))
     throw new AppError('validation_error', `${name} must be * or a list of entity tags in double quotes`, {
       path: name,

@@ -1,8 +1,6 @@
-/**
- * Who is calling: what the API knows of a request's key. `accounts/` makes it from a bearer token; routes read it.
- */
+/** The caller of an API request, as authenticated by its key. Created by `accounts/` from a bearer token, read by routes. */
 
-/** What a key may be allowed to do, as `resource:action`. */
+/** Permissions of keys, as `resource:action`. */
 export const PERMISSIONS = [
   'email:send',
   'email:read',
@@ -37,16 +35,16 @@ export interface Principal {
   readonly keyId: string
   readonly keyName: string
   /**
-   * Whose data the key reads and writes: of a live key its workspace, of a sandbox key that workspace's sandbox, which is a
-   * data set of its own. Routes know no other owner, so that none can mix the two up.
+   * Owner of the data the key reads and writes. A sandbox key has its workspace's sandbox, a separate data set. Routes see no other
+   * owner, so they cannot mix the two.
    */
   readonly workspaceId: string
-  /** The workspace that the key was made for. Only for what a sandbox reads of it: settings, and verified domains in a send. */
+  /** Workspace of the key. A sandbox uses it only for settings, and for verified domains in a send. */
   readonly liveWorkspaceId: string
   readonly keyType: (typeof KEY_TYPES)[number]
-  /** `*` stands for all. */
+  /** `*` grants all. */
   readonly permissions: readonly (Permission | '*')[]
-  /** A sandbox key: nothing it causes leaves the machine. */
+  /** A sandbox key: it never causes anything to leave the machine. */
   readonly isSandbox: boolean
   /** Requests per minute; 0 = unlimited. */
   readonly rateLimit: number
@@ -58,5 +56,5 @@ export function mayDo(principal: Principal, permission: Permission): boolean {
   return principal.permissions.includes('*') || principal.permissions.includes(permission)
 }
 
-/** Finds who a bearer token belongs to. @throws AppError unauthorized, workspace_not_found */
+/** Authenticates a bearer token. @throws AppError unauthorized, workspace_not_found */
 export type Authenticate = (token: string) => Promise<Principal>

@@ -1,7 +1,7 @@
 /**
- * How a route is declared: one object that gives the validation, the handler's types and the OpenAPI page.
+ * Route declarations: one object yields the validation, the handler's types and the OpenAPI description.
  *
- * A resource's `routes.ts` makes these; `app.ts` mounts them, `openapi/document.ts` describes them. Handlers know no Koa.
+ * Created in the `routes.ts` of resources, mounted by `app.ts`, described by `openapi/document.ts`. Handlers do not depend on Koa.
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
@@ -22,12 +22,11 @@ import { textValidator, validator } from './validate.js'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /**
- * Who may call: anybody, only this machine itself (to read), whoever can open the control socket, any valid key, or a key with
- * the permission.
+ * Who may call: anybody, this machine only (GET), clients of the control socket, any valid key, or keys with a permission.
  */
 export type Access = 'public' | 'loopback' | 'control' | 'key' | Permission
 
-/** A success status other than the route's usual one, e.g. 202 for a send that was scheduled. */
+/** A success status other than the route's default, e.g. 202 for a scheduled send. */
 export class Reply<T> {
   readonly status: number
   readonly value: T
@@ -38,64 +37,64 @@ export class Reply<T> {
   }
 }
 
-/** What the API's description needs of a route; what is at the root, or for this machine alone, is not described. */
+/** What the API description needs; routes at the root or for this machine only are not described. */
 interface Described {
-  /** What a client generator calls it, e.g. `sendEmail`; unique, and as fixed as the path. */
+  /** Name for client generators, e.g. `sendEmail`; unique and as stable as the path. */
   readonly operationId: string
-  /** One that a resource declares. */
+  /** A chapter declared by a resource. */
   readonly chapter: string
 }
 
 interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> extends Partial<Described> {
   readonly method: Method
-  /** Below `/api/v1`, or from the root where `isAtRoot`. Parameters as `:name`. */
+  /** Below `/api/v1`, or below the root if `isAtRoot`. Parameters as `:name`. */
   readonly path: string
   readonly isAtRoot?: boolean
   readonly summary: string
-  /** What the summary cannot say: rules, choices, surprises. Shown in the OpenAPI page. */
+  /** Details that do not fit the summary. Shown in the OpenAPI description. */
   readonly description?: string
   readonly access: Access
   readonly params?: P
   readonly query?: Q
   readonly body?: B
-  /** No body at all is as one without fields: of a DELETE, say, that names things in its query. */
+  /** A missing body counts as an empty object. */
   readonly isBodyOptional?: boolean
-  /** The request brings a file instead. */
+  /** The request carries a file instead of JSON. */
   readonly upload?: UploadRules
-  /** A request body for the OpenAPI page, where rules beyond the schema demand more than its required fields. */
+  /** Example request body for the OpenAPI description, if the one derived from the schema would be rejected. */
   readonly example?: unknown
-  /** `data` of the usual answer to that, for the OpenAPI page, where values made up field by field would contradict each other. */
+  /** Example `data` for the OpenAPI description, if values derived field by field would contradict each other. */
   readonly exampleAnswer?: unknown
-  /** Headers that every success carries. */
+  /** Headers of every success. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Of a bare answer that is no JSON but text, e.g. `text/html`. */
+  /** Media type of a bare answer that is not JSON, e.g. `text/html`. */
   readonly mediaType?: string
-  /** The answer is always the same, and is made once. */
+  /** The answer never changes and is built once. */
   readonly isFixed?: boolean
-  /** Of a route that needs no key: an address over its limit is refused. Elsewhere its requests are counted and never refused. */
+  /** For routes without a key: enforces the limit per address. Otherwise requests are counted but never refused. */
   readonly isLimited?: boolean
-  /** Largest request body, octets. */
+  /** Maximum request body, octets. */
   readonly bodyLimit?: number
-  /** Values (fields, entries) of a body that lists many things, each of which may then hold what other bodies may. */
+  /** Maximum values (fields, entries) of a body that is a list; each entry may then be as large as other bodies. */
   readonly bodyValues?: number
-  /** Every POST with a key accepts an Idempotency-Key (`idempotency.ts`); this one requires it. */
+  /** Requires an Idempotency-Key, which every POST with an API key accepts (`idempotency.ts`). */
   readonly requiresIdempotencyKey?: true
   /**
-   * The handler stores its success with `keepAnswer`, in the transaction that does the work, whenever the request has a claim. Without it
-   * `app.ts` reserves the key before the handler runs and stores the answer afterwards.
+   * If the request has a claim, the handler stores its success with `keepAnswer` in the same transaction as the work. Otherwise `app.ts`
+   * reserves the key before the handler runs and stores the answer afterwards.
    */
   readonly keepsAnswer?: true
-  /** A POST that changes nothing: a repeat is executed again, and its answer is not stored. */
+  /** A POST without side effects: a repeat is executed again, and its answer is not stored. */
   readonly isReadOnly?: true
-  /** The answer shows a secret: stored for repeats, it is sealed. */
+  /** The answer contains a secret, so it is encrypted when stored for repeats. */
   readonly answerHasSecret?: true
-  /** Where a 201 leads, below `/api/v1`, if that is not the path up to its first parameter with the `id` of the answer. */
+  /** Location of a 201 below `/api/v1`; default: the path up to its first parameter, plus the `id` of the answer. */
   readonly location?: (value: never, params: never) => string
-  /** Answers are `Tagged`; a GET answers 304 to If-None-Match. */
+  /** Answers are `Tagged`; a GET answers 304 if If-None-Match matches. */
   readonly hasEtag?: true
-  /** The handler checks `precondition`, which is what If-Match says. */
+  /** The handler checks `precondition` (If-Match). */
   readonly checksEtag?: true
-  /** Error codes besides those every route can answer. */
+  /** Error codes in addition to those of every route. */
   readonly errors?: readonly ErrorCode[]
 }
 
@@ -104,24 +103,24 @@ export interface Request<P extends TObject, Q extends TObject, B extends TSchema
   readonly query: Static<Q>
   readonly body: Static<B>
   readonly requestId: string
-  /** IP address of the client, without IPv4-mapping; behind a reverse proxy the proxy's. */
+  /** IP address of the client, or of the reverse proxy; never IPv4-mapped. */
   readonly peer: string
-  /** A header field; empty where there is none. */
+  /** Value of a header field; empty if absent. */
   readonly header: (name: string) => string
 }
 
-/** A request whose key was found valid and permitted. */
+/** A request authenticated by a key with the required permission. */
 export interface KeyedRequest<P extends TObject, Q extends TObject, B extends TSchema> extends Request<
   P,
   Q,
   B
 > {
   readonly principal: Principal
-  /** Of a request with an Idempotency-Key. */
+  /** Present if the request has an Idempotency-Key. */
   readonly claim: IdempotencyClaim | undefined
-  /** Of a request with If-Match, on a route with `checksEtag`. The handler checks it in the transaction that makes the change. */
+  /** Present with If-Match on a route with `checksEtag`. The handler checks it in the transaction of the change. */
   readonly precondition?: Precondition
-  /** On a route that takes one. */
+  /** Present on upload routes. */
   readonly upload?: Upload
 }
 
@@ -135,9 +134,9 @@ interface SingleRoute<
 > extends RouteHead<P, Q, B> {
   /** Schema of `data` in the answer. */
   readonly response: R
-  /** Usual success status, default 200. */
+  /** Default success status, 200 if absent. */
   readonly status?: number
-  /** Other success statuses that the handler may choose with `Reply`, and what `data` is then. */
+  /** Other success statuses the handler may return with `Reply`, and the schema of their `data`. */
   readonly otherAnswers?: Readonly<Record<number, O>>
   handle(request: Req): Promise<Static<R> | Reply<Static<R> | Static<O>> | Tagged<Static<R>>>
 }
@@ -161,9 +160,9 @@ export interface Route {
   validateParams(value: unknown): unknown
   validateQuery(value: unknown): unknown
   validateBody: ((value: unknown) => unknown) | undefined
-  /** The same for a body that takes long to walk over. */
+  /** Validates a large body in steps. */
   validateLargeBody: ((value: unknown, loop: LoopShare) => Promise<unknown>) | undefined
-  /** @returns as `value` `data` of the answer; of a list or a bare answer all of it */
+  /** @returns as `value` the `data` of the answer, or the complete answer of a list or bare route */
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
   ): Promise<{ status: number; value: unknown; etag?: string }>
@@ -171,7 +170,7 @@ export interface Route {
 
 const NoFields = Type.Object({}, { additionalProperties: false })
 
-/** Octets of bodies that are small by nature; sends declare their own bound. */
+/** Octets; sends declare their own limit. */
 const USUAL_BODY_LIMIT = 256 * 1_024
 
 export function bodyBounds({
@@ -183,12 +182,12 @@ export function bodyBounds({
   return { octets, values: bodyValues, entryValues: SMALL_BODY_VALUES }
 }
 
-/** Whether an Idempotency-Key is accepted: on every POST with a key. */
+/** Every POST with an API key accepts an Idempotency-Key. */
 export function acceptsIdempotencyKey({ method, access }: Pick<Route['head'], 'method' | 'access'>): boolean {
   return method === 'POST' && access !== 'public' && access !== 'loopback' && access !== 'control'
 }
 
-/** A route answering `{data: ...}` to a key. */
+/** A route that answers `{data: ...}` and needs a key. */
 export function route<
   R extends TSchema,
   P extends TObject = typeof NoFields,
@@ -202,7 +201,7 @@ export function route<
   return declare(spec, 'single', spec.response, request => spec.handle(request), spec)
 }
 
-/** A route that takes a file and answers `{data: ...}` to a key. */
+/** A route that receives a file, answers `{data: ...}` and needs a key. */
 export function uploadRoute<R extends TSchema, Q extends TObject = typeof NoFields>(
   spec: Omit<SingleRoute<typeof NoFields, Q, TSchema, R, R, unknown>, 'handle' | 'body'> &
     Described & {
@@ -223,13 +222,13 @@ export function uploadRoute<R extends TSchema, Q extends TObject = typeof NoFiel
   )
 }
 
-/** A route that answers a file, made while it is sent. */
+/** A route that streams a file. */
 export function downloadRoute<P extends TObject = typeof NoFields, Q extends TObject = typeof NoFields>(
   spec: RouteHead<P, Q, TSchema> &
     Described & {
       readonly access: Permission
       readonly mediaType: string
-      /** For the OpenAPI page. */
+      /** For the OpenAPI description. */
       readonly exampleAnswer: string
       handle(request: KeyedRequest<P, Q, TSchema>): Promise<Download>
     },
@@ -237,7 +236,7 @@ export function downloadRoute<P extends TObject = typeof NoFields, Q extends TOb
   return declare(spec, 'download', Type.String(), request => spec.handle(request))
 }
 
-/** A route that needs no key. `isBare` answers the value itself, without `data` around it. */
+/** A route that needs no key. With `isBare` the value is sent without a `data` wrapper. */
 export function openRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,
@@ -262,7 +261,7 @@ export function openRoute<
   )
 }
 
-/** A route answering a page of a list; its query schema includes `pageQuery`, or `cursorQuery` where the list also pages by cursor. */
+/** A route that returns a page of a list. Its query schema includes `pageQuery`, or `cursorQuery` to allow cursors as well. */
 export function listRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,
@@ -275,7 +274,7 @@ export function listRoute<
   })
 }
 
-/** Which list it is, and all that its rows and their order depend on. */
+/** Identifies a list by everything that determines its rows and their order. */
 function scopeOf(
   path: string,
   { principal, params, query }: KeyedRequest<TObject, TObject, TSchema>,

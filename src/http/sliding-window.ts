@@ -1,30 +1,30 @@
 /**
- * Sliding-window counters: how much each name (an API key, a client address) has used in the last minute, or another time.
+ * Sliding-window counters per name (an API key, a client address), over a minute by default.
  *
- * The time is kept as 60 buckets, so a counter costs 240 bytes whatever the limit, and what it counts
- * leaves the window at most a bucket early. Counters live in memory: a restart forgives what was counted. Time is measured
- * on the monotonic clock: setting the machine's clock neither forgives anything nor locks anybody out.
+ * A window is divided into 60 buckets, so a counter takes 240 bytes whatever the limit and entries expire at most one bucket early.
+ * Counters are kept in memory and reset by a restart. They use the monotonic clock, so that changing the system time neither resets
+ * limits nor locks anybody out.
  */
 import type { Clock } from '../world/time/clock.js'
 
 const BUCKETS = 60
 const MINUTE_MS = 60_000
 
-/** Names kept at most; beyond it the one unused for longest is forgotten. */
+/** Above this the least recently used name is dropped. */
 const MAX_NAMES = 50_000
 
 export interface WindowState {
   readonly isAllowed: boolean
-  /** Per minute; `UNLIMITED` where there is no limit. */
+  /** Per window; `UNLIMITED` if there is no limit. */
   readonly limit: number
   readonly remaining: number
-  /** When something of what is counted now leaves the window, ms since epoch UTC. */
+  /** When the next counted entry expires, ms since epoch UTC. */
   readonly resetAt: number
-  /** After how long the same request would be allowed, ms; 0 when it is. */
+  /** Wait until the same request would be allowed, ms; 0 if it is. */
   readonly retryAfterMs: number
 }
 
-/** What the headers say for a limit of 0, which means none: clients read a number there. */
+/** Header value for a limit of 0 (none), because clients expect a number. */
 export const UNLIMITED = 2_147_483_647
 
 interface Counter {
@@ -47,13 +47,13 @@ export class SlidingWindow {
   }
 
   /**
-   * Counts `amount` against the name if it fits, else counts nothing.
+   * Counts `amount` against the name if it fits, otherwise counts nothing.
    *
-   * @param limit in the window; 0 = unlimited
+   * @param limit per window; 0 = unlimited
    */
   take(name: string, amount: number, limit: number): WindowState {
     const now = this.clock.monotonic()
-    // What the headers show is a moment.
+    // Headers show wall-clock time.
     const offset = this.clock.now() - now
     if (limit === 0)
       return {
@@ -83,7 +83,7 @@ export class SlidingWindow {
     }
   }
 
-  /** What the name has used; counts nothing. */
+  /** Amount counted for the name; counts nothing itself. */
   used(name: string): number {
     const counter = this.counters.get(name)
     if (!counter) return 0
@@ -91,7 +91,7 @@ export class SlidingWindow {
     return counter.total
   }
 
-  /** Takes back what was counted for something that did not happen, the newest first. */
+  /** Uncounts what did not happen after all, newest first. */
   giveBack(name: string, amount: number): void {
     const counter = this.counters.get(name)
     if (!counter) return

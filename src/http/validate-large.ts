@@ -1,23 +1,22 @@
 /**
- * Checks a body that takes long to walk over: first its frame, then the entries of its lists and of what clients fill as they
- * like, a few at a time, with turns for others in between.
+ * Validates large bodies in steps that yield to the event loop: first the frame, then list entries and free-form fields.
  *
- * Called by `app.ts` for what `body.ts` calls large. Takes and refuses what `route.ts` does with a small one, null as absent included; of several faults that of the frame
- * is told first, then that of the first entry. Fails: AppError validation_error.
+ * Called by `app.ts` for bodies that `body.ts` classifies as large. Gives the same result as `route.ts` for small bodies, including the
+ * treatment of null. Reports errors of the frame first, then of the first invalid entry. Fails: AppError validation_error.
  */
 import Type, { type TSchema } from 'typebox'
 import type { LoopShare } from '../world/time/loop-share.js'
 import { absentWhereNull } from './absent-fields.js'
 import { placedValidator, validator } from './validate.js'
 
-/** Entries checked at once: each may hold what a small body may, but hardly ever does. */
+/** Entries checked per step; each may be as large as a small body, but rarely is. */
 const ENTRIES_AT_ONCE = 8
-/** The same for fields with names of the client's own. */
+/** Client-named fields checked per step. */
 const FIELDS_AT_ONCE = 1_000
 
 interface ObjectSchema {
   readonly properties?: Readonly<Record<string, TSchema>>
-  /** Of an object whose fields the client names, e.g. template_data. */
+  /** Present if clients name the fields, e.g. template_data. */
   readonly patternProperties?: object
 }
 
@@ -28,7 +27,7 @@ interface ListSchema extends TSchema {
 
 export type ValidateLarge = (value: unknown, loop: LoopShare) => Promise<unknown>
 
-/** Compiled when it is first needed. @param whole what a fault of no field is called by */
+/** Compiles on first use. @param whole name for errors that concern no single field */
 export function largeValidator(schema: TSchema, whole: string): ValidateLarge {
   let validate: ValidateLarge | undefined
   return (value, loop) => (validate ??= compile(schema, whole))(value, loop)
@@ -71,13 +70,13 @@ function compile(schema: TSchema, whole: string): ValidateLarge {
   }
 }
 
-/** Says of the object what it says, and nothing of its fields. */
+/** The object's own schema, without its fields. */
 function looseRecord(field: TSchema | undefined): TSchema {
   const { patternProperties: _fields, ...own } = field as TSchema & ObjectSchema
   return own
 }
 
-/** Hands on a part of the object at a time. */
+/** Checks the object part by part. */
 async function checkFields(
   object: unknown,
   check: (part: object) => unknown,

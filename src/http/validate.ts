@@ -1,8 +1,8 @@
 /**
- * Checks what came from outside against a TypeBox schema and names the first field at fault.
+ * Validates external input against TypeBox schemas and names the first invalid field.
  *
- * A schema is compiled once, when the first value is held against it: all routes together are a fifth of a start, and most are not
- * asked for in the life of a process. Query strings are text, so numbers and truth values in them are converted first; JSON bodies are taken as they are: "5" is not 5.
+ * Schemas are compiled on first use: compiling all of them takes a fifth of startup, and most routes are never called. Query strings
+ * are text, so numbers and booleans are converted first; JSON is not coerced: "5" is not 5.
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -10,7 +10,7 @@ import { AppError } from '../core/errors.js'
 
 export type Validate<S extends TSchema> = (value: unknown) => Static<S>
 
-/** The parts of a validator's finding that are read here. */
+/** The parts of a TypeBox error used here. */
 interface Finding {
   readonly keyword: string
   readonly instancePath: string
@@ -18,13 +18,13 @@ interface Finding {
   readonly message: string
 }
 
-/** @returns a function that hands the value back typed, or throws AppError validation_error with the field's path */
+/** @returns a function that returns the value typed, or throws AppError validation_error with the field's path */
 export function validator<S extends TSchema>(schema: S, whole: string): Validate<S> {
   const check = placedValidator(schema, whole)
   return value => check(value, [])
 }
 
-/** The same for a value that stands somewhere in a whole, which the path then begins with. */
+/** Validates a value at a place inside a larger one; paths in errors start with that place. */
 export function placedValidator<S extends TSchema>(
   schema: S,
   whole: string,
@@ -42,18 +42,18 @@ function compile<S extends TSchema>(schema: S) {
   return Compile(schema)
 }
 
-/** More than any list may have. */
-const MOST_LOOKED_AT = 5_100
+/** Longer than any list may be. */
+const MAX_ENTRIES = 5_100
 
-/** The value without what comes late in long lists and objects: a fault is found early, and looking for all of them takes long. */
+/** Truncates long lists and objects: the first errors are enough, and collecting all of them is slow. */
 function cutShort(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, MOST_LOOKED_AT).map(cutShort)
+  if (Array.isArray(value)) return value.slice(0, MAX_ENTRIES).map(cutShort)
   if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value).slice(0, MOST_LOOKED_AT)
+  const fields = Object.entries(value).slice(0, MAX_ENTRIES)
   return Object.fromEntries(fields.map(([name, field]) => [name, cutShort(field)]))
 }
 
-/** The same for query strings and path parameters. A name given twice is refused: which one would count? */
+/** Validates query strings and path parameters. A repeated name is refused as ambiguous. */
 export function textValidator<S extends TObject>(schema: S): Validate<S> {
   const check = validator(schema, 'query')
   const kinds = Object.entries(schema.properties as Record<string, { type?: string }>)
@@ -62,7 +62,7 @@ export function textValidator<S extends TObject>(schema: S): Validate<S> {
     for (const [name, { type }] of kinds) {
       const text = converted[name]
       if (typeof text !== 'string') continue
-      // Nothing is called so, and PostgreSQL takes no text that holds one, not even to compare with.
+      // No stored text contains NUL, and PostgreSQL rejects it even in comparisons.
       if (text.includes('\0'))
         throw new AppError('validation_error', `${name} contains a NUL character`, { path: name })
       if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d+)?$/.test(text))
@@ -73,10 +73,7 @@ export function textValidator<S extends TObject>(schema: S): Validate<S> {
   }
 }
 
-/**
- * Of several findings the deepest is the most telling: for `to: ["a", 3]` a union reports both that `to` is no string
- * and that `to.1` is none.
- */
+/** The deepest error is the most specific: for `to: ["a", 3]` a union reports `to` (not a string) and `to.1` (not a string). */
 function firstFault(findings: readonly Finding[], whole: string, place: readonly string[]): AppError {
   const depth = (finding: Finding) => finding.instancePath.split('/').length
   const telling = findings.filter(finding => finding.keyword !== 'anyOf' && finding.keyword !== 'boolean')
@@ -84,7 +81,7 @@ function firstFault(findings: readonly Finding[], whole: string, place: readonly
     (best, finding) => (!best || depth(finding) > depth(best) ? finding : best),
     undefined,
   )
-  // Where one alternative has the right type and only breaks a bound, the bound is what to tell of: `to: []`.
+  // If the type is right and only a bound is violated, as in `to: []`, report the bound.
   const bound = telling.find(f => f.instancePath === first?.instancePath && f.keyword !== 'type')
   const deepest = bound ?? first
   if (!deepest) return new AppError('validation_error', `${whole} is invalid`, { path: whole })
@@ -95,7 +92,7 @@ function firstFault(findings: readonly Finding[], whole: string, place: readonly
   return new AppError('validation_error', `${path} ${problem}`, { path })
 }
 
-/** @returns the rest of the path (for a missing or unknown field) and what is wrong in words */
+/** @returns the rest of the path (for a missing or unknown field) and the problem in words */
 function describe(finding: Finding, types: readonly Finding[]): { name: string[]; problem: string } {
   const { keyword } = finding
   const params = finding.params as Record<string, unknown>

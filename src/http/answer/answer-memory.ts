@@ -1,8 +1,8 @@
 /**
- * Answers on their way to clients: as octets, made once where they never change, and within one bound where they are many.
+ * Memory budget of answers being sent, and a cache of answers that never change.
  *
- * Used by `app.ts`. An answer counts until its client has fetched it or is gone, so that clients who ask for long lists and read
- * none of them cannot fill the memory. Fails: AppError unavailable where there is no room.
+ * Used by `app.ts`. An answer counts until the client has fetched it or is gone, so that clients cannot fill memory with lists they
+ * never read. Fails: AppError unavailable if the budget is used up.
  */
 import type { ServerResponse } from 'node:http'
 import { AppError } from '../../core/errors.js'
@@ -10,15 +10,15 @@ import { OctetShares } from '../body/octet-shares.js'
 import type { Route } from '../route.js'
 
 const TOTAL = 128 * 1_024 * 1_024
-/** What is shorter is bounded by the number of connections. */
+/** Shorter answers are not counted: the number of connections limits them. */
 const COUNTED_FROM = 16_384
-const COME_AGAIN_MS = 5_000
+const RETRY_AFTER_MS = 5_000
 
 export class AnswerMemory {
   private readonly shares = new OctetShares({ total: TOTAL, perHolder: TOTAL / 4 })
   private readonly fixed = new WeakMap<Route, Buffer>()
 
-  /** The body of the route's answer: text as it is, anything else as JSON. */
+  /** Serializes an answer: text unchanged, anything else as JSON. */
   octetsOf(route: Route, body: unknown): Buffer {
     const known = this.fixed.get(route)
     if (known) return known
@@ -32,9 +32,13 @@ export class AnswerMemory {
     if (octets < COUNTED_FROM) return
     const hold = this.shares.hold(holder)
     if (!hold.take(octets))
-      throw new AppError('unavailable', 'too many answers wait to be fetched; read them, then try again', {
-        retryAfterMs: COME_AGAIN_MS,
-      })
+      throw new AppError(
+        'unavailable',
+        'too many responses are waiting to be read; read them, then try again',
+        {
+          retryAfterMs: RETRY_AFTER_MS,
+        },
+      )
     response.once('close', () => hold.release())
   }
 }

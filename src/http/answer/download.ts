@@ -1,11 +1,10 @@
 /**
- * Sends an answer that is made while it is sent, so that it may be of any length.
+ * Streams an answer of any length while it is generated.
  *
- * Called by `app.ts`. The next piece is made when the client has taken those before; a client that takes nothing for ten seconds is cut
- * off. Of one key and one workspace only a few are sent at a time. The first piece is made before the status is sent, so that what
- * cannot be made at all is an ordinary error.
- * Fails: as the making of the first piece does; of a later one the connection is closed, which leaves the answer visibly incomplete
- * (RFC 9112 §8).
+ * Called by `app.ts`. The next piece is generated once the client has read the previous ones; a client that reads nothing for ten
+ * seconds is disconnected. Concurrent downloads are limited per key and per workspace. The first piece is generated before the status
+ * is sent, so early failures are ordinary errors.
+ * Fails: as generating the first piece does; after that the connection is closed, which marks the answer as incomplete (RFC 9112 §8).
  */
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
@@ -14,40 +13,40 @@ import type { Log } from '../../world/log.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Principal } from '../principal.js'
 
-/** What a handler gives where its answer is a file. */
+/** A handler's answer that is a file. */
 export interface Download {
   readonly fileName: string
-  /** @param gone aborts when nobody wants the rest: making it may stop */
+  /** @param gone aborts once the client is gone, so that generation can stop */
   readonly pieces: (gone: AbortSignal) => AsyncIterable<string>
 }
 
-/** Sent at a time with one key, for one workspace with its sandbox, and in all. */
+/** Concurrent downloads per key, per workspace including its sandbox, and in total. */
 export const MOST_PER_KEY = 2
 export const MOST_PER_WORKSPACE = 4
-const MOST_IN_ALL = 40
-const COME_AGAIN_MS = 10_000
-/** A client takes nothing for so long: it is cut off. */
+const MAX_TOTAL = 40
+const RETRY_AFTER_MS = 10_000
+/** A client that reads nothing for this long is disconnected. */
 export const STALLED_MS = 10_000
-/** Octets handed over at a time: what a client has to take within `STALLED_MS`. */
+/** Octets written at a time: what a client must read within `STALLED_MS`. */
 const CHUNK = 16_384
 
-/** Places for downloads. What is under way counts until it is sent or its client is gone. */
+/** Counts concurrent downloads, until they are sent or the client is gone. */
 export class DownloadPlaces {
   private readonly taken = new Map<string, number>()
 
-  /** @returns what gives the place back; harmless when repeated @throws AppError rate_limited, unavailable */
+  /** @returns releases the place; idempotent @throws AppError rate_limited, unavailable */
   take({ keyId, liveWorkspaceId }: Pick<Principal, 'keyId' | 'liveWorkspaceId'>): () => void {
     const holders = [
-      { name: `key ${keyId}`, most: MOST_PER_KEY, whose: 'with one key' },
-      { name: `workspace ${liveWorkspaceId}`, most: MOST_PER_WORKSPACE, whose: 'for one workspace' },
-      { name: 'all', most: MOST_IN_ALL, whose: 'in all' },
+      { name: `key ${keyId}`, most: MOST_PER_KEY, whose: 'per key' },
+      { name: `workspace ${liveWorkspaceId}`, most: MOST_PER_WORKSPACE, whose: 'per workspace' },
+      { name: 'all', most: MAX_TOTAL, whose: 'in total' },
     ]
     for (const { name, most, whose } of holders)
       if ((this.taken.get(name) ?? 0) >= most)
         throw new AppError(
           name === 'all' ? 'unavailable' : 'rate_limited',
-          `at most ${most} downloads run at a time ${whose}; try again when one has ended`,
-          { retryAfterMs: COME_AGAIN_MS },
+          `at most ${most} concurrent downloads are allowed ${whose}; try again when one has ended`,
+          { retryAfterMs: RETRY_AFTER_MS },
         )
     for (const { name } of holders) this.taken.set(name, (this.taken.get(name) ?? 0) + 1)
     let isTaken = true
@@ -64,7 +63,7 @@ export class DownloadPlaces {
   }
 }
 
-/** Resolves once all of it has left, or its client is gone. */
+/** Resolves once everything is sent, or the client is gone. */
 export async function sendDownload(
   ctx: Context,
   { fileName, pieces }: Download,
@@ -103,7 +102,7 @@ async function sendPiece(res: ServerResponse, octets: Buffer, clock: Clock): Pro
     if (!res.write(octets.subarray(at, at + CHUNK))) await taken(res, 'drain', clock)
 }
 
-/** Until the client has taken what was handed over, or was cut off. */
+/** Waits until the client has read what was written, or is disconnected. */
 function taken(res: ServerResponse, event: 'drain' | 'finish', clock: Clock): Promise<void> {
   return new Promise(resolve => {
     if (res.closed) {

@@ -1,29 +1,29 @@
 /**
- * Answers a request of which not everything has come, and takes in the rest, so that its client gets to read the answer.
+ * Answers a request that has not arrived completely, and drains the rest so that the client can read the answer.
  *
- * Called by `app.ts`. Many clients send all of a request before they read; others read while they send, and stop. The answer
- * leaves at once for those, and what the first ones still send is thrown away: closing on them would make the kernel throw the
- * answer away with it (TCP reset). Standard: RFC 9112 §9.6.
- * Fails: never; who sends without end is cut off.
+ * Called by `app.ts`. Some clients read only after sending everything; others read while sending, and stop. The answer is sent at once
+ * for the latter, and the rest of the request is discarded for the former: closing early would discard the answer too (TCP reset).
+ * Standard: RFC 9112 §9.6.
+ * Fails: never; endless requests are cut off.
  */
 import type { Context } from 'koa'
 import type { Clock } from '../../world/time/clock.js'
 import { timeForOctets } from '../../world/net/transfer-time.js'
 
-/** Octets that are thrown away at most: more than any body may have. */
+/** Octets discarded at most; larger than any body may be. */
 const DISCARD_LIMIT = 256 * 1_024 * 1_024
 
-/** Sends what the context has as its answer; resolves when the client has sent everything, has gone, or was cut off. */
+/** Sends the context's answer; resolves once the client has sent everything, is gone, or was cut off. */
 export async function answerEarly(ctx: Context, clock: Clock): Promise<void> {
   const { req, res } = ctx
   ctx.respond = false
   const body = ctx.body as string | Buffer | undefined
   res.setHeader('Connection', 'close')
-  // Without it the end of the answer would be the end of the connection, which is not yet.
+  // Without it only closing the connection would end the answer.
   res.setHeader('Content-Length', body === undefined ? 0 : Buffer.byteLength(body))
   res.flushHeaders()
   if (body !== undefined && ctx.method !== 'HEAD') res.write(body)
-  // Who waits for 100-continue and is not told it sends nothing, but may send it all the same.
+  // A client that gets no 100-continue should send no body, but may do so anyway.
   await discardRest(req, clock)
   res.end()
 }

@@ -1,6 +1,4 @@
-/**
- * Turns whatever was thrown into the contract's error answer. Only here do error codes become HTTP statuses.
- */
+/** Turns errors into the contract's error responses. Only here do error codes become HTTP statuses. */
 import { given } from '../../core/given.js'
 import { AppError, ERRORS, type ErrorCode, type UsedWindow } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -14,7 +12,7 @@ export interface ErrorAnswer {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Anything but an AppError is answered as internal_error, telling nothing of the inside. */
+/** Anything but an AppError becomes internal_error and reveals no details. */
 export function errorAnswer(thrown: unknown): ErrorAnswer {
   const error =
     thrown instanceof AppError
@@ -25,7 +23,7 @@ export function errorAnswer(thrown: unknown): ErrorAnswer {
     status: ERRORS[code].status,
     code,
     body: { error: { code, message, ...given({ path }) } },
-    // RFC 9110 §10.2.3: whole seconds; rounded up so that a client that waits exactly so long succeeds.
+    // RFC 9110 §10.2.3: whole seconds, rounded up so that waiting exactly that long suffices.
     headers: {
       ...(retryAfterMs === undefined
         ? {}
@@ -35,7 +33,7 @@ export function errorAnswer(thrown: unknown): ErrorAnswer {
   }
 }
 
-/** What every answer carries of the window that was counted. */
+/** Rate limit headers of every answer. */
 export function windowHeaders({ limit, remaining, resetAt }: UsedWindow): Readonly<Record<string, string>> {
   return {
     'X-RateLimit-Limit': String(limit),

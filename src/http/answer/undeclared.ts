@@ -1,7 +1,7 @@
 /**
- * What is answered to a request that no route declares: OPTIONS, another method of a path there is, a path there is not.
+ * Answers requests that match no route: OPTIONS, unsupported methods, unknown paths.
  *
- * Called by `app.ts`. Below the API's base whoever names no open path has to show a key first, as for everything there.
+ * Called by `app.ts`. Below the API base all but public paths require a key first, like every route there.
  * Standards: RFC 9110 §9.3.7 (OPTIONS), §15.5.6 (405 with Allow).
  * Fails: AppError not_found, method_not_allowed, and as the gate does.
  */
@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.js'
 import type { Gate } from '../gate.js'
 import type { Route } from '../route.js'
 
-/** @param declared the routes of this path, whatever their method @param isInApi whether the path lies below the base */
+/** @param declared routes of this path, whatever their method @param isInApi whether the path is below the API base */
 export async function answerUndeclared(
   ctx: Context,
   gate: Gate,
@@ -32,7 +32,7 @@ export async function answerUndeclared(
   throw new AppError('method_not_allowed', `this path takes ${allowed}`)
 }
 
-/** HEAD goes with GET, and OPTIONS with everything. */
+/** GET implies HEAD, and every path supports OPTIONS. */
 function allowedMethods(routes: readonly Route[]): string {
   const methods = routes.map(({ head }) => head.method as string)
   return [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].sort().join(', ')

@@ -1,16 +1,15 @@
 /**
- * The digest of a body as canonical JSON: the same for bodies that differ only in the order of their fields.
+ * Digest of a body as canonical JSON, independent of the order of fields.
  *
- * Called by `idempotency.ts`. Made piece by piece, so that a body of any length holds nobody up. Fails: never; the reader of
- * bodies has bounded their depth.
+ * Called by `idempotency.ts`. Computed in steps that yield to the event loop. Fails: never; the parser has limited the depth.
  */
 import { createHash, type Hash } from 'node:crypto'
 import type { LoopShare } from '../../world/time/loop-share.js'
 
-/** Characters that are hashed at once, and of a text that are written at once. */
+/** Characters hashed per step, and the longest text serialized in one piece. */
 const AT_ONCE = 65_536
 
-/** @param value as JSON has it; undefined for a request without a body @returns SHA-256, base64url */
+/** @param value parsed JSON; undefined if the request has no body @returns SHA-256, base64url */
 export async function bodyDigest(value: unknown, loop: LoopShare): Promise<string> {
   const hash = createHash('sha256')
   const pieces = canonicalPieces(value)
@@ -18,7 +17,7 @@ export async function bodyDigest(value: unknown, loop: LoopShare): Promise<strin
   return hash.digest('base64url')
 }
 
-/** @returns whether there is more */
+/** @returns whether more follows */
 function hashSome(hash: Hash, pieces: Generator<string, void>): boolean {
   let text = ''
   let next = pieces.next()
@@ -38,7 +37,7 @@ function* canonicalPieces(value: unknown): Generator<string, void> {
   else if (value !== undefined) yield JSON.stringify(value)
 }
 
-/** Not the JSON of it, but as unmistakable. */
+/** Not JSON, but just as unambiguous. */
 function* textPieces(text: string): Generator<string, void> {
   for (let from = 0; from < text.length; from += AT_ONCE)
     yield `+${JSON.stringify(text.slice(from, from + AT_ONCE))}`

@@ -1,19 +1,18 @@
 /**
- * The memory that request bodies in hand may take: small ones from one share, large ones from another, so that uploads never
- * keep a mail of a few lines out.
+ * Memory budget of request bodies. Small and large bodies have separate shares, so that uploads never block a short message.
  *
- * Used by `body.ts`. A body keeps what it took until its request is answered. Fails: AppError unavailable where there is no
- * room, with a time after which it may be tried again.
+ * Used by `body.ts`. A body holds its memory until its request is answered. Fails: AppError unavailable with a retry time if the
+ * share is used up.
  */
 import { AppError } from '../../core/errors.js'
 import { SMALL_BODY } from './json-whole.js'
 import { OctetShares, type OctetHold } from './octet-shares.js'
 
-/** Octets of small bodies in all. A key with two thousand of them under way is not in want of more. */
+/** Octets of all small bodies; enough for two thousand of them. */
 const SMALL_TOTAL = 128 * 1_024 * 1_024
-/** Octets of large bodies in all, where no single body may be so large that two do not fit. */
+/** Octets of all large bodies; raised if two of the largest would not fit. */
 const LARGE_TOTAL = 256 * 1_024 * 1_024
-const COME_AGAIN_MS = 5_000
+const RETRY_AFTER_MS = 5_000
 
 export class BodyMemory {
   private readonly small = new OctetShares({ total: SMALL_TOTAL, perHolder: SMALL_TOTAL / 4 })
@@ -30,7 +29,7 @@ export class BodyMemory {
   }
 }
 
-/** What one body takes; it moves to the share of large ones when it grows. */
+/** Memory held by one body; it moves to the large share when the body grows. */
 export class BodyHold {
   private readonly small: OctetHold
   private readonly large: OctetHold
@@ -43,20 +42,16 @@ export class BodyHold {
     this.large = large
   }
 
-  /** Takes so many octets in all, where it has not as many already. @throws AppError unavailable */
+  /** Raises the total held to `octets`. @throws AppError unavailable */
   reach(octets: number): void {
     if (octets <= this.taken || this.isOver) return
     const wasSmall = !this.isLarge
     this.isLarge ||= octets > SMALL_BODY
     const share = this.isLarge ? this.large : this.small
     if (!share.take(octets - (this.isLarge && wasSmall ? 0 : this.taken)))
-      throw new AppError(
-        'unavailable',
-        'too much is being uploaded at the moment; try again in a few seconds',
-        {
-          retryAfterMs: COME_AGAIN_MS,
-        },
-      )
+      throw new AppError('unavailable', 'too many uploads are in progress; try again in a few seconds', {
+        retryAfterMs: RETRY_AFTER_MS,
+      })
     if (this.isLarge && wasSmall) this.small.release()
     this.taken = octets
   }

@@ -1,10 +1,10 @@
 /**
- * Reads a JSON request body within its bounds: of octets, of values, of what all bodies in hand may take, and of time.
+ * Reads a JSON request body within limits on octets, values, time and the memory of all pending bodies.
  *
- * Called by `app.ts` once the gate has let the request pass. A small body is read in one go; a large one while it arrives, piece
- * by piece, sharing the event loop with whoever else has long work to do.
- * Standards: RFC 9110 §8.4 (content codings; gzip is taken, bounded by what it unfolds to), §10.1.1 (100-continue is said only
- * when the body is wanted), §15.5.16 (415).
+ * Called by `app.ts` after access control. A small body is parsed at once, a large one in pieces as it arrives, yielding to other work
+ * on the event loop.
+ * Standards: RFC 9110 §8.4 (content codings; gzip is accepted, limited by its decompressed size), §10.1.1 (100-continue is sent only
+ * once the body is wanted), §15.5.16 (415).
  * Fails: AppError validation_error with path `body`, unsupported_media_type, request_timeout, unavailable.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -19,11 +19,11 @@ import type { BodyMemory, BodyHold } from './body-memory.js'
 import { JsonReader, type JsonBounds } from './json-reader.js'
 import { readWholeJson, SMALL_BODY } from './json-whole.js'
 
-/** Octets of a large body that are read before others have their turn: thousands of values, where they are small. */
+/** Octets of a large body parsed before yielding; they can hold thousands of values. */
 const READ_AT_ONCE = 32_768
 
 export interface BodyBounds extends JsonBounds {
-  /** As it is unfolded. */
+  /** After decompression. */
   readonly octets: number
 }
 
@@ -35,12 +35,12 @@ export interface BodyParts {
 
 export interface ReadBody {
   readonly value: unknown
-  /** It takes long to walk over. */
+  /** Too long to validate in one go. */
   readonly isLarge: boolean
 }
 
 /**
- * @param holder whose share of the memory it takes; what is taken goes back when the response is done
+ * @param holder whose share of memory it uses; released when the response closes
  * @throws AppError validation_error, unsupported_media_type, request_timeout, unavailable
  */
 export async function readJsonBody(
@@ -56,7 +56,7 @@ export async function readJsonBody(
   if (announced > bounds.octets) throw tooLarge(bounds.octets)
   const hold = parts.memory.hold(holder)
   response.once('close', () => hold.release())
-  // What is announced is kept free, so that a body that was begun can be finished.
+  // Reserve the announced length now, so that a body once started can be completed.
   if (announced > 0 && !isCoded) hold.reach(announced)
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue()
   const gunzip = isCoded ? createGunzip() : undefined
@@ -77,13 +77,13 @@ class BodyReading {
   private readonly parts: BodyParts
   private readonly startedAt: number
   private timer: Timer | undefined
-  /** As it came over the wire, and unfolded. */
+  /** Octets received, and after decompression. */
   private arrived = 0
   private octets = 0
-  /** What waits to be read, and how much that is. */
+  /** Data still to be parsed. */
   private gathered: Buffer[] = []
   private gatheredOctets = 0
-  /** Of a body that has turned out to be large. */
+  /** Present once the body has proved to be large. */
   private reader: JsonReader | undefined
   private resolve: (read: ReadBody) => void = () => {}
   private reject: (error: unknown) => void = () => {}
@@ -109,7 +109,7 @@ class BodyReading {
     return new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
-      // Most bodies come together with their header.
+      // Most bodies arrive together with their header.
       if (!request.complete) this.watchTime()
       source.on('data', this.onData).on('end', this.onEnd)
       request.on('error', this.onCut).on('close', this.onCut)
@@ -121,7 +121,7 @@ class BodyReading {
     })
   }
 
-  /** From now on whoever wants the rest of the request may have it. */
+  /** Detaches from the request, so that others can read the rest. */
   stop(): void {
     const { request, gunzip, source } = this
     this.timer?.cancel()
@@ -134,7 +134,7 @@ class BodyReading {
 
   private readonly onArrived = (chunk: Buffer): void => {
     this.arrived += chunk.length
-    // A coding can be longer than what it unfolds to, and may even unfold to nothing.
+    // Compressed data can be longer than its content, which may even be empty.
     if (this.arrived > this.bounds.octets + SMALL_BODY) this.reject(tooLarge(this.bounds.octets))
   }
 
@@ -153,7 +153,7 @@ class BodyReading {
     if (this.gatheredOctets > SMALL_BODY) this.readOn()
   }
 
-  /** Nothing more comes in meanwhile. */
+  /** Pauses the source while parsing. */
   private readOn(): void {
     this.source.pause()
     this.readGathered().then(
@@ -199,10 +199,10 @@ class BodyReading {
   }
 
   private readonly onUnfoldable = (): void => {
-    this.reject(invalid('body is not valid gzip, as Content-Encoding announces it'))
+    this.reject(invalid('body is not valid gzip, although Content-Encoding is gzip'))
   }
 
-  /** Time grows with what has come, so that a slow line may send much, and a stalled one holds its memory for a minute. */
+  /** The time limit grows with the octets received: slow clients may send large bodies, stalled ones are cut off after a minute. */
   private watchTime(): void {
     const allowedMs = timeForOctets(Math.max(this.octets, this.arrived))
     const leftMs = this.startedAt + allowedMs - this.parts.clock.monotonic()
@@ -213,14 +213,18 @@ class BodyReading {
 
 const UTF8 = /^(?:utf-?8|us-ascii|ascii)$/i
 
-/** What says no charset is UTF-8, and any other media type is taken for JSON: many clients send none or the wrong one. */
+/** A missing charset means UTF-8, and any media type is accepted as JSON, because many clients send none or a wrong one. */
 function refuseCharset(contentType: string | undefined): void {
   const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType ?? '')
   const name = charset?.[1] ?? charset?.[2]
   if (name !== undefined && !UTF8.test(name))
-    throw new AppError('unsupported_media_type', `charset ${name.slice(0, 40)} is not taken; send UTF-8`, {
-      path: 'Content-Type',
-    })
+    throw new AppError(
+      'unsupported_media_type',
+      `charset ${name.slice(0, 40)} is not supported; send UTF-8`,
+      {
+        path: 'Content-Type',
+      },
+    )
 }
 
 /** @throws AppError unsupported_media_type */
@@ -228,13 +232,13 @@ export function readCoding(header = 'identity'): 'identity' | 'gzip' {
   const coding = header.trim().toLowerCase()
   if (coding === 'identity' || coding === '') return 'identity'
   if (coding === 'gzip' || coding === 'x-gzip') return 'gzip'
-  throw new AppError('unsupported_media_type', 'Content-Encoding may be gzip, or left out', {
+  throw new AppError('unsupported_media_type', 'Content-Encoding must be gzip or omitted', {
     path: 'Content-Encoding',
   })
 }
 
 function tooLarge(octets: number): AppError {
-  return invalid(`body is larger than the ${formatSize(octets)} that this request may have`)
+  return invalid(`body is larger than ${formatSize(octets)}, the maximum for this request`)
 }
 
 export function invalid(message: string): AppError {

@@ -1,9 +1,9 @@
 /**
- * The parts of a form with a file in it, one after the other, while they come in.
+ * Parses a multipart form incrementally, part by part.
  *
- * Called by `upload.ts`. Each part is read to its end before the next one begins; what its reader leaves is passed over. Pure.
+ * Called by `upload.ts`. A part ends before the next begins; what its reader left unread is skipped. Pure.
  * Standards: RFC 7578 (multipart/form-data), RFC 2046 §5.1.1 (boundary delimiters).
- * Fails: AppError validation_error where the body is no such form.
+ * Fails: AppError validation_error if the body is malformed.
  */
 import { given } from '../../core/given.js'
 import { parameter, readMediaType } from '../../mail/mime/media-type.js'
@@ -12,19 +12,19 @@ import { invalid } from './body.js'
 export interface FormPart {
   readonly name: string
   readonly fileName?: string
-  /** As the part declares it. */
+  /** Declared charset. */
   readonly charset?: string
   readonly pieces: AsyncIterable<Buffer>
 }
 
-const MOST_HEADER = 8_192
-const MOST_PARTS = 50
+const MAX_HEADER = 8_192
+const MAX_PARTS = 50
 
 export async function* readForm(octets: AsyncIterable<Buffer>, boundary: string): AsyncGenerator<FormPart> {
   const reader = new FormReader(octets, boundary)
   await reader.passPart()
   for (let parts = 0; await reader.hasPart(); parts += 1) {
-    if (parts === MOST_PARTS) throw invalid(`the form has more than ${MOST_PARTS} parts`)
+    if (parts === MAX_PARTS) throw invalid(`the form has more than ${MAX_PARTS} parts`)
     const header = await reader.header()
     yield { ...describe(header), pieces: reader.part() }
     await reader.passPart()
@@ -49,7 +49,7 @@ function describe(header: string): Omit<FormPart, 'pieces'> {
 class FormReader {
   private readonly source: AsyncIterator<Buffer>
   private readonly delimiter: Buffer
-  /** Of what has come, what nobody has taken yet; the line end before the first delimiter may be missing. */
+  /** Data received and not consumed. Starts with a line end, because the first delimiter may lack it. */
   private held: Buffer = Buffer.from('\r\n')
   private isInPart = true
 
@@ -58,7 +58,7 @@ class FormReader {
     this.delimiter = Buffer.from(`\r\n--${boundary}`)
   }
 
-  /** Up to the next delimiter, which is taken as well. */
+  /** Content up to the next delimiter, which is consumed as well. */
   async *part(): AsyncGenerator<Buffer> {
     while (this.isInPart) {
       const at = this.held.indexOf(this.delimiter)
@@ -84,7 +84,7 @@ class FormReader {
     while (!(await rest.next()).done);
   }
 
-  /** After a delimiter. @returns false where it was the last one */
+  /** Call after a delimiter. @returns false if it was the last */
   async hasPart(): Promise<boolean> {
     while (this.held.length < 2) await this.more()
     return this.held.subarray(0, 2).toString('latin1') !== '--'
@@ -93,11 +93,11 @@ class FormReader {
   async header(): Promise<string> {
     for (;;) {
       const at = this.held.indexOf('\r\n\r\n')
-      if (at > MOST_HEADER || (at < 0 && this.held.length > MOST_HEADER))
-        throw invalid('the header of a part of the form is too long')
+      if (at > MAX_HEADER || (at < 0 && this.held.length > MAX_HEADER))
+        throw invalid('a part of the form has too long a header')
       if (at >= 0) {
         const header = this.held.subarray(0, at).toString('utf8')
-        // The line end before a delimiter belongs to it, even where the part is empty.
+        // The line end before a delimiter belongs to the delimiter, even for an empty part.
         this.held = this.held.subarray(at + 2)
         this.isInPart = true
         await this.skipLineEnd()
@@ -109,14 +109,14 @@ class FormReader {
 
   private async skipLineEnd(): Promise<void> {
     while (this.held.length <= this.delimiter.length) await this.more()
-    // An empty part: the blank line is the delimiter's own line end.
+    // Empty part: the blank line is already the delimiter's line end.
     if (!this.held.subarray(0, this.delimiter.length).equals(this.delimiter))
       this.held = this.held.subarray(2)
   }
 
   private async more(): Promise<void> {
     const next: IteratorResult<Buffer, unknown> = await this.source.next()
-    if (next.done === true) throw invalid('the form is cut short')
+    if (next.done === true) throw invalid('the form is truncated')
     this.held = this.held.length === 0 ? next.value : Buffer.concat([this.held, next.value])
   }
 }

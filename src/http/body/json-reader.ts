@@ -1,12 +1,11 @@
 /**
- * Reads JSON piece by piece as it arrives, builds its value on the way, and stops where it goes past a bound: nothing is held
- * twice, and nothing is built that is then refused.
+ * Incremental JSON parser with limits. Builds the value while the body arrives and stops as soon as a limit is exceeded, so that input
+ * is neither buffered twice nor parsed in vain.
  *
- * Called by `body.ts`. What it takes and builds is what `JSON.parse` takes and builds, a field given twice counting as given
- * last, but for three things that no value can carry on faithfully: a number beyond a double (1e400), half a surrogate pair
- * (\ud800) and text that is not UTF-8 are refused.
- * Standard: RFC 8259. A byte order mark at the beginning is passed over (§8.1).
- * Fails: AppError validation_error, path `body`, with the octet at which it happened where the JSON is broken.
+ * Called by `body.ts`. Accepts and builds the same as `JSON.parse` (the last of duplicate fields wins), except that it refuses what no
+ * value can represent faithfully: numbers beyond a double (1e400), unpaired surrogates (\ud800) and invalid UTF-8.
+ * Standard: RFC 8259. A leading byte order mark is ignored (§8.1).
+ * Fails: AppError validation_error, path `body`, with the byte offset of a syntax error.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
@@ -14,17 +13,17 @@ import { AppError } from '../../core/errors.js'
 export interface JsonBounds {
   /** Fields, entries, lists and objects together. */
   readonly values: number
-  /** The same within one entry of a list that a field of the outermost object holds, e.g. one message of a batch. */
+  /** Limit within one entry of a list in a field of the outermost object, e.g. one message of a batch. */
   readonly entryValues?: number
 }
 
-/** Lists and objects within each other. */
+/** Maximum nesting of lists and objects. */
 export const DEEPEST = 100
-/** Characters of a field's name. */
-const LONGEST_NAME = 1_000
-/** Characters; a double needs 25, and some write zeros for ever. */
-const LONGEST_NUMBER = 65_536
-/** Octets that are looked at one by one before the search for a quote pays. */
+/** Characters of a field name. */
+const MAX_NAME = 1_000
+/** Characters; a double needs 25, but some writers add many zeros. */
+const MAX_NUMBER = 65_536
+/** Octets scanned one by one before searching for the quote is faster. */
 const SHORT = 48
 /** Octets of the longest escape, `\uXXXX`. */
 const ESCAPE_OCTETS = 6
@@ -43,14 +42,14 @@ const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
 const [BEGIN_LIST, END_LIST, BEGIN_OBJECT, END_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 const [SPACE, TAB, LF, CR] = [0x20, 0x09, 0x0a, 0x0d]
 
-/** What may come next; the members that end in `OrEnd` stand after `[` and `{`. */
+/** What may come next; the `OrEnd` members apply right after `[` and `{`. */
 type Expected = 'value' | 'valueOrEnd' | 'name' | 'nameOrEnd' | 'colon' | 'commaOrEnd' | 'nothing'
 
-/** A list or object that is not closed yet. */
+/** A list or object still open. */
 interface Open {
   readonly list: unknown[] | undefined
   readonly object: Record<string, unknown>
-  /** Of the field whose value comes next. */
+  /** Name of the field whose value comes next. */
   name: string
 }
 
@@ -61,13 +60,13 @@ export class JsonReader {
   private expected: Expected = 'value'
   private whole: unknown
   private values = 0
-  /** Count at which the present entry of an outer list began. */
+  /** Value count at the start of the current entry of an outer list. */
   private valuesBefore = 0
-  /** Of a string, number or literal that goes on in what comes next. */
+  /** Unparsed rest of a string, number or literal that continues in the next piece. */
   private rest: Buffer = NOTHING
-  /** Of a string that goes on: what was read of it. */
+  /** Decoded parts of a string that continues in the next piece. */
   private text: string[] | undefined
-  /** Octets before the present piece. */
+  /** Octets before the current piece. */
   private passed = 0
   private isBegun = false
 
@@ -103,11 +102,11 @@ export class JsonReader {
   private advance(input: Buffer, isLast: boolean): void {
     const at = this.read(input, isLast)
     this.passed += at
-    // A copy, since a few octets must not keep the piece they came in.
+    // Copied, so that a few octets do not keep the whole piece in memory.
     this.rest = at === input.length ? NOTHING : Buffer.from(input.subarray(at))
   }
 
-  /** @returns up to where it was read */
+  /** @returns offset up to which input was consumed */
   private read(input: Buffer, isLast: boolean): number {
     let at = this.text ? this.readString(input, 0) : 0
     while (at < input.length && !this.text) {
@@ -151,7 +150,7 @@ export class JsonReader {
           break
         default: {
           const end = wordEnd(input, at)
-          if (!this.mayTakeValue() || end - at > LONGEST_NUMBER) throw this.broken(at)
+          if (!this.mayTakeValue() || end - at > MAX_NUMBER) throw this.broken(at)
           if (end === input.length && !isLast) return at
           this.take(this.word(input, at, end))
           at = end
@@ -170,7 +169,7 @@ export class JsonReader {
     return this.expected === 'commaOrEnd' || this.expected === (isList ? 'valueOrEnd' : 'nameOrEnd')
   }
 
-  /** Reads on in a string, up to behind its quote or as far as it can be told apart. @returns up to where it was read */
+  /** Reads to the end of the string, or as far as the input allows. @returns offset up to which input was consumed */
   private readString(input: Buffer, from: number): number {
     const short = shortStringEnd(input, from)
     if (short !== -1) {
@@ -192,7 +191,7 @@ export class JsonReader {
     const isPlain = isAscii(octets)
     if (!isPlain && !isUtf8(octets)) throw refused('is not valid UTF-8')
     try {
-      // It knows the escapes, and that controls have to be written as such.
+      // JSON.parse handles escapes, and rejects raw control characters.
       return JSON.parse(`"${octets.toString(isPlain ? 'latin1' : 'utf8')}"`) as string
     } catch {
       throw this.broken(from)
@@ -231,7 +230,7 @@ export class JsonReader {
     this.expected = isList ? 'valueOrEnd' : 'nameOrEnd'
   }
 
-  /** Puts the value where it belongs. */
+  /** Adds a complete value to its parent. */
   private take(value: unknown): void {
     const { innermost } = this
     this.count()
@@ -249,21 +248,20 @@ export class JsonReader {
     const { values, entryValues } = this.bounds
     if (this.open.length <= 2) this.valuesBefore = this.values
     this.values += 1
-    if (this.values > values)
-      throw refused(`holds more than ${values} values, counting every field and entry`)
+    if (this.values > values) throw refused(`has more than ${values} values, counting every field and entry`)
     if (entryValues !== undefined && this.values - this.valuesBefore > entryValues)
-      throw refused(`holds more than ${entryValues} values in one entry, counting every field and entry`)
+      throw refused(`has more than ${entryValues} values in one entry, counting every field and entry`)
   }
 
   private broken(at: number): AppError {
-    return refused(`is not valid JSON (at octet ${this.passed + at})`)
+    return refused(`is not valid JSON (at byte ${this.passed + at})`)
   }
 }
 
 /**
- * What a reader refuses besides broken JSON, looked for in a value that somebody else has built.
+ * Applies the reader's limits and refusals to a value that `JSON.parse` built.
  *
- * @param mayHoldHalfPairs whether its texts are looked through for them, which takes longer than everything else here
+ * @param mayHoldHalfPairs whether to check strings for unpaired surrogates, the slowest of the checks
  * @throws AppError validation_error
  */
 export function refuseUnfit(value: unknown, mayHoldHalfPairs: boolean, depth = 0): void {
@@ -281,19 +279,18 @@ export function refuseUnfit(value: unknown, mayHoldHalfPairs: boolean, depth = 0
   }
 }
 
-/** Escapes can write half a pair. */
+/** Only escapes can produce them. */
 function refuseHalfPairs(text: string): void {
-  if (!isWellFormed(text)) throw refused('holds half a surrogate pair (like \\ud800), which is no character')
+  if (!isWellFormed(text)) throw refused('contains an unpaired surrogate, such as \\ud800')
 }
 
 function refuseName(name: string): void {
-  if (name.length > LONGEST_NAME)
-    throw refused(`has a field whose name is longer than ${LONGEST_NAME} characters`)
+  if (name.length > MAX_NAME) throw refused(`has a field name longer than ${MAX_NAME} characters`)
   refuseHalfPairs(name)
 }
 
 function refuseOutOfRange(number: number): void {
-  if (!Number.isFinite(number)) throw refused('holds a number that is out of range, like 1e400')
+  if (!Number.isFinite(number)) throw refused('contains a number that is out of range, such as 1e400')
 }
 
 function tooDeep(): AppError {
@@ -304,7 +301,7 @@ function refused(problem: string): AppError {
   return new AppError('validation_error', `body ${problem}`, { path: 'body' })
 }
 
-/** A field called `__proto__` is a field like any other. */
+/** Plain assignment of `__proto__` would set the prototype. */
 function setField(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
@@ -331,7 +328,7 @@ function wordEnd(input: Buffer, from: number): number {
   return input.length
 }
 
-/** Where the last character begins if it may go on in what comes next, else the end (RFC 3629 §3). */
+/** Start of a character that may continue in the next piece, else the end (RFC 3629 §3). */
 function wholeCharacters(input: Buffer): number {
   const end = input.length
   for (let at = end - 1; at >= Math.max(0, end - 4); at -= 1) {
@@ -342,7 +339,7 @@ function wholeCharacters(input: Buffer): number {
   return end
 }
 
-/** Where an escape begins that may go on in what comes next, else the end. @param from where no escape is under way */
+/** Start of an escape that may continue in the next piece, else the end. @param from a position outside any escape */
 function wholeEscapes(input: Buffer, from: number): number {
   const last = input.lastIndexOf(BACKSLASH)
   const mayGoOn = last >= from && input.length - last < ESCAPE_OCTETS
@@ -355,7 +352,7 @@ function backslashesBefore(input: Buffer, from: number, to: number): number {
   return to - at
 }
 
-/** The quote that ends a string of a few plain characters, as nearly all names are; -1 where it is another. */
+/** Closing quote of a short string of plain characters, as nearly all names are; -1 for any other. */
 function shortStringEnd(input: Buffer, from: number): number {
   const end = Math.min(input.length, from + SHORT)
   for (let at = from; at < end; at += 1) {
@@ -366,7 +363,7 @@ function shortStringEnd(input: Buffer, from: number): number {
   return -1
 }
 
-/** The quote that ends a string; -1 where it has not come yet. */
+/** Closing quote of a string; -1 if it has not arrived. */
 function stringEnd(input: Buffer, from: number): number {
   let end = input.indexOf(QUOTE, from)
   while (end !== -1 && backslashesBefore(input, from, end) % 2 === 1) end = input.indexOf(QUOTE, end + 1)

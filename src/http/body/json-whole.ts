@@ -1,13 +1,12 @@
 /**
- * Reads a small JSON body in one go: the same value and the same refusals as `json-reader.ts`, which pays only where a body is
- * large.
+ * Parses a small JSON body at once, with the same results and refusals as `json-reader.ts`, which is faster only for large bodies.
  *
  * Called by `body.ts`. Fails: AppError validation_error, path `body`.
  */
 import { isUtf8 } from 'node:buffer'
 import { JsonReader, refuseUnfit, type JsonBounds } from './json-reader.js'
 
-/** Octets. A value takes two at least (a digit and its comma), so that a small body stays within the bound of any route. */
+/** Octets. A value takes at least two (a digit and a comma), so a small body never exceeds the value limit of a route. */
 export const SMALL_BODY = 65_536
 export const SMALL_BODY_VALUES = SMALL_BODY / 2
 
@@ -15,11 +14,11 @@ export const SMALL_BODY_VALUES = SMALL_BODY / 2
 export function readWholeJson(body: Buffer, bounds: JsonBounds): unknown {
   const value = parse(body)
   if (value !== undefined) {
-    // Valid UTF-8 holds whole characters (RFC 3629 §3): half a pair can only be written as an escape.
+    // Valid UTF-8 contains no surrogates (RFC 3629 §3), so only escapes can produce one.
     refuseUnfit(value, body.includes('\\u'))
     return value
   }
-  // It knows what is wrong, and where.
+  // Let the incremental parser find the error and its position.
   const reader = new JsonReader(bounds)
   reader.write(body)
   return reader.end()

@@ -1,22 +1,21 @@
 /**
- * Octets of memory that many may hold at a time, shared so that nobody holds them all: of bodies being read and worked on, and
- * of answers that their clients have not taken yet.
+ * A memory budget shared fairly among holders, for request bodies and for answers not fetched yet.
  *
- * Used by `body.ts` and `app.ts`. Pure; counts and never waits: who finds no room is to be told to come again.
+ * Used by `body.ts` and `app.ts`. Pure; only counts, never waits: a refused caller must be asked to retry.
  */
 
 export interface SharesRule {
-  /** In all. */
+  /** In total. */
   readonly total: number
-  /** Of one holder at most: an API key, or an address where there is no key. */
+  /** Per API key, or per address without a key. */
   readonly perHolder: number
 }
 
-/** What one request holds. */
+/** Memory held by one request. */
 export interface OctetHold {
-  /** @returns whether there was room; where not, nothing is taken */
+  /** @returns false, taking nothing, if the budget does not suffice */
   take(octets: number): boolean
-  /** Everything that was taken; harmless when repeated. */
+  /** Releases everything taken; idempotent. */
   release(): void
 }
 

@@ -1,10 +1,10 @@
 /**
- * A file that a request brings, piece by piece: as its body, or as the part `file` of a form.
+ * Streams an uploaded file: the request body itself, or the part `file` of a form.
  *
- * Called by `app.ts` for routes that take one, once the gate has let the request pass. Memory does not grow with the file: nothing is
- * read of the request before the handler wants it. Bounds: octets, unfolded where they came folded, and time.
+ * Called by `app.ts` for upload routes, after access control. Memory does not grow with the file, and nothing is read before the
+ * handler asks for it. Limits: octets after decompression, and time.
  * Standards: RFC 7578 (multipart/form-data), RFC 9110 §8.4 (gzip), §10.1.1 (100-continue).
- * Fails: AppError validation_error, unsupported_media_type, request_timeout, to whoever reads.
+ * Fails: reading throws AppError validation_error, unsupported_media_type, request_timeout.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -19,31 +19,31 @@ import { invalid, readCoding } from './body.js'
 import { readForm } from './form.js'
 
 export interface UploadRules {
-  /** Octets of the file. */
+  /** Maximum octets of the file. */
   readonly octets: number
-  /** Media types that the body may have, besides multipart/form-data; the first is the usual one. */
+  /** Accepted media types besides multipart/form-data; the first is the default. */
   readonly mediaTypes: readonly string[]
-  /** Fields that a form may have beside the file, and what each says; as octets in UTF-8. */
+  /** Descriptions of form fields allowed beside the file, by name. */
   readonly fields: Readonly<Record<string, string>>
-  /** For the API's description. */
+  /** For the API description. */
   readonly example: string
 }
 
-/** To be read once. */
+/** Can be read once. */
 export interface Upload {
   readonly pieces: AsyncIterable<Buffer>
-  /** Complete once the pieces have come to their end. */
+  /** Complete once the pieces have been read. */
   readonly fields: ReadonlyMap<string, string>
   readonly file: UploadedFile
 }
 
-/** What is said of the file; of one in a form, once its pieces have begun. */
+/** Metadata of the file; for a form, set once its pieces have started. */
 export interface UploadedFile {
   name?: string
   charset?: string
 }
 
-/** Octets of a form that are no file: fields, headers of parts. */
+/** Octets of a form besides the file: fields, part headers. */
 const AROUND = 64 * 1_024
 
 /** @throws AppError unsupported_media_type, validation_error */
@@ -62,7 +62,7 @@ export function openUpload(
       { path: 'Content-Type' },
     )
   const boundary = isForm ? parameter(type, 'boundary') : undefined
-  if (isForm && !boundary) throw invalid('the form has no boundary')
+  if (isForm && !boundary) throw invalid('Content-Type multipart/form-data has no boundary')
   const isFolded = readCoding(request.headers['content-encoding']) === 'gzip'
   const most = rules.octets + (isForm ? AROUND : 0)
   if (!isFolded && Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(rules)
@@ -83,7 +83,7 @@ async function* lazily(begin: () => AsyncIterable<Buffer>): AsyncGenerator<Buffe
   yield* begin()
 }
 
-/** The part `file`; all other parts are fields. */
+/** Yields the part `file`; all other parts are fields. */
 async function* fileOf(
   octets: AsyncIterable<Buffer>,
   boundary: string,
@@ -120,7 +120,7 @@ async function textOf(pieces: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(all).toString('utf8')
 }
 
-/** All of the body, unfolded, within its bounds. The request stays readable for whoever answers it. */
+/** The decompressed body, within limits. Does not destroy the request, which is still to be answered. */
 async function* octetsOf(
   request: IncomingMessage,
   isFolded: boolean,
@@ -149,7 +149,7 @@ async function* octetsOf(
     if (!request.complete) throw cutShort()
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw request.complete ? invalid('body is not valid gzip, as Content-Encoding announces it') : cutShort()
+    throw request.complete ? invalid('body is not valid gzip, although Content-Encoding is gzip') : cutShort()
   } finally {
     request.off('data', onArrived).off('close', onClosed)
     if (gunzip) {
@@ -159,7 +159,7 @@ async function* octetsOf(
   }
 }
 
-/** Time grows with what has come, as for all bodies. */
+/** The time limit grows with the octets received, as for all bodies. */
 class TimeWatch {
   private readonly clock: Clock
   private readonly octets: () => number
@@ -202,7 +202,7 @@ class TimeWatch {
 function tooLarge({ octets }: UploadRules): AppError {
   return new AppError(
     'validation_error',
-    `the file is larger than the ${formatSize(octets)} that it may have`,
+    `the file is larger than ${formatSize(octets)}, the maximum for this request`,
     {
       path: 'file',
     },

@@ -1,22 +1,22 @@
 /**
- * Named schemas of the API's description. A schema with a `title` is a component: it stands once under `components/schemas`,
- * and everything else refers to it, so that a client generator makes one type of it, by the name that people would give it.
+ * Named schemas of the API description. A schema with a `title` becomes a component under `components/schemas` and is referenced
+ * everywhere else, so that client generators create a single type with that name.
  *
- * Called by `document.ts` for each schema it shows. Turns what TypeBox writes for itself into what client generators understand:
- * - a record's pattern becomes `additionalProperties`, and an object of free form has `additionalProperties: true`;
- * - an enumeration of texts says that it is text;
- * - a field's default stands in its description: openapi-typescript makes a field with `default` required, in requests too;
- * - `shown` is described instead of the schema that validates, which may be laxer; `shownFormat` is a format that is not enforced.
+ * Called by `document.ts` for each schema. Converts TypeBox schemas into what client generators understand:
+ * - a record's pattern becomes `additionalProperties`, and a free-form object gets `additionalProperties: true`;
+ * - an enumeration of strings gets `type: string`;
+ * - a field's default moves to its description: openapi-typescript makes fields with `default` required, in requests too;
+ * - `shown` replaces the validating schema, which may be laxer; `shownFormat` is a format that is not enforced.
  *
- * Pure; never changes its input. Throws if two different schemas claim one name.
+ * Pure; never modifies its input. Throws if two different schemas have the same name.
  */
 import { given } from '../../core/given.js'
 import type { TSchema } from 'typebox'
 
-/** A schema as the description shows it. */
+/** A schema in the form used in the description. */
 export type ShownSchema = Readonly<Record<string, unknown>>
 
-/** Keywords whose value is one schema, a list of them, or one for each name. */
+/** Keywords whose value is one schema, a list of schemas, or a map of schemas. */
 const ONE = ['items', 'additionalProperties', 'not']
 const MANY = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
 const NAMED = ['properties']
@@ -24,7 +24,7 @@ const NAMED = ['properties']
 export class Components {
   private readonly shown = new Map<string, ShownSchema>()
 
-  /** @returns the schema as the description shows it: a reference if it has a name */
+  /** @returns the schema for the description; a reference if it has a title */
   show(schema: TSchema): ShownSchema {
     const { title, ...unnamed } = describedForm(toPlain(schema))
     const inner = this.showInner(unnamed)
@@ -36,7 +36,7 @@ export class Components {
     return { $ref: `#/components/schemas/${title}` }
   }
 
-  /** Every named schema that was shown, by name. */
+  /** All named schemas, by name. */
   get schemas(): Readonly<Record<string, ShownSchema>> {
     return Object.fromEntries([...this.shown].sort(([one], [other]) => (one < other ? -1 : 1)))
   }
@@ -58,7 +58,7 @@ export class Components {
   }
 }
 
-/** TypeBox keeps remarks of its own beside the schema, which JSON does not show. */
+/** Drops TypeBox's internal annotations, which JSON omits. */
 function toPlain(schema: TSchema): Record<string, unknown> {
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }

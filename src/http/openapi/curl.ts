@@ -1,7 +1,7 @@
-/** An operation as a command to paste into a shell. Pure. */
+/** Renders an operation as a curl command. Pure. */
 import type { Operation } from './described.js'
 
-/** @param base without a slash at the end @returns with the key taken from the environment, so that none gets into a history */
+/** @param base without trailing slash @returns reads the key from the environment, which keeps it out of the shell history */
 export function curlOf(base: string, method: string, path: string, operation: Operation): string {
   const { parameters, security, requestBody } = operation
   const filled = parameters
@@ -37,7 +37,7 @@ function bodyOf(content: NonNullable<Operation['requestBody']>['content']): stri
   ]
 }
 
-/** POSIX shell, "Single-Quotes": nothing in them means anything but the quote itself. */
+/** POSIX shell, "Single-Quotes": everything but the quote itself is literal. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -1,4 +1,4 @@
-/** The parts of the OpenAPI document, as `document.ts` makes it, that the page for people reads. */
+/** The parts of the OpenAPI document used by the API page. */
 
 export interface Described {
   readonly info: { readonly title: string; readonly version: string; readonly description: string }

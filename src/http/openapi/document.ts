@@ -1,8 +1,8 @@
 /**
- * The OpenAPI 3.1 description, made from the same declarations that validate requests, so that it cannot drift.
+ * The OpenAPI 3.1 document, generated from the declarations that validate requests, so that it cannot drift.
  *
- * Described is what stands below the base URL of the API; what is at the root (the page itself, the monitor's /health) and what
- * answers this machine alone is not. Made once, when it is first asked for.
+ * Covers routes below the API base URL, not those at the root (this document, the monitors' /health) or for this machine only.
+ * Generated on first use.
  */
 import { given } from '../../core/given.js'
 import type { TSchema } from 'typebox'
@@ -25,36 +25,36 @@ import { describeOutgoing, type OutgoingRequests } from './outgoing.js'
 const RATE_HEADERS = {
   'X-RateLimit-Limit': {
     description:
-      'Requests per minute (2147483647: no limit); where the email rate refuses, mails per minute.',
+      'Requests per minute (2147483647: no limit); if the email rate was exceeded, emails per minute.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': {
-    description: 'Requests left in the sliding minute.',
+    description: 'Requests left in the current minute (sliding window).',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Reset': {
     description: 'When the oldest counted request leaves the window.',
     schema: { type: 'string', format: 'date-time' },
   },
-  'X-Request-Id': { description: 'Names this request in the log.', schema: { type: 'string' } },
+  'X-Request-Id': { description: 'Id of this request in the log.', schema: { type: 'string' } },
 }
 
 const ABOUT = `Email delivery and audience service. Within v1 changes are additive only; enums are open.
 
-Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Answers are \`{data}\`, lists are \`{data, pagination}\`
+Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Responses are \`{data}\`, lists are \`{data, pagination}\`
 with \`limit\` (default 100, at most 1000) and \`offset\`; errors are \`{error: {code, message, path?}}\`. Times are ISO 8601 in UTC.
-An optional field of a body that is null counts as absent. A 201 has the path of what was created in Location.
+Null in an optional field of a body means that the field is absent. A 201 has the path of the new resource in Location.
 
-What belongs to another workspace is not found. Retry 429 after Retry-After, and 500 with exponential backoff and, on a POST, the
-same Idempotency-Key; retry no other error without changing something.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
+Resources of other workspaces are not found. Retry 429 after Retry-After, and 500 with exponential backoff and, for a POST, the
+same Idempotency-Key. Other errors will not succeed unchanged.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
 
 export interface Edition {
   readonly version: string
-  /** Where the API is reached, e.g. `http://127.0.0.1:8025`. */
+  /** Base of the API's URL, e.g. `http://127.0.0.1:8025`. */
   readonly origin: string
-  /** All there are; those without an operation are left out. */
+  /** All chapters; those without an operation are omitted. */
   readonly chapters: Chapters
-  /** What is sent to others. */
+  /** Requests sent to others. */
   readonly outgoing?: OutgoingRequests
 }
 
@@ -94,12 +94,13 @@ export function openApiDocument(
   }
 }
 
-/** @throws Error for one that nobody declares: a fault of the program */
+/** @throws Error for an undeclared chapter: a programming error */
 function usedChapters(routes: readonly Route[], chapters: Chapters): Set<string> {
   const used = new Set<string>()
   for (const { head } of routes.filter(isDescribed)) {
     const { chapter = '' } = head
-    if (!Object.hasOwn(chapters, chapter)) throw new Error(`${head.path} stands in no chapter: "${chapter}"`)
+    if (!Object.hasOwn(chapters, chapter))
+      throw new Error(`${head.path} has an undeclared chapter: "${chapter}"`)
     used.add(chapter)
   }
   return used
@@ -134,7 +135,7 @@ function operation(route: Route, components: Components): object {
 
 function whoMayCall(access: Access): string {
   if (access === 'public') return 'Needs no key.'
-  return access === 'key' ? 'Any valid key may ask.' : `Needs the permission \`${access}\`.`
+  return access === 'key' ? 'Works with any valid key.' : `Requires the permission \`${access}\`.`
 }
 
 function requestExample({ head }: Route): unknown {
@@ -154,8 +155,8 @@ function fileBody({ octets, mediaTypes, fields, example }: UploadRules): object 
   return {
     required: true,
     description:
-      `A file of at most ${formatSize(octets)}. May be sent with \`Content-Encoding: gzip\`; the bound is that of what it unfolds to. ` +
-      'As `multipart/form-data` it is the part `file`, and what the query says may be fields of the form.',
+      `A file of at most ${formatSize(octets)} after decompression. May be sent with \`Content-Encoding: gzip\`. ` +
+      'With `multipart/form-data` it is the part `file`, and query parameters may be sent as form fields.',
     content: {
       ...Object.fromEntries(mediaTypes.map(type => [type, { schema: text, example }])),
       'multipart/form-data': {
@@ -176,10 +177,10 @@ function fileBody({ octets, mediaTypes, fields, example }: UploadRules): object 
 }
 
 function boundsInWords({ octets, values, entryValues }: BodyBounds): string {
-  const inOne = entryValues === undefined ? '' : `, ${entryValues} in one entry of its list`
+  const inOne = entryValues === undefined ? '' : `, ${entryValues} per entry of its list`
   return (
-    `At most ${formatSize(octets)} and ${values} values (every field and entry counts)${inOne}, ${DEEPEST} levels deep. ` +
-    'May be sent with `Content-Encoding: gzip`; the bounds are those of what it unfolds to.'
+    `At most ${formatSize(octets)} after decompression and ${values} values (every field and entry counts)${inOne}, ${DEEPEST} levels deep. ` +
+    'May be sent with `Content-Encoding: gzip`.'
   )
 }
 
@@ -203,17 +204,17 @@ function parameters(schema: TSchema | undefined, place: 'path' | 'query', compon
 
 function keyParameter({ requiresIdempotencyKey, isReadOnly, upload }: Route['head']): object {
   const rules =
-    'A unique value. A repeat with the same value and body within an hour gets the first answer again, and nothing is ' +
-    'done twice; with another body it is refused with idempotency_conflict, and with conflict while the first is ' +
-    'still being executed. Only successes are kept.'
+    'A unique value. A repeat with the same value and body within an hour returns the first response and has no further ' +
+    'effect. With a different body it is refused with idempotency_conflict, and with conflict while the first request is ' +
+    'still in progress. Only successes are stored.'
   const ofFile =
-    ' The file is not compared: a repeat with the same value and query gets the first answer, whatever it uploads.'
+    ' The file is not compared: a repeat with the same value and query returns the first response, whatever it uploads.'
   return {
     name: KEY_HEADER,
     in: 'header',
     required: requiresIdempotencyKey === true,
     description: isReadOnly
-      ? 'Accepted and ignored: this request changes nothing, so a repeat is executed again.'
+      ? 'Accepted and ignored: this request has no side effects, so a repeat is executed again.'
       : rules + (upload ? ofFile : ''),
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   }
@@ -226,7 +227,7 @@ const IF_NONE_MATCH = {
   in: 'header',
   required: false,
   description:
-    'An `ETag` of an earlier answer: if the resource still has it, the answer is 304 without a body.',
+    '`ETag` of an earlier response. If the resource still has it, the response is 304 without a body.',
   schema: { type: 'string' },
   example: ETAG_EXAMPLE,
 }
@@ -236,30 +237,30 @@ const IF_MATCH = {
   in: 'header',
   required: false,
   description:
-    'The `ETag` of the template or automation you edited: if the resource was changed since, nothing is done and the answer is 412 `precondition_failed`.',
+    '`ETag` of the template or automation you edited. If the resource has changed since, nothing is done and the response is 412 `precondition_failed`.',
   schema: { type: 'string' },
   example: ETAG_EXAMPLE,
 }
 
 const ETAG_HEADER = {
-  ETag: { description: 'A strong entity tag of the present state (RFC 9110).', schema: { type: 'string' } },
+  ETag: { description: 'A strong entity tag of the current state (RFC 9110).', schema: { type: 'string' } },
 }
 
 const LOCATION_HEADER = {
   Location: {
-    description: 'The path of what was created.',
+    description: 'Path of the new resource.',
     schema: { type: 'string', format: 'uri-reference' },
   },
 }
 
 const REPEAT_HEADER = {
   'X-Idempotency-Status': {
-    description: 'Where an Idempotency-Key was sent: new, or cached for a repeat.',
+    description: 'If an Idempotency-Key was sent: new, or cached for a repeat.',
     schema: { type: 'string', enum: ['new', 'cached'] },
   },
 }
 
-/** What an answer of each status means that is no error; RFC 9110 §15. */
+/** Descriptions of success statuses; RFC 9110 §15. */
 const SUCCESSES: Readonly<Record<string, string>> = {
   200: 'Done',
   201: 'Created',
@@ -304,7 +305,7 @@ function fileContent({ head, response }: Route, components: Components): object 
 function failures({ head }: Route): Record<string, object> {
   const isOpen = head.access === 'public'
   const codes = new Set<ErrorCode>(head.errors)
-  // At least a query field that is not known.
+  // Any route can at least get an unknown query parameter.
   codes.add('validation_error')
   if (!isOpen)
     for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
@@ -342,14 +343,14 @@ function failures({ head }: Route): Record<string, object> {
 
 const RETRY_AFTER = {
   'Retry-After': {
-    description: 'After how many seconds the same request may succeed; absent where it never will.',
+    description: 'Seconds after which the same request may succeed; absent if it never will.',
     schema: { type: 'integer', minimum: 1 },
   },
 }
 
 const FAILURE_HEADERS: Readonly<Record<number, object>> = {
   401: { 'WWW-Authenticate': { description: 'Bearer (RFC 6750).', schema: { type: 'string' } } },
-  415: { 'Accept-Encoding': { description: 'What may be sent: gzip.', schema: { type: 'string' } } },
+  415: { 'Accept-Encoding': { description: 'Supported encodings: gzip.', schema: { type: 'string' } } },
   429: RETRY_AFTER,
   503: RETRY_AFTER,
 }

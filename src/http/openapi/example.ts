@@ -1,15 +1,13 @@
 /**
- * Example values for the API's description, made from schemas: a field's name and description suggest its value, and a schema with
- * a sample (`samples.ts`) takes that.
+ * Generates example values for the API description from schemas: by sample (`samples.ts`), else by the field's name and description.
  *
- * Pure. An example passes the schema it is made for, patterns aside; where a request must also obey rules that no schema expresses,
- * its route gives the example.
+ * Pure. An example matches its schema, patterns aside; a route whose requests obey rules beyond the schema provides its own.
  */
 import type { TSchema } from 'typebox'
 import { IDS } from './sample-records.js'
 import { SAMPLES } from './samples.js'
 
-/** The parts of a JSON Schema that are read here. */
+/** The parts of a JSON Schema used here. */
 interface Schema {
   readonly title?: string
   readonly type?: string
@@ -66,21 +64,21 @@ const BY_NAME: Readonly<Record<string, string>> = {
 
 const BY_FORMAT: Readonly<Record<string, string>> = { uuid: ID, 'date-time': MOMENT }
 
-/** Truth values that are seldom true. */
+/** Booleans that are rarely true. */
 const UNUSUAL = /^(is_)?(sandbox|bot)$|^vouched$|^has_more$/
 
-/** Fields that an example request shows although it could do without. */
+/** Optional fields shown in example requests. */
 const WORTH_SHOWING: ReadonlySet<string> = new Set(['html', 'currency', 'product_name', 'description'])
 
 /**
- * @param isRequest leaves out what need not be sent, with few exceptions
- * @param name of the field that has this schema, where it is one
+ * @param isRequest omits most optional fields
+ * @param name of the field with this schema, if any
  */
 export function exampleOf(schema: TSchema, isRequest: boolean, name = ''): unknown {
   return valueOf(schema, name, isRequest)
 }
 
-/** An answer, in which what the request gave comes back as it was given. */
+/** An example response, in which the fields of the request are echoed. */
 export function answerExample(schema: TSchema, request: unknown): unknown {
   const answer = exampleOf(schema, false)
   return isFields(answer) && isFields(request) ? { ...answer, data: echo(answer['data'], request) } : answer
@@ -158,7 +156,7 @@ function textFromName(name: string): string {
   return /_at$|^(since|until|timestamp)$/.test(name) ? MOMENT : 'text'
 }
 
-/** The first of `pending, verified or failed.`, or what follows `e.g.` */
+/** The first value of a description such as `pending, verified or failed.`, or the one after `e.g.` */
 function textFromDescription(description = ''): string | undefined {
   return (
     /(?:^|: )`?([\w.]+)`?(?:, `?[\w.]+`?)* or `?[\w.]+`?/.exec(description)?.[1] ??

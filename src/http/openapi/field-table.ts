@@ -1,11 +1,11 @@
-/** The fields of a schema as rows of a table, for the page of the API's description. Pure. */
+/** Renders the fields of a schema as table rows, for the API page. Pure. */
 import type { Parameter, Schema } from './described.js'
 import { code, escape, inline } from './html.js'
 
 export interface Field {
   readonly name: string
   readonly isRequired: boolean
-  /** As HTML: names of objects are links to them. */
+  /** HTML; object names are links. */
   readonly kind: string
   readonly description: string
 }
@@ -19,11 +19,11 @@ export function fromParameter({ name, in: place, required, description, schema }
   }
 }
 
-/** Objects without a name of their own are told of where they stand, by dotted names, as errors name them. */
-const DEEPEST = 4
+/** Fields of unnamed objects are listed in place under dotted names, as in errors, to this depth. */
+const MAX_DEPTH = 4
 
 export function fieldsOf(schema: Schema, before = '', depth = 0): Field[] {
-  if (depth > DEEPEST) return []
+  if (depth > MAX_DEPTH) return []
   return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = before + key
     const inner = field.anyOf?.find(one => one.properties ?? one.items) ?? field

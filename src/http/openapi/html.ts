@@ -1,4 +1,4 @@
-/** Text as HTML for the page of the API's description: everything escaped, backticks become code. Pure. */
+/** HTML text for the API page: escapes everything and renders backticks as code. Pure. */
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -16,7 +16,7 @@ export function code(text: string): string {
   return `<code>${escape(text)}</code>`
 }
 
-/** Between backticks stands code. */
+/** Renders text between backticks as code. */
 export function inline(text: string): string {
   return text
     .split('`')
@@ -24,7 +24,7 @@ export function inline(text: string): string {
     .join('')
 }
 
-/** Paragraphs stand apart by an empty line. */
+/** Blank lines separate paragraphs. */
 export function prose(text: string): string {
   return text
     .split('\n\n')

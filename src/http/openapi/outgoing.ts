@@ -1,7 +1,7 @@
 /**
- * Requests that the appliance sends to others, for the API's description (`webhooks` of OpenAPI 3.1 §4.8.1).
+ * Requests that the server sends to others, for the API description (`webhooks` of OpenAPI 3.1 §4.8.1).
  *
- * Declared by resources, written into the document by `document.ts`. Pure.
+ * Declared by resources, added by `document.ts`. Pure.
  */
 import type { TSchema } from 'typebox'
 import { given } from '../../core/given.js'
@@ -12,9 +12,9 @@ export interface OutgoingRequest {
   readonly chapter: string
   readonly summary: string
   readonly description?: string
-  /** Header fields by name, each with what it is. */
+  /** Descriptions of header fields, by name. */
   readonly headers: Readonly<Record<string, string>>
-  /** Of the JSON body. */
+  /** Schema of the JSON body. */
   readonly body: TSchema
   readonly example: unknown
 }
@@ -51,7 +51,9 @@ function describe(
       content: { 'application/json': { schema: components.show(body), example } },
     },
     responses: {
-      '2XX': { description: 'Taken. Everything else is a failure and is tried again; 410 ends the webhook.' },
+      '2XX': {
+        description: 'Delivered. Any other response is a failure and is retried; 410 disables the webhook.',
+      },
     },
   }
 }

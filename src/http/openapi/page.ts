@@ -1,8 +1,8 @@
 /**
- * The API's description as one page of HTML: no script, no font, nothing fetched, readable without a network and on a phone.
+ * The API description as a single HTML page without scripts or external resources.
  *
- * Made once from the OpenAPI document by the route `GET /docs`. Every text of the document is escaped; the one style sheet is
- * allowed by its digest (CSP Level 3) and nothing else is.
+ * Built once from the OpenAPI document for `GET /docs`. All texts are escaped; the content security policy allows only the one style
+ * sheet, by its digest (CSP Level 3).
  */
 import { createHash } from 'node:crypto'
 import { curlOf } from './curl.js'
@@ -39,7 +39,7 @@ export const DOCS_HEADERS: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
 }
 
-/** @param described an OpenAPI document as `document.ts` makes it */
+/** @param described an OpenAPI document from `document.ts` */
 export function docsPage(described: object): string {
   const { info, servers, tags, paths, components } = JSON.parse(JSON.stringify(described)) as Described
   const base = servers[0]?.url ?? ''
@@ -58,11 +58,11 @@ export function docsPage(described: object): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escape(info.title)} API ${escape(info.version)}</title><style>${STYLE}</style></head><body>
 <h1>${escape(info.title)} API <small>${escape(info.version)}</small></h1>
-${prose(info.description)}<p>Base URL: ${code(base)}. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
-<p>The commands below expect the key in the environment: ${code('export POSTROAD_KEY=ts_live_...')}</p>
+${prose(info.description)}<p>Base URL: ${code(base)}. Machine-readable: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
+<p>The commands below read the key from the environment: ${code('export POSTROAD_KEY=ts_live_...')}</p>
 <nav>${links.join(' ')}</nav>
 ${sections.join('\n')}
-<section id="Objects"><h2>Objects</h2><p>What requests and answers are made of.</p>
+<section id="Objects"><h2>Objects</h2><p>Objects used in requests and responses.</p>
 ${Object.entries(components.schemas).map(showObject).join('')}</section>
 </body></html>
 `
@@ -96,7 +96,7 @@ function showContents(contents: Operation['responses'][string]['content']): stri
   return (schema ? showSchema(schema) : '') + json
 }
 
-/** A named object is shown once, in its own place; here stands where. Links lead there, so that it is not folded away. */
+/** Links to a named object, which is shown once in its own section. */
 function showSchema(schema: Schema): string {
   const name = refName(schema)
   return name === undefined

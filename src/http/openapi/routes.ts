@@ -1,5 +1,4 @@
-/** `GET /openapi.json`, the description for programs, and `GET /docs`, which shows the same to people. Both stand at the root. They
- * are long, so that an address gets them no oftener than it may ask without a key. */
+/** `GET /openapi.json` and the same description as a page, `GET /docs`. Rate limited per address, because they are large. */
 import Type from 'typebox'
 import { openRoute, type Route } from '../route.js'
 import { openApiDocument, type Edition } from './document.js'
@@ -17,7 +16,7 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
       isBare: true,
       access: 'public',
       isLimited: true,
-      summary: 'This description of the API (OpenAPI 3.1).',
+      summary: 'Get the OpenAPI 3.1 document.',
       isFixed: true,
       response: Type.Unknown(),
       handle: async () => described(),
@@ -29,7 +28,7 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
       isBare: true,
       access: 'public',
       isLimited: true,
-      summary: 'This description of the API as a page for people.',
+      summary: 'Get the API reference page.',
       mediaType: 'text/html',
       isFixed: true,
       headers: DOCS_HEADERS,

@@ -1,7 +1,7 @@
 /**
- * The records that the examples of the API's description show: one small shop, its reader Ann, and her mail.
+ * The objects shown in API examples: a small shop, its subscriber Ann, and her mail.
  *
- * `samples.ts` says which schemas show which. `undefined` leaves an optional field out.
+ * `samples.ts` maps schemas to them. `undefined` omits an optional field.
  */
 
 export const at = (time: string) => `2026-01-05T${time}.000Z`

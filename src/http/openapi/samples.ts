@@ -1,8 +1,8 @@
 /**
- * Samples for the examples of the API's description, by the title of their schema.
+ * Example objects for the API description, by schema title.
  *
- * Read by `example.ts`, which fills in from the schema what a sample does not name. A sample exists where fields of one record have
- * to agree with each other, or where their names alone suggest no value. `every-route.test.ts` holds each example to its schema.
+ * `example.ts` fills in fields that a sample omits. A sample exists where the fields of one object must be consistent, or where names
+ * alone suggest no value. `every-route.test.ts` validates each example against its schema.
  */
 import {
   ATTRIBUTES,

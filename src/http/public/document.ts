@@ -1,8 +1,8 @@
 /**
- * The frame of every public page: the document around its content, and the policy under which a browser shows it.
+ * The HTML document around the content of every public page, and its content security policy.
  *
- * Called by `public-app.ts`. No script, no cookie, nothing fetched; the style sheet is allowed by its digest, forms lead to this
- * server and where the page says. Pure.
+ * Called by `public-app.ts`. Uses no scripts, cookies or external resources. The style sheet is allowed by its digest; forms may lead to
+ * this server and to targets named by the page. Pure.
  * Standards: HTML Living Standard, CSP Level 3 (§6.1 fetch directives, §6.4.2 `frame-ancestors`), WCAG 2.2 (landmarks, language).
  * Fails: never throws.
  */
@@ -17,7 +17,7 @@ export interface Document {
   readonly contentSecurityPolicy: string
 }
 
-/** Where nothing may be loaded, sent or framed: what a redirect or JSON is shown under. */
+/** Policy of redirects and JSON: nothing may be loaded, sent or framed. */
 export const NOTHING_ALLOWED =
   "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -33,7 +33,7 @@ export function documentOf(page: Page, language: string, texts: PageTexts): Docu
     <meta name="robots" content="noindex, nofollow" />
     <title>${sender ? `${title} · ${sender.name}` : title}</title>`
   return {
-    // Style sheets are the one thing that is not written by `html`: quotes mean something in them.
+    // Style sheets bypass `html`, because quotes must not be escaped in them.
     text:
       `<!doctype html>\n<html lang="${language}"><head>${head.toString()}` +
       `${styles.map(style => `<style>${style}</style>`).join('')}</head>\n` +
@@ -61,7 +61,7 @@ function bodyOf(title: string, content: Html, sender: Sender | undefined, texts:
   </body>`
 }
 
-/** A page that says one thing. */
+/** A page with a single message. */
 export function noticePage({ title, text }: Notice, sender?: Sender, more?: Html): Page {
   const content = html`<p>${text}</p>
     ${more}`

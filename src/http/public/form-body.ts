@@ -1,8 +1,7 @@
 /**
- * Reads what a form sent: `application/x-www-form-urlencoded`, as browsers send it, or a JSON object of texts.
+ * Reads a submitted form: `application/x-www-form-urlencoded`, or a JSON object of fields.
  *
- * Called by `public-app.ts` for POST. A body of another media type is refused, or, where the route says so, read to its end and taken for
- * a form without fields.
+ * Called by `public-app.ts` for POST. Other media types are refused or, if the route allows it, read and treated as an empty form.
  * Standards: URL Standard §5 (urlencoded parsing), RFC 9110 §10.1.1 (100-continue), §15.5.16 (415).
  * Fails: AppError validation_error, unsupported_media_type, request_timeout.
  */
@@ -13,11 +12,11 @@ import { timeForOctets } from '../../world/net/transfer-time.js'
 import type { Clock } from '../../world/time/clock.js'
 import { readWholeJson, SMALL_BODY_VALUES } from '../body/json-whole.js'
 
-/** Octets of a form: twenty fields of some length. */
+/** Maximum octets of a form; enough for twenty long fields. */
 export const MOST_FORM_OCTETS = 32 * 1_024
-const MOST_FIELDS = 500
+const MAX_FIELDS = 500
 
-/** What was filled in; a name can come several times, as that of check boxes does. */
+/** Submitted values by name. A name can occur several times, as with check boxes. */
 export class FormFields {
   private readonly values: ReadonlyMap<string, readonly string[]>
 
@@ -25,7 +24,7 @@ export class FormFields {
     this.values = values
   }
 
-  /** The first of this name, or nothing. */
+  /** The first value of this name. */
   get(name: string): string | undefined {
     return this.values.get(name)?.[0]
   }
@@ -39,7 +38,7 @@ const NO_FIELDS = new FormFields(new Map())
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/
 
-/** Of a Content-Type without its parameters. */
+/** @param mediaType without parameters */
 export function isJson(mediaType: string): boolean {
   return JSON_TYPE.test(mediaType)
 }
@@ -71,9 +70,13 @@ export async function readForm(
 async function readOctets(request: IncomingMessage, response: ServerResponse, clock: Clock): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > MOST_FORM_OCTETS) throw tooLarge()
   if (request.headers['content-encoding'] !== undefined)
-    throw new AppError('unsupported_media_type', 'a form has no Content-Encoding', {
-      path: 'Content-Encoding',
-    })
+    throw new AppError(
+      'unsupported_media_type',
+      'Content-Encoding is not supported for forms; send it uncompressed',
+      {
+        path: 'Content-Encoding',
+      },
+    )
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue()
   const chunks: Buffer[] = []
   let octets = 0
@@ -103,13 +106,13 @@ function readUrlencoded(octets: Buffer): FormFields {
   const values = new Map<string, string[]>()
   let count = 0
   for (const [name, value] of new URLSearchParams(octets.toString('utf8'))) {
-    if (++count > MOST_FIELDS) throw invalid(`a form has at most ${MOST_FIELDS} fields`)
+    if (++count > MAX_FIELDS) throw invalid(`a form may have at most ${MAX_FIELDS} fields`)
     values.set(name, [...(values.get(name) ?? []), value])
   }
   return new FormFields(values)
 }
 
-/** Numbers and truth values are read as the texts that a form would send. */
+/** Converts numbers and booleans to the text a form would send. */
 function readJson(octets: Buffer): FormFields {
   const body = octets.length === 0 ? {} : readWholeJson(octets, { values: SMALL_BODY_VALUES })
   if (typeof body !== 'object' || body === null || Array.isArray(body))
@@ -128,11 +131,11 @@ function readJson(octets: Buffer): FormFields {
 function asText(name: string, value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  throw new AppError('validation_error', 'fields are texts, numbers or truth values', { path: name })
+  throw new AppError('validation_error', 'fields must be strings, numbers or booleans', { path: name })
 }
 
 function tooLarge(): AppError {
-  return invalid(`a form may have ${formatSize(MOST_FORM_OCTETS)}`)
+  return invalid(`the form is larger than ${formatSize(MOST_FORM_OCTETS)}, the maximum`)
 }
 
 function invalid(message: string): AppError {

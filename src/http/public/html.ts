@@ -1,9 +1,8 @@
 /**
- * HTML that is escaped by the way it is written: what stands in a template is markup, what is put into it is text.
+ * HTML templates that escape by construction: template literals are markup, interpolated values are text.
  *
- * Called by everything that shows a page to a person. Only what `html` itself has made goes in as markup; there is no other way to
- * make one. Attribute values have to stand between double quotes, and addresses of links have to be checked by whoever has
- * them: a scheme is no matter of escaping. Pure. Standard: HTML Living Standard §13.1.2 (text and attribute values).
+ * Only values made by `html` itself are inserted as markup. Attribute values must be in double quotes, and callers must check the scheme
+ * of links, which escaping does not cover. Pure. Standard: HTML Living Standard §13.1.2 (text and attribute values).
  * Fails: never throws.
  */
 
@@ -11,7 +10,7 @@
 export class Html {
   private readonly markup: string
 
-  /** For `html` alone. */
+  /** Used by `html` only. */
   private constructor(markup: string) {
     this.markup = markup
   }
@@ -25,7 +24,7 @@ export class Html {
   }
 }
 
-/** What may be put into a template; of what is absent or untrue nothing is written. */
+/** Values allowed in a template; null, undefined and false render as nothing. */
 export type Fragment = Html | string | number | false | null | undefined | readonly Fragment[]
 
 export function html(literals: TemplateStringsArray, ...values: readonly Fragment[]): Html {

@@ -1,12 +1,12 @@
 /**
- * The public pages as an HTTP handler: matching, limits, forms, languages, headers, and pages for whatever goes wrong.
+ * The public pages as an HTTP handler: routing, limits, forms, languages, headers and error pages.
  *
- * Built by the composition root from the pages of all resources; served beside the API, or on listeners of its own
- * (`http.public_listen`). It shares nothing with the API that could run out: no window of requests, no memory of bodies, no line for
- * the event loop; a page costs a few reads. What is logged names the declared path, never the token.
- * Standards: RFC 9110 (methods, conditional on nothing: all is `no-store`), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is never
- * redirected unless its handler says so).
- * Fails: never; what a handler throws becomes a page, or JSON for a program.
+ * Built by the composition root from the pages of all resources; served beside the API, or on separate listeners
+ * (`http.public_listen`). It shares no rate limits, memory budgets or event loop queue with the API, so neither can starve the other.
+ * The log names the declared path, never the token.
+ * Standards: RFC 9110 (methods; no conditional requests, as everything is `no-store`), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is
+ * never redirected unless its handler does so).
+ * Fails: never; errors of a handler become a page, or JSON for a program.
  */
 import type { IncomingMessage } from 'node:http'
 import Koa, { type Context } from 'koa'
@@ -40,11 +40,11 @@ export interface PublicParts {
 }
 
 export interface PublicApp extends HttpHandler {
-  /** Whether a request is for a public page, as far as its path tells. */
+  /** Whether the path may belong to a public page. */
   serves(request: IncomingMessage): boolean
 }
 
-/** Of every answer; a page adds what its own markup needs. */
+/** Headers of every answer; a page replaces the policy with what its markup needs. */
 export const USUAL_HEADERS = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -115,7 +115,7 @@ function requestOf(ctx: Context, matched: Matched | undefined, serving: Serving)
   }
 }
 
-/** @throws AppError, and whatever the handler throws */
+/** @throws AppError, and errors of the handler */
 async function answerOf(
   ctx: Context,
   request: PublicRequest,
@@ -139,7 +139,7 @@ async function answerOf(
   })
 }
 
-/** No cookie and no key goes with such a request, and its answer is the same for everybody. */
+/** Safe for any origin: such requests carry no cookie or key, and the answer is the same for everybody. */
 function openToOrigins(ctx: Context): void {
   ctx.set('Access-Control-Allow-Origin', '*')
   if (ctx.method !== 'OPTIONS') return
@@ -156,7 +156,7 @@ function takeFromWindow({ visitor }: PublicRequest, { windows, rateLimit }: Serv
     throw new AppError('rate_limited', `more than ${rateLimit} requests in the last minute`, { retryAfterMs })
 }
 
-/** @param found undefined: an answer without content */
+/** @param found undefined: an empty answer */
 function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAnswer | undefined): void {
   if (found === undefined) {
     ctx.status = 204
@@ -190,7 +190,7 @@ function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAns
   ctx.body = text
 }
 
-/** What is unavailable is known already, and told by whoever found it. */
+/** `unavailable` has been logged where it was detected. */
 function isFault(error: unknown): boolean {
   const { status, code } = errorAnswer(error)
   return status >= 500 && code !== 'unavailable'

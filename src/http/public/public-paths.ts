@@ -1,15 +1,15 @@
 /**
- * Which declared page a path means.
+ * Matches request paths to public pages.
  *
- * Called by `public-app.ts`. Paths are a handful of short ones, `/u/:token`; a slash at the end counts for nothing. Pure.
- * Fails: never throws; a path that cannot be decoded is no page's.
+ * Called by `public-app.ts`. Paths are few and short, such as `/u/:token`; a trailing slash is ignored. Pure.
+ * Fails: never throws; a path that cannot be decoded matches nothing.
  */
 import type { PublicRoute } from './public-route.js'
 
 export interface Matched {
-  /** As declared. */
+  /** Declared path. */
   readonly path: string
-  /** All of this path, one a method. */
+  /** All routes of the path, one per method. */
   readonly routes: readonly PublicRoute[]
   readonly params: Readonly<Record<string, string>>
 }
@@ -35,7 +35,7 @@ export class PublicPaths {
     this.firstSegments = new Set(this.declared.map(({ segments: [first = ''] }) => first))
   }
 
-  /** Whether its first segment is one of ours, whatever follows. */
+  /** Whether the first segment belongs to a public page, whatever follows. */
   serves(path: string): boolean {
     return this.firstSegments.has(firstSegmentOf(path).toLowerCase())
   }
@@ -48,7 +48,7 @@ export class PublicPaths {
   }
 }
 
-/** The first of `segmentsOf`; all requests are asked for it. */
+/** Same as `segmentsOf(path)[0]`, but fast, since every request passes here. */
 function firstSegmentOf(path: string): string {
   if (!path.startsWith('/') || path.startsWith('//')) return segmentsOf(path)[0] ?? ''
   const end = path.indexOf('/', 1)
@@ -81,7 +81,7 @@ function paramsOf(
   }
 }
 
-/** HEAD goes with GET, and OPTIONS with everything. */
+/** GET implies HEAD, and every path supports OPTIONS. */
 export function allowedMethods(routes: readonly PublicRoute[]): string {
   const methods = routes.map(({ method }) => method as string)
   return [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')

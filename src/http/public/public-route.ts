@@ -1,8 +1,8 @@
 /**
- * How a public page is declared: method, path, and a handler that answers with a page, a redirect or octets.
+ * Declaration of a public page: method, path, and a handler that returns a page, a redirect, JSON or octets.
  *
- * Resources make these beside their API routes; `public-app.ts` serves them. They need no key: what a visitor may do follows from a
- * signed token in the path, or from what anybody may do. Handlers know no Koa. Holds no logic.
+ * Created by resources beside their API routes, served by `public-app.ts`. Pages need no key: what a visitor may do follows from a
+ * signed token in the path, or is open to anybody. Handlers do not depend on Koa.
  */
 import type { FormFields } from './form-body.js'
 import type { Html } from './html.js'
@@ -10,23 +10,23 @@ import type { Language } from './languages/language.js'
 import type { PageTexts } from './languages/page-texts.js'
 
 export interface PublicRequest {
-  /** Of the path's parameters, decoded. */
+  /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
-  /** HEAD is served as GET is, and must do no more than that. */
+  /** HEAD is served like GET and must have no further effect. */
   readonly method: 'GET' | 'HEAD' | 'POST'
   readonly visitor: Visitor
   readonly language: Language
   readonly texts: PageTexts
-  /** A program asked, which wants JSON for an answer. */
+  /** The client is a program that expects JSON. */
   readonly wantsJson: boolean
 }
 
-/** Who asks, as far as that can be known. */
+/** The client, as far as known. */
 export interface Visitor {
-  /** IP address; behind a trusted proxy the one that it names. */
+  /** IP address; behind a trusted proxy the forwarded one. */
   readonly address: string
-  /** At most 500 characters, or empty. */
+  /** At most 500 characters; may be empty. */
   readonly userAgent: string
 }
 
@@ -34,30 +34,30 @@ export interface PublicPost extends PublicRequest {
   readonly form: FormFields
 }
 
-/** A page for a person, in the frame of all pages. */
+/** An HTML page in the common layout. */
 export interface PageAnswer {
   readonly page: Page
   /** Default 200. */
   readonly status?: number
-  /** After how long to come again, for 429 and 503. */
+  /** Retry-After of a 429 or 503. */
   readonly retryAfterMs?: number
 }
 
 export interface Page {
-  /** Of the window, and the heading. */
+  /** Window title and heading. */
   readonly title: string
   readonly content: Html
-  /** Whose page it is; a page that is nobody's has no name and the usual colour. */
+  /** The workspace the page belongs to; without it the page has no name and the default colour. */
   readonly sender?: Sender
-  /** Origins that its forms lead to after they were sent, besides our own, e.g. `https://shop.example`. */
+  /** Origins its forms may redirect to after submission, besides this server, e.g. `https://shop.example`. */
   readonly formTargets?: readonly string[]
 }
 
-/** A workspace as its visitors see it. */
+/** A workspace as shown to visitors. */
 export interface Sender {
   readonly name: string
   readonly address: string
-  /** `#rrggbb`; null for the usual one. */
+  /** `#rrggbb`; null for the default. */
   readonly color: string | null
 }
 
@@ -65,7 +65,7 @@ export type PublicAnswer =
   | PageAnswer
   | { readonly redirect: string; readonly status?: 302 | 303 }
   | { readonly json: unknown; readonly status?: number; readonly retryAfterMs?: number }
-  /** A picture, or a document of its own with a policy of its own. */
+  /** An image, or a complete document with its own policy. */
   | {
       readonly octets: Buffer
       readonly mediaType: string
@@ -73,11 +73,11 @@ export type PublicAnswer =
     }
 
 interface RouteHead {
-  /** From the root, e.g. `/u/:token`; a segment with a colon is a parameter. */
+  /** From the root, e.g. `/u/:token`; segments with a colon are parameters. */
   readonly path: string
-  /** Whether requests count against `http.public_rate_limit` of their address: not where many people ask through one (pictures). */
+  /** Whether requests count towards `http.public_rate_limit`; false where many people share an address (images). */
   readonly isLimited: boolean
-  /** Pages of other sites may send it a request and read the answer, which then must tell nobody anything. */
+  /** Allows requests from scripts of any origin, so the answer must reveal nothing private. */
   readonly isOpenToOrigins?: boolean
 }
 
@@ -86,7 +86,7 @@ export type PublicRoute = RouteHead &
     | { readonly method: 'GET'; handle(request: PublicRequest): Promise<PublicAnswer> }
     | {
         readonly method: 'POST'
-        /** Also what is no form that can be read, as one without fields: that somebody POSTs says enough. */
+        /** A body that is not a readable form counts as an empty form: the POST itself is enough. */
         readonly takesAnyBody?: boolean
         handle(request: PublicPost): Promise<PublicAnswer>
       }

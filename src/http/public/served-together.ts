@@ -1,7 +1,7 @@
 /**
- * API and public pages on the same listeners, each by its own rules: which it is tells the path.
+ * Serves the API and the public pages on the same listeners, chosen by path.
  *
- * Called by the composition root where `http.public_listen` is empty. Fails: never; what is neither is the API's to refuse.
+ * Used by the composition root if `http.public_listen` is empty. Fails: never; unknown paths go to the API, which refuses them.
  */
 import type { HttpHandler } from '../../world/net/http-connections.js'
 import type { PublicApp } from './public-app.js'

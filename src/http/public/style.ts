@@ -1,9 +1,9 @@
 /**
- * How public pages look: one style sheet for light and dark, phone and desktop, and the colour of a workspace.
+ * Style sheet of the public pages, for light and dark, phone and desktop, and a workspace's brand colour.
  *
- * Called by `document.ts`. Nothing is fetched: no font, no picture. A colour is used where its contrast can be seen to, behind the
- * text of a button; text on the page itself stays as it is. Pure.
- * Standards: WCAG 2.2 §1.4.3 (contrast of text 4.5:1), §1.4.11 (of borders 3:1), §2.4.7 (focus), §2.5.8 (targets).
+ * Called by `document.ts`. Loads no fonts or images. The brand colour is used only behind button text, where contrast can be ensured;
+ * page text keeps its colour. Pure.
+ * Standards: WCAG 2.2 §1.4.3 (text contrast 4.5:1), §1.4.11 (borders 3:1), §2.4.7 (focus), §2.5.8 (targets).
  */
 
 export const STYLE = `
@@ -58,15 +58,15 @@ button:hover{text-decoration:underline;text-underline-offset:.2em}
 
 const HEX_COLOR = /^#[0-9a-f]{6}$/
 
-/** @param color `#rrggbb`, lower case; anything else is the usual one @returns rules that come after the style sheet */
+/** @param color `#rrggbb`, lower case; anything else means the default @returns rules to append to the style sheet */
 export function brandStyle(color: string | null): string {
   if (color === null || !HEX_COLOR.test(color)) return ''
   return `:root{--brand:${color};--on-brand:${isLight(color) ? '#000' : '#fff'}}`
 }
 
-/** Whether black can be read on it better than white. */
+/** Whether black text is more readable on it than white. */
 function isLight(color: string): boolean {
-  // Contrast with black, (L + 0.05) / 0.05, is that with white, 1.05 / (L + 0.05), where L + 0.05 is the root of 0.0525.
+  // Contrast with black is (L + 0.05) / 0.05, with white 1.05 / (L + 0.05); they are equal where L + 0.05 = sqrt(0.0525).
   return luminance(color) > Math.sqrt(0.0525) - 0.05
 }
 

@@ -1,17 +1,17 @@
 /**
- * Every text that a public page shows, in one language: the files beside this one are the languages there are.
+ * All texts of the public pages in one language; each language is a file in this directory.
  *
- * What has a name or an address in it is a function of it. Texts are text: whatever they are put into escapes them. Holds no logic.
+ * Texts with names or addresses are functions. They are plain text; templates escape them.
  */
 
-/** A page that says one thing. */
+/** A page with a single message. */
 export interface Notice {
   readonly title: string
   readonly text: string
 }
 
 export interface PageTexts {
-  /** Of pages that say why there is nothing else to show. */
+  /** Error pages. */
   readonly notFound: Notice
   readonly badLink: Notice
   readonly tooMany: Notice
@@ -19,7 +19,7 @@ export interface PageTexts {
   readonly broken: Notice
   readonly unreadable: Notice
   readonly wrongMethod: Notice
-  /** Before the name of whoever sends the mail, at the foot of a page. */
+  /** In the page footer. */
   readonly sentBy: (name: string) => string
   readonly unsubscribe: {
     readonly title: string
@@ -56,9 +56,9 @@ export interface PageTexts {
     readonly optional: string
     readonly choose: string
     readonly button: string
-    /** Beside a field that only machines fill in. */
+    /** Label of a hidden field that only bots fill in. */
     readonly leaveEmpty: string
-    /** For a person whose browser filled it in: nothing was taken yet. */
+    /** For people whose browser filled in the hidden field; nothing was stored yet. */
     readonly sendAgain: string
     readonly faultsTitle: string
     readonly missing: (label: string) => string
