@@ -65,7 +65,7 @@ t.test('the waiting times for a remote server are those of RFC 5321 §4.5.3.2', 
 })
 
 t.test('without a hostname nothing loads, and the fault says what one looks like', async t => {
-  t.same(faultsOf(''), ['hostname: missing; for instance hostname = "mail.example.com"'])
+  t.same(faultsOf(''), ['hostname: missing; e.g. hostname = "mail.example.com"'])
 })
 
 t.test('a mistyped key is told apart and the nearest one is named', async t => {
@@ -138,10 +138,10 @@ t.test(
   'a section, a list or a list of tables given as something else is a fault and not a crash',
   async t => {
     t.same(faultsOf(`${HOSTNAME}http = 8025\ndns.servers = "127.0.0.1"\nmta.routes = ["a"]\nmta.sites = 3`), [
-      'http: has to be a table',
-      'mta.routes.0: has to be a table',
-      'mta.sites: has to be tables, [[mta.sites]]',
-      'dns.servers: has to be a list, [...]',
+      'http: must be a table',
+      'mta.routes.0: must be a table',
+      'mta.sites: must be tables, [[mta.sites]]',
+      'dns.servers: must be a list, [...]',
     ])
   },
 )
@@ -159,7 +159,7 @@ t.test('a missing file is named, with how to make one', async t => {
   } catch (error) {
     t.match(error, {
       name: 'ConfigError',
-      message: /^\/nonexistent\/postroad\.toml: 1 fault\n {2}no such file; make it/,
+      message: /^\/nonexistent\/postroad\.toml: 1 fault\n {2}no such file; create it/,
     })
   }
 })
@@ -239,10 +239,10 @@ t.test(
   `)
     t.same(faults, [
       'mta.routes.0.domain: "*.*.example" is not a domain, *.domain or *',
-      'mta.routes.0.host: missing; for instance host = "10.0.0.5"',
+      'mta.routes.0.host: missing; e.g. host = "10.0.0.5"',
       'mta.routes.1.password: is not plain text',
-      'mta.routes.0: username and password go together',
-      'mta.routes.1: username and password go together',
+      'mta.routes.0: set both username and password, or neither',
+      'mta.routes.1: set both username and password, or neither',
     ])
   },
 )
@@ -265,7 +265,7 @@ t.test(
       ['require', 'tls = "require"'],
     ] as const)
       t.same(faultsOf(route('host = "relay.example"', line)), [
-        `mta.routes.0: with tls = "${tls}" the password could be read on the way; set tls = "verify", or password_without_verification = true`,
+        `mta.routes.0: with tls = "${tls}" the password could be intercepted; set tls = "verify", or password_without_verification = true`,
       ])
     for (const lines of [
       ['host = "relay.example"', 'tls = "verify"'],
@@ -279,8 +279,8 @@ t.test(
 
 t.test('retries cannot be planned to end before they begin', async t => {
   t.same(faultsOf(`${HOSTNAME}[mta.retry]\nfirst = "2h"\nmax = "1h"\nexpire = "30m"`), [
-    'mta.retry.max: has to be at least mta.retry.first',
-    'mta.retry.expire: has to be at least mta.retry.first',
+    'mta.retry.max: must be at least mta.retry.first',
+    'mta.retry.expire: must be at least mta.retry.first',
   ])
 })
 
@@ -326,7 +326,7 @@ t.test('faults of environment variables name the variable', async t => {
     }),
     [
       'POSTROAD_MTA_RETRY_FRIST: unknown variable, did you mean POSTROAD_MTA_RETRY_FIRST?',
-      'mta.routes (POSTROAD_MTA_ROUTES): is not a list of tables in JSON, [{...}, ...]',
+      'mta.routes (POSTROAD_MTA_ROUTES): must be a list of tables in JSON, [{...}, ...]',
       'http.listen.1 (POSTROAD_HTTP_LISTEN): "here" is not host:port, e.g. 127.0.0.1:8025 or [::1]:8025',
       'mta.capture (POSTROAD_MTA_CAPTURE): "1" is not true or false',
       'mta.port (POSTROAD_MTA_PORT): "smtp" is not a whole number from 1 to 65535',
@@ -357,9 +357,7 @@ t.test('every key of the file has an effect', async t => {
   t.same(faultsOf(`${HOSTNAME}[webhooks]\nallow_networks = ["10.0.0.0/33"]`), [
     'webhooks.allow_networks.0: "10.0.0.0/33" is not a network, e.g. 192.168.7.0/24',
   ])
-  t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nconnections = 1`), [
-    'mta.sites.0: has to have either mx or domain',
-  ])
+  t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nconnections = 1`), ['mta.sites.0: set either mx or domain'])
 })
 
 t.test('TLS can be demanded of MX hosts and of domains, and MTA-STS be left out', async t => {

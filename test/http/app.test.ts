@@ -177,7 +177,7 @@ t.test('a body of ten megabytes gets a readable refusal', async t => {
       error: {
         code: 'validation_error',
         path: 'body',
-        message: 'body is larger than the 256KB that this request may have',
+        message: 'body is larger than 256KB, the maximum for this request',
       },
     })
   }

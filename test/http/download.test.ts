@@ -72,11 +72,11 @@ t.test(
     t.match(await short('all'), {
       status: 429,
       retryAfter: '10',
-      text: /"rate_limited".*at most 2 downloads run at a time with one key/,
+      text: /"rate_limited".*at most 2 concurrent downloads are allowed per key/,
     })
     t.match(await short('slow'), {
       status: 429,
-      text: /at most 4 downloads run at a time for one workspace/,
+      text: /at most 4 concurrent downloads are allowed per workspace/,
     })
   },
 )

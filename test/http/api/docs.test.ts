@@ -53,7 +53,7 @@ t.test('every operation is on it, with its permission, fields, example and error
     '<section id="Email">',
     '<a href="#Note">Note</a>',
     '<h3 id="Note">Note</h3>',
-    'Needs the permission <code>email:send</code>.',
+    'Requires the permission <code>email:send</code>.',
     '<code>has_more</code>',
     '<a href="#Pagination">Pagination</a>',
     '<code>limit_reached</code>',

@@ -86,7 +86,7 @@ t.test('operations have the names and chapters that their routes give them', asy
 t.test('an operation in a chapter that nobody declares is a fault of the program', async t => {
   t.throws(
     () => openApiDocument(routes, { ...edition, chapters: { Idle: 'Nothing.' } }),
-    /no chapter: "Email"/,
+    /undeclared chapter: "Email"/,
   )
 })
 
@@ -244,8 +244,8 @@ t.test('it is valid OpenAPI 3.1', async t => {
 t.test('every operation says in words who may call it', async t => {
   const { paths } = await readDocument(t)
   const said = (path: string, method = 'get') => paths[path]?.[method]?.description
-  t.match(said('/notes', 'post'), /Needs the permission `email:send`\.$/)
-  t.match(said('/notes/{id}', 'delete'), /^Any valid key/)
+  t.match(said('/notes', 'post'), /Requires the permission `email:send`\.$/)
+  t.match(said('/notes/{id}', 'delete'), /^Works with any valid key/)
   t.match(said('/open'), /^Needs no key\.$/)
 })
 

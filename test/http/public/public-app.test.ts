@@ -115,7 +115,7 @@ t.test('HEAD is answered as GET, without a body; other methods are told which th
   t.match(await see('/h/x', { method: 'PUT' }), {
     status: 405,
     headers: { allow: 'GET, HEAD, OPTIONS, POST' },
-    text: /<h1>Not this way/,
+    text: /<h1>This does not work here/,
   })
   t.match(await see('/h/x', { method: 'OPTIONS' }), { status: 204, headers: { allow: /POST/ } })
 })
@@ -129,7 +129,11 @@ t.test('what is not there, or is written badly, is a page that helps', async t =
     })
   t.equal((await see('/h/x/')).status, 200, 'a slash at the end counts for nothing')
   t.equal((await see('/H/x')).status, 200)
-  t.match(await see('/fail/full'), { status: 503, headers: { 'retry-after': '2' }, text: /Not possible/ })
+  t.match(await see('/fail/full'), {
+    status: 503,
+    headers: { 'retry-after': '2' },
+    text: /Temporarily unavailable/,
+  })
   const failed = await see('/fail/x')
   t.match(failed, { status: 500, text: /Something went wrong/ })
   t.notMatch(failed.text, 'secret')
@@ -157,7 +161,7 @@ t.test('a form is read as browsers send it, and as JSON', async t => {
   t.match(await see('/h/x', { form: '' }), { status: 200 })
   t.match(await see('/open', { json: { email: { a: 1 } } }), {
     status: 400,
-    text: '{"error":{"code":"validation_error","message":"fields are texts, numbers or truth values","path":"email"}}',
+    text: '{"error":{"code":"validation_error","message":"fields must be strings, numbers or booleans","path":"email"}}',
   })
   for (const json of [[1], 'x', 7]) t.equal((await see('/open', { json })).status, 400)
   t.equal((await see('/open', { form: '{', headers: { 'Content-Type': 'application/json' } })).status, 400)
@@ -165,7 +169,7 @@ t.test('a form is read as browsers send it, and as JSON', async t => {
 
 t.test('a form has bounds: of octets, of fields, and of what it may be', async t => {
   const { see } = await servePages(t, routes)
-  t.match(await see('/h/x', { form: { a: 'x'.repeat(33_000) } }), { status: 400, text: /could not be read/ })
+  t.match(await see('/h/x', { form: { a: 'x'.repeat(33_000) } }), { status: 400, text: /Invalid request/ })
   t.equal((await see('/h/x', { form: Array.from({ length: 501 }, () => 'a=1').join('&') })).status, 400)
   t.equal((await see('/h/x', { form: Array.from({ length: 500 }, () => 'a=1').join('&') })).status, 200)
   const type = { 'Content-Type': 'text/plain' }
@@ -257,5 +261,5 @@ t.test('whoever speaks no HTTP is told so', async t => {
   const { port } = await servePages(t, routes)
   const socket = connect(port, '127.0.0.1')
   socket.write('HELO there\r\n\r\n')
-  t.match(await textOf(socket), /^HTTP\/1\.1 400 [^]*<h1>This could not be read/)
+  t.match(await textOf(socket), /^HTTP\/1\.1 400 [^]*<h1>Invalid request/)
 })

@@ -20,11 +20,11 @@ export const en: PageTexts = {
   },
   broken: {
     title: 'Something went wrong',
-    text: 'This is our fault, and we have been notified. Please try again later.',
+    text: 'This is our fault, and the error was logged. Please try again later.',
   },
   unreadable: {
     title: 'Invalid request',
-    text: 'We could not read the form. Please go back and try again. Nothing was changed.',
+    text: 'We could not read what was sent. Please go back and try again. Nothing was changed.',
   },
   wrongMethod: {
     title: 'This does not work here',
@@ -81,7 +81,7 @@ export const en: PageTexts = {
     badDate: label => `${label} must be a date, such as 2026-05-31.`,
     badChoice: label => `Please choose one of the options for ${label}.`,
     tooLong: label => `${label} is too long.`,
-    thanks: { title: 'Thank you', text: 'You are now subscribed.' },
+    thanks: { title: 'Thank you', text: 'We have received your subscription.' },
     checkInbox: email => ({
       title: 'One more step',
       text: `We have sent an email to ${email}. Please open it and confirm your subscription. If you cannot find it, check your spam folder.`,
