@@ -242,8 +242,8 @@ t.test('what was filled in badly comes back with its faults, each beside its fie
   for (const text of [
     'Please enter a valid email address.',
     'First name is required.',
-    'Age has to be a number.',
-    'Born has to be a date, such as 2026-05-31.',
+    'Age must be a number.',
+    'Born must be a date, such as 2026-05-31.',
     'Please choose one of the options for Size.',
     'Note is too long.',
   ])

@@ -215,9 +215,9 @@ t.test('a link cannot lift a bounce, a complaint or a manual suppression', async
   for (const email of ['hard@mail.example', 'spam@mail.example', 'hand@mail.example', 'ann@closed.example']) {
     const path = `/p/${token('preferences', email)}`
     const page = await see(path)
-    t.match(page.text, `Mail to ${email} was stopped`)
+    t.match(page.text, `Emails to ${email} have been stopped`)
     t.notMatch(page.text, '<button')
-    t.match((await see(path, { form: { do: 'subscribe' } })).text, 'was stopped')
+    t.match((await see(path, { form: { do: 'subscribe' } })).text, 'have been stopped')
   }
   t.equal((await suppressions()).length, 4)
 })
