@@ -46,8 +46,8 @@ t.test('a workspace may mark its mail as marketing: who unsubscribed does not ge
   t.same(
     told.map(({ payload }) => JSON.parse(payload) as unknown),
     [
-      { to: 'carl@one.test', isMarketing: true },
-      { to: 'carl@one.test', isMarketing: true },
+      { to: 'carl@one.test', isMarketing: true, senderDomain: 'mail.postroad.test' },
+      { to: 'carl@one.test', isMarketing: true, senderDomain: 'mail.postroad.test' },
     ],
   )
 })

@@ -158,7 +158,7 @@ const several: Refusal[] = [
     name: `two in ${field}`,
     body: { ...good, [field]: two },
     path: field,
-    message: /only one can stand here/,
+    message: /only one is allowed/,
   })),
 ]
 
