@@ -1,4 +1,4 @@
-/** The kinds of events that an audience adds to the event log, and what each one tells. Holds no logic. */
+/** The audience's event kinds and their payloads. Holds no logic. */
 import type { Permanence } from '../mail/outcome.js'
 
 /** A contact as the API shows it, without its lists and tags. */
@@ -19,7 +19,6 @@ export interface ContactRecord {
   readonly updated_at: string
 }
 
-/** Who or what changed an audience. */
 export type AudienceSource = 'api' | 'one_click' | 'preferences' | 'form' | 'import' | 'automation' | 'system'
 
 interface AboutContact {
@@ -28,7 +27,7 @@ interface AboutContact {
 }
 
 interface Subscription extends AboutContact {
-  /** Null: of everything. That of a list is derived from `list.member_*`. */
+  /** Null for a subscription to everything; those of single lists are derived from `list.member_*`. */
   readonly list_id: string | null
   readonly source: AudienceSource
 }
@@ -48,7 +47,7 @@ interface Tagging extends AboutContact {
 declare module '../events/event.js' {
   interface ContactEvents {
     'contact.created': ContactEventOf<'contact.created', ContactRecord>
-    /** With the names of the fields that are other than before. */
+    /** Includes the names of changed fields. */
     'contact.updated': ContactEventOf<
       'contact.updated',
       ContactRecord & { readonly changed: readonly string[] }

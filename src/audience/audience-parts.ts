@@ -1,4 +1,4 @@
-/** What the services and routes of the audience are handed, and whose audience they act on. Holds no logic. */
+/** Dependencies of the audience's services and routes, and the acting party. Holds no logic. */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
 import type { AudienceSource } from './audience-events.js'
@@ -8,24 +8,24 @@ export interface AudienceParts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
-  /** The event log has grown. */
+  /** Called after events were appended. */
   readonly onEvents: () => void
 }
 
-/** Whose contacts, and who or what acts on them. */
+/** Whose contacts are acted on, and by what. */
 export interface Acting {
-  /** Of a sandbox the sandbox's. */
+  /** A sandbox has an id separate from its workspace's. */
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly source: AudienceSource
 }
 
-/** Bulk operations on contacts take so many at once. */
+/** Maximum contacts per bulk request. */
 export const MOST_CONTACTS = 5_000
-/** Contacts of one piece of a bulk operation: a few milliseconds, between which others have their turn. */
+/** Contacts per transaction of a bulk operation: a few milliseconds, so other writers are not delayed. */
 export const PIECE = 250
 
-/** Of one workspace: rules name them, and whoever compiles a rule or shows a preferences page reads them all. */
+/** Limits per workspace: compiling a rule or rendering a preferences page reads all of them. */
 export const MOST_LISTS = 1_000
 export const MOST_SEGMENTS = 1_000
 export const MOST_TAGS = 5_000

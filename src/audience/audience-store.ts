@@ -1,8 +1,8 @@
 /**
- * SQL of audiences: the contacts of a workspace, or of its sandbox, as a whole. Their number, and how many there are.
+ * SQL of audiences: all contacts of a workspace or its sandbox, as number ranges and counts.
  *
- * An audience begins with its first contact. Contacts have numbers of their own, the upper half of which is the audience's, so
- * that those of one audience are a range of the table's key.
+ * An audience is created with its first contact. The upper half of a contact's number is the audience's number, so that an audience is
+ * one range of the table's key.
  */
 import { sql, type Generated } from 'kysely'
 import type { Queries } from '../db/database.js'
@@ -24,25 +24,24 @@ declare module '../db/tables.js' {
   }
 }
 
-/** Contacts that one audience can have in all its life. */
+/** Contact numbers per audience, never reused. */
 const ROOM = 2 ** 32
 
-/** Numbers of contacts, both ends included. */
+/** Contact numbers, both inclusive. */
 export interface SeqRange {
   readonly first: number
   readonly last: number
 }
 
-/** @param audience its number */
 export function contactsOf(audience: number): SeqRange {
   return { first: audience * ROOM, last: audience * ROOM + ROOM - 1 }
 }
 
 export interface Audience {
   readonly number: number
-  /** Of the contact made last, within the audience. */
+  /** Sequence within the audience of the newest contact. */
   readonly lastContact: number
-  /** Not deleted. */
+  /** Excludes deleted contacts. */
   readonly contacts: number
   readonly unsubscribed: number
   readonly bounced: number
@@ -53,7 +52,7 @@ const selectAudience = statement((db, { workspaceId }: { workspaceId: string }) 
   db.selectFrom('audiences').selectAll().where('workspace_id', '=', workspaceId),
 )
 
-/** @returns undefined where there has never been a contact */
+/** @returns undefined if the audience never had a contact */
 export async function findAudience(db: Queries, workspaceId: string): Promise<Audience | undefined> {
   const [row] = (await selectAudience(db, { workspaceId })).rows
   return (
@@ -87,24 +86,24 @@ const takeNumbers = statement((db, { workspaceId, count }: { workspaceId: string
     .returning(['seq', 'last_contact']),
 )
 
-/** Numbers for new contacts. @returns the audience's, and the first of `count` in a row */
+/** Reserves numbers for new contacts. @returns the audience's number, and the first of `count` consecutive contact numbers */
 export async function reserveSeqs(
   db: Queries,
   workspaceId: string,
   count: number,
 ): Promise<{ readonly audience: number; readonly first: number }> {
   const [row] = (await takeNumbers(db, { workspaceId, count })).rows
-  if (!row) throw new Error('no audience was made')
+  if (!row) throw new Error('audience was not created')
   return { audience: row.seq, first: row.seq * ROOM + row.last_contact - count + 1 }
 }
 
-/** What of a contact is counted. */
+/** The contact fields that counts depend on. */
 export interface Counted {
   readonly subscribed: boolean
   readonly bounced: boolean
 }
 
-/** By how much each count changes. */
+/** Accumulates the changes to an audience's counts. */
 export class CountChange {
   contacts = 0
   unsubscribed = 0
@@ -152,14 +151,13 @@ const changeCounts = statement((db, { audience, contacts, unsubscribed, bounced,
     .where('seq', '=', audience),
 )
 
-/** In the transaction that makes, changes or deletes the contacts. */
+/** Must run in the transaction that creates, changes or deletes the contacts. */
 export async function applyCounts(db: Queries, audience: number, change: CountChange): Promise<void> {
   if (change.isNone) return
   const { contacts, unsubscribed, bounced, unsubscribedBounced: both } = change
   await changeCounts(db, { audience, contacts, unsubscribed, bounced, both })
 }
 
-/** How many contacts a filter leaves. */
 export function countOf(
   audience: Audience,
   filter: { readonly subscribed?: boolean; readonly bounced?: boolean },

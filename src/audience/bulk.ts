@@ -1,7 +1,7 @@
 /**
- * Works on many contacts piece by piece, each piece a transaction of a few milliseconds, so that nobody else waits long.
+ * Bulk operations on contacts, split into transactions of a few milliseconds so that other writers are not delayed.
  *
- * A piece that is done stays done when a later one fails; asked again, the whole does what is left.
+ * Completed pieces stay committed if a later one fails; repeating the request completes the rest.
  */
 import { isUuid } from '../core/ids.js'
 import type { Tx } from '../db/database.js'
@@ -11,17 +11,17 @@ import type { Contact } from './contacts/contact.js'
 import { findContactsById } from './contacts/contact-store.js'
 
 export interface BulkResult {
-  /** Contacts for which something changed. */
+  /** Contacts changed. */
   readonly done: number
-  /** For which it was so already. */
+  /** Contacts already in the requested state. */
   readonly skipped: number
-  /** Ids that name no contact. */
+  /** Ids that match no contact. */
   readonly notFound: number
 }
 
 /**
- * @param ids as requests give them; one that comes twice counts once
- * @param work on the contacts of one piece, in their order; returns for how many something changed
+ * @param ids as in the request; repetitions are ignored
+ * @param work handles one piece, in order; returns how many contacts changed
  */
 export async function forContacts(
   { database }: Pick<AudienceParts, 'database'>,

@@ -1,70 +1,69 @@
 /**
- * Checks of what requests say that no schema can express, for all of the audience.
+ * Validation that a schema cannot express, for all audience requests.
  *
- * Called by routes and services. Pure. Fails: AppError validation_error, naming the field; limit_reached.
+ * Called by routes and services. Pure. Fails: AppError validation_error with the field's path; limit_reached.
  */
 import { AppError } from '../core/errors.js'
 import { normalizedAddress, readAddress } from '../mail/address.js'
 import type { Attributes } from './contacts/contact.js'
 import { mergeAttributes } from './contacts/traits.js'
 
-/** @returns the address in the form that it is stored and compared in */
+/** @returns the normalized address */
 export function checkEmail(text: string): string {
   const read = readAddress(text.trim())
   if ('fault' in read) throw refusal('email', `the address ${read.fault}`)
   return normalizedAddress(text)
 }
 
-/** @returns without white space around it; undefined stays, and what is then empty is null */
+/** @returns trimmed text; null if that is empty, undefined if not given */
 export function checkText(path: string, text: string | null | undefined): string | null | undefined {
   if (text === undefined || text === null) return text
-  if (CONTROL.test(text)) throw refusal(path, `${path} has control characters in it`)
+  if (CONTROL.test(text)) throw refusal(path, `${path} must not contain control characters`)
   return text.trim() || null
 }
 
-/** Of a thing that has to have one. */
 export function checkName(text: string): string {
   const name = checkText('name', text)
   if (typeof name !== 'string') throw refusal('name', 'name must not be empty')
   return name
 }
 
-/** Characters of the name of a campaign or an automation. */
-const MOST_NAME = 200
+/** Maximum length of a campaign or automation name. */
+const MAX_NAME = 200
 
-/** `Copy of January news`, cut where it would be too long. */
+/** `Copy of January news`, truncated to the maximum length. */
 export function copyName(prefix: string, name: string): string {
-  return Array.from(`${prefix} ${name}`).slice(0, MOST_NAME).join('').trimEnd()
+  return Array.from(`${prefix} ${name}`).slice(0, MAX_NAME).join('').trimEnd()
 }
 
-/** Line ends and tabs are text; NUL and the like PostgreSQL would not keep, and no screen would show. */
+/** Line breaks and tabs are allowed. PostgreSQL cannot store NUL. */
 // eslint-disable-next-line no-control-regex -- this is what it is for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
-const MOST_ATTRIBUTES = 200
-const MOST_ATTRIBUTE_NAME = 100
-const MOST_OCTETS = 32 * 1_024
-const MOST_NESTING = 8
+const MAX_ATTRIBUTES = 200
+const MAX_ATTRIBUTE_NAME = 100
+const MAX_OCTETS = 32 * 1_024
+const MAX_NESTING = 8
 
 export function checkAttributes(attributes: Attributes): void {
   const names = Object.keys(attributes)
-  if (names.length > MOST_ATTRIBUTES)
-    throw refusal('attributes', `attributes must be at most ${MOST_ATTRIBUTES}`)
+  if (names.length > MAX_ATTRIBUTES)
+    throw refusal('attributes', `a contact can have at most ${MAX_ATTRIBUTES} attributes`)
   for (const name of names)
-    if (name === '' || name.length > MOST_ATTRIBUTE_NAME || CONTROL.test(name))
+    if (name === '' || name.length > MAX_ATTRIBUTE_NAME || CONTROL.test(name))
       throw refusal(
         'attributes',
-        `names of attributes have 1 to ${MOST_ATTRIBUTE_NAME} characters, none of them a control character`,
+        `attribute names must have 1 to ${MAX_ATTRIBUTE_NAME} characters and no control characters`,
       )
-  // Looked at first: what is nested too deep cannot be written as JSON without end of the stack.
-  if (!isNestedWithin(attributes, MOST_NESTING))
-    throw refusal('attributes', `attributes are nested deeper than ${MOST_NESTING} levels`)
-  if (Buffer.byteLength(JSON.stringify(attributes)) > MOST_OCTETS)
-    throw refusal('attributes', 'attributes are larger than 32 KB')
+  // Checked before serializing: JSON.stringify overflows the stack on very deep values.
+  if (!isNestedWithin(attributes, MAX_NESTING))
+    throw refusal('attributes', `attributes must not be nested deeper than ${MAX_NESTING} levels`)
+  if (Buffer.byteLength(JSON.stringify(attributes)) > MAX_OCTETS)
+    throw refusal('attributes', 'attributes must not exceed 32 KB as JSON')
 }
 
 /**
- * Attributes with what is said of them anew, where that stays within the bounds of a contact. What only takes away always does.
+ * Merges attributes, keeping a contact within its limits. A patch that only removes attributes is always accepted.
  *
  * @throws AppError validation_error
  */
@@ -74,7 +73,7 @@ export function mergeWithinBounds(before: Attributes, patch: Attributes): Attrib
   return merged
 }
 
-/** Whether what is said of attributes anew can be taken. */
+/** Whether the merged attributes stay within the limits. */
 export function isWithinBounds(before: Attributes, patch: Attributes): boolean {
   try {
     mergeWithinBounds(before, patch)
@@ -89,12 +88,12 @@ function isNestedWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every(inner => isNestedWithin(inner, levels - 1))
 }
 
-/** @param number how many of them a workspace has already @throws AppError limit_reached */
+/** @param number current count in the workspace @throws AppError limit_reached */
 export function refuseMoreThan(most: number, number: number, things: string): void {
   if (number >= most)
     throw new AppError(
       'limit_reached',
-      `a workspace has at most ${most} ${things}; delete one that is not used`,
+      `a workspace has at most ${most} ${things}; delete one you no longer use`,
     )
 }
 

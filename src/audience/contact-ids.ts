@@ -1,4 +1,4 @@
-/** The ids of a request that names many contacts, in its body or, for clients whose DELETE has none, in its query. */
+/** The contact ids of a bulk request: in its body, or in the query for clients whose DELETE cannot have a body. */
 import Type from 'typebox'
 import { MOST_CONTACTS } from './audience-parts.js'
 import { refusal } from './checks.js'
@@ -17,7 +17,7 @@ export const OptionalContactIdsBody = Type.Object(
 export const contactIdsQuery = Type.Object(
   {
     contact_ids: Type.Optional(
-      Type.String({ maxLength: 10_000, description: 'Instead of a body: ids with commas between them.' }),
+      Type.String({ maxLength: 10_000, description: 'Comma-separated ids, instead of a body.' }),
     ),
   },
   { additionalProperties: false },
@@ -29,7 +29,7 @@ export function readContactIds(
   query: { readonly contact_ids?: string },
 ): readonly string[] {
   if ((body.contact_ids === undefined) === (query.contact_ids === undefined))
-    throw refusal('contact_ids', 'contact_ids are required, in the body or in the query')
+    throw refusal('contact_ids', 'contact_ids are required, in the body or the query')
   if (body.contact_ids) return body.contact_ids
   const ids = (query.contact_ids ?? '')
     .split(',')
@@ -40,8 +40,8 @@ export function readContactIds(
   return ids
 }
 
-/** What is told of contacts for which nothing changed, in answers to works on many. */
+/** Response fields of bulk requests for contacts that did not change. */
 export const bulkCounts = {
-  skipped: Type.Integer({ description: 'For which it was so already.' }),
+  skipped: Type.Integer({ description: 'Contacts already in the requested state.' }),
   not_found: Type.Integer(),
 }

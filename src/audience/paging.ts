@@ -1,15 +1,15 @@
 /**
- * Pages of long lists that are shown newest first: the second half is read from its other end.
+ * Offset pages of long newest-first lists: pages in the second half are read from the other end.
  *
- * Called by stores that know how many rows there are. Pure.
+ * Called by stores that know the row count. Pure.
  */
 import type { Page } from '../http/pagination.js'
 
 export interface Reading {
-  /** What is read in ascending order is turned round afterwards. */
+  /** Rows read in ascending order are reversed by `inShownOrder`. */
   readonly order: 'asc' | 'desc'
   readonly offset: number
-  /** 0 where the page is beyond the end. */
+  /** 0 for a page past the end. */
   readonly limit: number
 }
 
@@ -20,7 +20,6 @@ export function readingOf({ limit, offset }: Page, total: number): Reading {
     : { order: 'asc', offset: Math.max(0, total - offset - rows), limit: rows }
 }
 
-/** Rows that were read so, as they are shown. */
 export function inShownOrder<T>(rows: readonly T[], { order }: Reading): readonly T[] {
   return order === 'asc' ? [...rows].reverse() : rows
 }

@@ -1,8 +1,8 @@
 /**
- * SQL of who is in which list and has which tag: pairs of a thing and a contact, by their numbers.
+ * SQL of list members and tags: pairs of a thing (list or tag) and a contact, by number.
  *
- * A thing's count is of its contacts that are not deleted, and changes in the same call as its pairs; a deleted contact keeps its
- * pairs while it can be restored. One contact is with a thing once. What is done for many contacts is a few statements.
+ * A thing's count covers its contacts that are not deleted and changes in the same call as its pairs. A deleted contact keeps its pairs
+ * while it can be restored. Pairs are unique. Each function runs a few statements, however many contacts it gets.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
@@ -27,7 +27,7 @@ declare module '../db/tables.js' {
   }
 }
 
-/** Lists or tags: where their pairs are, and where they are counted. */
+/** Lists or tags: their tables and columns. */
 export interface PairKind {
   readonly pairs: 'list_members' | 'contact_tags'
   readonly thing: 'list' | 'tag'
@@ -48,7 +48,7 @@ export const CONTACT_TAGS: PairKind = {
   count: 'contact_count',
 }
 
-/** Statements on the pairs of each kind, printed once. */
+/** Prepares one statement per kind. */
 function ofEach<T>(make: (kind: PairKind) => T): Readonly<Record<PairKind['pairs'], T>> {
   return { list_members: make(LIST_MEMBERS), contact_tags: make(CONTACT_TAGS) }
 }
@@ -61,7 +61,7 @@ const insertPairs = ofEach(({ pairs, thing }) =>
   }),
 )
 
-/** @returns numbers of the contacts that were not there */
+/** @returns numbers of the contacts that were added */
 export async function addPairs(
   db: Queries,
   kind: PairKind,
@@ -79,7 +79,7 @@ const insertNewPairs = ofEach(({ pairs, thing }) =>
   rowsInsert({ table: pairs, columns: () => [thing, 'contact', 'added_at'] }),
 )
 
-/** The same for contacts that were made in this transaction and are in nothing yet: nobody has to be asked which were there. */
+/** `addPairs` for contacts created in this transaction: skips the check for existing pairs. */
 export async function addPairsOfNew(
   db: Queries,
   kind: PairKind,
@@ -106,7 +106,7 @@ const deletePairs = ofEach(({ pairs, thing }) =>
   ),
 )
 
-/** @returns numbers of the contacts that were there */
+/** @returns numbers of the contacts that were removed */
 export async function removePairs(
   db: Queries,
   kind: PairKind,
@@ -122,7 +122,7 @@ export async function removePairs(
   return removed
 }
 
-/** Of each thing its number, and by how much its count changes. */
+/** Applies count changes, keyed by thing. */
 const addToCounts = ofEach(({ things, count }) =>
   rowsStatement((db, rows) => {
     const tuples = rows.map(([seq, by]) => sql`(cast(${seq} as bigint), cast(${by} as integer))`)
@@ -148,7 +148,7 @@ const countByThing = ofEach(({ pairs, thing }) =>
   ),
 )
 
-/** Contacts are deleted (-1) or restored (1): what they are in and have is counted anew. */
+/** Adjusts the counts of all things of contacts that are deleted (-1) or restored (1). */
 export async function recount(db: Queries, contacts: readonly number[], by: 1 | -1): Promise<void> {
   for (const kind of [LIST_MEMBERS, CONTACT_TAGS]) {
     const changes = new Map<number, number>()
@@ -162,14 +162,14 @@ export async function recount(db: Queries, contacts: readonly number[], by: 1 | 
   }
 }
 
-/** Of contacts that go for good; they are counted no more, or it was seen to. */
+/** For permanent deletion. Leaves the counts alone; the caller has adjusted them. */
 export async function deletePairsOf(db: Queries, contacts: readonly number[]): Promise<void> {
   for (const { pairs } of [LIST_MEMBERS, CONTACT_TAGS])
     for (const list of inLists(contacts))
       await sql`delete from ${sql.table(pairs)} where contact in (${sql.join(list)})`.execute(db)
 }
 
-/** What each of the contacts is in or has, by name. */
+/** The lists or tags of each contact, by name. */
 export async function thingsOf(
   db: Queries,
   { pairs, thing, things }: PairKind,
@@ -187,7 +187,7 @@ export async function thingsOf(
   return found
 }
 
-/** Contacts of a thing, those made last first. @param total as it is counted */
+/** Contacts of a thing, newest first. @param total the thing's count */
 export async function listPairs(
   db: Queries,
   { pairs, thing }: PairKind,
@@ -218,19 +218,19 @@ export async function listPairs(
   return { ...(await listing(inShownOrder(rows, reading).map(({ contact }) => contact))), total }
 }
 
-/** A list or a tag as rules know it. */
+/** A list or tag as rules reference it. */
 export interface NamedSeq {
   readonly seq: number
   readonly id: string
-  /** Its name, folded. */
+  /** Folded name. */
   readonly folded: string
-  /** Contacts that are in it or have it. */
+  /** Number of contacts with it. */
   readonly contacts: number
   /** Of a dynamic list. */
   readonly conditions?: Conditions
 }
 
-/** For a statement on all `contacts` of a range: those with at least one of the things. */
+/** For statements on a whole range of `contacts`: those with at least one of the things. */
 export function isWithAny(
   { pairs, thing }: PairKind,
   things: readonly number[],
@@ -241,18 +241,18 @@ export function isWithAny(
     where ${sql.ref(thing)} in (${sql.join(things)}) and contact between ${first} and ${last})`
 }
 
-/** The same of one thing, whatever other conditions there are: asked for each contact by the key of pairs, which may be many. */
+/** For one thing, whatever the other conditions: looks each contact up by the key of pairs, of which there may be many. */
 export function isWith({ pairs, thing }: PairKind, seq: number): RawBuilder<boolean> {
   return sql<boolean>`exists (
     select 1 from ${sql.table(pairs)} as pairs where ${sql.ref(`pairs.${thing}`)} = ${seq} and pairs.contact = contacts.seq)`
 }
 
-/** The most things that a contact is looked for in one by one: of more of them, all that it is in or has is gone through. */
+/** Up to this many things are looked up one by one; for more, all pairs of the contact are read. */
 const LOOKED_FOR = 2
 
-/** The same, for a statement on few of them. */
+/** `isWithAny` for statements on few contacts. */
 export function hasAny({ pairs, thing }: PairKind, things: readonly number[]): RawBuilder<boolean> {
-  // With a plus no index is chosen for it, so that it is the one by contact.
+  // The unary plus keeps SQLite from using an index on this column, so that it uses the one by contact.
   const one = things.length > LOOKED_FOR ? sql`+pairs.${sql.ref(thing)}` : sql`pairs.${sql.ref(thing)}`
   return sql<boolean>`exists (
     select 1 from ${sql.table(pairs)} as pairs
@@ -260,9 +260,9 @@ export function hasAny({ pairs, thing }: PairKind, things: readonly number[]): R
 }
 
 /**
- * A step of taking apart what was deleted as a whole: the pairs of a deleted thing, and with the last of them the thing.
+ * Deletes some pairs of deleted lists or tags; a thing is deleted with its last pair.
  *
- * @param limit rows at most @returns how many rows went
+ * @param limit maximum rows @returns rows deleted
  */
 export async function deletePairsOfDeleted(
   db: Queries,

@@ -23,11 +23,11 @@ import { deleteImportsBefore } from './transfer/import-store.js'
 import { ImportJob } from './transfer/import-job.js'
 import type { ImporterParts } from './transfer/importer.js'
 
-/** With the rows that were rejected. */
+/** Includes rejected rows. */
 const IMPORTS_KEPT_MS = 30 * 86_400_000
 
 export const contacts = resource({
-  chapters: { Contacts: 'The people that mail goes to, and what is known of them.' },
+  chapters: { Contacts: 'Contacts and their attributes.' },
   open: (parts: ImporterParts) => {
     const sweeps = new ContactSweeps(parts)
     const imports = new ImportJob(parts)
@@ -41,7 +41,7 @@ export const contacts = resource({
       consumers: [contactConsumer(parts), searchConsumer()],
       jobs: [
         {
-          // What a process that is gone has left undone.
+          // Resumes operations interrupted by a process exit.
           name: 'finish-contact-sweeps',
           schedule: '* * * * *',
           isRunAtStart: true,
@@ -54,7 +54,7 @@ export const contacts = resource({
           run: stopping => sweepSuppressedDomains(parts, stopping),
         },
         {
-          // Lasts as long as the appliance; what a process that is gone has left is gone on with at once.
+          // Runs as long as the appliance; resumes interrupted imports immediately.
           name: 'import-contacts',
           schedule: '* * * * *',
           isRunAtStart: true,
@@ -72,30 +72,30 @@ export const contacts = resource({
 })
 
 export const lists = resource({
-  chapters: { Lists: 'Contacts put together by hand, or by conditions.' },
+  chapters: { Lists: 'Static and dynamic lists of contacts.' },
   references: listReferences,
   open: (parts: AudienceParts & ReferenceParts) => ({
     routes: [...listRoutes(parts), ...memberRoutes(parts)],
-    retention: [takenApart(LIST_MEMBERS)],
+    retention: [deletesMemberships(LIST_MEMBERS)],
   }),
 })
 
 export const segments = resource({
-  chapters: { Segments: 'Conditions that tell which contacts are meant.' },
+  chapters: { Segments: 'Saved conditions that select contacts.' },
   references: segmentReferences,
   open: (parts: AudienceParts & ReferenceParts) => ({ routes: segmentRoutes(parts) }),
 })
 
 export const tags = resource({
-  chapters: { Tags: 'Words that contacts are marked with.' },
+  chapters: { Tags: 'Labels on contacts.' },
   open: (parts: AudienceParts & ReferenceParts) => ({
     routes: [...tagRoutes(parts), ...taggedRoutes(parts)],
-    retention: [takenApart(CONTACT_TAGS)],
+    retention: [deletesMemberships(CONTACT_TAGS)],
   }),
 })
 
-/** What was deleted as a whole is nobody's any more; its rows go in steps. */
-function takenApart(kind: PairKind) {
+/** Deletes the memberships of deleted lists and tags in steps. */
+function deletesMemberships(kind: PairKind) {
   return deletesOldest({ what: `deleted ${kind.things}`, keep: 0, schedule: '* * * * *' }, (db, _, limit) =>
     deletePairsOfDeleted(db, kind, limit),
   )

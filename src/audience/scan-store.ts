@@ -1,10 +1,9 @@
 /**
- * SQL that looks at all contacts of an audience: in pieces of some ten thousand, several at once, newest first.
+ * SQL that scans all contacts of an audience, newest first, in concurrent pieces of some ten thousand contacts.
  *
- * For `Database.slowReader`, whose threads share the pieces. No statement takes long, so that other reads have their turn between
- * two, and a work that takes too long is ended between two as well: a statement in SQLite cannot be. What is counted is each
- * piece at its own moment; a contact stays in its piece.
- * Fails: AppError unavailable where it takes too long.
+ * For `Database.slowReader`, whose threads share the pieces. Pieces are short so that other reads run in between, and because a running
+ * SQLite statement cannot be cancelled: timeouts apply between pieces. Each piece is a snapshot of its own; contacts never move between
+ * pieces. Fails: AppError unavailable on timeout.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../core/errors.js'
@@ -17,17 +16,17 @@ import { contactsOf, type SeqRange } from './audience-store.js'
 import type { Contact } from './contacts/contact.js'
 import { findContactsBySeq } from './contacts/contact-store.js'
 
-/** Contacts of a piece, unless that were more than so many pieces. */
+/** Contacts per piece, unless the audience would need too many pieces. */
 const PIECE_CONTACTS = 65_536
-const MOST_PIECES = 64
-/** Rules that such a piece is for. With more of them pieces are as much smaller, so that other reads have their turn as soon. */
+const MAX_PIECES = 64
+/** Rule count that `PIECE_CONTACTS` is sized for; more rules make pieces proportionally smaller. */
 const PIECE_RULES = 3
-/** Pieces that are asked for at a time; as many as threads read. */
+/** Pieces read concurrently; one per reader thread. */
 const AT_ONCE = 2
-/** For all pieces together. */
+/** Timeout of a whole scan. */
 export const SCAN_LIMIT_MS = 5_000
 
-/** Ends what has gone on for too long. @throws AppError unavailable */
+/** @throws AppError unavailable after the timeout */
 export type Patience = () => void
 
 export function patience(clock: Pick<Clock, 'monotonic'>): Patience {
@@ -37,7 +36,7 @@ export function patience(clock: Pick<Clock, 'monotonic'>): Patience {
     const seconds = SCAN_LIMIT_MS / 1_000
     throw new AppError(
       'unavailable',
-      `to find these contacts takes longer than ${seconds} s; ask with fewer rules or words`,
+      `finding these contacts takes longer than ${seconds} s; use fewer rules or words`,
       {
         retryAfterMs: 30_000,
       },
@@ -45,10 +44,10 @@ export function patience(clock: Pick<Clock, 'monotonic'>): Patience {
   }
 }
 
-/** Conditions on the table `contacts`, of which only those of a range are asked. */
+/** Conditions on the table `contacts`, limited to a range. */
 export type Where = (range: SeqRange) => readonly RawBuilder<boolean>[]
 
-/** The contacts that an audience has had so far, newest first. @param rules that are asked of each of them */
+/** Splits an audience into pieces, newest first. @param rules evaluated per contact */
 export function piecesOf(
   audience: { readonly number: number; readonly lastContact: number },
   rules = 1,
@@ -56,7 +55,7 @@ export function piecesOf(
   const { first } = contactsOf(audience.number)
   const size =
     rules <= PIECE_RULES
-      ? Math.max(PIECE_CONTACTS, Math.ceil((audience.lastContact + 1) / MOST_PIECES))
+      ? Math.max(PIECE_CONTACTS, Math.ceil((audience.lastContact + 1) / MAX_PIECES))
       : Math.ceil((PIECE_CONTACTS * PIECE_RULES) / rules)
   const pieces: SeqRange[] = []
   for (let start = 0; start <= audience.lastContact; start += size)
@@ -65,17 +64,17 @@ export function piecesOf(
 }
 
 /**
- * `contacts`, of which each row of a range is looked at: on SQLite along the table itself. An index would name the rows that are not
- * deleted, which most are, and each of them would be looked for in the table.
+ * `contacts` for statements that visit every row of a range. On SQLite, forces a table scan: most rows are not deleted, so that the index
+ * of those would only add a lookup per row.
  */
 export function allContacts(db: Queries): RawBuilder<unknown> {
   return dialectOf(db) === 'sqlite' ? sql`contacts not indexed` : sql`contacts`
 }
 
-/** Asks of each piece, in their order. @returns the answers, in their order as well */
+/** Reads every piece. @returns results in the order of the pieces */
 export async function eachPiece<P, T>(
   pieces: readonly P[],
-  mayGoOn: Patience,
+  checkTimeout: Patience,
   ask: (piece: P) => Promise<T>,
 ): Promise<T[]> {
   const answers: T[] = []
@@ -83,7 +82,7 @@ export async function eachPiece<P, T>(
   const line = async () => {
     while (next < pieces.length) {
       const at = next++
-      mayGoOn()
+      checkTimeout()
       answers[at] = await ask(pieces[at] as P)
     }
   }
@@ -100,9 +99,9 @@ export function countPieces(
   db: Queries,
   pieces: readonly SeqRange[],
   where: Where,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<Counted[]> {
-  return eachPiece(pieces, mayGoOn, async piece => {
+  return eachPiece(pieces, checkTimeout, async piece => {
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from ${allContacts(db)} where ${sql.join(where(piece), sql` and `)}`.execute(
       db,
@@ -111,15 +110,15 @@ export function countPieces(
   })
 }
 
-/** A page of those that meet the conditions, newest first, and how many they are: only pieces that the page is in are read again. */
+/** A page of the matching contacts, newest first, and their number. Only pieces with rows of the page are read twice. */
 export async function listFromPieces(
   db: Queries,
   pieces: readonly SeqRange[],
   where: Where,
   { limit, offset }: Page,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
-  const counted = await countPieces(db, pieces, where, mayGoOn)
+  const counted = await countPieces(db, pieces, where, checkTimeout)
   const total = counted.reduce((sum, { count }) => sum + count, 0)
   const seqs: number[] = []
   let passed = 0
@@ -128,7 +127,7 @@ export async function listFromPieces(
     passed += count
     const wanted = Math.min(limit - seqs.length, count - skipped)
     if (wanted <= 0) continue
-    mayGoOn()
+    checkTimeout()
     const { rows } = await sql<{ seq: number }>`
       select seq from ${allContacts(db)} where ${sql.join(where(piece), sql` and `)}
       order by seq desc limit ${wanted} offset ${skipped}`.execute(db)
@@ -138,34 +137,34 @@ export async function listFromPieces(
   return { items: await findContactsBySeq(db, seqs), total, end: last === undefined ? undefined : [last] }
 }
 
-/** The order of lists of contacts, newest first, where no other is asked for. */
+/** Default order of contact lists. */
 export const NEWEST_FIRST: KeysetOrder = { columns: ['seq'], kinds: ['number'], direction: 'desc' }
 
-/** Contacts that a statement of a walk looks at: few at first, since most pages are full by then. */
+/** Contacts per statement of a walk: few at first, since that fills most pages. */
 const FIRST_STEP = 2_048
-const MOST_STEP = 32_768
+const MAX_STEP = 32_768
 
 export interface Walk {
   readonly audience: number
   readonly order: KeysetOrder
-  /** What each contact is asked. */
+  /** Conditions on each contact. */
   readonly where: readonly RawBuilder<boolean>[]
-  /** Conditions that the index of the order serves: what does not meet them is not even looked at. */
+  /** Conditions that the index of the order covers, so that other contacts are never read. */
   readonly within?: readonly RawBuilder<boolean>[]
 }
 
 /**
- * Contacts that meet the conditions, along the index of an order from a position on: no more of them are looked at than a page needs.
+ * Matching contacts along the index of an order, starting after a position; reads no more than a page needs.
  *
- * @param after undefined: from the beginning @param offset of those that meet the conditions, so many are passed over
- * @returns their numbers with their positions, at most `limit`
+ * @param after undefined: from the start @param offset matching contacts to skip
+ * @returns numbers and positions, at most `limit`
  */
 export async function walkContacts(
   db: Queries,
   { audience, order, where, within = [] }: Walk,
   after: Position | undefined,
   { limit, offset }: Pick<Page, 'limit' | 'offset'>,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<readonly { readonly seq: number; readonly position: Position }[]> {
   const { first, last } = contactsOf(audience)
   const isBySeq = order.columns[0] === 'seq'
@@ -180,7 +179,7 @@ export async function walkContacts(
   const found: { readonly seq: number; readonly position: Position }[] = []
   let [passed, at, step] = [0, after, FIRST_STEP]
   while (found.length < limit) {
-    mayGoOn()
+    checkTimeout()
     const rest = [...base, ...(at ? [isBehind(order, at)] : [])]
     const { rows: ends } = await sql<Record<string, string | number>>`
       select ${columns} from ${isBySeq ? sql`contacts` : from} where ${sql.join(rest, sql` and `)}
@@ -196,26 +195,26 @@ export async function walkContacts(
     passed += Math.min(Math.max(skipped, 0), rows.length)
     if (!end) break
     at = end
-    step = Math.min(step * 4, MOST_STEP)
+    step = Math.min(step * 4, MAX_STEP)
   }
   return found
 }
 
-/** SQLite would take an index of some contacts, e.g. of those who bounced, and sort them. */
+/** Otherwise SQLite may choose a partial index, e.g. that of bounced contacts, and sort. */
 function indexedBy(db: Queries, { columns: [column = ''] }: KeysetOrder): RawBuilder<unknown> {
   if (dialectOf(db) === 'postgres') return sql`contacts`
   return sql`contacts indexed by ${sql.ref(`contacts_by_${column.replace(/_at$/, '')}`)}`
 }
 
-/** A page of a list that a cursor led to. @param where what each contact is asked */
+/** The page at a cursor. @param where conditions on each contact */
 export async function listFromCursor(
   db: Queries,
   walk: Walk,
   { limit, after }: Page,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
   const position = after?.position(...walk.order.kinds)
-  const found = await walkContacts(db, walk, position, { limit: limit + 1, offset: 0 }, mayGoOn)
+  const found = await walkContacts(db, walk, position, { limit: limit + 1, offset: 0 }, checkTimeout)
   const shown = found.slice(0, limit)
   return {
     items: await findContactsBySeq(

@@ -117,7 +117,7 @@ t.test('exports of other systems are read in their own layout, and rows past a b
   t.match(await postroad.run('suppress', 'import', file, ...owned, '--preset', 'sendgrid'), { status: 0 })
   t.match(await postroad.run('suppress', 'import', file, ...owned, '--preset', 'what'), {
     status: 1,
-    err: /what is not a preset; choose postroad, listmonk/,
+    err: /what is not a preset; use one of postroad, listmonk/,
   })
   t.same((await entries()).sort(), [
     'a@x.example hard_bounce all',

@@ -111,7 +111,7 @@ t.test(
     t.match(await server.end('SIGTERM'), { status: 0, err: '' })
     t.match(await asked, {
       status: 503,
-      body: { error: { code: 'unavailable', message: /goes on when it runs again/ } },
+      body: { error: { code: 'unavailable', message: /resumes after the restart/ } },
     })
     t.match(look(postroad), { unfinished: 1 })
     t.notOk(server.log.some(({ event }) => event === 'job interrupted'))

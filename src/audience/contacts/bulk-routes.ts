@@ -1,4 +1,4 @@
-/** Routes that work on many contacts: duplicates, batch upsert, bulk delete, delete all, restore. */
+/** Bulk contact routes: duplicates, batch upsert, bulk delete, delete all, restore. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -26,7 +26,7 @@ import { listDuplicates } from './duplicates-store.js'
 import { RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
 import { upsertBatch, UPSERTS } from './upsert-batch.js'
 
-/** These come before `/contacts/:id` in the table of routes. */
+/** Must precede `/contacts/:id` in the route table. */
 export function bulkContactRoutes(parts: AudienceParts, sweeps: ContactSweeps): Route[] {
   return [
     duplicatesRoute(parts),
@@ -44,12 +44,13 @@ function duplicatesRoute({ database }: AudienceParts): Route {
     access: 'contacts:read',
     operationId: 'listDuplicateContacts',
     chapter: 'Contacts',
-    summary: 'Contacts that are in more than one list, newest first, with their lists.',
+    summary: 'List contacts in several lists.',
+    description: 'Newest first, each with its lists.',
     query: Type.Object(
       {
         ...pageQuery,
         list_id: Type.Optional(
-          Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'Of those in this list only.' }),
+          Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'Only members of this list.' }),
         ),
       },
       { additionalProperties: false },
@@ -75,7 +76,7 @@ function duplicatesRoute({ database }: AudienceParts): Route {
 
 const UpsertResultSchema = Type.Object(
   {
-    index: Type.Integer({ description: 'In `contacts`, from 0.' }),
+    index: Type.Integer({ description: 'Position in `contacts`, from 0.' }),
     email: Type.String(),
     status: Type.Enum(['created', 'updated', 'unchanged', 'rejected']),
     contact_id: IdOrNull({ description: 'Null if rejected.' }),
@@ -84,7 +85,7 @@ const UpsertResultSchema = Type.Object(
         {
           code: Type.String(),
           message: Type.String(),
-          path: Type.Optional(Type.String({ description: 'The field at fault, e.g. contacts.3.email.' })),
+          path: Type.Optional(Type.String({ description: 'The invalid field, e.g. `contacts.3.email`.' })),
         },
         { title: 'ContactUpsertError' },
       ),
@@ -102,9 +103,9 @@ function batchRoute(parts: AudienceParts): Route {
     chapter: 'Contacts',
     summary: 'Create or update many contacts.',
     description:
-      'Each contact is upserted as by `PUT /contacts`, in the order given, and succeeds or fails alone: a rejected one has an `error`, and ' +
-      'the others are stored. A body that does not fit the schema is a 400, and nothing is stored. Answers once all are committed. After a ' +
-      'failure (5xx) some may be stored; repeating the request is safe.',
+      'Each contact is upserted as by `PUT /contacts`, in the order given, and succeeds or fails independently: a rejected one has an ' +
+      '`error`, the others are stored. A body that does not match the schema returns 400 and stores nothing. The response is sent after ' +
+      'all writes are committed. After a 5xx some contacts may be stored; the request is safe to repeat.',
     body: Type.Object(
       { contacts: Type.Array(UpsertBody, { minItems: 1, maxItems: UPSERTS.most }) },
       { additionalProperties: false, title: 'ContactBatch' },
@@ -132,7 +133,7 @@ function bulkDeleteRoute(parts: AudienceParts): Route {
     access: 'contacts:write',
     operationId: 'deleteContacts',
     chapter: 'Contacts',
-    summary: 'Delete many contacts for good.',
+    summary: 'Permanently delete contacts.',
     body: ContactIdsBody,
     bodyLimit: CONTACT_IDS_BODY,
     bodyValues: CONTACT_IDS_VALUES,
@@ -174,12 +175,12 @@ function deleteAllRoute(sweeps: ContactSweeps): Route {
     access: 'contacts:write',
     operationId: 'deleteAllContacts',
     chapter: 'Contacts',
-    summary: 'Delete all contacts; they can be restored for 30 days.',
+    summary: 'Delete all contacts.',
     description:
-      'Answers when all are deleted, which for a million takes about a minute; what is begun is carried through, whether or not ' +
-      'the answer is waited for. Contacts made meanwhile stay.',
+      'Deleted contacts can be restored for 30 days. The response is sent when all are deleted, about a minute for a million. The deletion ' +
+      'continues even if the client disconnects. Contacts created meanwhile are kept.',
     body: Type.Object(
-      { confirm: Type.Optional(Type.Boolean({ description: 'Has to be true.' })) },
+      { confirm: Type.Optional(Type.Boolean({ description: 'Must be true.' })) },
       { additionalProperties: false, title: 'DeleteAllContacts' },
     ),
     isBodyOptional: true,
@@ -207,10 +208,10 @@ function restoreRoute(sweeps: ContactSweeps): Route {
     access: 'contacts:write',
     operationId: 'restoreContacts',
     chapter: 'Contacts',
-    summary: 'Restore contacts that were deleted with all others in the last 30 days.',
+    summary: 'Restore deleted contacts.',
     description:
-      'With their lists and tags. Those whose address is a contact again are skipped, and so is an id that names none that can be ' +
-      'restored. Whoever was suppressed meanwhile comes back unsubscribed.',
+      'Restores contacts removed by `delete-all` in the last 30 days, with their lists and tags. Contacts whose address is in use again ' +
+      'are skipped, as are ids that match no restorable contact. Contacts suppressed since then come back unsubscribed.',
     body: Type.Object(
       { contact_ids: Type.Optional(ContactIds), all: Type.Optional(Type.Boolean()) },
       { additionalProperties: false, title: 'RestoreContacts' },
@@ -225,7 +226,7 @@ function restoreRoute(sweeps: ContactSweeps): Route {
     errors: ['conflict'],
     async handle({ principal, body: { contact_ids: ids, all } }) {
       if ((ids === undefined) === (all !== true))
-        throw refusal('contact_ids', 'give either contact_ids, or all: true')
+        throw refusal('contact_ids', 'set either contact_ids or all: true')
       if (ids) return sweeps.restore(actingBy(principal), ids)
       const { changed, skipped } = await sweeps.restoreAll(actingBy(principal), keyActor(principal))
       return { restored: changed, skipped }

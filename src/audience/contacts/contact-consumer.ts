@@ -1,14 +1,14 @@
 /**
- * Keeps contacts true to what happens to their mail: the consumer `contacts` of the event log.
+ * Updates contacts from message events: the event consumer `contacts`.
  *
- * | happens                           | contact            |
- * |-----------------------------------|--------------------|
- * | opened or clicked, by no machine  | `last_..._at`      |
- * | complained, in a sandbox          | `subscribed` false |
- * | hard bounce, in a sandbox         | `bounced`          |
+ * | event                            | contact            |
+ * |----------------------------------|--------------------|
+ * | open or click by a person        | `last_..._at`      |
+ * | complaint, in a sandbox          | `subscribed` false |
+ * | hard bounce, in a sandbox        | `bounced`          |
  *
- * Outside a sandbox bounces and complaints cause suppressions, which contacts follow in the same transaction
- * (`follow-suppressions.ts`); so do unsubscribes. An event is about an address, and so about the contact that has it now, if any.
+ * Outside a sandbox, bounces, complaints and unsubscribes cause suppressions, which contacts follow in the same transaction
+ * (`follow-suppressions.ts`). An event applies to the contact that has the address now, if any.
  */
 import { suppressionsBy } from '../../deliverability/bounces/bounce-consumer.js'
 import type { EventConsumer } from '../../events/consumer.js'
@@ -49,7 +49,7 @@ function isVisit(event: Told): event is Visit {
 
 const VISIT_COLUMNS = { 'email.opened': 'last_opened_at', 'email.clicked': 'last_clicked_at' } as const
 
-/** Thousands come each second: who they were is asked for together, and of each reader the last visit counts. */
+/** Called for thousands of events per second: looks contacts up in one batch and keeps the latest visit of each. */
 async function noteVisits(tx: Tx, visits: readonly Visit[]): Promise<void> {
   for (const workspaceId of new Set(visits.map(visit => visit.workspaceId))) {
     const audience = await findAudience(tx.db, workspaceId)

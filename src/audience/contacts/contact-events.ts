@@ -1,4 +1,4 @@
-/** What the event log is told of contacts, and what a contact looks like there and in the API. Pure. */
+/** Contact events, and the contact object they share with the API. Pure. */
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { AnyEvent, ContactEvents } from '../../events/event.js'
 import type { ContactRecord } from '../audience-events.js'
@@ -24,8 +24,8 @@ export function contactToApi(contact: Contact, isSandbox: boolean): ContactRecor
   }
 }
 
-/** Written out, not put together by `...`: there are several events to each row of an import. */
-function told<Kind extends keyof ContactEvents>(
+/** Spelled out without `...` for speed: an import appends several events per row. */
+function contactEvent<Kind extends keyof ContactEvents>(
   { workspaceId, isSandbox }: Acting,
   occurredAt: number,
   kind: Kind,
@@ -40,33 +40,33 @@ export function toldOf(
   contact: Contact,
   at: number,
 ): AnyEvent {
-  return told(acting, at, kind, contactToApi(contact, acting.isSandbox))
+  return contactEvent(acting, at, kind, contactToApi(contact, acting.isSandbox))
 }
 
 export function toldDeleted(acting: Acting, contact: Contact, isRestorable: boolean, at: number): AnyEvent {
   const { id, email } = contact
-  return told(acting, at, 'contact.deleted', { contact_id: id, email, is_restorable: isRestorable })
+  return contactEvent(acting, at, 'contact.deleted', { contact_id: id, email, is_restorable: isRestorable })
 }
 
-/** Nothing where nothing changed; beside the change as such, that the contact wants mail again or no more. */
+/** No events if nothing changed; a changed subscription adds an event of its own. */
 export function toldChanged(acting: Acting, before: Contact, after: Contact): AnyEvent[] {
   const changed = changedFields(before, after)
   if (changed.length === 0) return []
   const at = after.updatedAt
   const payload = { ...contactToApi(after, acting.isSandbox), changed }
-  const update = told(acting, at, 'contact.updated', payload)
+  const update = contactEvent(acting, at, 'contact.updated', payload)
   if (before.subscribed === after.subscribed) return [update]
   const { id, email } = after
   return [
     update,
-    told(acting, at, after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed', {
+    contactEvent(acting, at, after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed', {
       ...{ contact_id: id, email },
       ...{ list_id: null, source: acting.source },
     }),
   ]
 }
 
-/** Fields that may change, by their names in the API; whether they are other is seen by `===`, but for attributes. */
+/** Fields that can change, by API name. All but attributes compare with `===`. */
 const CHANGING = [
   ['email', 'email'],
   ['first_name', 'firstName'],
@@ -80,12 +80,12 @@ const CHANGING = [
   ['last_clicked_at', 'lastClickedAt'],
 ] as const satisfies readonly (readonly [keyof ContactRecord, keyof Contact])[]
 
-/** Also where nothing of it shows in the API. */
+/** Also true for changes that the API does not show. */
 export function isChanged(before: Contact, after: Contact): boolean {
   return before.suspended !== after.suspended || changedFields(before, after).length > 0
 }
 
-/** Names of the API. */
+/** @returns API names */
 export function changedFields(before: Contact, after: Contact): string[] {
   return CHANGING.filter(
     ([, field]) =>
@@ -94,7 +94,7 @@ export function changedFields(before: Contact, after: Contact): string[] {
   ).map(([name]) => name)
 }
 
-/** Webhooks derive `contact.subscribed` and `contact.unsubscribed` of the list from it (`webhooks/events/list-subscription.ts`). */
+/** Webhooks derive the list's `contact.subscribed` and `contact.unsubscribed` from it (`webhooks/events/list-subscription.ts`). */
 export function toldMember(
   kind: 'list.member_added' | 'list.member_removed',
   acting: Acting,
@@ -105,7 +105,7 @@ export function toldMember(
   const { source } = acting
   const { id: contact_id, email } = contact
   const { id: list_id, name: list_name } = list
-  return told(acting, at, kind, { list_id, list_name, contact_id, email, source })
+  return contactEvent(acting, at, kind, { list_id, list_name, contact_id, email, source })
 }
 
 export function toldTag(
@@ -117,5 +117,5 @@ export function toldTag(
 ): AnyEvent {
   const { source } = acting
   const { id: contact_id, email } = contact
-  return told(acting, at, kind, { tag_id: tag.id, tag_name: tag.name, contact_id, email, source })
+  return contactEvent(acting, at, kind, { tag_id: tag.id, tag_name: tag.name, contact_id, email, source })
 }

@@ -1,4 +1,4 @@
-/** The filters and orders of `GET /contacts`: their fields, and how they are read. Fails: AppError validation_error, not_found. */
+/** Filters and sort orders of `GET /contacts`. Fails: AppError validation_error, not_found. */
 import Type from 'typebox'
 import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
@@ -17,13 +17,13 @@ const Since = (what: string) =>
   Type.Optional(
     Type.String({
       maxLength: 64,
-      description: `${what} at this moment or later; ISO 8601, without a zone UTC.`,
+      description: `${what} at or after this time; ISO 8601, UTC if no zone is given.`,
     }),
   )
 
 export const listFilters = {
   email: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 320, description: 'The whole address, in any case.' }),
+    Type.String({ minLength: 1, maxLength: 320, description: 'Full address; case is ignored.' }),
   ),
   list_id: Type.Optional(
     Type.String({
@@ -36,18 +36,18 @@ export const listFilters = {
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'Contacts with this tag: its name, in any case, or its id.',
+      description: 'Contacts with this tag, by id or name; case is ignored.',
     }),
   ),
   segment_id: Type.Optional(
     Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'Contacts in this segment.' }),
   ),
   created_since: Since('Created'),
-  updated_since: Since('Created or changed'),
+  updated_since: Since('Created or updated'),
   sort: Type.Optional(
     Type.Enum([...CONTACT_SORTS], {
       description:
-        'Default `-created_at`, newest first. Contacts of one moment are in the order of their creation.',
+        'Default `-created_at`, newest first. Contacts with the same timestamp are sorted by creation.',
     }),
   ),
 }

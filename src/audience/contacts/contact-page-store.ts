@@ -1,9 +1,8 @@
 /**
- * SQL of the list of contacts: by words and filters, newest first or in another order.
+ * SQL of the contact list: search words and filters, newest first or in another order.
  *
- * For `Database.slowReader`: what is common takes long to count. Where a filter names few contacts, those are looked at and nobody else;
- * otherwise contacts are looked at along the index of the order. Without filters but flags the counts are known, and pages are read from the
- * end that is nearer.
+ * For `Database.slowReader`, since counting common matches is slow. If a filter selects few contacts, only those are read; otherwise
+ * contacts are read along the index of the order. With no filters except flags, counts are known and pages are read from the nearer end.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -27,29 +26,28 @@ import type { Group } from '../segments/read-conditions.js'
 import type { Contact } from './contact.js'
 import { CONTACT_COLUMNS, contactFromRow, findContactsBySeq } from './contact-store.js'
 
-/** A static list or a tag. */
 interface Paired {
   readonly seq: number
-  /** Contacts that are in it or have it. */
+  /** Number of contacts with it. */
   readonly contacts: number
 }
 
-/** Each of them has to be met. */
+/** All of them must match. */
 export interface ContactFilter {
-  /** Folded; each is somewhere in address or names. */
+  /** Folded; each must occur in the address or names. */
   readonly words?: readonly string[]
   readonly subscribed?: boolean
   readonly bounced?: boolean
-  /** As `normalizedAddress` writes it. */
+  /** Normalized, see `normalizedAddress`. */
   readonly email?: string
   readonly list?: Paired
   readonly tag?: Paired
-  /** Of a segment or a dynamic list. */
+  /** Conditions of a segment or dynamic list. */
   readonly groups?: readonly Group[]
-  /** Ms since epoch UTC, that moment included. */
+  /** Ms since epoch UTC, inclusive. */
   readonly createdSince?: number
   readonly updatedSince?: number
-  /** What the conditions of `groups` go by; ms since epoch UTC. */
+  /** Reference time of `groups`; ms since epoch UTC. */
   readonly now?: number
 }
 
@@ -63,11 +61,11 @@ export const CONTACT_SORTS = [
 ] as const
 export type ContactSort = (typeof CONTACT_SORTS)[number]
 
-/** Beyond that many a filter leaves, they are found along the index of the order. */
-const MOST_NAMED = 5_000
+/** A filter selecting more contacts than this uses the index of the order. */
+const MAX_NAMED = 5_000
 
 export interface ContactQuery extends ContactFilter {
-  /** Newest first where absent: the same as `-created_at`, unless the clock was set. */
+  /** Default newest first by number: the same as `-created_at` unless the clock was set back. */
   readonly sort?: ContactSort
 }
 
@@ -76,7 +74,7 @@ export async function listContacts(
   workspaceId: string,
   { sort, ...filter }: ContactQuery,
   page: Page,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
   const audience = await findAudience(db, workspaceId)
   if (!audience) return { items: [], total: 0 }
@@ -91,11 +89,11 @@ export async function listContacts(
   const named = await namedBy(db, audience.number, filter)
   if (named) return listNamed(db, [named, ...isMet(range)], order, page)
   const walk = { audience: audience.number, order, where: isMet(range), within: withinOf(order, filter) }
-  if (page.after) return listFromCursor(db, walk, page, mayGoOn)
+  if (page.after) return listFromCursor(db, walk, page, checkTimeout)
   const where = (piece: SeqRange) => [inRange(piece), ...isMet(piece)]
-  if (order === NEWEST_FIRST) return listFromPieces(db, piecesOf(audience), where, page, mayGoOn)
-  const total = knownCount(audience, filter) ?? (await countAll(db, audience, where, mayGoOn))
-  const found = page.offset < total ? await walkContacts(db, walk, undefined, page, mayGoOn) : []
+  if (order === NEWEST_FIRST) return listFromPieces(db, piecesOf(audience), where, page, checkTimeout)
+  const total = knownCount(audience, filter) ?? (await countAll(db, audience, where, checkTimeout))
+  const found = page.offset < total ? await walkContacts(db, walk, undefined, page, checkTimeout) : []
   const seqs = found.map(({ seq }) => seq)
   return { items: await findContactsBySeq(db, seqs), total, end: found.at(-1)?.position }
 }
@@ -104,7 +102,7 @@ function orderOf(sort: ContactSort | undefined): KeysetOrder {
   if (sort === undefined) return NEWEST_FIRST
   const direction = sort.startsWith('-') ? 'desc' : 'asc'
   const column = sort.replace('-', '')
-  // An address is a contact once.
+  // Addresses are unique, so they need no second column.
   return column === 'email'
     ? { columns: ['email'], kinds: ['text'], direction }
     : { columns: [column, 'seq'], kinds: ['number', 'number'], direction }
@@ -115,7 +113,7 @@ function isPlain({ words = [], email, list, tag, groups = [], createdSince, upda
   return words.length + groups.length + others.length === 0
 }
 
-/** Where counts are kept that say it. */
+/** The count, where maintained counts provide it. */
 function knownCount(audience: Audience, filter: ContactFilter): number | undefined {
   return isPlain(filter) ? countOf(audience, filter) : undefined
 }
@@ -124,13 +122,13 @@ async function countAll(
   db: Queries,
   audience: Audience,
   where: (piece: SeqRange) => readonly RawBuilder<boolean>[],
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<number> {
-  const counted = await countPieces(db, piecesOf(audience), where, mayGoOn)
+  const counted = await countPieces(db, piecesOf(audience), where, checkTimeout)
   return counted.reduce((total, { count }) => total + count, 0)
 }
 
-/** What the filter asks of a contact that is looked at, one by one. @returns with that it is not deleted */
+/** Filter conditions for contacts checked one by one, including that they are not deleted. */
 export async function conditionsBy(
   db: Queries,
   workspaceId: string,
@@ -153,7 +151,7 @@ export async function conditionsBy(
   return range => [...conditions, ...met.map(isMet => isMet(range, 'some'))]
 }
 
-/** Of a filter that an index leaves few contacts of: a condition that names them. */
+/** For a filter that an index narrows to few contacts: a condition that enumerates them. */
 async function namedBy(
   db: Queries,
   audience: number,
@@ -164,7 +162,7 @@ async function namedBy(
     ...(list ? [{ kind: LIST_MEMBERS, ...list }] : []),
     ...(tag ? [{ kind: CONTACT_TAGS, ...tag }] : []),
   ].sort((a, b) => a.contacts - b.contacts)[0]
-  if (few && few.contacts <= MOST_NAMED) return isAmong(few.kind, few.seq)
+  if (few && few.contacts <= MAX_NAMED) return isAmong(few.kind, few.seq)
   if (words.length > 0) {
     const named = await candidates(db, contactsOf(audience), words)
     if (named) return sql<boolean>`${inRange(contactsOf(audience))} and ${named}`
@@ -177,8 +175,8 @@ async function namedBy(
     const young = sql`select seq from contacts
       where audience = ${audience} and deleted_at is null and ${sql.ref(column)} >= ${since}`
     const { rows } = await sql<{ count: number }>`
-      select count(*) as count from (${young} limit ${MOST_NAMED + 1}) as young`.execute(db)
-    if ((rows[0]?.count ?? 0) <= MOST_NAMED) return sql<boolean>`seq in (${young})`
+      select count(*) as count from (${young} limit ${MAX_NAMED + 1}) as young`.execute(db)
+    if ((rows[0]?.count ?? 0) <= MAX_NAMED) return sql<boolean>`seq in (${young})`
   }
   return undefined
 }
@@ -187,7 +185,7 @@ function isAmong({ pairs, thing }: PairKind, seq: number): RawBuilder<boolean> {
   return sql<boolean>`seq in (select contact from ${sql.table(pairs)} where ${sql.ref(thing)} = ${seq})`
 }
 
-/** Of contacts that conditions name, which are few. */
+/** For conditions that enumerate few contacts. */
 async function listNamed(
   db: Queries,
   conditions: readonly RawBuilder<boolean>[],
@@ -232,7 +230,7 @@ function inRange({ first, last }: SeqRange): RawBuilder<boolean> {
   return sql<boolean>`seq between ${first} and ${last}`
 }
 
-/** As literals, so that the index of the few is found. */
+/** Literals, so that the partial indexes match. */
 function flagConditions({ subscribed, bounced }: ContactFilter): RawBuilder<boolean>[] {
   return [
     ...(subscribed === undefined ? [] : [sql<boolean>`subscribed = ${sql.lit(subscribed ? 1 : 0)}`]),
@@ -240,7 +238,7 @@ function flagConditions({ subscribed, bounced }: ContactFilter): RawBuilder<bool
   ]
 }
 
-/** Those that meet the conditions, which are about the table `contacts`. */
+/** A page of the contacts that match conditions on the table `contacts`. */
 export async function readPage(
   db: Queries,
   conditions: readonly RawBuilder<boolean>[],
@@ -251,7 +249,7 @@ export async function readPage(
   const rows = await db
     .selectFrom('contacts')
     .select(CONTACT_COLUMNS)
-    // First only where they are, which an index tells: the rows themselves are large.
+    // Finds numbers by an index first: the rows themselves are large.
     .where(
       sql<boolean>`seq in (
         select seq from contacts where ${sql.join(conditions, sql` and `)}

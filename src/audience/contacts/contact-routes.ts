@@ -1,4 +1,4 @@
-/** Routes of single contacts, and of the list of them. */
+/** Contact routes: list, create, upsert, read, update, delete. */
 import Type from 'typebox'
 import type { Queries } from '../../db/database.js'
 import { Done } from '../../http/answer/answer-fields.js'
@@ -28,10 +28,8 @@ import { changeContact, createContact, removeContacts, requireContact, upsertCon
 export const ContactParams = Type.Object({ id: Type.String() })
 
 const IS_SUPPRESSED =
-  'An address that is suppressed begins unsubscribed. Who says `subscribed: true` lets an unsubscribe of the address go; a ' +
-  'suppression for another reason stays.'
+  'A suppressed address starts unsubscribed. `subscribed: true` revokes an earlier unsubscribe of the address but no other suppression.'
 
-/** A request's key acts for itself. */
 export function actingBy({ workspaceId, isSandbox }: Principal): Acting {
   return { workspaceId, isSandbox, source: 'api' }
 }
@@ -47,9 +45,9 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       chapter: 'Contacts',
       summary: 'List contacts.',
       description:
-        'All filters given must match. Reading page after page with `after` shows each contact once, unless its place in the order changes ' +
-        'meanwhile: with `sort=updated_at` a contact that is changed is shown again. With filters other than `subscribed` and `bounced`, ' +
-        'a first page that takes longer than five seconds to count is a 503.',
+        'All filters must match. Paging with `after` returns each contact once, unless its position in the order changes ' +
+        'meanwhile: with `sort=updated_at` a contact updated between pages appears again. With filters other than `subscribed` and `bounced`, ' +
+        'a first page that takes over five seconds to count returns 503.',
       query: Type.Object(
         {
           ...cursorQuery,
@@ -57,7 +55,7 @@ export function contactRoutes(parts: AudienceParts): Route[] {
             Type.String({
               maxLength: 200,
               description:
-                'Words, each of which stands somewhere in the address, first or last name, whatever case and accents.',
+                'Words; each must occur in the address, first or last name. Case and accents are ignored.',
             }),
           ),
           subscribed: Type.Optional(Type.Boolean()),
@@ -86,8 +84,8 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       access: 'contacts:write',
       operationId: 'createContact',
       chapter: 'Contacts',
-      summary: 'Make a contact, and put it into a list.',
-      description: `Addresses compare without case. ${IS_SUPPRESSED}`,
+      summary: 'Create a contact.',
+      description: `Optionally adds it to a static list. Addresses are case-insensitive. ${IS_SUPPRESSED}`,
       body: NewContactBody,
       response: ContactDetailsSchema,
       status: 201,
@@ -108,8 +106,8 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       chapter: 'Contacts',
       summary: 'Create or update a contact.',
       description:
-        'Of an existing contact only the fields given change; attributes are merged. `list_ids` and `tags` add and never remove. All of ' +
-        `it happens or none. ${IS_SUPPRESSED}`,
+        'For an existing contact, only the given fields change and attributes are merged. `list_ids` and `tags` add and never remove. The ' +
+        `upsert is atomic. ${IS_SUPPRESSED}`,
       body: UpsertBody,
       response: ContactDetailsSchema,
       otherAnswers: { 201: ContactDetailsSchema },
@@ -128,7 +126,7 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       access: 'contacts:read',
       operationId: 'getContact',
       chapter: 'Contacts',
-      summary: 'One contact, with its lists and tags.',
+      summary: 'Get a contact.',
       params: ContactParams,
       response: ContactDetailsSchema,
       errors: ['contact_not_found'],
@@ -143,11 +141,10 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       access: 'contacts:write',
       operationId: 'updateContact',
       chapter: 'Contacts',
-      summary: 'Change fields of a contact.',
+      summary: 'Update a contact.',
       description:
-        'Only the fields given change. null clears a name. Attributes are merged into those that there are; one that is null is ' +
-        'taken away. `subscribed: true` lets an unsubscribe of the address go; under any other suppression but a hard bounce it is ' +
-        'a 409, until the suppression is removed.',
+        'Only the given fields change; null clears a name. Attributes are merged; null removes one. `subscribed: true` revokes an ' +
+        'unsubscribe of the address. If the address has another suppression (hard bounces excepted), the request returns 409 until that is removed.',
       params: ContactParams,
       body: ContactChangesBody,
       response: ContactDetailsSchema,
@@ -166,8 +163,8 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       access: 'contacts:write',
       operationId: 'deleteContact',
       chapter: 'Contacts',
-      summary: 'Delete a contact for good.',
-      description: 'What it was sent, and what it bought, stays; so does a suppression of its address.',
+      summary: 'Permanently delete a contact.',
+      description: 'Its messages and purchases are kept, as is any suppression of its address.',
       params: ContactParams,
       response: Done,
       errors: ['contact_not_found'],

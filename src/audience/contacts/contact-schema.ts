@@ -1,4 +1,4 @@
-/** How contacts look in requests and answers. */
+/** Request and response schemas of contacts. */
 import Type, { type Static } from 'typebox'
 import { Address, Id, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { MOST_CONTACTS } from '../audience-parts.js'
@@ -9,8 +9,8 @@ import type { Additions, ContactPatch, NewContactPatch } from './contacts.js'
 
 export const AttributesSchema = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    'Whatever else is known, by name: of a contact all together at most 200 names of up to 100 characters and 32 KB as JSON, nested at ' +
-    'most 8 deep.',
+    'Custom attributes by name: at most 200 per contact, names of up to 100 characters, 32 KB of JSON in total, nested at ' +
+    'most 8 levels.',
 })
 
 const NameOrNull = Type.Union([Type.String({ maxLength: 100 }), Type.Null()])
@@ -23,8 +23,8 @@ const fields = {
   subscribed: Type.Optional(Type.Boolean()),
 }
 
-/** Lists, and tags, that one upsert adds a contact to. */
-const MOST_ADDED = 100
+/** Lists or tags that one upsert can add. */
+const MAX_ADDED = 100
 
 export const UpsertBody = Type.Object(
   {
@@ -32,15 +32,15 @@ export const UpsertBody = Type.Object(
     ...fields,
     list_ids: Type.Optional(
       Type.Array(Type.String({ maxLength: 64, shownFormat: 'uuid' }), {
-        maxItems: MOST_ADDED,
-        description: 'Static lists to add the contact to. It stays in its other lists.',
+        maxItems: MAX_ADDED,
+        description: 'Static lists to add the contact to, at most 100. It stays in its other lists.',
       }),
     ),
     tags: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
-        maxItems: MOST_ADDED,
+        maxItems: MAX_ADDED,
         description:
-          'Names of tags to add, in any case; a tag that does not exist is created. Other tags stay.',
+          'Names of tags to add, at most 100; case is ignored, missing tags are created. Other tags are kept.',
       }),
     ),
   },
@@ -52,7 +52,11 @@ export const NewContactBody = Type.Object(
     email: Email,
     ...fields,
     list_id: Type.Optional(
-      Type.String({ maxLength: 64, shownFormat: 'uuid', description: 'A static list to put it into.' }),
+      Type.String({
+        maxLength: 64,
+        shownFormat: 'uuid',
+        description: 'A static list to add the contact to.',
+      }),
     ),
   },
   { additionalProperties: false, title: 'NewContact' },
@@ -65,27 +69,27 @@ export const ContactChangesBody = Type.Object(
 
 export const ContactIds = Type.Array(Type.String({ maxLength: 64 }), {
   maxItems: MOST_CONTACTS,
-  description: `Ids of at most ${MOST_CONTACTS.toLocaleString('en')} contacts.`,
+  description: `Contact ids, at most ${MOST_CONTACTS.toLocaleString('en')}.`,
 })
 
-/** Values of a body that lists so many contacts. */
+/** Limit on JSON values in a body of contact ids. */
 export const CONTACT_IDS_VALUES = 2 * MOST_CONTACTS
-/** Octets of one. */
+/** Octets, for the same body. */
 export const CONTACT_IDS_BODY = 100 * MOST_CONTACTS
 
 const NamedSchema = Type.Object({ id: Id(), name: Type.String() }, { title: 'NamedReference' })
 
 const contactFields = {
   id: Id(),
-  email: Address({ description: 'In one form: lower case, the domain as an A-label.' }),
+  email: Address({ description: 'Normalized: lower case, the domain as an A-label.' }),
   first_name: TextOrNull(),
   last_name: TextOrNull(),
   attributes: AttributesSchema,
   subscribed: Type.Boolean({
     description:
-      'Becomes false by an unsubscribe, a complaint, or a suppression by hand. Removing a suppression by hand restores it.',
+      'Set to false by an unsubscribe, a complaint or a manual suppression. Removing a manual suppression sets it back.',
   }),
-  bounced: Type.Boolean({ description: 'The address does not exist, as its server said.' }),
+  bounced: Type.Boolean({ description: 'The receiving server reported that the address does not exist.' }),
   bounced_at: MomentOrNull(),
   bounce_type: orNull(Type.Enum(['permanent', 'transient', 'undetermined'])),
   last_opened_at: MomentOrNull(),

@@ -1,7 +1,7 @@
 /**
- * SQL of contacts: one row each, found by id or address within an audience.
+ * SQL of contacts: one row each, looked up by id or address within an audience.
  *
- * `contact-write-store.ts` writes them. A deleted contact that can still be restored is none for whoever asks here.
+ * Written by `contact-write-store.ts`. Queries here never return deleted contacts, even restorable ones.
  */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -12,12 +12,12 @@ import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
 import { forgetSearchTexts } from '../search/search-store.js'
 import type { Attributes, Contact } from './contact.js'
 
-/** Without the columns of attributes that have a place (`places-store.ts`). */
+/** Excludes the attribute columns (`places-store.ts`). */
 interface ContactRow {
   seq: number
   audience: number
   subscribed: Flag
-  /** Not subscribed because of a suppression alone. */
+  /** Unsubscribed only because of a suppression. */
   is_suspended: Generated<Flag>
   is_bounced: Flag
   bounced_at: number | null
@@ -30,7 +30,7 @@ interface ContactRow {
   is_indexed: Flag
   first_folded: string | null
   last_folded: string | null
-  /** Of attributes without a place. Written as JSON text. */
+  /** Attributes without a column. Written as JSON text. */
   traits: string
   id: string
   email: string
@@ -46,7 +46,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** Without what only rules and searches read. */
+/** Excludes columns that only rules and searches read. */
 export const CONTACT_COLUMNS = [
   'seq',
   'subscribed',
@@ -94,7 +94,7 @@ const selectBySeqs = statement((db, { seqs }: { seqs: readonly number[] }) =>
   db.selectFrom('contacts').select(CONTACT_COLUMNS).where('seq', 'in', seqs).where('deleted_at', 'is', null),
 )
 
-/** Those of an audience that there are, in no order. @param ids lower case */
+/** Contacts of an audience, in no order. @param ids lower case */
 export async function findContactsById(
   db: Queries,
   audience: number,
@@ -108,7 +108,7 @@ export async function findContactsById(
   return found
 }
 
-/** Those that there are, by id, whatever their audience: for ids that were looked up in it. @param ids lower case */
+/** In any audience: for ids that were already looked up in one. @param ids lower case */
 export async function findContactsOf(
   db: Queries,
   ids: readonly string[],
@@ -119,7 +119,7 @@ export async function findContactsOf(
   return found
 }
 
-/** Those that there are, in no order. @param emails as `normalizedAddress` writes them */
+/** In no order. @param emails normalized (`normalizedAddress`) */
 export async function findContactsByEmail(
   db: Queries,
   audience: number,
@@ -131,7 +131,7 @@ export async function findContactsByEmail(
   return found
 }
 
-/** Whom the addresses belong to: ids by address. @param emails as `normalizedAddress` writes them */
+/** Contact ids by address. @param emails normalized (`normalizedAddress`) */
 export async function findContactIds(
   db: Queries,
   workspaceId: string,
@@ -146,7 +146,7 @@ export async function findContactIds(
   return ids
 }
 
-/** Those that are not deleted, in the order given. */
+/** In the order given; skips deleted contacts. */
 export async function findContactsBySeq(db: Queries, seqs: readonly number[]): Promise<Contact[]> {
   const found = new Map<number, Contact>()
   for (const list of inLists(seqs))
@@ -167,18 +167,18 @@ const noteIn = (column: VisitColumn) =>
 
 const noteVisits = { last_opened_at: noteIn('last_opened_at'), last_clicked_at: noteIn('last_clicked_at') }
 
-/** When a mail was last opened, or a link clicked; an earlier moment than is known changes nothing. */
+/** Records the latest open or click; an earlier time changes nothing. */
 export async function noteVisit(db: Queries, seq: number, column: VisitColumn, at: number): Promise<void> {
   await noteVisits[column](db, { seq, at })
 }
 
-/** Whoever deletes rows that were not deleted before counts them himself. */
+/** Does not adjust counts; a caller that deletes live contacts must. */
 export async function deleteContactRows(db: Queries, seqs: readonly number[]): Promise<void> {
   await forgetSearchTexts(db, seqs)
   for (const list of inLists(seqs)) await db.deleteFrom('contacts').where('seq', 'in', list).execute()
 }
 
-/** Live ones after a number, in the order of their making. */
+/** Live contacts of a range, oldest first. */
 export async function contactsAfter(db: Queries, range: SeqRange, limit: number): Promise<Contact[]> {
   const rows = await db
     .selectFrom('contacts')

@@ -1,9 +1,8 @@
 /**
- * SQL that writes whole contacts: new ones, and all fields of known ones.
+ * SQL that writes contacts: new ones, and all fields of existing ones.
  *
- * Called by whoever makes and changes contacts, one or a thousand at a time. Counts (`audience-store.ts`) change in the same call as the
- * rows. What rules and searches look at is made of the fields at each write (`traits.ts`), unless whoever calls has it already, as imports
- * do: there it is made beside the writer.
+ * Takes one contact or a thousand at a time. Counts (`audience-store.ts`) change in the same call as the rows. Columns for rules and
+ * searches are computed from the fields on each write (`traits.ts`); imports compute them in the reader thread and pass them in.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf } from '../../db/dialect.js'
@@ -17,7 +16,7 @@ import type { Contact, NewContact } from './contact.js'
 import { givePlaces, PLACE_COLUMNS, placeColumns, placed } from './places-store.js'
 import { storedForm, type StoredForm } from './traits.js'
 
-/** Of a new contact, whose fate has nothing yet; those of its attributes come after them. In the order of `newRow`. */
+/** In the order of `newRow`. Bounce and visit columns have defaults; attribute columns are appended. */
 const NEW_COLUMNS = [
   ...[
     'seq',
@@ -39,7 +38,7 @@ const insertRows = rowsInsert({
   written,
 })
 
-/** What of a contact changes together; what does not is not written, and no index is looked into for it. */
+/** Column groups that changed. Unchanged groups are not written, which saves their index updates. */
 interface Changed {
   readonly fate: boolean
   readonly words: boolean
@@ -51,7 +50,7 @@ const FATE_COLUMNS = ['subscribed', 'is_suspended', 'is_bounced', 'bounced_at', 
 const WORD_COLUMNS = ['email', 'first_folded', 'last_folded', 'first_name', 'last_name', 'search_text']
 const ATTRIBUTE_COLUMNS = ['traits', 'attributes']
 
-/** One row, whose last value is the number of the contact. */
+/** Updates one row; its last parameter is the contact's number. */
 function updateRowOf({ fate, words, attributes }: Changed) {
   const first = [
     'updated_at',
@@ -77,17 +76,16 @@ async function updateRow(db: Queries, { fate, words, attributes }: Changed, row:
   await updateRows[(fate ? 1 : 0) + (words ? 2 : 0) + (attributes ? 4 : 0)]?.(db, [row])
 }
 
-/** Traits as JSON that need not be parsed to be read. */
+/** Stores traits in binary JSON, which need not be parsed on reading. */
 function written(db: Queries, column: string, value: RawBuilder<unknown>): RawBuilder<unknown> {
   if (column !== 'traits') return value
   return dialectOf(db) === 'sqlite' ? sql`jsonb(${value})` : sql`cast(${value} as jsonb)`
 }
 
 /**
- * Makes contacts of addresses that are none in this audience yet; whoever calls has looked, in the same transaction.
- * 64 rows to a statement, whatever their number.
+ * Inserts contacts, 64 rows per statement. The caller has checked in the same transaction that their addresses are new.
  *
- * @param forms of each contact, where they are known
+ * @param forms stored forms, if already computed
  */
 export async function insertContacts(
   db: Queries,
@@ -98,7 +96,7 @@ export async function insertContacts(
   return insertAll(db, workspaceId, contacts, forms, false)
 }
 
-/** The same of very many, which the search knows at once. */
+/** `insertContacts` for imports: also adds them to the search index. */
 export async function insertManyContacts(
   db: Queries,
   workspaceId: string,
@@ -122,7 +120,7 @@ async function insertAll(
   const { audience, first } = await reserveSeqs(db, workspaceId, contacts.length)
   const places = await givePlaces(db, audience, forms)
   const columns = placeColumns(places)
-  // PostgreSQL's index is never behind.
+  // PostgreSQL maintains its index itself.
   const isIndexed = flag(isSearched || dialectOf(db) === 'postgres')
   const change = new CountChange()
   const made: Contact[] = []
@@ -141,7 +139,7 @@ async function insertAll(
   return made
 }
 
-/** Nothing has happened to it yet. */
+/** The contact as inserted. */
 function madeOf(
   { id, email, firstName, lastName, attributes, subscribed, suspended = false, createdAt }: NewContact,
   seq: number,
@@ -174,7 +172,7 @@ function newRow(
 ): unknown[] {
   const { seq, subscribed, suspended, createdAt, updatedAt, id, email, firstName, lastName } = contact
   const { firstFolded, lastFolded, searchText, attributesText } = form
-  // In one piece: this is done for each row of an import.
+  // One array literal, since this runs for each row of an import.
   // prettier-ignore
   return [
     seq, audience, flag(subscribed), flag(suspended), 0, createdAt, updatedAt, isIndexed,
@@ -183,7 +181,7 @@ function newRow(
   ]
 }
 
-/** All fields as they are to be. */
+/** Writes all fields. */
 export async function updateContact(
   db: Queries,
   audience: number,
@@ -198,7 +196,7 @@ export interface ContactChange {
   readonly after: Contact
 }
 
-/** All fields as they are to be, of contacts that each stand there once. */
+/** Writes all fields; each contact must occur once. */
 export async function updateContacts(
   db: Queries,
   audience: number,
@@ -243,7 +241,7 @@ function changedOf({ before, after }: ContactChange): Changed {
   }
 }
 
-/** But for attributes. */
+/** Without attributes. */
 function changedRow(after: Contact, form: StoredForm, { fate, words }: Changed): unknown[] {
   const { subscribed, suspended, bounced, bouncedAt, bounceType, updatedAt, email, firstName, lastName } =
     after

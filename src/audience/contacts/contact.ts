@@ -1,11 +1,11 @@
-/** What a contact is: a person of an audience, by address. Holds no logic. */
+/** Contacts: the people of an audience, identified by address. Holds no logic. */
 import type { Permanence } from '../../mail/outcome.js'
 
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** What can be said of a contact from outside. */
+/** Fields that requests can set. */
 export interface ContactFields {
-  /** As `normalizedAddress` writes it; one in an audience. */
+  /** Normalized (`normalizedAddress`); unique in an audience. */
   readonly email: string
   readonly firstName: string | null
   readonly lastName: string | null
@@ -14,13 +14,13 @@ export interface ContactFields {
 }
 
 export interface Contact extends ContactFields {
-  /** Its number, by which lists and tags know it. */
+  /** Internal number; key of list members and tags. */
   readonly seq: number
   /** UUIDv7. */
   readonly id: string
-  /** Not subscribed only because its address or domain is suppressed: subscribed again when that suppression is removed. */
+  /** Unsubscribed only because its address or domain is suppressed; removing that suppression subscribes it again. */
   readonly suspended: boolean
-  /** The address does not exist, as its server has said. */
+  /** The receiving server reported that the address does not exist. */
   readonly bounced: boolean
   readonly bouncedAt: number | null
   readonly bounceType: Permanence | null
@@ -34,7 +34,7 @@ export type NewContact = ContactFields &
   Pick<Contact, 'id' | 'createdAt'> &
   Partial<Pick<Contact, 'suspended'>>
 
-/** A thing that a contact is in or has: a list, a tag. */
+/** A list or tag. */
 export interface Named {
   readonly id: string
   readonly name: string

@@ -1,10 +1,9 @@
 /**
- * Making, changing and deleting contacts one by one: rows, counts and events in one transaction.
+ * Creates, changes and deletes contacts: rows, counts and events in one transaction.
  *
- * Called by routes, and by whatever else knows people (forms, imports of one). Nothing changes unnoticed: each change that
- * happened is one event, and what is as it was already is none. A new contact whose address is suppressed begins as that
- * says, whatever its maker believes; who says `subscribed: true` of a contact lets its unsubscribe go.
- * `changeContact` refuses that while another suppression stands; whoever makes or upserts a contact learns of it from the answer.
+ * Called by routes, forms and other writers. Each effective change appends one event; a write that changes nothing appends none. A new
+ * contact with a suppressed address starts unsubscribed, whatever was requested. `subscribed: true` revokes an unsubscribe. Under any other
+ * suppression `changeContact` refuses it; create and upsert return the contact unsubscribed.
  * Fails: AppError validation_error, contact_not_found, duplicate, not_found, conflict.
  */
 import { AppError } from '../../core/errors.js'
@@ -33,14 +32,14 @@ import { insertContacts, updateContact, updateContacts, type ContactChange } fro
 import { fateUnder, holderOf, NOT_BOUNCED, subscriptionUnder } from './standing.js'
 import { mergeAttributes } from './traits.js'
 
-/** What a request says of a contact; what it does not name stays, or is as for a new one. */
+/** Fields to set; others keep their value, or get the default of a new contact. */
 export type ContactPatch = Partial<ContactFields>
 
 export type NewContactPatch = ContactPatch & Pick<ContactFields, 'email'>
 
 type Parts = Pick<AudienceParts, 'clock' | 'newId' | 'onEvents'>
 
-/** @param by id, or address in whatever form */
+/** @param by id, or address in any spelling */
 export async function findContact(
   db: Queries,
   workspaceId: string,
@@ -66,7 +65,7 @@ export function noSuchContact(): AppError {
   return new AppError('contact_not_found', 'no such contact')
 }
 
-/** @param listId of a static list that the contact is put into @throws AppError duplicate, not_found, conflict */
+/** @param listId static list to add the contact to @throws AppError duplicate, not_found, conflict */
 export async function createContact(
   parts: Parts,
   tx: Tx,
@@ -77,7 +76,9 @@ export async function createContact(
   const { workspaceId } = acting
   const list = listId === undefined ? undefined : await findStaticList(tx.db, workspaceId, listId, 'list_id')
   if (await findContact(tx.db, workspaceId, { email: fields.email }))
-    throw new AppError('duplicate', `${fields.email} is a contact already`, { path: 'email' })
+    throw new AppError('duplicate', `a contact with the address ${fields.email} already exists`, {
+      path: 'email',
+    })
   const contact = await insertOne(parts, tx, acting, fields)
   const { createdAt: at } = contact
   const events = [toldOf('contact.created', acting, contact, at)]
@@ -109,7 +110,7 @@ async function insertOne(
       createdAt: clock.now(),
     },
   ])
-  if (!contact) throw new Error('no contact was made')
+  if (!contact) throw new Error('contact was not created')
   const after = { ...contact, ...fateUnder(contact, standing) }
   if (!after.bounced) return contact
   const audience = await findAudience(tx.db, workspaceId)
@@ -117,7 +118,7 @@ async function insertOne(
   return after
 }
 
-/** @param wantsMail whoever says so revokes an unsubscribe; other suppressions stay */
+/** @param wantsMail true revokes an unsubscribe; other suppressions stay */
 async function standingOf(
   db: Queries,
   workspaceId: string,
@@ -151,11 +152,11 @@ async function stillSuppressed(db: Queries, { workspaceId }: Acting, email: stri
   return new AppError('conflict', `${why}; remove the suppression of ${entry} first`, { path: 'subscribed' })
 }
 
-/** Lists and tags that an upsert adds to; it removes from none. */
+/** Lists and tags to add; an upsert never removes any. */
 export interface Additions {
-  /** Of static lists. */
+  /** Static lists. */
   readonly listIds?: readonly string[]
-  /** Names; those that do not exist are created. */
+  /** Names; missing tags are created. */
   readonly tags?: readonly string[]
 }
 
@@ -165,7 +166,7 @@ export interface Upserted {
 }
 
 /**
- * Creates the contact of this address, or changes it.
+ * Creates or updates the contact with this address.
  *
  * @throws AppError validation_error; not_found, conflict for a list; limit_reached for tags. Nothing is changed then
  */
@@ -210,7 +211,7 @@ async function patchContact(
   const wanted = {
     ...before,
     ...(patch.subscribed === undefined ? {} : { subscribed: patch.subscribed, suspended: false }),
-    // What a server has said of one address it has not said of another.
+    // A bounce belongs to the old address.
     ...(isMoved ? NOT_BOUNCED : {}),
   }
   const standing = isJudged
@@ -234,7 +235,7 @@ async function patchContact(
   return after
 }
 
-/** Writes those that are changes, and appends their events. */
+/** Writes the contacts that changed, and appends their events. */
 export async function changeContacts(
   tx: Tx,
   acting: Acting,
@@ -251,10 +252,10 @@ export async function changeContacts(
 
 async function requireFree(db: Queries, audience: number, email: string): Promise<void> {
   if ((await findContactsByEmail(db, audience, [email])).length > 0)
-    throw new AppError('duplicate', `${email} is a contact already`, { path: 'email' })
+    throw new AppError('duplicate', `a contact with the address ${email} already exists`, { path: 'email' })
 }
 
-/** For good, with what they are in and have. What they were sent, bought and are suppressed for stays. */
+/** Permanently, with their memberships. Messages, purchases and suppressions are kept. */
 export async function removeContacts(
   { clock, onEvents }: Parts,
   tx: Tx,

@@ -1,8 +1,8 @@
 /**
- * SQL of deleting many contacts so that they can be restored, of restoring them, and of what goes for good in the end.
+ * SQL to soft-delete, restore and purge contacts in bulk.
  *
- * Beside rows, counts change in the same call; pairs with lists and tags stay until the end. Whoever deletes or restores all goes
- * step by step, and what is done stands with each step (`contact_sweeps`), so that a process that is gone is gone on for.
+ * Counts change in the same call as the rows; list and tag pairs stay until the purge. Sweeps over all contacts record their progress in
+ * `contact_sweeps` with each step, so that another process can resume them.
  */
 import { sql, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -46,7 +46,7 @@ export interface Sweep {
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly kind: 'delete' | 'restore'
-  /** Number of the contact to go on with: deleting goes up to the end, restoring down. */
+  /** Next contact number: deleting sweeps upwards, restoring downwards. */
   readonly position: number
   readonly endPosition: number
   readonly changed: number
@@ -68,14 +68,14 @@ export async function findSweep(db: Queries, id: string): Promise<Sweep | undefi
   return row && fromRow(row)
 }
 
-/** Those that are not done, oldest first. @param workspaceId of this one only */
+/** Oldest first. @param workspaceId limits to one workspace */
 export async function unfinishedSweeps(db: Queries, workspaceId?: string): Promise<Sweep[]> {
   let query = db.selectFrom('contact_sweeps').selectAll().where('finished_at', 'is', null)
   if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId)
   return (await query.orderBy('begun_at').execute()).map(fromRow)
 }
 
-/** The number of the newest contact of an audience; its first where there is none. */
+/** Number of the newest contact, or the audience's first number if there is none. */
 export async function newestContact(db: Queries, audience: number): Promise<number> {
   const { first, last } = contactsOf(audience)
   const row = await db
@@ -93,7 +93,7 @@ const markDeleted = statement((db, { seqs, at }: { seqs: readonly number[]; at: 
   db.updateTable('contacts').set({ deleted_at: at }).where('seq', 'in', seqs),
 )
 
-/** The first contacts of a range that are not deleted are so from now on. @returns them */
+/** Soft-deletes the first live contacts of a range. @returns them */
 export async function softDeleteSome(
   db: Queries,
   audience: number,
@@ -111,7 +111,7 @@ export async function softDeleteSome(
   return contacts
 }
 
-/** Deleted contacts that may come back, those made last first. @param since deleted no longer ago than that */
+/** Restorable contacts, newest first. @param since earliest deletion */
 export async function deletedBefore(
   db: Queries,
   range: SeqRange,
@@ -130,7 +130,7 @@ export async function deletedBefore(
   return rows.map(contactFromRow)
 }
 
-/** Those of these ids that are deleted and may come back, those made last first. */
+/** The restorable contacts among these ids, newest first. */
 export async function findDeleted(
   db: Queries,
   audience: number,
@@ -166,10 +166,10 @@ const markRestored = statement((db, { seqs, subscribed, suspended, at }: Back) =
 )
 
 /**
- * Brings deleted contacts back, but for those whose address is another contact's by now; of several with one address the first.
- * Subscribed and bounced are as the suppressions of today say.
+ * Restores deleted contacts, except those whose address is in use again; of several with one address, the first is restored.
+ * `subscribed` and `bounced` follow the current suppressions.
  *
- * @returns those that are back, as they are now
+ * @returns the restored contacts in their new state
  */
 export async function restoreContacts(
   db: Queries,
@@ -214,7 +214,7 @@ export async function restoreContacts(
   return restored.map(contact => known.get(contact.seq) ?? contact)
 }
 
-/** The end of those deleted longest ago, with all that was kept for their return. @returns how many, at most `limit` */
+/** Permanently deletes the contacts deleted longest ago, with their pairs. @returns rows deleted, at most `limit` */
 export async function purgeDeleted(db: Queries, before: number, limit: number): Promise<number> {
   const rows = await db
     .selectFrom('contacts')
@@ -230,7 +230,7 @@ export async function purgeDeleted(db: Queries, before: number, limit: number): 
   return seqs.length
 }
 
-/** Of what was begun for all contacts, and is done. @returns how many, at most `limit` */
+/** Deletes finished sweeps. @returns rows deleted, at most `limit` */
 export async function deleteSweepsBefore(db: Queries, before: number, limit: number): Promise<number> {
   const result = await sql`
     delete from contact_sweeps where id in (

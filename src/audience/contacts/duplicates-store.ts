@@ -1,4 +1,4 @@
-/** SQL of contacts that are in more than one list. For `Database.slowReader`: it looks at who is in which list. */
+/** SQL of contacts that are in several lists. For `Database.slowReader`, since it scans list members. */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -6,7 +6,7 @@ import { contactsOf, findAudience } from '../audience-store.js'
 import type { Contact } from './contact.js'
 import { findContactsBySeq } from './contact-store.js'
 
-/** Newest first. @param list number of one that they are in */
+/** Newest first. @param list number of a list they must be in */
 export async function listDuplicates(
   db: Queries,
   workspaceId: string,

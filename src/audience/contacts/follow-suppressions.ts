@@ -1,9 +1,9 @@
 /**
  * Keeps contacts consistent with suppressions, in the transaction that changes the suppression.
  *
- * The composition root hands `followSuppressions` to `deliverability/`, which must not know the audience. A change reaches the contact
- * that has the address now, if any; what is so already is not changed and not told. An entry of a whole domain concerns any number of
- * contacts: the first step is part of the transaction, and a job does the rest (`suppressed-domains.ts`).
+ * Injected into `deliverability/`, which must not depend on the audience. A change applies to the contact that has the address now, if any;
+ * without an effect there is no event. A domain entry may affect any number of contacts: the first step is part of the transaction, a
+ * job does the rest (`suppressed-domains.ts`).
  */
 import type { Tx } from '../../db/database.js'
 import {
@@ -20,7 +20,7 @@ import { changeContacts } from './contacts.js'
 import { bouncedSince, NOT_BOUNCED, OPTED_OUT, subscriptionUnder } from './standing.js'
 import { followDomains } from './suppressed-domains.js'
 
-/** @param onEvents the event log has grown */
+/** @param onEvents called after events were appended */
 export function followSuppressions(onEvents: () => void = () => {}): ContactSuppressions {
   return {
     async suppressed(tx, entries, change) {
@@ -29,7 +29,7 @@ export function followSuppressions(onEvents: () => void = () => {}): ContactSupp
         const [domains, addresses] = [own.filter(isDomain), own.filter(entry => !isDomain(entry))]
         await followAddresses(tx, { ...change, workspaceId }, addresses)
         const [domain, ...others] = domains
-        // A single entry is a request; many are an import, whose transaction must stay short.
+        // A single entry comes from a request; many come from an import, whose transaction must stay short.
         if (domain) await followDomains(tx, { ...change, workspaceId }, domain.createdAt, others.length === 0)
       }
       tx.onCommit(onEvents)
@@ -48,7 +48,7 @@ function isDomain({ email }: Pick<Suppression, 'email'>): boolean {
   return email.startsWith('@')
 }
 
-/** The person unsubscribed: no removal of a suppression subscribes it again. */
+/** An unsubscribe by the recipient: removing a suppression never undoes it. */
 export async function optOut(tx: Tx, acting: Acting, email: string, at: number): Promise<void> {
   await changeByAddress(tx, acting, [email], at, () => OPTED_OUT)
 }

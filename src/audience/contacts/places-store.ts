@@ -1,9 +1,9 @@
 /**
- * SQL of attribute places: which attributes of an audience have columns of their own in the rows of its contacts.
+ * SQL of attribute places: which attributes of an audience have their own columns in the contact rows.
  *
- * The first sixteen names under which an audience ever has a text, number or boolean, in the order of their coming, and for good: a name
- * is given its place in the transaction that stores the first contact with it, so that whatever contact has a placed attribute has it there.
- * All other attributes, and arrays and objects always, are in `traits`, which takes a rule about three times as long to read. Called by the contact store, and by who compiles rules.
+ * The first sixteen attribute names that ever had a text, number or boolean value get a place, permanently. It is assigned in the
+ * transaction that stores the first contact with the name, so that values of a placed attribute are always in its columns.
+ * Other attributes, and all arrays and objects, are in `traits`, where a rule takes about three times as long to evaluate.
  */
 import { inPieces, statement } from '../../db/statement.js'
 import type { Queries } from '../../db/database.js'
@@ -23,7 +23,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** Names of attributes, and their places: 0 to 15. */
+/** Places (0 to 15) by attribute name. */
 export type Places = ReadonlyMap<string, number>
 
 const selectPlaces = statement((db, { audience }: { audience: number }) =>
@@ -39,7 +39,7 @@ export async function findPlaces(db: Queries, audience: number): Promise<Places>
   return new Map((rows as PlaceRow[]).map(({ name, place }) => [name, place]))
 }
 
-/** For contacts that are about to be stored, in the same transaction: gives new names their places while there are any. */
+/** Assigns free places to new names, in the transaction that stores the contacts. */
 export async function givePlaces(
   db: Queries,
   audience: number,
@@ -50,7 +50,7 @@ export async function givePlaces(
   for (const { traits } of contacts) {
     if (places.size === PLACES) break
     for (const [name, { text }] of traits) {
-      // An array or an object has nothing to put into the columns.
+      // Arrays and objects are not stored in columns.
       if (text === null || places.has(name) || places.size === PLACES) continue
       given.push({ audience, place: places.size, name })
       places.set(name, places.size)
@@ -60,12 +60,12 @@ export async function givePlaces(
   return places
 }
 
-/** Columns that are written at a time: of so many places. */
+/** Column lists cover a multiple of this many places, so that few statements are prepared. */
 const WIDTH = 4
 
 /**
- * The columns of the places that are taken, and a few more: the text, folded; what of it is a number; what of it is a moment, ms
- * since epoch UTC. The others have nothing in any row of this audience.
+ * Columns of the assigned places, rounded up to a multiple of `WIDTH`: folded text, number, and moment in ms since epoch UTC. The remaining columns are
+ * null in every row of this audience.
  */
 export function placeColumns(places: Places): readonly string[] {
   return PLACE_COLUMNS.slice(0, 3 * WIDTH * Math.ceil(places.size / WIDTH))
@@ -78,9 +78,9 @@ export const PLACE_COLUMNS: readonly string[] = Array.from({ length: PLACES }, (
 ]).flat()
 
 /**
- * What rules compare of the attributes.
+ * Splits attributes into place columns and `traits`.
  *
- * @param columns as `placeColumns` gives them @returns their values, and as JSON the attributes that have no place
+ * @param columns of `placeColumns` @returns the column values, and JSON of the other attributes
  */
 export function placed(
   attributes: readonly NamedTrait[],
@@ -98,7 +98,7 @@ export function placed(
       values[3 * place + 2] = moment
       if (text !== null) continue
     }
-    // Arrays and objects stand in `traits`, even under a name that has a place.
+    // Arrays and objects go to `traits` even if their name has a place.
     others.push(attribute)
   }
   return { values, traits: others.length === 0 ? '{}' : JSON.stringify(traitsOf(others)) }

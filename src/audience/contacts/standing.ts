@@ -1,11 +1,11 @@
 /**
- * What a contact's fields are, given the suppressions of its address. Pure.
+ * Derives a contact's subscription and bounce fields from the suppressions of its address. Pure.
  *
  *   suppression                                        contact
- *   unsubscribe, complaint about a message (opt-outs)  `subscribed` false, and stays so when the entry is removed
- *   another one, or one of the whole domain            `subscribed` false, `suspended` if it was subscribed
- *   hard bounce                                        `bounced`; `subscribed` stays
- *   none, any more                                     a suspended contact is subscribed again
+ *   unsubscribe, complaint about a message (opt-outs)  `subscribed` false, also after the entry is removed
+ *   any other reason, or the whole domain              `subscribed` false, `suspended` if it was subscribed
+ *   hard bounce                                        `bounced`; `subscribed` unchanged
+ *   removed                                            a suspended contact is subscribed again
  */
 import { isOptOut } from '../../deliverability/suppressions/suppressions.js'
 import type { AddressSuppressions } from '../../deliverability/suppressions/suppression-store.js'
@@ -18,7 +18,7 @@ export const OPTED_OUT: Subscription = { subscribed: false, suspended: false }
 
 export const NOT_BOUNCED = { bounced: false, bouncedAt: null, bounceType: null } as const
 
-/** @param wanted subscribed or suspended: the contact takes mail as far as it is concerned */
+/** @param wanted subscribed or suspended: the contact itself has not opted out */
 export function subscriptionUnder(
   wanted: Subscription,
   standing: AddressSuppressions | undefined,
@@ -29,13 +29,13 @@ export function subscriptionUnder(
   return { subscribed: !isHeld, suspended: isHeld }
 }
 
-/** The reason that keeps a contact from being subscribed. */
+/** The suppression reason that keeps a contact unsubscribed. */
 export function holderOf(standing: AddressSuppressions | undefined): string | undefined {
   if (standing?.own && standing.own.reason !== 'hard_bounce') return standing.own.reason
   return standing?.domain && 'the whole domain'
 }
 
-/** With what the address's own entry says of bounces; where it says nothing, `before` stays. */
+/** Applies suppressions; without a hard bounce entry the bounce fields of `before` stay. */
 export function fateUnder(before: Fate, standing: AddressSuppressions | undefined): Fate {
   const { bounced, bouncedAt, bounceType } = before
   const isHardBounce = !bounced && standing?.own?.reason === 'hard_bounce'

@@ -1,9 +1,9 @@
 /**
- * Brings contacts into line with suppressions of whole domains, in steps of some milliseconds.
+ * Applies suppressions of whole domains to contacts, in steps of a few milliseconds.
  *
- * A change of such an entry goes through the workspace's contacts from the first on. The first step is part of the transaction of the
- * change, so that a small audience follows at once; how far it has come stands in `suppression_sweeps`, and a job does the rest. Several
- * entries share one pass. Contacts that are made or change their address meanwhile see the entry by themselves.
+ * A change to such an entry starts a pass over the workspace's contacts. The first step is part of the transaction that makes the change,
+ * so that small audiences are consistent at once; a job does the rest, with its progress in `suppression_sweeps`. Several entries share one
+ * pass. Contacts created or readdressed meanwhile check the entry themselves.
  */
 import type { Database, Tx } from '../../db/database.js'
 import { domainEntry, findSuppressionsOf } from '../../deliverability/suppressions/suppression-store.js'
@@ -21,12 +21,12 @@ import {
   type SubscriptionRow,
 } from './suppression-sweep-store.js'
 
-/** Contacts that one step looks at; it changes `PIECE` at most. */
+/** Contacts scanned per step, of which at most `PIECE` are changed. */
 const LOOKED_AT = 2_000
-/** Between two steps, for other writers. */
+/** Pause between steps, for other writers. */
 const REST_MS = 2
 
-/** @param isNow whether the first step belongs to this transaction */
+/** @param isNow whether to run the first step in this transaction */
 export async function followDomains(tx: Tx, acting: Acting, at: number, isNow: boolean): Promise<void> {
   const audience = await findAudience(tx.db, acting.workspaceId)
   if (!audience || audience.contacts === 0) return
@@ -36,7 +36,7 @@ export async function followDomains(tx: Tx, acting: Acting, at: number, isNow: b
   else await deleteSuppressionSweep(tx.db, acting.workspaceId)
 }
 
-/** The job: what is left of all passes. @param stopping ends it after the step in hand */
+/** The job: continues all passes. @param stopping ends it after the current step */
 export async function sweepSuppressedDomains(
   { database, clock, onEvents }: { database: Database; clock: Clock; onEvents: () => void },
   stopping: AbortSignal,
@@ -63,7 +63,7 @@ export async function sweepSuppressedDomains(
   }
 }
 
-/** @param position the number of the first contact to look at @returns that of the next step; undefined where this was the last */
+/** @param position number of the first contact to scan @returns the next position; undefined after the last step */
 async function step(
   tx: Tx,
   acting: Acting,

@@ -1,4 +1,4 @@
-/** SQL of passes over a workspace's contacts that a suppression of a whole domain causes: one row while there is one. */
+/** SQL of passes over a workspace's contacts after a domain suppression changed: one row per pass in progress. */
 import type { Queries } from '../../db/database.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { SeqRange } from '../audience-store.js'
@@ -16,14 +16,14 @@ declare module '../../db/tables.js' {
 }
 
 export interface SuppressionSweep {
-  /** Of a sandbox the sandbox's. */
+  /** A sandbox has an id separate from its workspace's. */
   readonly workspaceId: string
   readonly isSandbox: boolean
-  /** Number of the contact to go on with. */
+  /** Number of the next contact. */
   readonly position: number
 }
 
-/** Replaces that of the workspace, if there is one. */
+/** Replaces the workspace's pass, if any. */
 export async function putSuppressionSweep(
   db: Queries,
   { workspaceId, isSandbox, position }: SuppressionSweep,
@@ -56,7 +56,7 @@ export interface SubscriptionRow {
   readonly is_suspended: Flag
 }
 
-/** Of contacts that are not deleted, in the order of their making. */
+/** Live contacts, oldest first. */
 export async function subscriptionsAfter(
   db: Queries,
   { first, last }: SeqRange,

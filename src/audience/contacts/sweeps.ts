@@ -1,10 +1,9 @@
 /**
- * Deleting all contacts, and restoring all that were deleted: in steps of a few milliseconds, between which others have their turn.
+ * Deletes all contacts, or restores all deleted ones, in steps of a few milliseconds so that other writers are not delayed.
  *
- * A step, its events and how far it has come are one transaction. Whoever asked waits for the end; when the process goes, the
- * job that `audience/resource.ts` declares goes on where it was. Contacts that are made meanwhile are not touched. Of an audience one is
- * under way at a time.
- * Fails: AppError conflict where one is; unavailable where the appliance stops before the end.
+ * A step, its events and its progress are one transaction. The request waits for the end; if the process exits, the job declared in
+ * `audience/resource.ts` resumes the sweep. Contacts created meanwhile are not touched. Only one sweep per audience runs at a time.
+ * Fails: AppError conflict if another one is running; unavailable if the appliance stops first.
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
@@ -28,13 +27,12 @@ import {
   type Sweep,
 } from './deletion-store.js'
 
-/** How long a deleted contact can be restored. */
 export const RESTORABLE_MS = 30 * 86_400_000
-/** Contacts of one step at least. */
-const FEWEST = 50
-/** Between two steps: nobody waits for one more than for whoever else writes. */
+/** Minimum contacts per step. */
+const MIN_STEP = 50
+/** Pause between steps: sweeps are less urgent than other writes. */
 const REST_MS = 2
-/** What whoever waits is told when the appliance stops. */
+/** Retry-After of requests interrupted by a shutdown. */
 const STOPPED_FOR_MS = 60_000
 
 export interface SweepResult {
@@ -52,9 +50,9 @@ interface Asked {
 
 export class ContactSweeps {
   private readonly parts: AudienceParts
-  /** Ids of those that this process carries on. */
+  /** Ids of sweeps running in this process. */
   private readonly running = new Set<string>()
-  /** What `stop` waits for. */
+  /** Promises that `stop` awaits. */
   private readonly underWay = new Set<Promise<unknown>>()
   private readonly stopping = new AbortController()
 
@@ -70,7 +68,7 @@ export class ContactSweeps {
     return this.awaited(this.begin('restore', acting, actor))
   }
 
-  /** Those of these ids that are deleted and whose address is free. @returns how many came back, and how many did not */
+  /** Restores those of these contacts whose address is free. @returns how many were restored and skipped */
   async restore(acting: Acting, ids: readonly string[]): Promise<{ restored: number; skipped: number }> {
     const unique = [...new Set(ids.map(id => id.toLowerCase()))]
     let restored = 0
@@ -85,13 +83,13 @@ export class ContactSweeps {
     return { restored, skipped: unique.length - restored }
   }
 
-  /** Goes on with what a process that is gone has left. @param stopping ends it after the step in hand */
+  /** Resumes sweeps of exited processes. @param stopping ends it after the current step */
   async resume(stopping: AbortSignal): Promise<void> {
     for (const sweep of await unfinishedSweeps(this.parts.database.reader))
       if (!this.running.has(sweep.id)) await this.run(sweep, stopping)
   }
 
-  /** Ends what is under way after the step in hand, and begins nothing any more: whoever waits is told to ask later. */
+  /** Ends running sweeps after the current step; their requests fail with `unavailable`. */
   async stop(): Promise<void> {
     this.stopping.abort()
     await Promise.allSettled(this.underWay)
@@ -109,7 +107,7 @@ export class ContactSweeps {
   private async begin(kind: Sweep['kind'], acting: Acting, actor: Actor): Promise<SweepResult> {
     const { database, clock, newId } = this.parts
     const id = newId()
-    // Before the commit, so that the job finds none that is not known to be under way.
+    // Before the commit, so that the job never sees this sweep as abandoned.
     this.running.add(id)
     try {
       const sweep = await database.write(tx => this.note(tx, { id, kind, acting, actor }))
@@ -122,12 +120,15 @@ export class ContactSweeps {
     }
   }
 
-  /** Writes down what is begun. @returns undefined where there has never been a contact */
+  /** Records the sweep. @returns undefined if the audience never had a contact */
   private async note(tx: Tx, { id, kind, acting, actor }: Asked): Promise<Sweep | undefined> {
     if (this.stopping.signal.aborted) throw stopped()
     const { workspaceId, isSandbox } = acting
     if ((await unfinishedSweeps(tx.db, workspaceId)).length > 0)
-      throw new AppError('conflict', 'contacts are being deleted or restored; try again when that is done')
+      throw new AppError(
+        'conflict',
+        'contacts are already being deleted or restored; retry when that has finished',
+      )
     const audience = await findAudience(tx.db, workspaceId)
     const begunAt = this.parts.clock.now()
     await recordActivity(tx, {
@@ -149,12 +150,12 @@ export class ContactSweeps {
     return begun
   }
 
-  /** @returns how far it has come: to the end, unless the signal comes before */
+  /** @returns the sweep when finished, or when the signal stopped it */
   private async run(begun: Sweep, stopping: AbortSignal): Promise<Sweep> {
     this.running.add(begun.id)
     try {
       let sweep = begun
-      const size = new PieceSize(this.parts.clock, FEWEST, PIECE)
+      const size = new PieceSize(this.parts.clock, MIN_STEP, PIECE)
       while (sweep.finishedAt === null && !stopping.aborted) {
         const { rows } = size
         sweep = await size.measured(rows, measure =>
@@ -168,10 +169,10 @@ export class ContactSweeps {
     }
   }
 
-  /** @param limit contacts at most */
+  /** @param limit maximum contacts */
   private async step(tx: Tx, known: Sweep, limit: number): Promise<Sweep> {
     const { clock, onEvents } = this.parts
-    // As it stands in the database: another process may have gone on with it.
+    // Reread: another process may have advanced it.
     const sweep = (await findSweep(tx.db, known.id)) ?? known
     const audience = await findAudience(tx.db, sweep.workspaceId)
     if (!audience || sweep.finishedAt !== null)
@@ -238,7 +239,7 @@ export class ContactSweeps {
 }
 
 function stopped(): AppError {
-  return new AppError('unavailable', 'the appliance stops; what was begun goes on when it runs again', {
+  return new AppError('unavailable', 'the server is shutting down; the operation resumes after the restart', {
     retryAfterMs: STOPPED_FOR_MS,
   })
 }

@@ -4,7 +4,7 @@
  * Stored beside the contact (`contact-write-store.ts`, `places-store.ts`), so that a rule means the same on both databases and reads no more
  * than it needs. Used by the contact store, the import reader and the compiler of rules. Pure.
  *
- * Text that parses as a number also compares as one: imports know nothing but text. A nested value is an attribute named by its path
+ * Text that parses as a number also compares as one, since imports contain only text. A nested value is an attribute named by its path
  * (`address.city`); a path through an array of objects collects an array. `null`, `[]` and `{}` are stored as nothing.
  */
 import { readMoment } from '../../core/read-moment.js'
@@ -16,12 +16,12 @@ export type Traits = Readonly<Record<string, string | number | null | readonly (
 /** Surrounding spaces, a sign, leading and trailing zeros and an exponent are allowed: `19.90`, `007`, `1e3`. */
 const NUMBER = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?\s*$/i
 
-/** No number is written longer; a number is not looked for in longer text. */
-const MOST_NUMBER = 64
+/** Longer text is never parsed as a number. */
+const MAX_NUMBER = 64
 
-/** A rule's field is no longer, so that a longer path cannot be asked for. */
-const MOST_PATH = 120
-/** Control characters and lone surrogates: no column of PostgreSQL takes them. */
+/** Maximum length of a rule's field; longer paths are unreachable. */
+const MAX_PATH = 120
+/** Control characters and lone surrogates, which PostgreSQL cannot store. */
 const UNNAMEABLE = /[\p{Cc}\p{Cs}]/u
 /** Nested attributes of one contact that rules can reach. */
 export const MOST_NESTED = 1_000
@@ -44,7 +44,7 @@ export function traitOf(value: unknown): Trait {
   return { text, number: number ?? null, moment: momentOf(value) ?? null, items }
 }
 
-/** What rules compare of all attributes: those at the top first, then nested ones by their paths. */
+/** Traits of all attributes: top level first, then nested ones by path. */
 export function namedTraits(attributes: Attributes): NamedTrait[] {
   const named: NamedTrait[] = []
   let hasNested = false
@@ -57,7 +57,7 @@ export function namedTraits(attributes: Attributes): NamedTrait[] {
   return named
 }
 
-/** Breadth first; where two paths are written alike, the shallower one counts. */
+/** Breadth first; if two paths have the same spelling, the shallower one wins. */
 function nestedValues(attributes: Attributes): Map<string, unknown> {
   const found = new Map<string, unknown>()
   let level = Object.entries(attributes)
@@ -66,7 +66,7 @@ function nestedValues(attributes: Attributes): Map<string, unknown> {
     for (const [path, value] of level)
       for (const [key, inner] of innerValues(value)) {
         const place = `${path}.${key}`
-        if (place.length > MOST_PATH || UNNAMEABLE.test(key)) continue
+        if (place.length > MAX_PATH || UNNAMEABLE.test(key)) continue
         if (isNothing(inner) || next.length >= MOST_NESTED) continue
         next.push([place, inner])
         if (!Object.hasOwn(attributes, place) && !found.has(place) && found.size < MOST_NESTED)
@@ -77,7 +77,7 @@ function nestedValues(attributes: Attributes): Map<string, unknown> {
   return found
 }
 
-/** Members of an object; of an array, what its objects have under each key. */
+/** Members of an object; for an array of objects, the collected values of each key. */
 function innerValues(value: unknown): [string, unknown][] {
   if (isObject(value)) return Object.entries(value)
   if (!Array.isArray(value)) return []
@@ -97,7 +97,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What `is_set` takes for nothing, but for the empty text, which still compares. */
+/** Values that are not stored. Empty text is, since it can be compared, although `is_set` is false for it. */
 function isNothing(value: unknown): boolean {
   return (
     value === null ||
@@ -105,13 +105,13 @@ function isNothing(value: unknown): boolean {
   )
 }
 
-/** The value that a rule's field names, as `namedTraits` finds it. */
+/** The value at a rule's path, consistent with `namedTraits`. */
 export function attributeAt(attributes: Attributes, path: string): unknown {
   if (Object.hasOwn(attributes, path)) return attributes[path]
   return path.includes('.') ? nestedValues(attributes).get(path) : undefined
 }
 
-/** As JSON is written of them: only what there is. */
+/** In the stored JSON form, without absent values. */
 export function traitsOf(attributes: readonly NamedTrait[]): Traits {
   return Object.fromEntries(
     attributes.flatMap(([name, { text, number, moment, items }]) => {
@@ -128,14 +128,14 @@ export function traitsOf(attributes: readonly NamedTrait[]): Traits {
   )
 }
 
-/** An attribute's name as it is written, and what rules compare of it. */
+/** An attribute's name in its original spelling, and its trait. */
 export type NamedTrait = readonly [name: string, trait: Trait]
 
-/** What is stored of a contact's fields beside them. Values only, so that one thread may make it for another. */
+/** The derived columns of a contact. Plain values, so that they can be sent between threads. */
 export interface StoredForm {
   readonly firstFolded: string | null
   readonly lastFolded: string | null
-  /** Address and names, folded. */
+  /** Folded address and names. */
   readonly searchText: string
   /** JSON. */
   readonly attributesText: string
@@ -158,14 +158,14 @@ export function storedForm({
   }
 }
 
-/** A null value takes its attribute away. */
+/** A null value removes its attribute. */
 export function mergeAttributes(before: Attributes, patch: Attributes): Attributes {
   const merged = { ...before, ...patch }
   if (!Object.values(merged).includes(null)) return merged
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))
 }
 
-/** Under which the text of an attribute stands. Letters and digits only, so that no database takes it for a path. */
+/** JSON key of an attribute's text. Letters and digits only, so that no database reads it as a path. */
 export function textTrait(name: string): string {
   return name.replace(/[^A-Za-z0-9_]/gu, character => `~${character.codePointAt(0)?.toString(16) ?? ''}~`)
 }
@@ -184,7 +184,7 @@ export function itemsTrait(name: string): string {
   return `${textTrait(name)}~l`
 }
 
-/** Those of its items that are numbers. */
+/** Items that are numbers. */
 export function itemNumbersTrait(name: string): string {
   return `${textTrait(name)}~m`
 }
@@ -194,19 +194,19 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
 }
 
-/** The number that text parses as, in a rule as in an attribute. */
+/** Parses numeric text, the same for rules and attributes. */
 export function numberOf(text: string): number | undefined {
-  if (text.length > MOST_NUMBER || !NUMBER.test(text)) return undefined
+  if (text.length > MAX_NUMBER || !NUMBER.test(text)) return undefined
   const number = Number(text)
   return Number.isFinite(number) ? number : undefined
 }
 
-/** Begins as a date does; else a number of eight digits would be one. */
+/** Requires a date's punctuation; otherwise an eight-digit number would parse as one. */
 function momentOf(value: unknown): number | undefined {
   return typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value) ? readMoment(value) : undefined
 }
 
-/** Without what PostgreSQL keeps in no text: NUL and halves of characters. */
+/** Removes NULs and replaces lone surrogates, which PostgreSQL cannot store. */
 function storable(text: string): string {
   if (PLAIN.test(text)) return text
   return Buffer.from(text.replaceAll('\0', ''), 'utf8').toString('utf8')

@@ -1,9 +1,8 @@
 /**
  * Creates or updates up to a thousand contacts: `POST /contacts/batch`.
  *
- * Each contact is a write that succeeds or fails alone, exactly as a `PUT /contacts` would. Writes are issued some at a time and share
- * commits, so that other requests get their turn in between. If the process stops half way, no answer was given, and repeating the request
- * completes it.
+ * Each contact is a write that succeeds or fails independently, exactly like a `PUT /contacts`. Some writes are issued concurrently and
+ * share commits, so other requests are not delayed. After a crash, repeating the request completes it.
  * Fails: as the database does; contacts written before that stay written.
  */
 import type { Static } from 'typebox'
@@ -29,13 +28,13 @@ export interface UpsertResult {
   error?: BatchError
 }
 
-/** Values of one body: those of a thousand contacts. */
+/** Body limits: contacts, octets, JSON values. */
 export const UPSERTS = { most: 1_000, octets: 8 * 1_024 * 1_024, values: 200_000 } as const
 
-/** Writes that wait at the same time. */
+/** Concurrent writes. */
 const AT_ONCE = 25
 
-/** What is wrong with one contact rejects it alone; anything else fails the request. */
+/** Errors that reject one contact; any other fails the request. */
 const REJECTING = new Set(['validation_error', 'not_found', 'conflict', 'duplicate', 'limit_reached'])
 
 export async function upsertBatch(parts: AudienceParts, acting: Acting, upserts: readonly Upsert[]) {

@@ -1,11 +1,11 @@
 /**
- * How often forms may be sent, and how many confirmation mails they may cause, so that nobody floods a mailbox or closes a form to others.
+ * Rate limits of form submissions and confirmation mails, so that nobody can flood a mailbox or block a form for others.
  *
- * Used by the form pages. Confirmations have this separate allowance and count against no sending limit of the workspace, which
- * strangers could use up otherwise. Counters live in memory (`http/sliding-window.ts`); per day and address the stored opt-ins count too.
+ * Confirmation mails do not count against the workspace's sending limits, which strangers could otherwise exhaust. Counters are in memory
+ * (`http/sliding-window.ts`); daily counts per address also include stored opt-ins.
  *
- * A form's own limits are for networks (/24, /48) that come again and again: one that has hardly been seen within the hour is let in beyond
- * them, up to a hard limit, so that a flood from a few networks turns no other visitor away.
+ * Once a form's soft limit is reached, only networks (/24, /48) hardly seen within the hour are let in, up to the hard limit. A flood from a
+ * few networks therefore does not block other visitors.
  */
 import { AppError } from '../../core/errors.js'
 import { SlidingWindow } from '../../http/sliding-window.js'
@@ -16,15 +16,15 @@ import type { Form } from './form.js'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Sent per minute by one address to a form. Who stands in a line at a trade fair shares an address. */
+/** Submissions per minute, address and form. Visitors at one venue may share an address. */
 const PER_ADDRESS = 20
 const SUBMISSIONS = { soft: 600, hard: 1_200 }
-/** Confirmations per hour: of a network to a form, of a form. */
+/** Confirmation mails per hour and form, from one network and in total. */
 const PER_NETWORK = 60
 const CONFIRMATIONS = { soft: 300, hard: 2_000 }
-/** Confirmations per day of a workspace to a mailbox, however its address is spelt. */
+/** Confirmation mails per day, workspace and mailbox; spellings of an address count as one mailbox. */
 const PER_MAILBOX = 5
-/** A network that has caused so few in the hour is a stranger. */
+/** A network with fewer uses within the hour gets the hard limit. */
 const FEW = 2
 
 export class FormAllowance {
@@ -49,7 +49,7 @@ export class FormAllowance {
   }
 
   /**
-   * @returns what gives it back; undefined where the mailbox has had enough, of which the visitor learns nothing
+   * @returns a function that undoes it; undefined if the mailbox has reached its limit, which visitors must not learn
    * @throws AppError rate_limited, unavailable
    */
   takeConfirmation({ id, workspaceId }: Form, address: string, email: string): (() => void) | undefined {
@@ -76,16 +76,16 @@ export class FormAllowance {
   private take(window: SlidingWindow, name: string, limit: number): void {
     const { isAllowed, retryAfterMs } = window.take(name, 1, limit)
     if (!isAllowed)
-      throw new AppError('rate_limited', 'this form was sent too often from your network; try again later', {
+      throw new AppError('rate_limited', 'too many submissions from your network; try again later', {
         retryAfterMs,
       })
   }
 
-  /** What others have used up is no fault of the visitor's. */
+  /** A 503 rather than a 429, since other visitors used up the limit. */
   private takeFromForm(window: SlidingWindow, formId: string, limit: number): void {
     const { isAllowed, retryAfterMs } = window.take(formId, 1, limit)
     if (!isAllowed)
-      throw new AppError('unavailable', 'this form is used by too many people right now; try again later', {
+      throw new AppError('unavailable', 'this form is receiving too many submissions; try again later', {
         retryAfterMs,
       })
   }

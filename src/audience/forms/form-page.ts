@@ -1,8 +1,8 @@
 /**
- * A form as HTML: as a page of ours, and as a snippet for somebody else's page.
+ * HTML of a form, for its own page and for embedding.
  *
- * Called by the form's pages and routes. Every field has a label, a fault names its field and stands beside it, and what was filled in
- * stays. Works without script. Pure. Standards: HTML Living Standard §4.10 (forms, autofill), WCAG 2.2 §3.3 (input assistance).
+ * Every field has a label; errors name their field and appear next to it; entered values are kept. Works without scripts. Pure.
+ * Standards: HTML Living Standard §4.10 (forms, autofill), WCAG 2.2 §3.3 (input assistance).
  */
 import type { FormFields } from '../../http/public/form-body.js'
 import { html, type Html } from '../../http/public/html.js'
@@ -13,14 +13,14 @@ import { HONEYPOT, MOST_NAME, MOST_TEXT, type Fault } from './form-values.js'
 export interface Shown {
   readonly form: Form
   readonly texts: PageTexts
-  /** What was filled in already. */
+  /** Values entered so far. */
   readonly filled?: FormFields
   readonly faults?: readonly Fault[]
-  /** The hidden field was filled in. */
+  /** The honeypot field was filled in. */
   readonly isToSendAgain?: boolean
 }
 
-/** What browsers know to fill in by themselves. */
+/** Autofill tokens by field name. */
 const AUTOFILL: Readonly<Record<string, string>> = {
   first_name: 'given-name',
   last_name: 'family-name',
@@ -39,7 +39,7 @@ export function formContent(shown: Shown): Html {
     <form method="post" novalidate>${inputs(shown)}<button>${texts.form.button}</button></form>`
 }
 
-/** For a page elsewhere, which has its own style. @param url of the form's page */
+/** For embedding; the host page supplies the style. @param url of the form's page */
 export function embedded({ form, texts }: Pick<Shown, 'form' | 'texts'>, url: string): string {
   const fields = html`<form method="post" action="${url}">
     ${inputs({ form, texts })}<button>${texts.form.button}</button>
@@ -60,8 +60,8 @@ function inputs(shown: Shown): Html {
 }
 
 /**
- * Hidden by attributes alone, since a page elsewhere has its own style and may forbid inline ones; `inert` keeps it out of reach where such
- * a style shows it all the same. The `data-` attributes tell 1Password, LastPass, Bitwarden and Dashlane to pass it over.
+ * Hidden by attributes only, since the host page has its own style and may forbid inline ones; `inert` keeps it unreachable if that style
+ * shows it anyway. The `data-` attributes make 1Password, LastPass, Bitwarden and Dashlane skip it.
  */
 function honeypot({ form }: PageTexts): Html {
   return html`<div hidden inert aria-hidden="true">
@@ -143,7 +143,7 @@ function choice(
   </select>`
 }
 
-/** Read out as soon as the page is there, each fault a link to its field. */
+/** Announced by screen readers on load; each error links to its field. */
 function faultList({ form, texts, faults = [] }: Shown): Html | undefined {
   if (faults.length === 0) return undefined
   const labels = new Map(form.fields.map(({ name, label }) => [name, label]))

@@ -1,11 +1,11 @@
 /**
- * `/f/<id>`: the form as a page, and where it is sent, from that page, from a page elsewhere, or as JSON by a program.
+ * `/f/<id>`: a form's page, and the target of its submissions from that page, from other sites, or as JSON.
  *
- * Anybody may send it, so each address and each form has a limit of its own. Where the hidden field is filled in, nothing is taken and the
- * sender is asked to submit once more: a person whose browser filled it in does, most programs do not. The answer is the same whoever is a contact already. A browser is led to the form's own
- * `redirect_url` and nowhere else. Pages elsewhere may send JSON and read the answer (CORS): it tells nothing but what the form is.
+ * Public, so rate-limited per address and per form. If the honeypot field is filled in, nothing is stored and the visitor is asked to submit
+ * again: people whose browser filled it in do, most bots do not. The response never reveals who is already a contact. Browsers are
+ * redirected only to the form's own `redirect_url`. Other sites may send JSON and read the response (CORS), which reveals only the form.
  * Standards: RFC 9110 §15.4.4 (303), Fetch Standard §3.2.
- * Fails: with a page, or the API's form of an error for JSON; where its mail cannot be sent it is `unavailable`, and logged.
+ * Fails: with a page, or with an API error for JSON; `unavailable`, and logged, if the confirmation mail cannot be sent.
  */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -32,7 +32,7 @@ export function formPages(parts: FormParts): PublicRoute[] {
       isOpenToOrigins: true,
       async handle({ params, texts }) {
         const found = await findOpenForm(parts, params['id'] ?? '')
-        if (!found) throw new AppError('not_found', 'there is no such form')
+        if (!found) throw new AppError('not_found', 'no such form')
         if (found.isDeleted) return gone(texts, found.owner)
         return formAnswer({ form: found.form, texts }, found.owner)
       },
@@ -45,7 +45,7 @@ export function formPages(parts: FormParts): PublicRoute[] {
       async handle(request) {
         const { params, texts, language, form: fields, visitor, wantsJson } = request
         const found = await findOpenForm(parts, params['id'] ?? '')
-        if (!found) throw new AppError('not_found', 'there is no such form')
+        if (!found) throw new AppError('not_found', 'no such form')
         if (found.isDeleted) {
           if (wantsJson) throw new AppError('not_found', 'this form is closed')
           return gone(texts, found.owner)
@@ -87,7 +87,7 @@ function formAnswer(shown: Shown, owner: FormOwner, status = 200): PublicAnswer 
       title: form.title ?? form.name,
       content: formContent(shown),
       sender: owner.sender,
-      // A browser follows a redirect after a form only to where the form's page lets it.
+      // CSP form-action also applies to redirects after a submission.
       formTargets: form.redirectUrl === null ? [] : [new URL(form.redirectUrl).origin],
     },
   }
@@ -97,7 +97,7 @@ export function gone({ form }: PageTexts, owner: FormOwner): PublicAnswer {
   return { page: noticePage(form.gone, owner.sender), status: 410 }
 }
 
-/** What stands in the way of its mail is the workspace's to mend, and no visitor's. */
+/** Errors in sending the confirmation mail are logged for the operator and hidden from the visitor. */
 async function take(
   { log, ...parts }: FormParts,
   visit: Visit,
@@ -109,7 +109,7 @@ async function take(
     if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited')
       throw error
     log.warn('form submission failed', { formId: visit.form.id, error: error.message })
-    throw new AppError('unavailable', 'this form takes nothing at the moment; try again later', {
+    throw new AppError('unavailable', 'this form is temporarily unavailable; try again later', {
       cause: error,
     })
   }

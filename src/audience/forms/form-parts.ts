@@ -1,11 +1,11 @@
-/** What forms are handed by the composition root. Holds no logic. */
+/** Dependencies of forms, from the composition root. Holds no logic. */
 import type { Queries, Tx } from '../../db/database.js'
 import type { Sender } from '../../http/public/public-route.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
 import type { Log } from '../../world/log.js'
 import type { AudienceParts } from '../audience-parts.js'
 
-/** A mail that somebody's own act asked for. */
+/** A mail that its recipient requested. */
 export interface RequestedMail {
   readonly to: string
   readonly subject: string
@@ -16,7 +16,7 @@ export interface RequestedMail {
 /** Sends in the caller's transaction, outside the workspace's sending limits. */
 export type SendRequested = (tx: Tx, mail: RequestedMail) => Promise<void>
 
-/** The workspace whose form it is, as its visitors see it. */
+/** A form's workspace, as visitors see it. */
 export interface FormOwner {
   readonly sender: Sender
   readonly isSandbox: boolean
@@ -25,19 +25,19 @@ export interface FormOwner {
 export interface FormParts extends AudienceParts {
   readonly log: Log
   readonly linkKeys: LinkKeys
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string
-  /** @returns undefined where the workspace was removed */
+  /** @returns undefined if the workspace was removed */
   readonly findPublicSender: (db: Queries, workspaceId: string) => Promise<FormOwner | undefined>
   /**
-   * The door for mail that was asked for: whoever a workspace's mail is from is looked up before the transaction begins.
+   * Looks up the workspace's sender before the transaction begins; the result sends.
    *
    * @throws AppError missing_from_email, domain_invalid, unavailable, workspace_not_found
    */
   readonly openRequestedMail: (workspaceId: string) => Promise<SendRequested>
 }
 
-/** @param publicUrl without a slash at the end */
+/** @param publicUrl without a trailing slash */
 export function formUrl(publicUrl: string, formId: string): string {
   return `${publicUrl}/f/${formId}`
 }

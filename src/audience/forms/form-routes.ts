@@ -30,7 +30,7 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
       path: '/forms',
       access: 'lists:read',
       operationId: 'listForms',
-      summary: 'Forms, newest first.',
+      summary: 'List forms, newest first.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: FormSchema,
       async handle({ principal: { workspaceId, isSandbox } }, page) {
@@ -44,7 +44,7 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
       path: '/forms/:id',
       access: 'lists:read',
       operationId: 'getForm',
-      summary: 'One form.',
+      summary: 'Get a form.',
       params: Params,
       response: FormSchema,
       errors: ['not_found'],
@@ -59,16 +59,18 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
       path: '/forms/:id/embed',
       access: 'lists:read',
       operationId: 'getFormEmbed',
-      summary: 'The form as HTML for a page of your own.',
+      summary: "Get a form's embed code.",
       description:
-        'Plain HTML without script or style. It sends to the address in `url`; a page may as well send JSON there, ' +
-        '`{"email": ..., ...}` with the names of the fields, from any origin, and is answered with JSON. ' +
-        'Its hidden field `leave_blank` must stay empty: if a program fills it in, nothing is stored and the sender is asked to submit again.',
+        'Plain HTML without scripts or styles. It posts to `url`. A page can also post JSON there from any origin, ' +
+        '`{"email": ..., ...}` with the field names as keys, and gets JSON back. ' +
+        'The hidden field `leave_blank` must stay empty; if it is filled in, nothing is stored and the visitor is asked to submit again.',
       params: Params,
       query: Type.Object(
         {
           language: Type.Optional(
-            Type.Enum(Object.keys(LANGUAGES), { description: 'Of what the form itself says; default `en`.' }),
+            Type.Enum(Object.keys(LANGUAGES), {
+              description: 'Language of the built-in texts; default `en`.',
+            }),
           ),
         },
         { additionalProperties: false },
@@ -85,7 +87,7 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
   ]
 }
 
-/** Said of a field in full, so that an answer can show it as well. */
+/** With every property, so that the example response is complete. */
 const EXAMPLE_FIELDS = [
   { name: 'plan', label: 'Plan', type: 'select', required: true, options: ['Basic', 'Pro'] },
 ]
@@ -98,11 +100,11 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       path: '/forms',
       access: 'lists:write',
       operationId: 'createForm',
-      summary: 'Make a form that puts people into lists.',
+      summary: 'Create a form.',
       description:
-        'Its page is at `url`. With `double_opt_in`, or where one of its lists has it, nothing happens before whoever has the ' +
-        'mailbox confirms by a mail from the workspace’s default sender; that also ends an earlier unsubscribe. Without it nothing ' +
-        'that is known of a contact is overwritten, and whoever has unsubscribed stays so.',
+        'The form is published at `url`. If the form or one of its lists has `double_opt_in`, nothing changes until the owner of the mailbox ' +
+        'confirms by an email from the workspace’s default sender; confirming also revokes an earlier unsubscribe. Otherwise existing ' +
+        'contact data is never overwritten, and unsubscribed contacts stay unsubscribed.',
       body: NewFormBody,
       example: {
         name: 'Newsletter',
@@ -149,15 +151,15 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       path: '/forms/:id',
       access: 'lists:write',
       operationId: 'updateForm',
-      summary: 'Change fields of a form.',
-      description: 'Only the fields given change; null clears title, description and redirect_url.',
+      summary: 'Update a form.',
+      description: 'Only the given fields change; null clears title, description and redirect_url.',
       params: Params,
       body: FormChangesBody,
       example: { fields: EXAMPLE_FIELDS },
       response: FormSchema,
       errors: ['not_found', 'conflict'],
       async handle({ principal: { workspaceId, isSandbox }, params, body }) {
-        // What is not there is told first, as everywhere.
+        // Not found takes precedence over validation, as everywhere.
         await requireForm(database.reader, workspaceId, params.id)
         const content = readFormContent(body)
         const lists = body.list_ids && {
@@ -178,7 +180,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       path: '/forms/:id',
       access: 'lists:write',
       operationId: 'deleteForm',
-      summary: 'Close a form for good; its page says so from then on.',
+      summary: 'Permanently close a form.',
       params: Params,
       response: Done,
       errors: ['not_found'],
@@ -208,7 +210,7 @@ async function requireForm(db: Queries, workspaceId: string, id: string): Promis
   return form
 }
 
-/** @returns each once, lower case @throws AppError not_found, conflict for a dynamic list */
+/** @returns lower case, without repetitions @throws AppError not_found, conflict for a dynamic list */
 async function checkLists(db: Queries, workspaceId: string, ids: readonly string[]): Promise<string[]> {
   const found = new Set<string>()
   for (const [at, id] of ids.entries())

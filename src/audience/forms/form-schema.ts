@@ -1,4 +1,4 @@
-/** How forms look in requests and answers, and what no schema can say of them. */
+/** Request and response schemas of forms, and the checks that a schema cannot express. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -7,24 +7,25 @@ import { FIELD_TYPES, type Form, type FormContent, type FormField } from './form
 import { HONEYPOT } from './form-values.js'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
-const MOST_FIELDS = 20
-const MOST_LISTS = 20
+const MAX_FIELDS = 20
+const MAX_LISTS = 20
 
 const Field = Type.Object(
   {
     name: Type.String({
       pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,99}$',
-      description: '`first_name`, `last_name`, or an attribute, also as `attributes.company`.',
+      description:
+        '`first_name`, `last_name` or an attribute name, optionally prefixed (`attributes.company`).',
       examples: ['first_name'],
     }),
     label: Type.String({ minLength: 1, maxLength: 200 }),
-    type: Type.Optional(Type.Enum([...FIELD_TYPES], { description: 'Without one it is `text`.' })),
+    type: Type.Optional(Type.Enum([...FIELD_TYPES], { description: 'Default `text`.' })),
     required: Type.Optional(Type.Boolean()),
     options: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
         minItems: 1,
         maxItems: 100,
-        description: 'Of a select, and of nothing else.',
+        description: 'Choices of a `select`; not allowed for other types.',
       }),
     ),
   },
@@ -34,31 +35,31 @@ const Field = Type.Object(
 const content = {
   title: Type.Optional(
     Type.Union([Type.String({ maxLength: 200 }), Type.Null()], {
-      description: 'What visitors read above the form; without one the name.',
+      description: 'Heading shown to visitors; defaults to the name.',
     }),
   ),
   description: Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])),
   list_ids: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), {
-      maxItems: MOST_LISTS,
-      description: 'Static lists that whoever fills it in is put into.',
+      maxItems: MAX_LISTS,
+      description: 'Static lists that subscribers are added to, at most 20.',
     }),
   ),
   fields: Type.Optional(
     Type.Array(Field, {
-      maxItems: MOST_FIELDS,
-      description: 'What it asks for beside the email address, which every form asks for.',
+      maxItems: MAX_FIELDS,
+      description: 'Fields besides email, which every form includes; at most 20.',
     }),
   ),
   redirect_url: Type.Optional(
     Type.Union([Type.String({ maxLength: 2_048 }), Type.Null()], {
-      description: 'Where a browser goes once the form was sent; nowhere else does it ever go.',
+      description: 'Browsers are redirected here after submitting; null shows the built-in page.',
     }),
   ),
   double_opt_in: Type.Optional(
     Type.Boolean({
       description:
-        'What is filled in waits until it is confirmed by mail. A list may ask for that by itself.',
+        'Submissions take effect after confirmation by email. Also applies if one of the lists requires it.',
     }),
   ),
 }
@@ -94,7 +95,7 @@ export const FormSchema = Type.Object(
     ),
     redirect_url: TextOrNull(),
     double_opt_in: Type.Boolean(),
-    url: Type.String({ description: 'Its page; what is sent there by POST fills it in.' }),
+    url: Type.String({ description: 'Public page of the form; submissions are posted to the same URL.' }),
     is_sandbox: Type.Boolean(),
     created_at: Moment(),
     updated_at: Moment(),
@@ -102,12 +103,12 @@ export const FormSchema = Type.Object(
   { title: 'Form' },
 )
 
-/** Names that mean something else where a form is filled in. */
+/** Names with another meaning in a submission. */
 const RESERVED: ReadonlySet<string> = new Set(['email', HONEYPOT])
 
 type Said = Static<typeof FormChangesBody>
 
-/** What a request says of a form, without what it does not name; its lists are looked up by whoever calls. @throws AppError validation_error */
+/** Reads the fields a request sets; the caller checks the lists. @throws AppError validation_error */
 export function readFormContent(body: Said): Partial<FormContent> {
   const { name, list_ids: listIds, fields, redirect_url: redirectUrl, double_opt_in: doubleOptIn } = body
   const title = checkText('title', body.title)
@@ -128,14 +129,18 @@ function readFields(fields: NonNullable<Said['fields']>): FormField[] {
   return fields.map(({ name: written, label, type = 'text', required = false, options }, at) => {
     const name = written.replace(/^attributes\./, '')
     const path = `fields.${at}`
-    if (RESERVED.has(name)) throw refusal(`${path}.name`, `${name} is asked for, or taken, by every form`)
-    if (name === '' || names.has(name)) throw refusal(`${path}.name`, `${written} stands there twice`)
+    if (RESERVED.has(name))
+      throw refusal(
+        `${path}.name`,
+        name === 'email' ? 'every form already includes email' : `${name} is reserved`,
+      )
+    if (name === '' || names.has(name)) throw refusal(`${path}.name`, `duplicate field ${written}`)
     names.add(name)
     if ((type === 'select') !== (options !== undefined))
       throw refusal(`${path}.options`, 'a select has options, and nothing else has')
-    if (isNamePart(name) && type !== 'text') throw refusal(`${path}.type`, `${name} is a text`)
+    if (isNamePart(name) && type !== 'text') throw refusal(`${path}.type`, `${name} must be of type text`)
     const text = checkText(`${path}.label`, label)
-    if (typeof text !== 'string') throw refusal(`${path}.label`, 'a label must not be empty')
+    if (typeof text !== 'string') throw refusal(`${path}.label`, 'label must not be empty')
     return { name, label: text, type, required, options: options ?? [] }
   })
 }
@@ -148,7 +153,7 @@ function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (!url || !isWeb || url.username !== '' || url.password !== '')
-    throw refusal('redirect_url', 'redirect_url has to be an http or https URL without a user')
+    throw refusal('redirect_url', 'redirect_url must be an http or https URL without credentials')
   return url.href
 }
 

@@ -1,4 +1,4 @@
-/** SQL of forms. A deleted one stays, so that its visitors are told that it is closed. */
+/** SQL of forms. Deleted forms are kept, so that their page can say that the form is closed. */
 import type { Insertable, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
@@ -12,9 +12,7 @@ interface FormRow {
   name: string
   title: string | null
   description: string | null
-  /** JSON. */
   list_ids: string
-  /** JSON. */
   fields: string
   redirect_url: string | null
   double_opt_in: Flag
@@ -51,7 +49,7 @@ export async function updateForm(db: Queries, form: Form): Promise<void> {
     .execute()
 }
 
-/** @returns undefined for an unknown or deleted one, or another workspace's */
+/** @returns undefined for unknown and deleted forms, and those of other workspaces */
 export async function findForm(db: Queries, workspaceId: string, id: string): Promise<Form | undefined> {
   const row = await db
     .selectFrom('forms')
@@ -63,7 +61,7 @@ export async function findForm(db: Queries, workspaceId: string, id: string): Pr
   return row && fromRow(row)
 }
 
-/** For its visitors, who know no workspace. */
+/** For public pages; finds deleted forms too. */
 export async function findAnyForm(
   db: Queries,
   id: string,
@@ -72,7 +70,7 @@ export async function findAnyForm(
   return row && { form: fromRow(row), isDeleted: row.deleted_at !== null }
 }
 
-/** Those that put their visitors into the list. */
+/** Forms that add subscribers to the list. */
 export async function findFormsOfList(db: Queries, workspaceId: string, listId: string): Promise<Form[]> {
   const rows = await db
     .selectFrom('forms')

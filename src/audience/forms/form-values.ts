@@ -1,30 +1,30 @@
 /**
- * What somebody filled in, read by what the form asks for: each value of its type, each fault with its field.
+ * Parses a submission against the form's fields.
  *
- * Called by the form's pages. Fields that the form does not ask for are passed over: a page elsewhere may have buttons with names.
- * Pure. Fails: never throws; what cannot be taken comes back as faults, in the order of the form.
+ * Unknown fields are ignored, since a host page may have named buttons.
+ * Pure. Never throws; invalid values are returned as faults, in the order of the form.
  */
 import type { FormFields } from '../../http/public/form-body.js'
 import { normalizedAddress, readAddress } from '../../mail/address.js'
 import type { FieldValues, FormField } from './form.js'
 
-/** A hidden field that only programs fill in. Its name is nothing that a browser or password manager knows an entry for. */
+/** A hidden field that only bots fill in. Browsers and password managers have no autofill for its name. */
 export const HONEYPOT = 'leave_blank'
 
-/** Characters of a text; of a name fewer. */
+/** Maximum characters of a text field; names have a lower limit. */
 export const MOST_TEXT = 500
 export const MOST_NAME = 100
 
 export type FaultKind = 'missing' | 'badEmail' | 'badNumber' | 'badDate' | 'badChoice' | 'tooLong'
 
 export interface Fault {
-  /** `email`, or the name of a field. */
+  /** `email`, or a field's name. */
   readonly name: string
   readonly kind: FaultKind
 }
 
 export interface Filled {
-  /** As `normalizedAddress` writes it. */
+  /** Normalized (`normalizedAddress`). */
   readonly email: string
   readonly values: FieldValues
 }
@@ -52,7 +52,7 @@ function emailFault(text: string): FaultKind | undefined {
   return 'fault' in readAddress(text) ? 'badEmail' : undefined
 }
 
-/** @returns undefined where nothing was filled in and nothing has to be */
+/** @returns undefined for an empty optional field */
 function readValue(
   { name, type, required, options }: FormField,
   text: string,
@@ -81,7 +81,7 @@ function readValue(
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
   const at = Date.parse(`${text}T00:00:00Z`)
-  // The 30th of February is read as a day of March.
+  // Date.parse accepts February 30 as a day in March.
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
 }
 

@@ -1,40 +1,40 @@
-/** What a form is: what it asks for, and which lists whoever fills it in gets into. Holds no logic. */
+/** Forms: their fields and target lists. Holds no logic. */
 
 export const FIELD_TYPES = ['text', 'number', 'date', 'select', 'checkbox'] as const
 export type FieldType = (typeof FIELD_TYPES)[number]
 
-/** A question beside that for the address, which every form asks. */
+/** A field besides email, which every form has. */
 export interface FormField {
-  /** `first_name`, `last_name`, or the name of an attribute. */
+  /** `first_name`, `last_name` or an attribute name. */
   readonly name: string
   readonly label: string
   readonly type: FieldType
   readonly required: boolean
-  /** Of a select. */
+  /** Choices of a `select`. */
   readonly options: readonly string[]
 }
 
 export interface FormContent {
-  /** For whoever manages it. */
+  /** Internal name. */
   readonly name: string
-  /** For visitors; null: the name. */
+  /** Public heading; null shows the name. */
   readonly title: string | null
   readonly description: string | null
   readonly listIds: readonly string[]
   readonly fields: readonly FormField[]
-  /** Where a browser goes afterwards; null: a page of ours. */
+  /** Null shows the built-in page. */
   readonly redirectUrl: string | null
-  /** What is filled in waits until it is confirmed by mail; a list may ask for that by itself. */
+  /** Submissions must be confirmed by email. A list can require that too. */
   readonly doubleOptIn: boolean
 }
 
 export interface Form extends FormContent {
   readonly id: string
-  /** Of a sandbox the sandbox's. */
+  /** A sandbox has an id separate from its workspace's. */
   readonly workspaceId: string
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** What was filled in, by the name of the field: text, number, ISO date, or whether it was ticked. */
+/** Submitted values by field name: text, number, ISO date, or checkbox state. */
 export type FieldValues = Readonly<Record<string, string | number | boolean>>

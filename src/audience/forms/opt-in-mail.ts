@@ -1,8 +1,7 @@
 /**
- * The mail that asks somebody to confirm what a form was filled in with.
+ * The mail asking a subscriber to confirm a form submission, in the language of the visitor's page.
  *
- * Called with what the form took, in the language of whoever filled it in. It says nothing that was filled in but the address: to
- * somebody who did not ask for it no stranger can write through it. Pure.
+ * Contains no submitted text except the address, so that strangers cannot send messages through a form. Pure.
  */
 import { html } from '../../http/public/html.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'

@@ -1,9 +1,9 @@
 /**
- * `/s/<token>`: the link of an opt-in mail. GET is a page with a button, POST confirms.
+ * `/s/<token>`: the link of an opt-in mail. GET shows a button, POST confirms.
  *
- * Scanners follow the links of every mail, and what a scanner confirms nobody has wanted: so the button. Twice is as once. The token
- * is good for some days, and says itself when it was made.
- * Fails: a token that is none of ours is a page with 404, one that is too old with 410 and the way back to the form.
+ * Link scanners follow every link in a mail, so a GET must not confirm. Confirming is idempotent. The token expires after some days and
+ * contains its own creation time.
+ * Fails: 404 page for an invalid token, 410 page with a link to the form for an expired one.
  */
 import { noticePage } from '../../http/public/document.js'
 import { html } from '../../http/public/html.js'
@@ -52,7 +52,7 @@ interface Waiting {
   readonly owner: FormOwner
 }
 
-/** What waits, or what is to be said instead. */
+/** The pending opt-in, or the page to show instead. */
 async function findWaiting(
   { database, clock, linkKeys, findPublicSender }: FormParts,
   text: string,

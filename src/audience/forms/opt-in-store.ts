@@ -1,7 +1,7 @@
 /**
- * SQL of opt-ins: what forms took and what waits to be confirmed by mail.
+ * SQL of opt-ins: submissions pending confirmation by email.
  *
- * A row stays until its link has expired, so that a link that is followed twice is told from one that is too old.
+ * Rows are kept until their link expires, to distinguish a link followed twice from an expired one.
  */
 import type { Queries } from '../../db/database.js'
 import { deleteOldest } from '../../db/retention.js'
@@ -12,7 +12,6 @@ interface OptInRow {
   form_id: string
   workspace_id: string
   email: string
-  /** JSON. */
   fields: string
   created_at: number
   confirmed_at: number | null
@@ -28,7 +27,7 @@ export interface OptIn {
   readonly id: string
   readonly formId: string
   readonly workspaceId: string
-  /** As `normalizedAddress` writes it. */
+  /** Normalized (`normalizedAddress`). */
   readonly email: string
   readonly fields: FieldValues
   readonly createdAt: number
@@ -67,7 +66,7 @@ export async function findOptIn(
   )
 }
 
-/** @returns whether it waited for that; once confirmed, what was filled in is the contact's and goes from here */
+/** Clears the submitted fields, which the contact now has. @returns false if it was already confirmed */
 export async function markConfirmed(db: Queries, id: string, at: number): Promise<boolean> {
   const result = await db
     .updateTable('opt_ins')
@@ -78,7 +77,7 @@ export async function markConfirmed(db: Queries, id: string, at: number): Promis
   return result.numUpdatedRows > 0n
 }
 
-/** When somebody was asked to confirm since a moment, the newest first. @param email as it is stored */
+/** Opt-ins since a moment, newest first. @param email normalized */
 export async function recentOptIns(
   db: Queries,
   workspaceId: string,
@@ -97,7 +96,7 @@ export async function recentOptIns(
   return rows.map(row => ({ formId: row.form_id, createdAt: row.created_at }))
 }
 
-/** @returns how many went */
+/** @returns rows deleted */
 export function deleteOptInsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'opt_ins', key: 'id', time: 'created_at' }, before, limit)
 }

@@ -1,4 +1,4 @@
-/** Forms as a resource: their routes, their public pages, and what waits to be confirmed. */
+/** Forms as a resource: routes, public pages, pending opt-ins. */
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { formReferences } from '../segments/audience-references.js'
@@ -10,7 +10,7 @@ import { optInPages } from './opt-in-pages.js'
 import { OPT_IN_MS } from './take-form.js'
 
 export const forms = resource({
-  chapters: { Forms: 'Forms by which people put themselves into lists.' },
+  chapters: { Forms: 'Subscription forms.' },
   references: formReferences,
   open: (parts: FormParts) => ({
     routes: formRoutes(parts),

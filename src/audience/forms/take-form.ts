@@ -1,10 +1,10 @@
 /**
- * What a filled-in form brings about: at once, or once it was confirmed by mail.
+ * Applies a form submission, immediately or after confirmation by email.
  *
- * Called by the form's pages. Whoever fills in a form may name somebody else's address. So without a confirmation nothing that is
- * known of a contact is overwritten, and nobody who has unsubscribed gets mail again; the mailbox's owner, who confirms, may do
- * both. Nothing of this shows in the answer: who is a contact already cannot be found out. Each change is told once.
- * Fails: AppError of the mail's door; as the database does.
+ * Visitors can enter other people's addresses. Without a confirmation, existing contact data is therefore never overwritten and unsubscribed
+ * contacts stay unsubscribed; the owner of the mailbox, by confirming, may change both. The response is the same for existing contacts, so it
+ * cannot be used to probe for them.
+ * Fails: AppError of message intake; as the database does.
  */
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
@@ -29,13 +29,13 @@ import { insertOptIn, markConfirmed, recentOptIns, type OptIn } from './opt-in-s
 import { writeOptInMail } from './opt-in-mail.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'
 
-/** How long the link of an opt-in mail is good for. */
+/** Validity of an opt-in link. */
 export const OPT_IN_DAYS = 7
 const DAY_MS = 86_400_000
 export const OPT_IN_MS = OPT_IN_DAYS * DAY_MS
-/** Between two mails about the same form, and of one workspace in a day: whoever fills in somebody's address again and again is no friend. */
+/** Interval between two mails for the same form and address, and mails per workspace, address and day: prevents mail bombing. */
 const AGAIN_AFTER_MS = 10 * 60_000
-const MOST_A_DAY = 5
+const MAX_PER_DAY = 5
 
 export interface Visit {
   readonly form: Form
@@ -45,13 +45,13 @@ export interface Visit {
   /**
    * Takes one confirmation mail from the form's allowance.
    *
-   * @returns what gives it back; undefined where the mailbox has had enough
+   * @returns a function that undoes it; undefined if the mailbox has reached its limit
    * @throws AppError rate_limited, unavailable
    */
   readonly mayAsk: (email: string) => (() => void) | undefined
 }
 
-/** @returns whether it waits to be confirmed, which is the same for everybody */
+/** @returns whether confirmation is required, which depends on the form only */
 export async function takeFilled(parts: FormParts, visit: Visit, filled: Filled): Promise<'waits' | 'taken'> {
   const { database, onEvents } = parts
   const { form } = visit
@@ -69,7 +69,7 @@ export async function takeFilled(parts: FormParts, visit: Visit, filled: Filled)
   return 'taken'
 }
 
-/** @returns whether it waited for that */
+/** @returns false if it was already confirmed */
 export async function confirm(
   parts: FormParts,
   form: Form,
@@ -102,7 +102,7 @@ async function askToConfirm(parts: FormParts, visit: Visit, { email, values }: F
     const now = clock.now()
     const recent = await recentOptIns(tx.db, form.workspaceId, email, now - DAY_MS)
     const wasAskedNow = recent.some(one => one.formId === form.id && one.createdAt > now - AGAIN_AFTER_MS)
-    if (wasAskedNow || recent.length >= MOST_A_DAY) {
+    if (wasAskedNow || recent.length >= MAX_PER_DAY) {
       tx.onCommit(giveBack)
       return
     }
@@ -123,7 +123,7 @@ function actingOf({ workspaceId }: Form, { isSandbox }: FormOwner): Acting {
   return { workspaceId, isSandbox, source: 'form' }
 }
 
-/** A new contact begins as its suppressions say; of one that is there only gaps are filled. */
+/** Creates the contact subject to its suppressions; for an existing one, only fills missing fields. */
 async function takeUnconfirmed(
   parts: FormParts,
   tx: Tx,
@@ -143,7 +143,7 @@ async function takeUnconfirmed(
   return changeContact(parts, tx, acting, known.id, fitting(gaps, known))
 }
 
-/** Without attributes for which a contact has no room: whoever fills in a form neither fails by it nor learns of it. */
+/** Drops attributes that would exceed the contact's limits: the visitor must neither fail nor learn of them. */
 function fitting(
   { attributes, ...patch }: Omit<ContactPatch, 'email'>,
   known: Contact | undefined,
@@ -175,7 +175,7 @@ async function join(
   ])
 }
 
-/** Those of its lists that are still there. */
+/** Skips deleted lists. */
 async function listsOf(
   { database }: { readonly database: Pick<FormParts['database'], 'reader'> },
   { workspaceId, listIds }: Form,

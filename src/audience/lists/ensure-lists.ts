@@ -1,6 +1,6 @@
 /**
- * Finds static lists by their names and creates those that do not exist. Called by imports, in their transaction.
- * Fails: AppError limit_reached where the workspace would have too many.
+ * Finds static lists by name and creates missing ones. Called by imports, in their transaction.
+ * Fails: AppError limit_reached if the workspace would exceed its number of lists.
  */
 import { fold } from '../../core/fold.js'
 import type { NewId } from '../../core/ids.js'
@@ -9,7 +9,7 @@ import { MOST_LISTS, type Acting } from '../audience-parts.js'
 import { refuseMoreThan } from '../checks.js'
 import { countLists, findStaticLists, insertList, type NamedList } from './list-store.js'
 
-/** @param names case is ignored @returns gets the list of each name, the oldest of several */
+/** @param names case is ignored @returns a lookup by name; of several lists with a name, the oldest */
 export async function ensureLists(
   tx: Tx,
   { workspaceId }: Pick<Acting, 'workspaceId'>,

@@ -1,4 +1,3 @@
-/** Routes of lists. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { keyActor, recordActivity } from '../../events/activity-store.js'
@@ -30,7 +29,8 @@ export const ListParams = Type.Object({ id: Type.String() })
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const ListTypeSchema = Type.Enum(['static', 'dynamic'], {
-  description: '`dynamic`: the members are those whom its conditions mean, at any time.',
+  description:
+    '`static`: contacts are added and removed explicitly. `dynamic`: the contacts that currently match its conditions.',
 })
 
 const changeable = {
@@ -38,7 +38,7 @@ const changeable = {
   conditions: Type.Optional(ConditionsSchema),
   public: Type.Optional(Type.Boolean({ description: 'Shown on the preferences page.' })),
   double_opt_in: Type.Optional(
-    Type.Boolean({ description: 'A subscription through a form is confirmed by mail first.' }),
+    Type.Boolean({ description: 'Subscriptions through forms must be confirmed by email.' }),
   ),
 }
 
@@ -58,14 +58,14 @@ const ListSchema = Type.Object(
     name: Type.String(),
     description: TextOrNull(),
     type: ListTypeSchema,
-    conditions: orNull(ConditionsSchema, { description: 'Of a dynamic list.' }),
+    conditions: orNull(ConditionsSchema, { description: 'Null for a static list.' }),
     warnings: Warnings,
     public: Type.Boolean(),
     double_opt_in: Type.Boolean(),
     member_count: IntegerOrNull({
       description:
-        'Of a dynamic list it is counted when one list is read. In a list of lists it is up to a minute old, and null where counting the ' +
-        'dynamic lists of the page takes longer than a second altogether: read the list itself, or ask again.',
+        'For a dynamic list, counted on read. In a list response the count is up to a minute old, and null if counting the dynamic lists on ' +
+        'the page takes more than a second; get the list itself, or retry.',
     }),
     is_sandbox: Type.Boolean(),
     created_at: Moment(),
@@ -76,7 +76,9 @@ const ListSchema = Type.Object(
 
 export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
   const { database, clock, newId, references } = parts
-  const memberCounts = new MemberCounts(clock, (list, mayGoOn) => countMembers(parts, list, mayGoOn))
+  const memberCounts = new MemberCounts(clock, (list, checkTimeout) =>
+    countMembers(parts, list, checkTimeout),
+  )
   const shown = async (list: List, isSandbox: boolean) =>
     listToApi(list, isSandbox, list.type === 'static' ? list.memberCount : await countMembers(parts, list))
   const withWarnings = async (list: List, isSandbox: boolean) => ({
@@ -90,7 +92,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       access: 'lists:read',
       operationId: 'listLists',
       chapter: 'Lists',
-      summary: 'Lists, newest first.',
+      summary: 'List lists, newest first.',
       query: Type.Object(
         { ...pageQuery, type: Type.Optional(ListTypeSchema) },
         { additionalProperties: false },
@@ -112,9 +114,9 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       access: 'lists:write',
       operationId: 'createList',
       chapter: 'Lists',
-      summary: 'Make a list that contacts are put into, or one whose members follow from conditions.',
+      summary: 'Create a list.',
       description:
-        'A dynamic list has conditions and a static one has none. Without a type it is static. A workspace has at most ' +
+        'Static by default. A dynamic list requires conditions; a static list must not have any. A workspace has at most ' +
         `${MOST_LISTS} lists.`,
       body: NewListBody,
       response: ListSchema,
@@ -161,7 +163,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       access: 'lists:read',
       operationId: 'getList',
       chapter: 'Lists',
-      summary: 'One list, with the number of its members.',
+      summary: 'Get a list.',
       params: ListParams,
       response: ListSchema,
       errors: ['not_found'],
@@ -174,8 +176,8 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       access: 'lists:write',
       operationId: 'updateList',
       chapter: 'Lists',
-      summary: 'Change fields of a list.',
-      description: 'Only the fields given change; null clears the description. The type stays as it is.',
+      summary: 'Update a list.',
+      description: 'Only the given fields change; null clears the description. The type cannot be changed.',
       params: ListParams,
       body: ListChangesBody,
       response: ListSchema,
@@ -198,7 +200,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
             ...(body.double_opt_in === undefined ? {} : { doubleOptIn: body.double_opt_in }),
             updatedAt: clock.now(),
           }
-          // Where two lists had the name, rules that say it go on with the other.
+          // If another list has the old name, rules using that name now mean the other list.
           if (after.name !== before.name && !(await isNameShared(tx.db, before)))
             await references.rename(tx.db, { kind: 'list', ...before }, after.name)
           await updateList(tx.db, after)
@@ -213,7 +215,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       access: 'lists:write',
       operationId: 'deleteList',
       chapter: 'Lists',
-      summary: 'Delete a list; its members stay as contacts.',
+      summary: 'Delete a list; contacts are kept.',
       description: describeUses(
         'list',
         'an active automation, a campaign that is scheduled, sending or paused, a segment, a dynamic list or a form',
@@ -246,17 +248,17 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
 /** @throws AppError validation_error */
 function refuseUnfit(type: List['type'], conditions: Conditions | undefined): void {
   if (!conditions) return
-  if (type === 'static') throw refusal('conditions', 'a static list has no conditions')
+  if (type === 'static') throw refusal('conditions', 'a static list must not have conditions')
 }
 
 function countMembers(
   { database, clock }: AudienceParts,
   { workspaceId, conditions }: List,
-  mayGoOn = patience(clock),
+  checkTimeout = patience(clock),
 ): Promise<number> {
   if (!conditions) return Promise.resolve(0)
   const asking = { workspaceId, now: clock.now() }
-  return countMatching(database.slowReader, readConditions(conditions), asking, mayGoOn)
+  return countMatching(database.slowReader, readConditions(conditions), asking, checkTimeout)
 }
 
 export function listToApi(

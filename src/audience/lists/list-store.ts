@@ -1,4 +1,4 @@
-/** SQL of lists: static ones, which contacts are put into, and dynamic ones, whose members their conditions tell. */
+/** SQL of lists: static ones with explicit members, and dynamic ones defined by conditions. */
 import { fold } from '../../core/fold.js'
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -40,13 +40,13 @@ export interface List {
   readonly name: string
   readonly description: string | null
   readonly type: ListType
-  /** Of a dynamic list. */
+  /** Null for a static list. */
   readonly conditions: Conditions | null
   /** Shown on the preferences page. */
   readonly isPublic: boolean
-  /** A subscription through a form is confirmed by mail first. */
+  /** Subscriptions through forms must be confirmed by email. */
   readonly doubleOptIn: boolean
-  /** Of a static list. */
+  /** Static lists only. */
   readonly memberCount: number
   readonly createdAt: number
   readonly updatedAt: number
@@ -100,7 +100,6 @@ function ofWorkspace(db: Queries, workspaceId: string) {
   return db.selectFrom('lists').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
 }
 
-/** How many a workspace has. */
 export async function countLists(db: Queries, workspaceId: string): Promise<number> {
   return countRows(ofWorkspace(db, workspaceId))
 }
@@ -117,10 +116,10 @@ export async function listLists(
   return newestFirst(matching, page, fromRow)
 }
 
-/** Shown at most: nobody chooses among more. */
-const MOST_PUBLIC = 100
+/** Maximum number shown on a preferences page. */
+const MAX_PUBLIC = 100
 
-/** What people may put themselves into, by name. */
+/** Lists shown on preferences pages, by name. */
 export async function listPublicLists(db: Queries, workspaceId: string): Promise<List[]> {
   const rows = await db
     .selectFrom('lists')
@@ -131,12 +130,12 @@ export async function listPublicLists(db: Queries, workspaceId: string): Promise
     .where('deleted_at', 'is', null)
     .orderBy('name')
     .orderBy('seq')
-    .limit(MOST_PUBLIC)
+    .limit(MAX_PUBLIC)
     .execute()
   return rows.map(fromRow)
 }
 
-/** Those that a rule may mean. */
+/** For resolving names in rules. */
 export async function findNamedLists(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('lists')
@@ -155,7 +154,7 @@ export async function findDynamicLists(db: Queries, workspaceId: string): Promis
   return rows.map(fromRow)
 }
 
-/** Whether another list has this name as well. */
+/** Whether another list has the same name. */
 export async function isNameShared(db: Queries, { workspaceId, seq, name }: List): Promise<boolean> {
   const lists = await findNamedLists(db, workspaceId)
   return lists.some(one => one.seq !== seq && one.folded === fold(name))
@@ -163,7 +162,7 @@ export async function isNameShared(db: Queries, { workspaceId, seq, name }: List
 
 export type NamedList = Pick<List, 'seq' | 'id' | 'name'>
 
-/** All static lists, oldest first. */
+/** Oldest first. */
 export async function findStaticLists(db: Queries, workspaceId: string): Promise<NamedList[]> {
   return ofWorkspace(db, workspaceId)
     .select(['seq', 'id', 'name'])
@@ -172,12 +171,12 @@ export async function findStaticLists(db: Queries, workspaceId: string): Promise
     .execute()
 }
 
-/** From now on there is none; its members are taken off afterwards. */
+/** Hides the list at once; its members are removed later. */
 export async function markListDeleted(db: Queries, seq: number, at: number): Promise<void> {
   await db.updateTable('lists').set({ deleted_at: at, member_count: 0 }).where('seq', '=', seq).execute()
 }
 
-/** For the write that is about to change who is in it. @returns false where it was deleted meanwhile */
+/** Checked by writes that change members. @returns false if the list was deleted */
 export async function isListThere(db: Queries, seq: number): Promise<boolean> {
   const { rows } = await sql`select 1 from lists where seq = ${seq} and deleted_at is null`.execute(db)
   return rows.length > 0

@@ -1,4 +1,4 @@
-/** Routes of who is in a list. */
+/** Routes of list members. */
 import Type from 'typebox'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -34,7 +34,7 @@ export function memberRoutes(parts: AudienceParts): Route[] {
       access: 'lists:read',
       operationId: 'listListMembers',
       chapter: 'Lists',
-      summary: 'Contacts in a list, newest first.',
+      summary: 'List the members of a list, newest first.',
       params: ListParams,
       query: Type.Object(cursorQuery, { additionalProperties: false }),
       item: ContactSchema,
@@ -60,8 +60,8 @@ export function memberRoutes(parts: AudienceParts): Route[] {
       access: 'lists:write',
       operationId: 'addListMembers',
       chapter: 'Lists',
-      summary: 'Put contacts into a list.',
-      description: 'A dynamic list has the members that its conditions mean: that is a 409.',
+      summary: 'Add contacts to a list.',
+      description: 'Returns 409 for a dynamic list, whose members follow from its conditions.',
       params: ListParams,
       body: ContactIdsBody,
       bodyLimit: CONTACT_IDS_BODY,
@@ -85,8 +85,9 @@ export function memberRoutes(parts: AudienceParts): Route[] {
       access: 'lists:write',
       operationId: 'removeListMembers',
       chapter: 'Lists',
-      summary: 'Take contacts out of a list; they stay as contacts.',
-      description: 'A dynamic list has the members that its conditions mean: that is a 409.',
+      summary: 'Remove contacts from a list.',
+      description:
+        'The contacts are kept. Returns 409 for a dynamic list, whose members follow from its conditions.',
       params: ListParams,
       query: contactIdsQuery,
       body: OptionalContactIdsBody,

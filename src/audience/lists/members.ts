@@ -1,7 +1,7 @@
 /**
- * Putting contacts into lists, and taking them out: rows, count and events of each piece in one transaction.
+ * Adds contacts to lists and removes them: rows, count and events of each piece in one transaction.
  *
- * Called by routes, and by whatever else fills lists (forms, imports, automations).
+ * Called by routes, forms, imports and automations.
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
@@ -30,7 +30,7 @@ export async function changeMembers(
   )
 }
 
-/** In the caller's transaction. @returns for how many something changed */
+/** In the caller's transaction. @returns how many contacts changed */
 export async function changeSome(
   { clock, onEvents }: Pick<AudienceParts, 'clock' | 'onEvents'>,
   tx: Tx,

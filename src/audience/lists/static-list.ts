@@ -1,10 +1,10 @@
-/** Finds a list that contacts can be put into. */
+/** Finds lists by id. */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
 import { findList, type List } from './list-store.js'
 
-/** @param path of the field that names it, where one does @throws AppError not_found */
+/** @param path request field with the id, if any @throws AppError not_found */
 export async function requireList(
   db: Queries,
   workspaceId: string,
@@ -16,7 +16,7 @@ export async function requireList(
   return list
 }
 
-/** @throws AppError not_found; conflict for one whose members its conditions tell */
+/** @throws AppError not_found; conflict for a dynamic list */
 export async function findStaticList(
   db: Queries,
   workspaceId: string,

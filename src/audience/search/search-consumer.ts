@@ -1,13 +1,13 @@
 /**
- * Takes new and changed contacts into the index of the search, in steps: the consumer `contact_search` of the event log.
+ * Adds new and changed contacts to the search index in batches: the event consumer `contact_search`.
  *
- * There are at least as many events as contacts that the index does not know, so that whoever follows them all is done with all. Of contacts
- * that it knows already, as those of an import, nothing follows.
+ * Each unindexed contact has at least one event, so processing all events indexes all contacts. Contacts that are already indexed, such
+ * as imported ones, are skipped.
  */
 import type { EventConsumer } from '../../events/consumer.js'
 import { fillSearch, knowsAll } from './search-store.js'
 
-/** At most: each is a few dozen entries. Fewer at a time are more work for each. */
+/** Each contact adds a few dozen index entries; smaller batches cost more per contact. */
 const CONTACTS_PER_TURN = 500
 
 export function searchConsumer(): EventConsumer<'contact.created' | 'contact.updated' | 'contact.restored'> {

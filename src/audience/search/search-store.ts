@@ -1,10 +1,10 @@
 /**
- * SQL of the search for contacts: words, each of which stands somewhere in address or names, folded (`fold.ts`).
+ * SQL of contact search: folded words (`fold.ts`), each of which must occur in the address or names.
  *
- * An index knows by three letters in a row which contacts may have a word; those are then looked into. SQLite's is a table of
- * its own (FTS5), cheap to fill with many at a time and dear one by one: imports put their contacts into it at once (`indexNew`), others
- * get into it afterwards and in steps (`fillSearch`, by the consumer of `search-consumer.ts`); those that are not in it yet are looked into
- * as well. PostgreSQL keeps its own. Nothing here understands wildcards: `%` and `_` are letters.
+ * A trigram index yields candidates, whose text is then checked. SQLite uses an FTS5 table, which is cheap to fill in bulk and expensive
+ * per row: imports index their contacts at once (`indexNew`), other contacts are indexed later in batches (`fillSearch`, called by
+ * `search-consumer.ts`). Unindexed contacts are always candidates. PostgreSQL maintains its index itself. There are no wildcards: `%` and
+ * `_` match literally.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf } from '../../db/dialect.js'
@@ -12,13 +12,13 @@ import type { Queries } from '../../db/database.js'
 import { compilable, inLists, statement } from '../../db/statement.js'
 import { type SeqRange } from '../audience-store.js'
 
-/** Letters that the index knows a word by. */
-const LEAST = 3
-/** Contacts that the index may name before it is quicker to look into all. */
-const MOST_CANDIDATES = 5_000
-/** Parts that the index is asked for: each of those that nearly all contacts have would be gone through for all of them. */
-const MOST_PARTS = 4
-/** The part that is met for so many a time late in the index is rare. */
+/** Shortest word that the index can find. */
+const MIN_WORD = 3
+/** With more candidates than this, scanning all contacts is faster. */
+const MAX_CANDIDATES = 5_000
+/** Trigrams per query: a very common one would make the index visit nearly all contacts. */
+const MAX_PARTS = 4
+/** A trigram's frequency is estimated by how far into the index its match number `MET` lies. */
 const MET = 64
 
 /** Whether a contact has every word; for a statement on `contacts`. */
@@ -31,10 +31,9 @@ export function hasWords(db: Queries, words: readonly string[]): RawBuilder<bool
 }
 
 /**
- * The contacts that the index names for these words, and those that it does not know yet; for a statement on `contacts`, beside
- * `hasWords`.
+ * Index candidates for these words, and contacts not indexed yet; for a statement on `contacts`, together with `hasWords`.
  *
- * @returns undefined where looking into all of them is no more work: words too short, or too common
+ * @returns undefined if a scan is as fast: words too short or too common
  */
 export async function candidates(
   db: Queries,
@@ -47,20 +46,20 @@ export async function candidates(
     return sql<boolean>`contact_trigrams(search_text) @> ${sql.val(parts)}::text[]`
   const unknown = sql`select seq from contacts where is_indexed = 0 and seq between ${range.first} and ${range.last}`
   const inOrder = await rarestFirst(db, parts)
-  // The rarest are nearly always enough; only of common letters all together may be rare.
-  for (const asked of new Set([Math.min(MOST_PARTS, parts.length), parts.length])) {
+  // The rarest trigrams nearly always suffice; common ones may be rare only in combination.
+  for (const asked of new Set([Math.min(MAX_PARTS, parts.length), parts.length])) {
     const match = inOrder.slice(0, asked).map(quoted).join(' AND ')
     const named = sql`select rowid from contact_search where contact_search match ${match} and rowid between ${range.first} and ${range.last}`
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from (
-        select * from (${named} limit ${MOST_CANDIDATES + 1}) union all select * from (${unknown} limit ${MOST_CANDIDATES + 1})
+        select * from (${named} limit ${MAX_CANDIDATES + 1}) union all select * from (${unknown} limit ${MAX_CANDIDATES + 1})
       )`.execute(db)
-    if ((rows[0]?.count ?? 0) <= MOST_CANDIDATES) return sql<boolean>`seq in (${named} union all ${unknown})`
+    if ((rows[0]?.count ?? 0) <= MAX_CANDIDATES) return sql<boolean>`seq in (${named} union all ${unknown})`
   }
   return undefined
 }
 
-/** By how far one has to go in the index until so many contacts have it; what fewer have comes first. */
+/** Sorts by the position of match number `MET` in the index; trigrams with fewer matches come first. */
 async function rarestFirst(db: Queries, parts: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ at: number }>`
     select parts.key as at from json_each(${JSON.stringify(parts.map(quoted))}) as parts
@@ -69,20 +68,20 @@ async function rarestFirst(db: Queries, parts: readonly string[]): Promise<strin
   return rows.flatMap(({ at }) => parts[at] ?? [])
 }
 
-/** As a text that the index is asked for. */
+/** As an FTS5 string. */
 function quoted(part: string): string {
   return `"${part.replaceAll('"', '""')}"`
 }
 
-/** Three characters each, as SQL counts them. */
+/** Counted in code points, as in SQL. */
 function trigrams(word: string): string[] {
   const letters = Array.from(word)
-  return letters.length < LEAST
+  return letters.length < MIN_WORD
     ? []
-    : letters.slice(0, 1 - LEAST).map((_, at) => letters.slice(at, at + LEAST).join(''))
+    : letters.slice(0, 1 - MIN_WORD).map((_, at) => letters.slice(at, at + MIN_WORD).join(''))
 }
 
-/** Before their text changes, or they go. */
+/** Removes contacts from the index, before their text changes or they are deleted. */
 export async function forgetSearchTexts(db: Queries, seqs: readonly number[]): Promise<void> {
   if (dialectOf(db) === 'postgres') return
   for (const list of inLists(seqs)) {
@@ -94,7 +93,7 @@ export async function forgetSearchTexts(db: Queries, seqs: readonly number[]): P
   }
 }
 
-/** Pages that are merged for each contact that the index takes in: as few as keep it in a handful of pieces. */
+/** Pages merged per indexed contact: just enough to keep the index in a few segments. */
 const MERGED_EACH = 0.5
 
 const insertTexts = statement((db, { first, last }: { first: number; last: number }) =>
@@ -106,7 +105,7 @@ const insertTexts = statement((db, { first, last }: { first: number; last: numbe
   ),
 )
 
-/** Of contacts that were just made, with `is_indexed` set, and have numbers in a row. */
+/** Indexes new contacts with consecutive numbers that were inserted with `is_indexed` set. */
 export async function indexNew(db: Queries, { first, last }: SeqRange): Promise<void> {
   if (dialectOf(db) === 'postgres') return
   await insertTexts(db, { first, last })
@@ -117,25 +116,24 @@ const mergePages = statement((db, { pages }: { pages: number }) =>
   compilable(db, sql`insert into contact_search (contact_search, rank) values ('merge', ${pages})`),
 )
 
-/** @param taken how many contacts were taken in */
+/** @param taken number of contacts indexed */
 async function mergeIndex(db: Queries, taken: number): Promise<void> {
   await mergePages(db, { pages: Math.ceil(MERGED_EACH * taken) })
 }
 
 const selectUnknown = statement(db =>
-  // Written out: an index of some rows serves only what surely asks for these.
+  // A literal, since the partial index does not match a parameter.
   compilable(db, sql`select seq from contacts where is_indexed = 0 limit 1`),
 )
 
-/** Whether all contacts are in the index. */
 export async function knowsAll(db: Queries): Promise<boolean> {
   return (await selectUnknown(db, {})).rows.length === 0
 }
 
 /**
- * Takes contacts into the index that it does not know, those made first first, and merges what lies in it by as much.
+ * Indexes unindexed contacts, oldest first, and merges a proportional number of pages.
  *
- * @returns how many
+ * @returns number of contacts
  */
 export async function fillSearch(db: Queries, limit: number): Promise<number> {
   if (dialectOf(db) === 'postgres') return 0

@@ -1,8 +1,7 @@
 /**
- * SQL of those whom conditions mean: how many, how many of them may be mailed, and who.
+ * SQL of the contacts that match conditions: their number, how many can be mailed, and the contacts.
  *
- * For `Database.slowReader`. All contacts are looked at, piece by piece (`scan-store.ts`). Fails: AppError unavailable where that takes too
- * long.
+ * For `Database.slowReader`. Scans all contacts piece by piece (`scan-store.ts`). Fails: AppError unavailable on timeout.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf } from '../../db/dialect.js'
@@ -27,29 +26,34 @@ import type { Group } from './read-conditions.js'
 
 export interface Estimate {
   readonly count: number
-  /** Subscribed, not bounced, and neither suppressed nor unsubscribed. */
+  /** Subscribed, not bounced, not suppressed. */
   readonly mailable: number
   readonly unsubscribed: number
-  /** Of those who are subscribed. */
+  /** Subscribed contacts only. */
   readonly bounced: number
 }
 
 const NOBODY: Estimate = { count: 0, mailable: 0, unsubscribed: 0, bounced: 0 }
 
-/** Of a piece, or of all. */
+/** Counts of one piece, or of all. */
 interface Tally extends Omit<Estimate, 'mailable'> {
-  /** By their domain, and otherwise mailable. */
+  /** Suppressed by domain, otherwise mailable. */
   readonly ofSuppressedDomain: number
 }
 
 const NONE: Tally = { count: 0, unsubscribed: 0, bounced: 0, ofSuppressedDomain: 0 }
 
-export async function estimate(db: Queries, who: Who, asking: Asking, mayGoOn: Patience): Promise<Estimate> {
+export async function estimate(
+  db: Queries,
+  who: Who,
+  asking: Asking,
+  checkTimeout: Patience,
+): Promise<Estimate> {
   const meant = await whereOf(db, who, asking)
   if (!meant) return NOBODY
   const { addresses, domains } = await countSuppressions(db, asking.workspaceId)
   const isOfSuppressedDomain = domains === 0 ? sql<boolean>`1 = 0` : isOfDomain(db, asking)
-  const tallies = await eachPiece(meant.pieces, mayGoOn, async piece => {
+  const tallies = await eachPiece(meant.pieces, checkTimeout, async piece => {
     const { rows } = await sql<Tally>`
       select count(*) as count, count(*) filter (where subscribed = 0) as unsubscribed,
         count(*) filter (where subscribed = 1 and is_bounced = 1) as bounced,
@@ -67,30 +71,30 @@ export async function estimate(db: Queries, who: Who, asking: Asking, mayGoOn: P
   const suppressed =
     mailable === 0 || addresses === 0
       ? 0
-      : await countSuppressed(db, meant, isOfSuppressedDomain, asking, mayGoOn)
+      : await countSuppressed(db, meant, isOfSuppressedDomain, asking, checkTimeout)
   return { count, mailable: mailable - suppressed, unsubscribed, bounced }
 }
 
 const IS_REACHABLE = sql<boolean>`subscribed = 1 and is_bounced = 0`
 
-/** Suppressions that are gone through at a time: a piece of some ten milliseconds. */
+/** Suppressions per piece, for some ten milliseconds each. */
 export const SUPPRESSIONS_PER_PIECE = 4_000
 
 /**
- * Of those who could be mailed, how many are suppressed by their address. Most suppressed addresses are of contacts that are
- * unsubscribed or bounced already, and they are few beside the contacts: to look for each of them is less work than to ask of each contact.
+ * Counts otherwise mailable contacts that are suppressed by address. Iterates over the suppressions: there are few compared to contacts, and
+ * most of their contacts are already unsubscribed or bounced.
  */
 async function countSuppressed(
   db: Queries,
   { audience, where }: Meant,
   isOfSuppressedDomain: RawBuilder<boolean>,
   { workspaceId }: Asking,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<number> {
   const all = contactsOf(audience.number)
-  const ranges = await suppressionRanges(db, workspaceId, mayGoOn)
-  const counted = await eachPiece(ranges, mayGoOn, async isInRange => {
-    // The index by address tells their numbers, in whose order the rows themselves are read.
+  const ranges = await suppressionRanges(db, workspaceId, checkTimeout)
+  const counted = await eachPiece(ranges, checkTimeout, async isInRange => {
+    // Collects numbers by the address index, then reads rows in number order.
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from ${allContacts(db)}
       where seq in (
@@ -104,16 +108,16 @@ async function countSuppressed(
   return counted.reduce((total, count) => total + count, 0)
 }
 
-/** All addresses, in the order of their index. */
+/** Splits the suppressed addresses into ranges, in index order. */
 async function suppressionRanges(
   db: Queries,
   workspaceId: string,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<RawBuilder<boolean>[]> {
   const ranges: RawBuilder<boolean>[] = []
   let isAfterLast = sql<boolean>`1 = 1`
   for (;;) {
-    mayGoOn()
+    checkTimeout()
     const { rows } = await sql<{ email: string }>`
       select email from suppressions where workspace_id = ${workspaceId} and ${isAfterLast}
       order by email limit 1 offset ${SUPPRESSIONS_PER_PIECE - 1}`.execute(db)
@@ -132,7 +136,7 @@ async function countSuppressions(db: Queries, workspaceId: string) {
   return rows[0] ?? { addresses: 0, domains: 0 }
 }
 
-/** Entries are `@example.com`. Of the few addresses with another @, in quotes, it is not the domain. */
+/** Entries are `@example.com`. Wrong for the few quoted addresses with a second @. */
 function isOfDomain(db: Queries, { workspaceId }: Asking): RawBuilder<boolean> {
   return sql<boolean>`${domainOf(db, sql`email`)} in (
     select email from suppressions where workspace_id = ${workspaceId} and email like '@%')`
@@ -142,24 +146,24 @@ export async function countMatching(
   db: Queries,
   group: Group,
   asking: Asking,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<number> {
   const meant = await whereOf(db, group, asking)
   if (!meant) return 0
-  const counted = await countPieces(db, meant.pieces, meant.where, mayGoOn)
+  const counted = await countPieces(db, meant.pieces, meant.where, checkTimeout)
   return counted.reduce((total, { count }) => total + count, 0)
 }
 
-/** Whether the conditions mean anybody: the newest are asked first, and no more than it takes. */
+/** Whether any contact matches; stops at the first, scanning newest first. */
 export async function hasContact(
   db: Queries,
   group: Group,
   asking: Asking,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<boolean> {
   const meant = await whereOf(db, group, asking)
   for (const piece of meant?.pieces ?? []) {
-    mayGoOn()
+    checkTimeout()
     const { rows } = await sql`
       select 1 from ${allContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)} limit 1`.execute(
       db,
@@ -169,19 +173,19 @@ export async function hasContact(
   return false
 }
 
-/** The newest of those that match. Scans no further than it takes to find them. @param count at most so many */
+/** The newest matching contacts; stops when enough are found. @param count maximum */
 export async function sampleMatching(
   db: Queries,
   group: Group,
   asking: Asking,
   count: number,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<Contact[]> {
   const meant = await whereOf(db, group, asking)
   const seqs: number[] = []
   for (const piece of meant?.pieces ?? []) {
     if (seqs.length >= count) break
-    mayGoOn()
+    checkTimeout()
     const { rows } = await sql<{ seq: number }>`
       select seq from ${allContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)}
       order by seq desc limit ${count - seqs.length}`.execute(db)
@@ -196,33 +200,32 @@ export async function listMatching(
   group: Group,
   asking: Asking,
   page: Page,
-  mayGoOn: Patience,
+  checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
   const meant = await whereOf(db, group, asking)
   if (!meant) return { items: [], total: 0 }
-  if (!page.after) return listFromPieces(db, meant.pieces, meant.where, page, mayGoOn)
+  if (!page.after) return listFromPieces(db, meant.pieces, meant.where, page, checkTimeout)
   const audience = meant.audience.number
   const where = meant.where(contactsOf(audience), 'some')
-  return listFromCursor(db, { audience, order: NEWEST_FIRST, where }, page, mayGoOn)
+  return listFromCursor(db, { audience, order: NEWEST_FIRST, where }, page, checkTimeout)
 }
 
 interface Meant {
   readonly audience: Audience
   readonly pieces: readonly SeqRange[]
-  /** @param reach whether all contacts of the range are looked at, or some that are known otherwise */
+  /** @param reach whether the statement scans the range or checks contacts found otherwise */
   readonly where: (range: SeqRange, reach?: Reach) => readonly RawBuilder<boolean>[]
 }
 
-/** What becomes of a contact that a mailing means. */
+/** Whether a mailing reaches a contact, or why not. */
 export type Fate = 'mailable' | 'unsubscribed' | 'bounced' | 'suppressed'
 
 export interface MeantContact {
-  /** Its number. */
   readonly seq: number
   readonly fate: Fate
 }
 
-/** Contacts of a range of numbers, in their order, each with whether marketing may be mailed to it. @param range of few thousand */
+/** Matching contacts of a range, in order, with whether marketing mail may be sent to them. @param range at most a few thousand numbers */
 export async function contactsMeant(
   db: Queries,
   who: Who,
@@ -240,18 +243,18 @@ export async function contactsMeant(
   return rows
 }
 
-/** `@` and the domain of an address. */
+/** `@` and the domain. */
 function domainOf(db: Queries, email: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`substr(${email}, ${sql.raw(dialectOf(db) === 'sqlite' ? 'instr' : 'strpos')}(${email}, '@'))`
 }
 
-/** Conditions, those who were put into a list, or those of whom a condition of the caller's SQL on `contacts` holds. */
+/** Conditions, a static list, or an SQL condition on `contacts` of the caller. */
 export type Who = Group | { readonly list: number } | { readonly isMeant: Condition }
 
-/** @param reach whether all contacts of the range are looked at, or some that are known otherwise */
+/** @param reach whether the statement scans the range or checks contacts found otherwise */
 type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
 
-/** @returns undefined where there has never been a contact */
+/** @returns undefined if the audience never had a contact */
 async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | undefined> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return undefined

@@ -1,11 +1,11 @@
-/** What of the audience refers to lists, tags and campaigns: segments, dynamic lists and forms. Fails: as the database does. */
+/** References to lists, tags and campaigns from segments, dynamic lists and forms. Fails: as the database does. */
 import type { ReferenceHolder } from '../../resource/references.js'
 import { findFormsOfList } from '../forms/form-store.js'
 import { findDynamicLists, updateList } from '../lists/list-store.js'
 import { namesInRules, renamedInRules } from './rule-references.js'
 import { findAllSegments, updateSegment } from './segment-store.js'
 
-/** Kinds of things that rules name. */
+/** Kinds that rules can reference. */
 export const NAMED_IN_RULES: ReadonlySet<string> = new Set(['list', 'tag', 'campaign'])
 
 export const segmentReferences: ReferenceHolder = {

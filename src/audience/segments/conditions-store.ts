@@ -1,8 +1,8 @@
 /**
- * SQL of conditions: what `read-conditions.ts` has read, as a condition on the table `contacts` that both databases run.
+ * Compiles conditions read by `read-conditions.ts` to SQL on the table `contacts`, for both databases.
  *
- * Whatever a rule says is a parameter; names of columns stand here. Within a group what is cheap to ask comes first: flags and
- * moments, then texts, lists and tags, then attributes that have no place. Each part is true or not, never unknown, where it says `not`.
+ * Values from rules are always parameters; column names come from this file. Within a group, cheap tests run first: flags and moments, then
+ * texts, lists and tags, then attributes without a place. Every negated test is true or false, never null.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../../core/errors.js'
@@ -48,27 +48,27 @@ const TEXT_COLUMNS: Readonly<Record<TextField, string>> = {
 
 const NOBODY = sql<boolean>`1 = 0`
 
-/** Of conditions and of the dynamic lists that they name. `rule-references.ts` allows less when they are stored; lists change later. */
-const MOST_TESTS = 1_000
-const MOST_LISTS_DEEP = 10
+/** Includes dynamic lists they reference. `rule-references.ts` has a lower limit when storing, but lists can change later. */
+const MAX_TESTS = 1_000
+const MAX_LISTS_DEEP = 10
 
-/** What a compiled condition depends on beside the rules. */
+/** Inputs of a compiled condition besides the rules. */
 export interface Asking {
   readonly workspaceId: string
   /** Ms since epoch UTC. */
   readonly now: number
 }
 
-/** Whether all contacts of a range are looked at, or some of them that are known otherwise: then each is asked about by itself. */
+/** Whether the statement scans a whole range of contacts, or checks contacts found otherwise, each by a lookup. */
 export type Reach = 'all' | 'some'
 
-/** What conditions are compiled with. */
+/** Compiler input. */
 interface Known {
   readonly dialect: Dialect
   readonly workspaceId: string
   readonly now: number
   readonly places: Places
-  /** How many there are; known where there are rules about lists or tags. */
+  /** Audience size; set only if there are rules on lists or tags. */
   readonly contacts: number
   readonly lists: readonly NamedSeq[]
   readonly tags: readonly NamedSeq[]
@@ -77,15 +77,15 @@ interface Known {
 interface Aim {
   readonly range: SeqRange
   readonly reach: Reach
-  /** Whether other rules come first, which some contacts do not meet. */
+  /** Whether other rules run first and exclude some contacts. */
   readonly isNarrowed: boolean
-  /** Numbers of the dynamic lists whose conditions are being compiled. */
+  /** Dynamic lists being compiled. */
   readonly inLists: readonly number[]
-  /** Tests that the whole condition may still have. */
+  /** Remaining number of tests. */
   readonly budget: { left: number }
 }
 
-/** @returns the condition for each range of contacts; lists and tags are those of this moment */
+/** @returns the condition for each range of contacts; resolves lists and tags now */
 export async function conditionsOf(
   db: Queries,
   audience: number,
@@ -100,11 +100,11 @@ export async function conditionsOf(
     places: await findPlaces(db, audience),
     contacts: things.size > 0 ? ((await findAudience(db, workspaceId))?.contacts ?? 0) : 0,
     lists: things.has('lists') ? await findNamedLists(db, workspaceId) : [],
-    // A dynamic list may ask for tags.
+    // A dynamic list may have rules on tags.
     tags: things.size > 0 ? await findNamedTags(db, workspaceId) : [],
   }
   return (range, reach) =>
-    compileGroup(group, known, { range, reach, isNarrowed: false, inLists: [], budget: { left: MOST_TESTS } })
+    compileGroup(group, known, { range, reach, isNarrowed: false, inLists: [], budget: { left: MAX_TESTS } })
 }
 
 function thingsFields({ parts }: Group): ThingsField[] {
@@ -143,7 +143,7 @@ function costOf(test: Test, { places }: Known): number {
 
 function compileTest(test: Test, known: Known, aim: Aim): Condition {
   aim.budget.left -= 1
-  if (aim.budget.left < 0) throw tooLarge(`have more than ${MOST_TESTS} rules`)
+  if (aim.budget.left < 0) throw tooLarge(`have more than ${MAX_TESTS} rules`)
   switch (test.kind) {
     case 'is_set':
       return compilePresence(test, known)
@@ -196,7 +196,7 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
   }
 }
 
-/** Days are those of UTC. */
+/** Days are UTC. */
 function compileUpcoming(
   { of, days, isYearly, isNot }: Extract<Test, { kind: 'in_next_days' }>,
   known: Known,
@@ -264,7 +264,7 @@ function compareText(
   }
 }
 
-/** Whether an array has one of the values. An attribute with text is none, which is asked first where it is in a column. */
+/** Whether an array contains one of the values. An attribute with text is not an array, which a place column tells cheaply. */
 function compileItems(
   { how, values, numbers }: Extract<Test, { kind: 'text' }>,
   attribute: string,
@@ -282,7 +282,7 @@ function compileItems(
       : sql<boolean>`(${isArray(trait)} and exists (
           select 1 from jsonb_array_elements_text(traits -> cast(${trait} as text)) as item (value) where ${isMeant}))`
   const any: Condition[] = []
-  // Of a number that text may contain, the text is no item.
+  // `contains` with a number: its text form matches substrings of text attributes, not array items.
   if (values.length > 0 && !(how === 'contains' && numbers.length > 0))
     any.push(hasItem(itemsTrait(attribute), sql<boolean>`item.value in (${sql.join(values)})`))
   if (numbers.length > 0) {
@@ -292,12 +292,12 @@ function compileItems(
   return sql<boolean>`(${sql.join(any, sql` or `)})`
 }
 
-/** Of all contacts, for one with the thing to be rare: then those with it are read, and no others looked at. */
+/** Below this share of the audience, members are read first and other contacts skipped. */
 const RARE = 1 / 8
 
 /**
- * All with a thing are read where they are few, or nothing else is asked first; where many are with it each contact is asked that
- * meets the other rules.
+ * Reads all members of a thing if they are few, or if no other rule runs first; otherwise looks up membership for each contact that matches
+ * the other rules.
  */
 function compileThings(
   { field, names, isNot }: Extract<Test, { kind: 'things' }>,
@@ -305,7 +305,7 @@ function compileThings(
   aim: Aim,
 ): Condition {
   const named = known[field].filter(({ id, folded, conditions }) =>
-    // To be in any list is to have been put into one.
+    // `is_set` on lists concerns static lists only.
     names === undefined ? conditions === undefined : names.has(id) || names.has(folded),
   )
   if (named.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
@@ -320,14 +320,14 @@ function compileThings(
 
 /** Members of a dynamic list are the contacts that match its conditions. */
 function compileList(seq: number, conditions: Conditions, known: Known, aim: Aim): Condition {
-  if (aim.inLists.includes(seq)) throw tooLarge('name a dynamic list that names itself')
-  if (aim.inLists.length >= MOST_LISTS_DEEP)
-    throw tooLarge(`lead through more than ${MOST_LISTS_DEEP} dynamic lists`)
+  if (aim.inLists.includes(seq)) throw tooLarge('include a dynamic list that includes itself')
+  if (aim.inLists.length >= MAX_LISTS_DEEP)
+    throw tooLarge(`nest dynamic lists more than ${MAX_LISTS_DEEP} deep`)
   return compileGroup(readConditions(conditions), known, { ...aim, inLists: [...aim.inLists, seq] })
 }
 
 function tooLarge(fault: string): AppError {
-  return new AppError('conflict', `the conditions ${fault}; change the dynamic lists that they name`)
+  return new AppError('conflict', `the conditions ${fault}; change the dynamic lists they reference`)
 }
 
 function compileMembers(
@@ -342,12 +342,12 @@ function compileMembers(
   return reach === 'all' && (isRare || !isNarrowed) ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
 }
 
-/** Characters, as SQL counts them. */
+/** Code points, as in SQL. */
 function lengthOf(value: string): number {
   return Array.from(value).length
 }
 
-/** Text, folded. */
+/** Folded text. */
 function text(of: TextSource, known: Known): RawBuilder<unknown> {
   if ('field' in of) return sql.ref(TEXT_COLUMNS[of.field])
   const place = known.places.get(of.attribute)
@@ -356,7 +356,7 @@ function text(of: TextSource, known: Known): RawBuilder<unknown> {
     : sql.ref(`text_${place}`)
 }
 
-/** Empty text is as nothing; `traits` has no empty arrays. What is no text stands in `traits`, whatever its place. */
+/** Empty text counts as unset; empty arrays are not stored in `traits`. Other types are in `traits`, even for a placed attribute. */
 function compilePresence({ of, isNot }: Extract<Test, { kind: 'is_set' }>, known: Known): Condition {
   if ('moment' in of)
     return sql<boolean>`${ownMoment(of.moment, known)} ${isNot ? sql`is null` : sql`is not null`}`
@@ -389,7 +389,7 @@ function real(value: number): RawBuilder<unknown> {
   return sql`cast(${value} as double precision)`
 }
 
-/** What is missing is not so. */
+/** A missing value satisfies the negation. */
 function maybeNot(value: RawBuilder<unknown>, comparison: RawBuilder<unknown>, isNot: boolean): Condition {
   return isNot
     ? sql<boolean>`(${value} is null or not ${value} ${comparison})`

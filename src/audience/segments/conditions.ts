@@ -1,4 +1,4 @@
-/** What a segment or a dynamic list asks of its contacts, as requests say it and as it is stored. */
+/** Conditions of segments and dynamic lists, as in requests and in the database. */
 import Type, { type TSchema } from 'typebox'
 import { MOST_NESTED } from '../contacts/traits.js'
 
@@ -14,7 +14,7 @@ export type RuleValue = Scalar | readonly Scalar[]
 
 export interface Conditions {
   readonly match: string
-  /** Rules, and groups of rules. None: nobody. */
+  /** An empty array matches nobody. */
   readonly rules: readonly (Rule | Conditions)[]
 }
 
@@ -22,11 +22,11 @@ export function isGroup(one: Rule | Conditions): one is Conditions {
   return 'rules' in one
 }
 
-/** Of one group; `read-conditions.ts` bounds all groups together. */
-const MOST_RULES = 50
-const MOST_TEXT = 1_000
-/** Of one `in`. */
-const MOST_VALUES = 500
+/** Per group; `read-conditions.ts` limits the total. */
+const MAX_RULES = 50
+const MAX_TEXT = 1_000
+/** Per `in` value. */
+const MAX_VALUES = 500
 export const MOST_NESTING = 3
 
 export const OPERATORS = [
@@ -36,7 +36,7 @@ export const OPERATORS = [
   ...(['anniversary_in_next_days', 'not_anniversary_in_next_days'] as const),
 ] as const
 
-const Text = Type.String({ maxLength: MOST_TEXT })
+const Text = Type.String({ maxLength: MAX_TEXT })
 
 const rule = {
   field: Type.String({
@@ -45,17 +45,17 @@ const rule = {
     description:
       'email, first_name, last_name, subscribed, bounced, bounce_type, created_at, updated_at, bounced_at, last_opened_at, ' +
       'last_clicked_at, lists, tags; campaign_received, campaign_opened, campaign_clicked (campaign ids, while recipients are kept); ' +
-      'purchase_count, purchase_total, last_purchase_at, purchased_product (conversions; the product is `metadata.product_id` or in ' +
-      '`metadata.product_ids`); any other name is that of an attribute, which `attributes.` may precede. A dot reaches into a ' +
-      `nested attribute (\`address.city\`), up to ${MOST_NESTED} of a contact.`,
+      'purchase_count, purchase_total, last_purchase_at, purchased_product (conversions; the product is `metadata.product_id` or one of ' +
+      '`metadata.product_ids`). Any other name is an attribute, with or without the prefix `attributes.`. A dot selects a ' +
+      `nested attribute (\`address.city\`), up to ${MOST_NESTED} per contact.`,
     examples: ['plan', 'campaign_opened', 'purchase_total', 'birthday'],
   }),
   operator: Type.String({
     maxLength: 32,
     shown: Type.Enum([...OPERATORS]),
     description:
-      '`is_set` is false for an empty text or array. `in_next_days` matches dates from today to so many days ahead, ' +
-      '`anniversary_in_next_days` the same whatever the year, such as a birthday; days are those of UTC.',
+      '`is_set` is false for empty text and empty arrays. `in_next_days` matches dates from today up to that many days ahead; ' +
+      '`anniversary_in_next_days` ignores the year, e.g. for birthdays. Days are UTC.',
   }),
   value: Type.Optional(
     Type.Union(
@@ -63,24 +63,23 @@ const rule = {
         Text,
         Type.Number(),
         Type.Boolean(),
-        Type.Array(Type.Union([Text, Type.Number(), Type.Boolean()]), { maxItems: MOST_VALUES }),
+        Type.Array(Type.Union([Text, Type.Number(), Type.Boolean()]), { maxItems: MAX_VALUES }),
       ],
       {
         description:
-          'Text compares without case and accents. A number compares as a number, also with attributes that are text (`"19.90"`); so does ' +
+          'Text comparison ignores case and accents. Numbers compare numerically, also with text attributes (`"19.90"`), as does ' +
           'numeric text with `gt`, `gte`, `lt` and `lte`. `in` and `not_in` take an array, `before` and `after` an ISO 8601 date, ' +
-          '`within_days`, `in_next_days` and `anniversary_in_next_days` a number of days. In an attribute that is an array, `contains` and `in` look for an item; in text, `contains` ' +
-          'looks for a part of it.',
+          '`within_days`, `in_next_days` and `anniversary_in_next_days` a number of days. In array attributes, `contains` and `in` match ' +
+          'whole items; in text, `contains` matches a substring.',
       },
     ),
   ),
 }
 
 const Match = Type.String({ maxLength: 8, shown: Type.Enum(['all', 'any']) })
-const rulesOf = (inner: TSchema) => Type.Array(inner, { maxItems: MOST_RULES })
+const rulesOf = (inner: TSchema) => Type.Array(inner, { maxItems: MAX_RULES })
 
-// Which fields a rule has, and which a group, `read-conditions.ts` checks, which tells what is wrong in words; of alternatives a
-// schema can only say that none of them fits.
+// `read-conditions.ts` checks which fields a rule or group has: for alternatives, schema validation can only report that none matched.
 const ruleOrGroup = (inner: TSchema, title: string) =>
   Type.Object(
     {
@@ -93,8 +92,7 @@ const ruleOrGroup = (inner: TSchema, title: string) =>
     {
       additionalProperties: false,
       title,
-      description:
-        'Either a rule, with field, operator and value, or a group of rules, with match and rules.',
+      description: 'A rule (`field`, `operator`, `value`) or a nested group (`match`, `rules`).',
     },
   )
 
@@ -107,8 +105,8 @@ const WholeSchema = Type.Object(
     additionalProperties: false,
     title: 'SegmentConditions',
     description:
-      'Which contacts: all of the rules, or any of them, apply. In place of a rule there may be a group of rules; no rules at ' +
-      'all apply to nobody. A `not_` operator also applies where the field is missing.',
+      'Selects contacts that match all of the rules, or any of them. A rule can be a nested group. No rules match nobody. A `not_` operator ' +
+      'also matches where the field is missing.',
   },
 )
 

@@ -1,7 +1,7 @@
 /**
- * SQL of which of some contacts conditions mean: contacts that are known already, or those of a range of numbers.
+ * SQL that tests some contacts against conditions: given contacts, or those in a range of numbers.
  *
- * For whoever follows contacts one by one, as automations do. Few contacts at a time: a few milliseconds.
+ * For automations, which process contacts one by one. Pass few contacts at a time: a few milliseconds.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -13,7 +13,7 @@ import { allContacts } from '../scan-store.js'
 import { conditionsOf, type Asking } from './conditions-store.js'
 import type { Group } from './read-conditions.js'
 
-/** @param contacts numbers, of this workspace's audience @returns those that the conditions mean */
+/** @param contacts numbers, of this workspace's audience @returns the matching ones */
 export async function findMatching(
   db: Queries,
   group: Group,
@@ -37,7 +37,7 @@ export async function findMatching(
   return meant
 }
 
-/** Numbers of those in the range that the conditions mean, in their order. */
+/** Numbers of the matching contacts in the range, in order. */
 export async function listMatchingSeqs(
   db: Queries,
   group: Group,
@@ -55,7 +55,7 @@ export async function listMatchingSeqs(
   return rows.map(({ seq }) => seq)
 }
 
-/** The same, as contacts. */
+/** `listMatchingSeqs`, returning contacts. */
 export async function listMatchingContacts(
   db: Queries,
   group: Group,

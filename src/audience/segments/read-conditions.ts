@@ -1,8 +1,8 @@
 /**
- * Reads conditions: which field, which comparison, with what. What is read can be asked of both databases.
+ * Parses and validates conditions: field, operator, value.
  *
- * Called before conditions are stored, so that a mistake is told to whoever makes it, and before they are compiled. Pure.
- * Fails: AppError validation_error, its path leading to the rule.
+ * Called before conditions are stored, to report mistakes to their author, and before they are compiled. Pure.
+ * Fails: AppError validation_error with the rule's path.
  */
 import { readMoment } from '../../core/read-moment.js'
 import { refusal } from '../checks.js'
@@ -27,25 +27,25 @@ export type PurchaseField = 'purchase_count' | 'purchase_total'
 export type TruthField = 'subscribed' | 'bounced'
 export type ThingsField = 'lists' | 'tags'
 
-/** What text is compared with: a contact's own field, or the text of an attribute. */
+/** Text operand: a contact field or an attribute. */
 export type TextSource = { readonly field: TextField } | { readonly attribute: string }
 
 export type Order = 'lt' | 'lte' | 'gt' | 'gte'
 
-/** One question about a contact. Texts are folded, moments ms since epoch UTC; `isNot` also holds where there is nothing. */
+/** A parsed rule. Texts are folded, moments are ms since epoch UTC; `isNot` also matches a missing value. */
 export type Test =
   | {
       readonly kind: 'is_set'
       readonly of: TextSource | { readonly moment: MomentField }
       readonly isNot: boolean
     }
-  /** Any of the values: texts as texts, numbers as numbers. Only `in` and `contains` look into arrays, for an item that is equal. */
+  /** Matches any of the values, as text or number. Only `in` and `contains` match whole items of arrays. */
   | {
       readonly kind: 'text'
       readonly of: TextSource
       readonly how: 'equals' | 'in' | 'contains' | 'starts_with' | 'ends_with'
       readonly values: readonly string[]
-      /** Of an attribute. With `contains` the value stands in `values` as well. */
+      /** Attributes only. With `contains`, the value is also in `values`. */
       readonly numbers: readonly number[]
       readonly isNot: boolean
     }
@@ -63,14 +63,14 @@ export type Test =
       readonly value: number
       readonly isNot: boolean
     }
-  /** Up to so many days ago, nothing of the future. */
+  /** Within the last `days` days; never in the future. */
   | {
       readonly kind: 'within_days'
       readonly of: { readonly moment: MomentField } | { readonly attribute: string }
       readonly days: number
       readonly isNot: boolean
     }
-  /** From the present day, in UTC, to so many days ahead; `isYearly`: whatever the year. */
+  /** From today (UTC) to `days` days ahead; `isYearly` ignores the year. */
   | {
       readonly kind: 'in_next_days'
       readonly of: { readonly moment: MomentField } | { readonly attribute: string }
@@ -78,7 +78,7 @@ export type Test =
       readonly isYearly: boolean
       readonly isNot: boolean
     }
-  /** Any of the campaigns, by id. Undefined: of all there are. */
+  /** Campaign ids; undefined matches any campaign. */
   | {
       readonly kind: 'campaign'
       readonly field: CampaignField
@@ -92,9 +92,9 @@ export type Test =
       readonly value: number
       readonly isNot: boolean
     }
-  /** Undefined: any product that is named. */
+  /** Undefined matches any product. */
   | { readonly kind: 'product'; readonly products: readonly string[] | undefined; readonly isNot: boolean }
-  /** An attribute that is written as a date. */
+  /** An attribute containing a date. */
   | {
       readonly kind: 'date_order'
       readonly attribute: string
@@ -102,7 +102,7 @@ export type Test =
       readonly value: number
     }
   | { readonly kind: 'truth'; readonly field: TruthField; readonly values: readonly boolean[] }
-  /** In any of the lists, with any of the tags: by id, or by folded name. Undefined: of all there are. */
+  /** Ids or folded names of lists or tags; undefined matches any. */
   | {
       readonly kind: 'things'
       readonly field: ThingsField
@@ -115,10 +115,10 @@ export interface Group {
   readonly parts: readonly (Test | Group)[]
 }
 
-const MOST_TESTS = 100
-/** Of all rules together: each is bound to the statement on its own. */
-const MOST_VALUES = 2_000
-const MOST_DAYS = 36_500
+const MAX_TESTS = 100
+/** In all rules together: each value is a bound parameter. */
+const MAX_VALUES = 2_000
+const MAX_DAYS = 36_500
 
 const MOMENTS: readonly string[] = [
   'created_at',
@@ -141,15 +141,17 @@ export function readConditions(conditions: Conditions, path = 'conditions'): Gro
   const read = (group: Conditions, place: string, depth: number): Group => {
     if (group.match !== 'all' && group.match !== 'any')
       throw refusal(`${place}.match`, 'match must be all or any')
-    if (depth > MOST_NESTING) throw refusal(place, `groups may be nested ${MOST_NESTING} deep`)
+    if (depth > MOST_NESTING) throw refusal(place, `groups can be nested at most ${MOST_NESTING} deep`)
     const parts = group.rules.map((one, at): Test | Group => {
       const inner = `${place}.rules.${at}`
       refuseMixture(one, inner)
       if (isGroup(one)) return read(one, inner, depth + 1)
       bounds.tests += 1
       bounds.values += Array.isArray(one.value) ? one.value.length : 1
-      if (bounds.tests > MOST_TESTS) throw refusal(path, `there may be ${MOST_TESTS} rules in all`)
-      if (bounds.values > MOST_VALUES) throw refusal(path, `rules may have ${MOST_VALUES} values in all`)
+      if (bounds.tests > MAX_TESTS)
+        throw refusal(path, `conditions can have at most ${MAX_TESTS} rules in total`)
+      if (bounds.values > MAX_VALUES)
+        throw refusal(path, `conditions can have at most ${MAX_VALUES} values in total`)
       return readRule(one, inner)
     })
     return { isAll: group.match === 'all', parts }
@@ -157,27 +159,27 @@ export function readConditions(conditions: Conditions, path = 'conditions'): Gro
   return read(conditions, path, 1)
 }
 
-/** Requests may have left out, or put together, what the schema cannot tell apart. */
+/** Rejects objects that mix the fields of a rule and a group, which the schema allows. */
 function refuseMixture(one: Partial<Rule> & Partial<Conditions>, place: string): void {
   if (one.rules !== undefined) {
     for (const name of ['field', 'operator', 'value'] as const)
-      if (one[name] !== undefined) throw refusal(`${place}.${name}`, `a group of rules has no ${name}`)
+      if (one[name] !== undefined) throw refusal(`${place}.${name}`, `a group must not have ${name}`)
     return
   }
   for (const name of ['field', 'operator'] as const)
     if (one[name] === undefined) throw refusal(`${place}.${name}`, `${name} is required`)
-  if (one.match !== undefined) throw refusal(`${place}.match`, 'a rule has no match')
+  if (one.match !== undefined) throw refusal(`${place}.match`, 'a rule must not have match')
 }
 
 interface Asked {
   readonly rule: Rule
   readonly place: string
-  /** Without its `not_`. */
+  /** Without the prefix `not_`. */
   readonly operator: string
   readonly isNot: boolean
 }
 
-/** @returns undefined for a field that is no attribute */
+/** @returns undefined for a built-in field */
 export function attributeOf(field: string): string | undefined {
   if (OWN_FIELDS.has(field)) return undefined
   return field.startsWith('attributes.') ? field.slice('attributes.'.length) : field
@@ -236,7 +238,7 @@ function readCampaignRule(asked: Asked, field: CampaignField): Test {
   if (operator === 'is_set') return { kind: 'campaign', field, ids: undefined, isNot }
   if (operator !== 'in' && operator !== 'equals') throw unfit(asked)
   const ids = (operator === 'in' ? readValues(asked) : [readOne(asked)]).map(String)
-  if (!ids.every(isUuid)) throw unfitValue(asked, 'the id of a campaign')
+  if (!ids.every(isUuid)) throw unfitValue(asked, 'a campaign id')
   return { kind: 'campaign', field, ids: ids.map(id => id.toLowerCase()), isNot }
 }
 
@@ -317,7 +319,7 @@ function readTextRule(asked: Asked, of: TextSource): Test {
     case 'starts_with':
     case 'ends_with': {
       const value = readText(asked, of)
-      if (value === '') throw unfitValue(asked, 'a text that is not empty')
+      if (value === '') throw unfitValue(asked, 'non-empty text')
       const { numbers } = readMeant([readOne(asked)], of)
       return { kind: 'text', of, how: operator, values: [value], numbers, isNot }
     }
@@ -328,7 +330,7 @@ function readTextRule(asked: Asked, of: TextSource): Test {
   }
 }
 
-/** Numbers are texts where a field can only be text. */
+/** Splits off numbers, except for fields that hold only text. */
 function readMeant(given: readonly Scalar[], of: TextSource) {
   const isNumber = (one: Scalar): one is number => typeof one === 'number' && 'attribute' in of
   return {
@@ -337,7 +339,7 @@ function readMeant(given: readonly Scalar[], of: TextSource) {
   }
 }
 
-/** In the form that it is compared with: addresses are stored in lower case, all else folded. */
+/** Normalizes as stored: addresses to lower case, other text folded. */
 function asStored(value: Scalar, of: TextSource): string {
   const text = String(value).replaceAll('\0', '')
   return 'field' in of && of.field === 'email' ? text.normalize('NFC').toLowerCase() : fold(text)
@@ -349,14 +351,14 @@ function readText(asked: Asked, of: TextSource): string {
 
 function readOne(asked: Asked): Scalar {
   const { value } = asked.rule
-  if (value === undefined || isList(value)) throw unfitValue(asked, 'a text, a number, true or false')
+  if (value === undefined || isList(value)) throw unfitValue(asked, 'text, a number, true or false')
   return value
 }
 
 function readValues(asked: Asked): readonly Scalar[] {
   const { value } = asked.rule
   if (value === undefined || !isList(value) || value.length === 0)
-    throw unfitValue(asked, 'a list that is not empty')
+    throw unfitValue(asked, 'a non-empty array')
   return value
 }
 
@@ -366,8 +368,8 @@ function isList(value: RuleValue): value is readonly Scalar[] {
 
 function readDays(asked: Asked): number {
   const { value } = asked.rule
-  if (typeof value !== 'number' || value < 0 || value > MOST_DAYS)
-    throw unfitValue(asked, `a number of days, at most ${MOST_DAYS}`)
+  if (typeof value !== 'number' || value < 0 || value > MAX_DAYS)
+    throw unfitValue(asked, `a number of days, at most ${MAX_DAYS}`)
   return value
 }
 
@@ -379,9 +381,9 @@ function readDate(asked: Asked): number {
 }
 
 function unfit({ rule, place }: Asked) {
-  return refusal(`${place}.operator`, `${rule.operator} is no question to ask of ${rule.field}`)
+  return refusal(`${place}.operator`, `the operator ${rule.operator} does not apply to ${rule.field}`)
 }
 
 function unfitValue({ rule, place }: Asked, wanted: string) {
-  return refusal(`${place}.value`, `${rule.operator} wants ${wanted}`)
+  return refusal(`${place}.value`, `${rule.operator} requires ${wanted}`)
 }

@@ -1,9 +1,8 @@
 /**
- * Rules about what contacts did elsewhere: campaigns they received and what they bought.
+ * Rules on what contacts did elsewhere: campaigns received, and purchases.
  *
- * Their rows belong to folders above, whose SQL the composition root provides (`appliance/appliance.ts`); the audience knows the words of
- * the rules and asks. Provided once, before anything is compiled.
- * Fails: Error where nothing was provided: a fault of the program.
+ * That data belongs to higher layers; the composition root (`appliance/appliance.ts`) provides their SQL once, before anything is compiled.
+ * Fails: Error if it was not provided, which is a bug.
  */
 import type { RawBuilder } from 'kysely'
 import type { Dialect, Queries } from '../../db/database.js'
@@ -11,9 +10,9 @@ import type { SeqRange } from '../audience-store.js'
 
 export type CampaignField = 'campaign_received' | 'campaign_opened' | 'campaign_clicked'
 
-/** Each is a condition or a value of the row of `contacts` that a statement looks at. */
+/** Each returns a condition or value for the current row of `contacts`. */
 export interface CampaignHistory {
-  /** @param ids campaigns; undefined: any @param range of a statement on all its contacts; undefined: of one on few contacts */
+  /** @param ids campaigns; undefined: any @param range scanned by the statement; undefined if it reads few contacts */
   isAmong(
     field: CampaignField,
     workspaceId: string,
@@ -25,11 +24,11 @@ export interface CampaignHistory {
 }
 
 export interface PurchaseHistory {
-  /** 0 where there are none. */
+  /** 0 if there are none. */
   count(workspaceId: string): RawBuilder<number>
-  /** Sum of the values; 0 where there are none. */
+  /** Sum of values; 0 if there are none. */
   total(workspaceId: string): RawBuilder<number>
-  /** Ms since epoch UTC; null where there are none. */
+  /** Ms since epoch UTC; null if there are none. */
   lastAt(workspaceId: string): RawBuilder<number | null>
   /** @param products undefined: any */
   hasBought(

@@ -1,8 +1,8 @@
 /**
- * Lists and tags that rules name, by id or by name whatever its case, and campaigns, by id.
+ * References from rules to lists and tags, by id or name (ignoring case), and to campaigns, by id.
  *
- * Before conditions are stored everything they name must exist, and a dynamic list must not lead back to itself. A rename is followed in
- * stored conditions, in its transaction. Fails: AppError validation_error, its path leading to the rule.
+ * When conditions are stored, everything they reference must exist, and a dynamic list must not include itself. A rename updates stored
+ * conditions in the same transaction. Fails: AppError validation_error with the rule's path.
  */
 import { fold } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
@@ -16,17 +16,17 @@ import { isGroup, type Conditions, type Rule, type RuleValue, type Scalar } from
 import { CAMPAIGN_FIELDS, readConditions, type Group } from './read-conditions.js'
 import { historyOf } from './rule-history.js'
 
-/** Dynamic lists whose conditions name dynamic lists, and so on. */
-const MOST_DEPTH = 5
-/** Of the conditions and those of all lists that they name. */
-const MOST_RULES = 200
+/** Nesting of dynamic lists that reference dynamic lists. */
+const MAX_DEPTH = 5
+/** Includes the rules of all referenced lists. */
+const MAX_RULES = 200
 
 export interface PlacedRule {
   readonly rule: Rule
   readonly place: string
 }
 
-/** Rules of all groups, each with its path. */
+/** All rules, including nested ones, with their paths. */
 export function rulesOf(conditions: Conditions, path: string): PlacedRule[] {
   return conditions.rules.flatMap((rule, at) => {
     const place = `${path}.rules.${at}`
@@ -46,9 +46,9 @@ function isNamed({ id, folded }: Pick<NamedSeq, 'id' | 'folded'>, value: Scalar)
 }
 
 /**
- * Conditions whose lists and tags all exist.
+ * Checks that everything the conditions reference exists.
  *
- * @param listId of the dynamic list whose conditions they become @throws AppError validation_error
+ * @param listId the dynamic list they belong to, if any @throws AppError validation_error
  */
 export async function checkConditions(
   db: Queries,
@@ -89,7 +89,7 @@ async function requireCampaigns(
     for (const [at, value] of valuesOf(rule).entries())
       if (!known.has(String(value).toLowerCase())) {
         const where = typeof rule.value === 'object' ? `${place}.value.${at}` : `${place}.value`
-        throw refusal(where, `there is no campaign ${JSON.stringify(value)}; name another`)
+        throw refusal(where, `no campaign has the id ${JSON.stringify(value)}`)
       }
 }
 
@@ -99,11 +99,11 @@ function requireAll(rules: readonly PlacedRule[], known: readonly NamedSeq[], th
     for (const [at, value] of valuesOf(rule).entries())
       if (!names.has(fold(String(value)))) {
         const where = typeof rule.value === 'object' ? `${place}.value.${at}` : `${place}.value`
-        throw refusal(where, `there is no ${thing} ${JSON.stringify(value)}; create it, or name another`)
+        throw refusal(where, `unknown ${thing} ${JSON.stringify(value)}; create it, or use another`)
       }
 }
 
-/** Which dynamic lists lead to which. */
+/** Dynamic lists and the lists they reference. */
 class ListGraph {
   private readonly known: readonly NamedSeq[]
   private readonly own: string | undefined
@@ -114,26 +114,26 @@ class ListGraph {
     this.own = own
   }
 
-  /** @throws AppError validation_error for a circle, or for too much of it */
+  /** @throws AppError validation_error for a cycle or excessive size */
   check(conditions: Conditions, path: string): void {
     for (const placed of rulesOf(conditions, path)) this.follow(placed.rule, placed.place, [])
   }
 
   private follow(rule: Rule, place: string, trail: readonly string[]): void {
     this.rules += 1
-    if (this.rules > MOST_RULES)
+    if (this.rules > MAX_RULES)
       throw refusal(
         place,
-        `with those of the lists that they name, conditions have at most ${MOST_RULES} rules`,
+        `conditions can have at most ${MAX_RULES} rules, including those of the lists they reference`,
       )
     if (rule.field !== 'lists') return
     for (const value of valuesOf(rule))
       for (const list of this.known) {
         if (list.conditions === undefined || !isNamed(list, value)) continue
         if (list.id === this.own || trail.includes(list.id))
-          throw refusal(`${place}.value`, `the list ${JSON.stringify(value)} would be made of itself`)
-        if (trail.length >= MOST_DEPTH)
-          throw refusal(`${place}.value`, `dynamic lists may name each other ${MOST_DEPTH} deep`)
+          throw refusal(`${place}.value`, `the list ${JSON.stringify(value)} would include itself`)
+        if (trail.length >= MAX_DEPTH)
+          throw refusal(`${place}.value`, `dynamic lists can be nested at most ${MAX_DEPTH} deep`)
         for (const inner of rulesOf(list.conditions, '')) this.follow(inner.rule, place, [...trail, list.id])
       }
   }
@@ -153,7 +153,7 @@ export function namesInRule(rule: Rule, thing: Referenced): boolean {
   return isAbout(rule, thing) && valuesOf(rule).some(value => isNamed(named, value))
 }
 
-/** @returns undefined where the conditions do not name it */
+/** @returns undefined if the conditions do not reference it */
 export function renamedInRules(
   conditions: Conditions,
   thing: Referenced,

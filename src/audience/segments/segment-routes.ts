@@ -1,4 +1,3 @@
-/** Routes of segments, and of the contacts that they mean. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -47,7 +46,7 @@ const EstimateBody = Type.Object(
   { additionalProperties: false, title: 'ConditionsToEstimate' },
 )
 
-/** Contacts shown with an estimate. */
+/** Sample contacts returned with an estimate. */
 const SAMPLE_SIZE = 10
 
 const SegmentSchema = Type.Object(
@@ -92,7 +91,7 @@ export function segmentRoutes({
       access: 'segments:read',
       operationId: 'listSegments',
       chapter: 'Segments',
-      summary: 'Segments, newest first.',
+      summary: 'List segments, newest first.',
       query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: SegmentSchema,
       async handle({ principal, query }, page) {
@@ -106,8 +105,8 @@ export function segmentRoutes({
       access: 'segments:write',
       operationId: 'createSegment',
       chapter: 'Segments',
-      summary: 'Make a segment: conditions with a name.',
-      description: `Without conditions it means nobody. A workspace has at most ${MOST_SEGMENTS} segments.`,
+      summary: 'Create a segment.',
+      description: `Without rules it matches nobody. A workspace has at most ${MOST_SEGMENTS} segments.`,
       body: NewSegmentBody,
       example: EXAMPLE,
       response: SegmentSchema,
@@ -146,7 +145,7 @@ export function segmentRoutes({
       access: 'segments:read',
       operationId: 'getSegment',
       chapter: 'Segments',
-      summary: 'One segment.',
+      summary: 'Get a segment.',
       params: SegmentParams,
       response: SegmentSchema,
       errors: ['not_found'],
@@ -162,7 +161,7 @@ export function segmentRoutes({
       access: 'segments:write',
       operationId: 'updateSegment',
       chapter: 'Segments',
-      summary: 'Change name or conditions of a segment.',
+      summary: 'Update a segment.',
       params: SegmentParams,
       body: SegmentChangesBody,
       response: SegmentSchema,
@@ -190,7 +189,7 @@ export function segmentRoutes({
       access: 'segments:write',
       operationId: 'deleteSegment',
       chapter: 'Segments',
-      summary: 'Delete a segment; the contacts that it means stay.',
+      summary: 'Delete a segment; contacts are kept.',
       description: describeUses(
         'segment',
         'an active automation, or a campaign that is scheduled, sending or paused,',
@@ -222,10 +221,10 @@ export function segmentRoutes({
       isReadOnly: true,
       operationId: 'estimateSegment',
       chapter: 'Segments',
-      summary: 'How many contacts a segment means, and how many of them may be mailed.',
+      summary: "Estimate a segment's size.",
       description:
-        'Those that may be mailed are subscribed, have not bounced, and neither their address nor its domain is suppressed. What takes ' +
-        'longer than a few seconds to count is a 503.',
+        'Counts matching contacts and how many of them can be mailed: subscribed, not bounced, with neither address nor domain suppressed. ' +
+        'A count that takes more than a few seconds returns 503.',
       params: SegmentParams,
       response: Type.Object(
         { count: Type.Integer(), mailable_count: Type.Integer(), warnings: Warnings },
@@ -251,11 +250,11 @@ export function segmentRoutes({
       operationId: 'estimateConditions',
       chapter: 'Segments',
       isReadOnly: true,
-      summary: 'Estimate conditions without saving them.',
+      summary: 'Estimate unsaved conditions.',
       description:
-        'Counts the contacts that match and those that can be mailed, as `POST /segments/{id}/estimate` does. With the permission ' +
-        `\`contacts:read\`, \`sample\` holds up to ${SAMPLE_SIZE} of them, newest first; without it, \`sample\` is null. ` +
-        'Conditions that take longer than a few seconds are a 503.',
+        'Counts matching contacts and those that can be mailed, as `POST /segments/{id}/estimate` does. With the permission ' +
+        `\`contacts:read\`, \`sample\` holds up to ${SAMPLE_SIZE} of them, newest first; otherwise it is null. ` +
+        'A count that takes more than a few seconds returns 503.',
       body: EstimateBody,
       example: { conditions: EXAMPLE.conditions },
       response: Type.Object(
@@ -270,10 +269,16 @@ export function segmentRoutes({
       async handle({ principal, body: { conditions } }) {
         const { workspaceId, isSandbox } = principal
         const group = await checkConditions(database.reader, workspaceId, conditions)
-        const [asked, mayGoOn] = [asking(workspaceId), patience(clock)]
-        const { count, mailable } = await estimate(database.slowReader, group, asked, mayGoOn)
+        const [asked, checkTimeout] = [asking(workspaceId), patience(clock)]
+        const { count, mailable } = await estimate(database.slowReader, group, asked, checkTimeout)
         const sample = mayDo(principal, 'contacts:read')
-          ? await sampleMatching(database.slowReader, group, asked, Math.min(count, SAMPLE_SIZE), mayGoOn)
+          ? await sampleMatching(
+              database.slowReader,
+              group,
+              asked,
+              Math.min(count, SAMPLE_SIZE),
+              checkTimeout,
+            )
           : null
         return {
           count,
@@ -289,7 +294,7 @@ export function segmentRoutes({
       access: 'segments:read',
       operationId: 'listSegmentContacts',
       chapter: 'Segments',
-      summary: 'The contacts that a segment means, newest first.',
+      summary: 'List contacts in a segment, newest first.',
       params: SegmentParams,
       query: Type.Object(cursorQuery, { additionalProperties: false }),
       item: ContactSchema,

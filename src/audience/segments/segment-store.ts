@@ -1,4 +1,4 @@
-/** SQL of segments: conditions with a name. */
+/** SQL of segments: named conditions. */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { countRows, newestFirst } from '../../db/listing.js'
@@ -72,7 +72,7 @@ export async function findSegment(
   return row && fromRow(row)
 }
 
-/** All of a workspace, which are bounded in number. */
+/** All of a workspace; their number is limited. */
 export async function findAllSegments(db: Queries, workspaceId: string): Promise<Segment[]> {
   const rows = await db
     .selectFrom('segments')
@@ -83,7 +83,6 @@ export async function findAllSegments(db: Queries, workspaceId: string): Promise
   return rows.map(fromRow)
 }
 
-/** How many a workspace has. */
 export async function countSegments(db: Queries, workspaceId: string): Promise<number> {
   return countRows(db.selectFrom('segments').where('workspace_id', '=', workspaceId))
 }

@@ -1,14 +1,14 @@
-/** The days of the year that a rule about anniversaries means, in UTC. Where there is no 29th of February, it is the 28th. Pure. */
+/** Days of the year for anniversary rules, in UTC. February 29 falls on the 28th in other years. Pure. */
 
 const DAY_MS = 86_400_000
 
-/** `MMDD` of the first and the last day; the first is the greater one where a year ends in between. */
+/** `MMDD` of the first and last day; first > last for a range across New Year. */
 export interface DaysOfYear {
   readonly from: string
   readonly to: string
 }
 
-/** @param today any moment of the first day, ms since epoch UTC @returns undefined: every day */
+/** @param today any moment of the first day, ms since epoch UTC @returns undefined for the whole year */
 export function upcomingDaysOfYear(today: number, days: number): DaysOfYear | undefined {
   if (days >= 365) return undefined
   const end = today + days * DAY_MS

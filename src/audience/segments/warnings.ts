@@ -1,8 +1,8 @@
 /**
- * Warnings about valid conditions that look like a mistake: an attribute that no contact has, a list or tag deleted since.
+ * Warnings about valid conditions that look like mistakes: an attribute no contact has, a list or tag deleted since.
  *
- * For requests that create, change or estimate. Scans the audience, newest contacts first, until one has the attribute; a scan that takes
- * too long yields no warning. Fails: as the database does.
+ * For requests that create, update or estimate. Scans the audience, newest contacts first, until one has the attribute; a scan that
+ * takes too long yields no warning.
  */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -14,11 +14,11 @@ import { attributeOf, type Group, type TextSource } from './read-conditions.js'
 import { checkConditions, rulesOf } from './rule-references.js'
 
 /** Attributes checked per request: one that no contact has costs a scan of the whole audience. */
-const MOST_NAMES = 20
+const MAX_NAMES = 20
 
 const WarningSchema = Type.Object(
   {
-    path: Type.String({ description: 'Of the rule, e.g. `conditions.rules.0.field`.' }),
+    path: Type.String({ description: 'Path of the rule, e.g. `conditions.rules.0.field`.' }),
     message: Type.String(),
   },
   { title: 'ConditionsWarning' },
@@ -27,7 +27,7 @@ const WarningSchema = Type.Object(
 export const Warnings = Type.Optional(
   Type.Array(WarningSchema, {
     description:
-      'In answers that create, change or estimate: rules that may be mistaken, such as one about an attribute that no contact has.',
+      'Set when creating, updating or estimating: rules that look like mistakes, such as an attribute that no contact has.',
   }),
 )
 
@@ -41,21 +41,21 @@ export async function warningsOf(
   const warnings: Warning[] = []
   const warn = (error: unknown) => {
     if (!(error instanceof AppError)) throw error
-    // Not looked through in time.
+    // The scan timed out: no warning.
     if (error.code !== 'unavailable')
       warnings.push({ path: error.path ?? 'conditions', message: error.message })
   }
   await checkConditions(database.reader, workspaceId, conditions).catch(warn)
-  const mayGoOn = patience(clock)
+  const checkTimeout = patience(clock)
   const places = new Map<string, string>()
   for (const { rule, place } of rulesOf(conditions, 'conditions')) {
     const attribute = attributeOf(rule.field)
     if (attribute !== undefined && !places.has(attribute)) places.set(attribute, `${place}.field`)
   }
-  for (const [attribute, path] of [...places].slice(0, MOST_NAMES))
+  for (const [attribute, path] of [...places].slice(0, MAX_NAMES))
     try {
       const asking = { workspaceId, now: clock.now() }
-      if (!(await hasContact(database.slowReader, isThere(attribute), asking, mayGoOn)))
+      if (!(await hasContact(database.slowReader, isThere(attribute), asking, checkTimeout)))
         warnings.push({ path, message: `no contact has an attribute ${JSON.stringify(attribute)}` })
     } catch (error) {
       warn(error)
@@ -63,7 +63,7 @@ export async function warningsOf(
   return warnings
 }
 
-/** Even if it is empty. */
+/** Also true for an empty value. */
 function isThere(attribute: string): Group {
   const of: TextSource = { attribute }
   return {

@@ -1,6 +1,6 @@
 /**
- * Tags by their names, made where there are none: for whoever tags by name (imports, automations, commands). In the caller's transaction.
- * Fails: AppError limit_reached where the workspace would have too many.
+ * Finds tags by name and creates missing ones, in the caller's transaction. For imports, automations and commands.
+ * Fails: AppError limit_reached if the workspace would exceed its number of tags.
  */
 import { fold } from '../../core/fold.js'
 import type { NewId } from '../../core/ids.js'
@@ -9,7 +9,7 @@ import { MOST_TAGS, type Acting } from '../audience-parts.js'
 import { refuseMoreThan } from '../checks.js'
 import { countTags, findTagsByName, insertTag, type Tag } from './tag-store.js'
 
-/** @param names whatever their case @returns finds each of them */
+/** @param names case is ignored @returns a lookup by name */
 export async function ensureTags(
   tx: Tx,
   { workspaceId }: Pick<Acting, 'workspaceId'>,
@@ -30,7 +30,7 @@ export async function ensureTags(
   if (missing.length > 0) found = await find()
   return name => {
     const tag = found.get(fold(name))
-    if (!tag) throw new Error('a tag was not made')
+    if (!tag) throw new Error('tag was not created')
     return tag
   }
 }

@@ -1,4 +1,3 @@
-/** Routes of tags, and of the contacts that have one. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -16,7 +15,7 @@ import { requireTag } from './taggings.js'
 export const TagParams = Type.Object({ id: Type.String() })
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
-const Color = Type.String({ maxLength: 9, description: 'Hexadecimal, e.g. #3366cc.' })
+const Color = Type.String({ maxLength: 9, description: 'CSS hex color, e.g. `#3366cc`.' })
 const Description = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])
 
 const NewTagBody = Type.Object(
@@ -55,7 +54,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       access: 'tags:read',
       operationId: 'listTags',
       chapter: 'Tags',
-      summary: 'Tags by name, each with the number of its contacts.',
+      summary: 'List tags by name.',
       query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: TagSchema,
       async handle({ principal, query }, page) {
@@ -69,8 +68,8 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       access: 'tags:write',
       operationId: 'createTag',
       chapter: 'Tags',
-      summary: 'Make a tag.',
-      description: `Names are there once, whatever their case and accents. A workspace has at most ${MOST_TAGS} tags.`,
+      summary: 'Create a tag.',
+      description: `Names are unique; case and accents are ignored. A workspace has at most ${MOST_TAGS} tags.`,
       body: NewTagBody,
       response: TagSchema,
       status: 201,
@@ -107,7 +106,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       access: 'tags:read',
       operationId: 'getTag',
       chapter: 'Tags',
-      summary: 'One tag.',
+      summary: 'Get a tag.',
       params: TagParams,
       response: TagSchema,
       errors: ['not_found'],
@@ -120,8 +119,9 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       access: 'tags:write',
       operationId: 'updateTag',
       chapter: 'Tags',
-      summary: 'Change fields of a tag; null clears color and description.',
-      description: 'Segments, dynamic lists and automations that name the tag follow a new name.',
+      summary: 'Update a tag.',
+      description:
+        'Only the given fields change; null clears color and description. Segments, dynamic lists and automations that use the tag follow a rename.',
       params: TagParams,
       body: TagChangesBody,
       response: TagSchema,
@@ -155,7 +155,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       access: 'tags:write',
       operationId: 'deleteTag',
       chapter: 'Tags',
-      summary: 'Delete a tag, and take it off its contacts.',
+      summary: 'Delete a tag; contacts are kept.',
       description: describeUses('tag', 'an active automation, a segment or a dynamic list'),
       params: TagParams,
       query: forceQuery,
@@ -182,13 +182,13 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
 }
 
 function duplicate(name: string): AppError {
-  return new AppError('duplicate', `there is a tag ${name} already`, { path: 'name' })
+  return new AppError('duplicate', `a tag named ${JSON.stringify(name)} already exists`, { path: 'name' })
 }
 
-/** Three, four, six or eight digits, as style sheets have them. @throws AppError validation_error */
+/** 3, 4, 6 or 8 digits, as in CSS. @throws AppError validation_error */
 function readColor(color: string | null | undefined): string | null | undefined {
   if (typeof color === 'string' && !/^#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/i.test(color))
-    throw refusal('color', 'color must be hexadecimal, e.g. #3366cc')
+    throw refusal('color', 'color must be a hex color such as #3366cc')
   return color?.toLowerCase() ?? color
 }
 

@@ -1,4 +1,4 @@
-/** SQL of tags: words that contacts are marked with, each once in a workspace whatever its case. */
+/** SQL of tags. Names are unique in a workspace, ignoring case. */
 import type { Generated, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -42,7 +42,7 @@ export interface Tag {
 
 type NewTag = Omit<Tag, 'seq' | 'contactCount'>
 
-/** @returns false where there is one of this name */
+/** @returns false if the name is taken */
 export async function insertTag(db: Queries, tag: NewTag): Promise<boolean> {
   const result = await db
     .insertInto('tags')
@@ -92,7 +92,6 @@ function ofWorkspace(db: Queries, workspaceId: string) {
   return db.selectFrom('tags').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
 }
 
-/** How many a workspace has. */
 export async function countTags(db: Queries, workspaceId: string): Promise<number> {
   return countRows(ofWorkspace(db, workspaceId))
 }
@@ -107,7 +106,7 @@ const selectByNames = statement(
       .where('deleted_at', 'is', null),
 )
 
-/** Those that there are. @param folded names, as `fold` writes them */
+/** @param folded names as `fold` returns them */
 export async function findTagsByName(
   db: Queries,
   workspaceId: string,
@@ -119,7 +118,6 @@ export async function findTagsByName(
   return found
 }
 
-/** By name. */
 export async function listTags(
   db: Queries,
   workspaceId: string,
@@ -137,7 +135,7 @@ export async function listTags(
   return pageWithTotal(matching, named, fromRow)
 }
 
-/** Those that a rule may mean. */
+/** For resolving names in rules. */
 export async function findNamedTags(db: Queries, workspaceId: string): Promise<NamedSeq[]> {
   const rows = await db
     .selectFrom('tags')
@@ -153,7 +151,7 @@ export async function findNamedTags(db: Queries, workspaceId: string): Promise<N
   }))
 }
 
-/** From now on there is none; it is taken off its contacts afterwards. */
+/** Hides the tag at once; it is removed from contacts later. */
 export async function markTagDeleted(db: Queries, seq: number, at: number): Promise<void> {
   await db.updateTable('tags').set({ deleted_at: at, contact_count: 0 }).where('seq', '=', seq).execute()
 }

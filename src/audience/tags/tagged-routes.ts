@@ -1,4 +1,4 @@
-/** Routes of the contacts that have a tag. */
+/** Routes of the contacts with a tag. */
 import Type from 'typebox'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -30,7 +30,7 @@ export function taggedRoutes(parts: AudienceParts): Route[] {
       access: 'tags:read',
       operationId: 'listTaggedContacts',
       chapter: 'Tags',
-      summary: 'Contacts that have a tag, newest first.',
+      summary: 'List contacts with a tag, newest first.',
       params: TagParams,
       query: Type.Object(cursorQuery, { additionalProperties: false }),
       item: ContactSchema,
@@ -48,7 +48,7 @@ export function taggedRoutes(parts: AudienceParts): Route[] {
       access: 'tags:write',
       operationId: 'addTagToContacts',
       chapter: 'Tags',
-      summary: 'Put a tag on contacts.',
+      summary: 'Add a tag to contacts.',
       params: TagParams,
       body: ContactIdsBody,
       bodyLimit: CONTACT_IDS_BODY,
@@ -73,7 +73,7 @@ export function taggedRoutes(parts: AudienceParts): Route[] {
       access: 'tags:write',
       operationId: 'removeTagFromContacts',
       chapter: 'Tags',
-      summary: 'Take a tag off contacts.',
+      summary: 'Remove a tag from contacts.',
       params: TagParams,
       query: contactIdsQuery,
       body: OptionalContactIdsBody,

@@ -1,7 +1,7 @@
 /**
- * Putting tags on contacts, and taking them off: rows, count and events of each piece in one transaction.
+ * Adds tags to contacts and removes them: rows, count and events of each piece in one transaction.
  *
- * Called by routes, and by whatever else tags contacts (imports, automations).
+ * Called by routes, imports and automations.
  */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -23,11 +23,10 @@ export async function requireTag(db: Queries, workspaceId: string, id: string): 
   return tag
 }
 
-/** @param name or id @throws AppError not_found */
 export async function requireTagNamed(db: Queries, workspaceId: string, name: string): Promise<Tag> {
   const byId = isUuid(name) ? await findTag(db, workspaceId, { id: name.toLowerCase() }) : undefined
   const tag = byId ?? (await findTag(db, workspaceId, { name: name.trim() }))
-  if (!tag) throw new AppError('not_found', `no tag is called ${JSON.stringify(name)}`, { path: 'tag' })
+  if (!tag) throw new AppError('not_found', `no tag is named ${JSON.stringify(name)}`, { path: 'tag' })
   return tag
 }
 
@@ -47,7 +46,7 @@ export async function changeTagged(
   })
 }
 
-/** In the caller's transaction, which has found the tag. @returns for how many something changed */
+/** In the caller's transaction, which has read the tag. @returns how many contacts changed */
 export async function tagSome(
   { clock, onEvents }: Pick<AudienceParts, 'clock' | 'onEvents'>,
   tx: Tx,

@@ -1,10 +1,9 @@
 /**
- * Does some rows of an import: makes and changes contacts, puts them into the list, tags them, and tells of each change.
+ * Applies a batch of import rows: creates and updates contacts, adds list and tags, and appends the events.
  *
- * Called by the importer in the transaction that also writes how far the import has come; some hundred rows are a few
- * milliseconds. What is as a row says is left alone and told to nobody. Who does not want mail goes on not wanting it, whatever
- * a file says: it can unsubscribe people and never subscribe anybody again.
- * Fails: ImportFault where the list is gone.
+ * Runs in the importer's transaction, which also records progress; a few hundred rows take a few milliseconds. Rows that change nothing
+ * write nothing. A file can unsubscribe existing contacts but never resubscribe them.
+ * Fails: ImportFault if the list was deleted.
  */
 import type { NewId } from '../../core/ids.js'
 import type { Tx } from '../../db/database.js'
@@ -44,23 +43,23 @@ interface Doing {
   readonly newId: NewId
 }
 
-/** Contacts get into a list and are tagged. */
+/** Input for adding contacts to lists and tags. */
 interface Pairing extends Doing {
-  /** All that the rows are of, by address. */
+  /** All contacts of the rows, by address. */
   readonly contacts: ReadonlyMap<string, Contact>
-  /** Those that something became other of. */
+  /** Contacts changed by a list or tag. */
   readonly touched: Set<Contact>
-  /** From this number on they were made here, and are in nothing yet. */
+  /** Contacts from this number on were created here and have no lists or tags yet. */
   readonly firstMade: number
 }
 
 export interface Applied {
   readonly counts: RowCounts
-  /** Rows of which nothing was taken, since of what the contact has already too little room is left. */
+  /** Rows rejected entirely because the contact's attributes would exceed their limits. */
   readonly refused: readonly ImportedContact[]
 }
 
-/** @param rows each of another address @throws AppError not_found, conflict where the list can take nobody any more */
+/** @param rows with distinct addresses @throws AppError not_found, conflict if the list no longer accepts members */
 export async function applyRows(
   tx: Tx,
   { workspaceId, isSandbox, options }: Pick<Import, 'workspaceId' | 'isSandbox' | 'options'>,
@@ -69,7 +68,7 @@ export async function applyRows(
 ): Promise<Applied> {
   if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
   const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
-  // First, so that contacts made or changed here are what their suppressions let them be.
+  // First, so that contacts written below respect these suppressions.
   const suppressed = await suppressSaid(doing, said)
   if (!options.makesContacts) return { counts: suppressed, refused: [] }
   const known = await findKnown(doing, said)
@@ -156,7 +155,7 @@ async function makeContacts(
   return made.map(contact => bounced.get(contact.seq)?.after ?? contact)
 }
 
-/** What rows say anew of contacts that there are, and rows that there is no room for. */
+/** Updates of existing contacts, and rows that would exceed a contact's limits. */
 function changesBy(
   rows: readonly ImportedContact[],
   known: ReadonlyMap<string, Contact>,
@@ -176,7 +175,7 @@ function changesBy(
   return { changes, refused }
 }
 
-/** @returns undefined where there is no room for them */
+/** @returns undefined if the limits would be exceeded */
 function attributesBy(
   { attributes: said }: ImportedContact,
   { attributes }: Contact,
@@ -203,7 +202,7 @@ function changedBy(
   }
 }
 
-/** Without what is so already: a file knows nothing but text, and 5 that is written as "5" is no change. */
+/** Drops values equal to the existing ones: in a file, the number 5 is the text "5". */
 function sayingMore(before: Attributes, said: Attributes): Attributes {
   return Object.fromEntries(
     Object.entries(said).filter(
@@ -212,7 +211,7 @@ function sayingMore(before: Attributes, said: Attributes): Attributes {
   )
 }
 
-/** An attribute's value as a cell of a file. */
+/** An attribute's value as a CSV cell. */
 export function attributeText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -227,7 +226,7 @@ async function putIntoList(pairing: Pairing, listId: string | null): Promise<Any
   )
 }
 
-/** Suppresses the addresses of rows that ask for it. @returns how many were added, widened or known */
+/** Suppresses addresses where rows ask for it. @returns number added, widened and unchanged */
 async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
   const counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   const changed: Suppression[] = []
@@ -303,7 +302,7 @@ async function tagAll(
   return events
 }
 
-/** Brings contacts together with a list or a tag. @returns what is told of those that were not there */
+/** Adds contacts to a list or tag. @returns events of those added */
 async function pair(
   { tx, at, firstMade, touched }: Pairing,
   kind: PairKind,

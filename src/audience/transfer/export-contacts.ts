@@ -1,8 +1,8 @@
 /**
- * Contacts as CSV, piece by piece, in the form that an import takes: one column for each attribute. Or as JSON, for programs.
+ * Streams contacts as CSV that an import can read, one column per attribute, or as JSON.
  *
- * Called by the route and by the command line. Reads twice: first the names of all attributes, then the contacts; each step is a read
- * of its own, so that memory does not grow with what is exported. Stops between two reads where nobody wants the rest.
+ * Called by the route and the command line. Two passes: attribute names, then contacts. Each chunk is a separate read, so memory use does
+ * not depend on the size of the export. Stops between reads if the consumer stops.
  */
 import { csvText } from '../../core/csv.js'
 import { isoTime } from '../../core/moments.js'
@@ -17,10 +17,10 @@ import { columnFor } from './reading/columns.js'
 import { namesText } from './reading/read-row.js'
 
 const PAGE = 1_000
-/** Numbers of contacts whose attributes are looked through in one read: some 50 ms. */
+/** Contact numbers per read when collecting attribute names: some 50 ms. */
 const NUMBERS_AT_ONCE = 20_000
-/** More than that is in one column, as JSON; an import takes 200 columns. */
-const MOST_ATTRIBUTE_COLUMNS = 150
+/** Further attributes share one column, as JSON; an import takes 200 columns. */
+const MAX_ATTRIBUTE_COLUMNS = 150
 
 const FIXED = [
   ...['id', 'email', 'first_name', 'last_name', 'subscribed', 'bounced', 'lists', 'tags'],
@@ -38,7 +38,7 @@ export async function* exportContacts(
   const exported = await beginExport(db, workspaceId, filter, now)
   const names = exported ? await findNames(db, exported, gone) : []
   if (gone?.aborted) return
-  const columns = names.slice(0, MOST_ATTRIBUTE_COLUMNS)
+  const columns = names.slice(0, MAX_ATTRIBUTE_COLUMNS)
   const hasMore = names.length > columns.length
   yield `${csvText([[...FIXED, ...columns.map(columnFor), ...(hasMore ? ['attributes'] : [])]])}\n`
   if (!exported) return
@@ -52,7 +52,7 @@ export async function* exportContacts(
     )}\n`
 }
 
-/** The same contacts as one JSON array of what the API shows of each, a contact a line; pieces are whole lines. */
+/** A JSON array of API contact objects, one per line; chunks end at line breaks. */
 export async function* exportContactsAsJson(
   db: Queries,
   workspaceId: string,

@@ -1,4 +1,4 @@
-/** The route of exports: contacts as a file of CSV. */
+/** The contact export route. */
 import Type from 'typebox'
 import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
@@ -16,7 +16,7 @@ import { exportContacts } from './export-contacts.js'
 const IdQuery = (description: string) =>
   Type.Optional(Type.String({ maxLength: 64, shownFormat: 'uuid', description }))
 
-/** What is asked for; of several each has to be met. */
+/** Filters; all must match. */
 export interface ExportWishes {
   readonly search?: string | undefined
   readonly subscribed?: boolean | undefined
@@ -33,23 +33,21 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
     access: 'contacts:read',
     operationId: 'exportContacts',
     chapter: 'Contacts',
-    summary: 'Contacts as CSV, in the order of their making.',
+    summary: 'Export contacts as CSV.',
     description:
-      'One column for each attribute that any of them has (of more than 150 the rest in one column, as JSON). Cells that a spreadsheet ' +
-      "would take for a formula begin with `'`, which an import takes off again. What is of another type than text reads as JSON. An " +
-      'answer that breaks off is not complete: its last chunk is missing.\n\n' +
-      `At most ${MOST_PER_KEY} downloads run at a time with one key, and ${MOST_PER_WORKSPACE} for one workspace; more are refused with ` +
-      '`rate_limited`. A client that takes nothing for 10 seconds is disconnected.',
+      'Oldest first, with one column per attribute; beyond 150 attributes the rest share one column as JSON. Cells that a spreadsheet ' +
+      "would read as a formula are prefixed with `'`, which an import removes. Non-text values are written as JSON. A truncated response " +
+      'lacks its last chunk.\n\n' +
+      `At most ${MOST_PER_KEY} concurrent downloads per key and ${MOST_PER_WORKSPACE} per workspace; beyond that requests fail with ` +
+      '`rate_limited`. A client that reads nothing for 10 seconds is disconnected.',
     query: Type.Object(
       {
-        search: Type.Optional(
-          Type.String({ maxLength: 200, description: 'Words, as in the list of contacts.' }),
-        ),
+        search: Type.Optional(Type.String({ maxLength: 200, description: 'Words, as in `GET /contacts`.' })),
         subscribed: Type.Optional(Type.Boolean()),
         bounced: Type.Optional(Type.Boolean()),
-        list_id: IdQuery('Of those in this list only.'),
-        segment_id: IdQuery('Of those that this segment means only.'),
-        tag_id: IdQuery('Of those with this tag only.'),
+        list_id: IdQuery('Only contacts in this list.'),
+        segment_id: IdQuery('Only contacts in this segment.'),
+        tag_id: IdQuery('Only contacts with this tag.'),
       },
       { additionalProperties: false },
     ),

@@ -1,8 +1,8 @@
 /**
- * SQL of exports: contacts in the order of their making, a page at a time, and the names of their attributes.
+ * SQL of exports: contacts oldest first, a page at a time, and the names of their attributes.
  *
- * For `Database.exportReader`. What is made, changed or deleted meanwhile may be in it or not; nobody else is in it twice, and
- * nobody else is left out.
+ * For `Database.exportReader`. Contacts created, changed or deleted during the export may or may not be included; all others are included
+ * exactly once.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf } from '../../db/dialect.js'
@@ -12,14 +12,14 @@ import type { Contact } from '../contacts/contact.js'
 import { conditionsBy, readPage, type ContactFilter } from '../contacts/contact-page-store.js'
 import { newestContact } from '../contacts/deletion-store.js'
 
-/** What an export is of: those of an audience that there were when it began, as far as a filter leaves them. */
+/** Contacts of an export: those that existed when it began, filtered. */
 export interface Exported {
   readonly first: number
   readonly last: number
   readonly conditions: (range: SeqRange) => readonly RawBuilder<boolean>[]
 }
 
-/** @param now ms since epoch UTC, what conditions go by @returns undefined where there are no contacts */
+/** @param now reference time of conditions, ms since epoch UTC @returns undefined if there are no contacts */
 export async function beginExport(
   db: Queries,
   workspaceId: string,
@@ -33,12 +33,12 @@ export async function beginExport(
   return {
     first,
     last: await newestContact(db, audience.number),
-    // Of each page a few are looked at, not all of the range.
+    // Each page reads part of the range only.
     conditions: range => isMet(range),
   }
 }
 
-/** The next ones from a number on, those made first first. */
+/** The next contacts from a number on, oldest first. */
 export async function exportPage(
   db: Queries,
   { last, conditions }: Exported,
@@ -47,11 +47,11 @@ export async function exportPage(
 ): Promise<Contact[]> {
   const range = { first: from, last }
   const inRange = sql<boolean>`contacts.seq between ${from} and ${last}`
-  // Pages are turned round so that the newest is shown first.
+  // readPage returns newest first.
   return (await readPage(db, [inRange, ...conditions(range)], { order: 'asc', offset: 0, limit })).reverse()
 }
 
-/** Names of attributes of those whose number is in a range, both ends included. */
+/** Attribute names of the contacts in a range, both ends inclusive. */
 export async function attributeNames(
   db: Queries,
   { conditions }: Exported,

@@ -1,20 +1,20 @@
 /**
- * Imports as a job of the appliance: sees to it that those that wait are worked off, and rests while there are none.
+ * Runs imports as a job of the appliance; idle while none are queued.
  *
- * Opened by `audience/resource.ts`; lasts as long as the appliance, and goes on at once with what a process that is gone has left. Where the
- * database lends turns to threads the importer has one of its own (`import-main.ts`), there only while there is something to
- * import. Fails: never; a thread that ends before its time is followed by the next.
+ * Opened by `audience/resource.ts`. Resumes imports of exited processes immediately. Where the database lends its write lock to threads,
+ * the importer runs in a thread of its own (`import-main.ts`), started only when there is work. Never fails; a thread that
+ * exits early is restarted.
  */
 import { describeError } from '../../core/errors.js'
 import { runWriting } from '../../db/threads/writing-thread.js'
 import { importWithNeedlessParts, waitingImports } from './import-store.js'
 import { Importer, RECEIVING_MS, type ImporterParts } from './importer.js'
 
-/** Until other processes are asked for imports that they have stored. */
+/** Interval of checks for imports queued by other processes. */
 const LOOK_EVERY_MS = 1_000
-/** Until it looks by itself for what became old meanwhile: a file whose upload a crash cut off. */
+/** Interval of checks for stale files, whose upload was interrupted by a crash. */
 const LONGEST_REST_MS = RECEIVING_MS / 24
-/** After a thread has ended before its time. */
+/** Delay before restarting a thread that exited early. */
 const RETRY_MS = 1_000
 
 const PROGRAM = new URL('./import-main.js', import.meta.url)
@@ -28,17 +28,17 @@ export class ImportJob {
     this.parts = parts
   }
 
-  /** There is an import that waits. */
+  /** Call when an import was queued. */
   wake(): void {
     this.wakes += 1
     this.wakeUp()
   }
 
-  /** Until the signal comes. */
+  /** Runs until aborted. */
   async run(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
       const { wakes } = this
-      // As it was before the look, so that nothing is missed that another process commits meanwhile.
+      // Read before checking for work, so that concurrent commits of other processes are not missed.
       const version = this.parts.database.foreignVersion()
       if (await this.hasWork()) await this.work(stopping)
       else if (wakes === this.wakes) await this.rest(version, stopping)

@@ -1,7 +1,7 @@
 /**
- * The program of the thread that works imports off.
+ * Entry point of the importer thread.
  *
- * Started by `import-job.ts`, never imported. It does not step aside: whoever wants to write waits for its transactions.
+ * Started by `import-job.ts`, never imported. Runs at normal priority, since writers wait for its transactions.
  */
 import { orderedIds } from '../../core/ids.js'
 import { openThreadDatabase } from '../../db/threads/thread-database.js'
@@ -14,7 +14,7 @@ const newId = orderedIds(
   () => clock.now(),
   count => systemRandom.bytes(count),
 )
-// The server tells of events as soon as it hears that a turn is over.
+// The server dispatches events when it gets the write lock back.
 const onEvents = () => {}
 
 async function importAll(): Promise<void> {
@@ -23,5 +23,5 @@ async function importAll(): Promise<void> {
   finished()
 }
 
-// What it rejects with ends the thread, and is told to the server as its fault.
+// A rejection ends the thread; the server gets it as the thread's error.
 void importAll()

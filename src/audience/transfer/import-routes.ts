@@ -1,4 +1,4 @@
-/** Routes of imports: take a file, show how far it is, give its rejected rows back, cancel. */
+/** Import routes: upload, progress, rejected rows, cancel. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { csvText } from '../../core/csv.js'
@@ -22,17 +22,17 @@ import { PRESET_CHOICES, PRESETS, type PresetChoice } from './reading/presets.js
 import { MOST_ROWS } from './reading/serve-import-reader.js'
 
 const FIELDS = {
-  list_id: 'A static list that everybody in the file is put into.',
-  tags: 'Names of tags with commas between them, which everybody in the file gets; made where there are none.',
+  list_id: 'A static list to add all contacts to.',
+  tags: 'Comma-separated names of tags to add to all contacts; missing tags are created.',
   mapping:
-    'What columns are for where their names do not tell, as a JSON object: `{"Mail": "email", "Plan": "attributes.plan", "Notes": null}`. ' +
-    'null passes a column over.',
+    'Fields of columns that are not recognized by name, as a JSON object: `{"Mail": "email", "Plan": "attributes.plan", "Notes": null}`. ' +
+    'null skips a column.',
   charset:
-    'Of the file, where its Content-Type does not tell. Without either: by its byte order mark, UTF-8, or windows-1252.',
-  file_name: 'For people.',
+    'Encoding of the file, if its Content-Type does not declare it. By default detected: byte order mark, UTF-8, or windows-1252.',
+  file_name: 'Shown in the import; not interpreted otherwise.',
   preset:
-    `Whose export the file is: ${PRESETS.join(', ')}. Detected where the columns leave no doubt (SendGrid suppressions other than ` +
-    'bounces, blocks and Brevo are not); `none` turns that off.',
+    `The system the file was exported from: ${PRESETS.join(', ')}. Detected if the columns identify it (not for Brevo, nor for SendGrid ` +
+    'suppressions other than bounces and blocks); `none` disables detection.',
 } as const
 
 const query = Type.Object(
@@ -48,8 +48,8 @@ const query = Type.Object(
 )
 
 const ImportParams = Type.Object({ id: Type.String() })
-/** Shown with the import; the file of all of them has its own path. */
-const MOST_SHOWN = 100
+/** Rejected rows returned with an import; a separate route returns all as a file. */
+const MAX_SHOWN = 100
 
 const RejectedRow = Type.Object({ line: Type.Integer(), reason: Type.String() }, { title: 'RejectedRow' })
 
@@ -57,21 +57,21 @@ const importFields = {
   id: Id(),
   status: Type.Enum([...IMPORT_STATUSES]),
   file_name: TextOrNull(),
-  size: Type.Integer({ description: 'Octets of the file.' }),
+  size: Type.Integer({ description: 'File size in bytes.' }),
   charset: Type.String(),
-  preset: TextOrNull({ description: 'Whose export the file was taken for, given or detected.' }),
+  preset: TextOrNull({ description: 'Preset used, given or detected.' }),
   list_id: IdOrNull(),
   tags: Type.Array(Type.String()),
   columns: Type.Array(Type.Object({ name: Type.String(), field: TextOrNull() }, { title: 'ImportColumn' }), {
-    description: 'What each column was taken for; null where it was passed over.',
+    description: 'The field that each column was read as; null if skipped.',
   }),
-  progress: Type.Number({ description: 'How much of the file was read, 0 to 1.' }),
-  rows: Type.Integer({ description: 'Done so far, the heading not counted.' }),
-  created: Type.Integer({ description: 'Contacts; of a file of suppressions those.' }),
+  progress: Type.Number({ description: 'Fraction of the file processed, 0 to 1.' }),
+  rows: Type.Integer({ description: 'Rows processed so far, without the header.' }),
+  created: Type.Integer({ description: 'Contacts created; for a suppression file, suppressions.' }),
   updated: Type.Integer(),
-  unchanged: Type.Integer({ description: 'Known already, and nothing new was said of them.' }),
+  unchanged: Type.Integer({ description: 'Rows that changed nothing.' }),
   rejected: Type.Integer(),
-  error: TextOrNull({ description: 'Why it failed. What was done before is done.' }),
+  error: TextOrNull({ description: 'Why the import failed. Rows processed before are kept.' }),
   is_sandbox: Type.Boolean(),
   created_at: Moment(),
   started_at: MomentOrNull(),
@@ -82,7 +82,7 @@ const ImportSchema = Type.Object(importFields, { title: 'ContactImport' })
 const ImportDetailsSchema = Type.Object(
   {
     ...importFields,
-    rejected_rows: Type.Array(RejectedRow, { description: `The first ${MOST_SHOWN}.` }),
+    rejected_rows: Type.Array(RejectedRow, { description: `The first ${MAX_SHOWN} rejected rows.` }),
   },
   { title: 'ContactImportDetails' },
 )
@@ -96,7 +96,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       access: 'contacts:write',
       operationId: 'importContacts',
       chapter: 'Contacts',
-      summary: 'Make and change contacts by a file of CSV.',
+      summary: 'Import contacts from CSV.',
       description: ABOUT_IMPORTS,
       query,
       upload: {
@@ -140,7 +140,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       access: 'contacts:read',
       operationId: 'listContactImports',
       chapter: 'Contacts',
-      summary: 'Imports, newest first; kept for 30 days.',
+      summary: 'List imports of the last 30 days.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: ImportSchema,
       async handle({ principal: { workspaceId } }, page) {
@@ -154,7 +154,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       access: 'contacts:read',
       operationId: 'getContactImport',
       chapter: 'Contacts',
-      summary: 'How far an import has come, and which rows were rejected.',
+      summary: "Get an import's progress.",
       params: ImportParams,
       response: ImportDetailsSchema,
       errors: ['not_found'],
@@ -168,9 +168,9 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       access: 'contacts:read',
       operationId: 'getRejectedContacts',
       chapter: 'Contacts',
-      summary: 'The rejected rows of an import as CSV, to be mended and imported again.',
+      summary: "Download an import's rejected rows as CSV.",
       description:
-        `With line and reason beside each, in columns that an import passes over. The first ${MOST_REJECTIONS_KEPT.toLocaleString('en')} ` +
+        `For correction and reimport. Line and reason are in extra columns that an import skips. At most ${MOST_REJECTIONS_KEPT.toLocaleString('en')} ` +
         'are kept.',
       params: ImportParams,
       mediaType: 'text/csv',
@@ -188,7 +188,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       access: 'contacts:write',
       operationId: 'cancelContactImport',
       chapter: 'Contacts',
-      summary: 'Stop an import; what was done stays.',
+      summary: 'Cancel an import; processed rows are kept.',
       params: ImportParams,
       response: ImportDetailsSchema,
       errors: ['not_found', 'conflict'],
@@ -196,7 +196,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
         database.write(async tx => {
           const one = await requireImport(tx.db, workspaceId, params.id)
           if (one.finishedAt !== null || one.status === 'receiving')
-            throw new AppError('conflict', `the import is ${one.status}`)
+            throw new AppError('conflict', `cannot cancel an import that is ${one.status}`)
           const cancelled: Import = { ...one, status: 'cancelled', finishedAt: clock.now() }
           await updateImport(tx.db, cancelled)
           return withRejections(tx.db, cancelled)
@@ -206,24 +206,24 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
 }
 
 const ABOUT_IMPORTS =
-  'Answered once the file is stored; it is worked off afterwards, and gone on with when the server was stopped. ' +
-  'The first row names the columns: `Email` (or E-Mail, Mail), `First name`, `Last name`, `Subscribed`, `Tags` (commas or semicolons ' +
-  'between them) and `Attributes` (JSON), however they are written; all other columns become attributes. A file of addresses alone needs ' +
-  'no heading. Cells are separated by commas, semicolons or tabs; empty ones say nothing.\n\n' +
-  'A contact that there is already is changed as by an upsert. `Subscribed` may be no (false, 0, unsubscribed), which unsubscribes; ' +
-  'yes is for new contacts alone: whoever has unsubscribed or is suppressed stays so. Of an address that stands in the file more than ' +
-  'once the first row counts, and the others are rejected. After the first few thousand, rows are not done in the order of the file.\n\n' +
+  'Returns once the file is stored; the import then runs in the background and survives restarts. ' +
+  'The first row names the columns: `Email` (or E-Mail, Mail), `First name`, `Last name`, `Subscribed`, `Tags` (separated by commas or ' +
+  'semicolons) and `Attributes` (JSON), in any spelling; all other columns become attributes. A file of addresses alone needs ' +
+  'no header. The delimiter is a comma, semicolon or tab; empty cells are ignored.\n\n' +
+  'Existing contacts are updated as by an upsert. `Subscribed` set to no (false, 0, unsubscribed) unsubscribes; ' +
+  'yes applies to new contacts only, so unsubscribed and suppressed contacts stay so. If an address occurs more than ' +
+  'once, the first row counts and the others are rejected. After the first few thousand, rows are not processed in file order.\n\n' +
   '`preset` reads exports of listmonk, Mailchimp, SendGrid, Postmark, Brevo and Postal. Addresses marked there as blocklisted, bounced, ' +
   'complained or unsubscribed are suppressed here; a suppression file creates no contacts. Both need the permission ' +
   '`suppressions:write`. `postroad` reads our own export, creates missing lists and tags, and restores attribute types: a cell that ' +
-  'is a number, true, false or JSON becomes one, anything else text. Text of digits alone therefore comes back as a number.\n\n' +
+  'is a number, true, false or JSON becomes one, anything else text. All-digit text therefore comes back as a number.\n\n' +
   `At most ${formatSize(MOST_FILE_OCTETS)} and ${MOST_ROWS.toLocaleString('en')} rows.`
 
 /** @throws AppError validation_error */
 export function readPreset(text: string | undefined): PresetChoice | undefined {
   const choice = PRESET_CHOICES.find(one => one === text)
   if (text !== undefined && !choice)
-    throw refusal('preset', `${text.slice(0, 40)} is not a preset; choose ${PRESET_CHOICES.join(', ')}`)
+    throw refusal('preset', `${text.slice(0, 40)} is not a preset; use one of ${PRESET_CHOICES.join(', ')}`)
   return choice
 }
 
@@ -233,14 +233,14 @@ function readMappingText(text: string | undefined): Mapping | undefined {
   try {
     mapping = JSON.parse(text)
   } catch {
-    // Told below.
+    // Reported below.
   }
   const isObject = typeof mapping === 'object' && mapping !== null && !Array.isArray(mapping)
   if (
     !isObject ||
     !Object.values(mapping as object).every(field => field === null || typeof field === 'string')
   )
-    throw refusal('mapping', 'mapping must be a JSON object of texts and nulls')
+    throw refusal('mapping', 'mapping must be a JSON object whose values are strings or null')
   return mapping as Mapping
 }
 
@@ -252,7 +252,7 @@ export async function requireImport(db: Queries, workspaceId: string, id: string
 }
 
 async function withRejections(db: Queries, one: Import): Promise<Static<typeof ImportDetailsSchema>> {
-  const rejections = await listRejections(db, one.seq, 0, MOST_SHOWN)
+  const rejections = await listRejections(db, one.seq, 0, MAX_SHOWN)
   return {
     ...importToApi(one),
     rejected_rows: rejections.map(({ line, reason }) => ({ line, reason })),
@@ -291,7 +291,6 @@ export function importToApi(one: Import): Static<typeof ImportSchema> {
 
 const REJECTIONS_AT_ONCE = 500
 
-/** All that are kept, as a file. */
 export async function* rejectedRows(db: Queries, { seq, options }: Import): AsyncGenerator<string> {
   const names = options.columns.map(({ name }) => name)
   yield `${csvText([[...names, 'rejected_line', 'rejected_reason']])}\n`

@@ -1,8 +1,8 @@
 /**
- * SQL of imports: what they are, their files in parts, and the rows that were rejected.
+ * SQL of imports: their state, file parts and rejected rows.
  *
- * How far an import has come stands in its row and is written in the transaction that does the rows, so that none is done twice. Of
- * rejected rows the first are kept and all are counted.
+ * Progress is written in the same transaction as the rows it covers, so that no row is applied twice. All rejected rows are counted, but
+ * only the first ones are stored.
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -40,7 +40,7 @@ interface PartRow {
   octets: Uint8Array
 }
 
-/** An address that was erased since the import was begun. */
+/** An address erased after the import began. */
 interface ErasureRow {
   import: number
   /** SHA-256 of the address, hexadecimal. */
@@ -63,7 +63,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** What an import that was begun before there was a choice was begun with, and one that has no file yet. */
+/** Options of imports without a file yet, and of imports from before options were stored. */
 const NO_OPTIONS: ImportOptions = {
   ...{ listId: null, tags: [], mapping: {}, columns: [], hasHeading: true },
   ...{ preset: null, makesContacts: true },
@@ -71,7 +71,7 @@ const NO_OPTIONS: ImportOptions = {
   order: 'file',
 }
 
-/** One whose file has still to come. @returns its number */
+/** An import whose file is still being received. @returns its number */
 export async function insertImport(
   db: Queries,
   one: Pick<Import, 'id' | 'workspaceId' | 'isSandbox' | 'createdAt'>,
@@ -95,7 +95,7 @@ export async function insertImport(
   return seq
 }
 
-/** What is known once its file is there: it waits for its turn from now on. @throws Error where there is no such import any more */
+/** Stores what is known once the file is complete, and queues the import. @throws Error if it no longer exists */
 export async function queueImport(
   db: Queries,
   seq: number,
@@ -135,7 +135,7 @@ const setProgress = statement((db, one: Progress) =>
     .where('seq', '=', one.seq),
 )
 
-/** How far it has come, and whether it is at its end. */
+/** Stores progress and status. */
 export async function updateImport(db: Queries, one: Import): Promise<void> {
   await setProgress(db, { ...one })
 }
@@ -159,7 +159,6 @@ export async function findImportBySeq(db: Queries, seq: number): Promise<Import 
   return row && fromRow(row)
 }
 
-/** Newest first. */
 export async function listImports(db: Queries, workspaceId: string, page: Page): Promise<Listing<Import>> {
   const ofWorkspace = db.selectFrom('contact_imports').where('workspace_id', '=', workspaceId)
   return newestFirst(ofWorkspace, page, fromRow)
@@ -175,12 +174,12 @@ const selectWaiting = statement((db, { limit }: { limit: number }) =>
     .limit(limit),
 )
 
-/** Those that wait or are under way, oldest first. */
+/** Queued and running imports, oldest first. */
 export async function waitingImports(db: Queries, limit: number): Promise<Import[]> {
   return (await selectWaiting(db, { limit })).rows.map(fromRow)
 }
 
-/** Of one workspace, those being received as well. */
+/** Of one workspace, including those being received. */
 export async function countUnfinished(db: Queries, workspaceId: string): Promise<number> {
   return countRows(
     db.selectFrom('contact_imports').where('finished_at', 'is', null).where('workspace_id', '=', workspaceId),
@@ -211,7 +210,7 @@ export async function findImportPart(
   return row?.octets
 }
 
-/** @returns how many went, at most `limit` */
+/** @returns rows deleted, at most `limit` */
 export async function deleteImportParts(db: Queries, seq: number, limit: number): Promise<number> {
   const parts = await db
     .selectFrom('contact_import_parts')
@@ -233,7 +232,7 @@ export async function deleteImportParts(db: Queries, seq: number, limit: number)
   return parts.length
 }
 
-/** Of those that are done, or never came to their end, one whose file is still there. */
+/** A finished or abandoned import whose file is still stored. */
 export async function importWithNeedlessParts(
   db: Queries,
   receivedBefore: number,
@@ -260,7 +259,7 @@ export async function insertRejections(
   for (const piece of inPieces(rows)) await db.insertInto('contact_import_rejections').values(piece).execute()
 }
 
-/** In the order of the file. @param after line */
+/** In file order. @param after line number */
 export async function listRejections(
   db: Queries,
   seq: number,
@@ -278,7 +277,7 @@ export async function listRejections(
   return rows.map(row => ({ ...row, cells: JSON.parse(row.cells) as string[] }))
 }
 
-/** Unfinished imports of these workspaces drop the rows of an erased person from now on. @param emailHash SHA-256, hexadecimal */
+/** From now on, unfinished imports of these workspaces drop rows of an erased person. @param emailHash SHA-256, hexadecimal */
 export async function eraseFromImports(
   db: Queries,
   workspaceIds: readonly string[],
@@ -305,7 +304,7 @@ const selectErased = statement((db, { seq }: { seq: number }) =>
   db.selectFrom('contact_import_erasures').select('email_hash').where('import', '=', seq),
 )
 
-/** Hashes of the addresses whose rows an import drops. */
+/** Hashes of addresses whose rows the import drops. */
 export async function erasedDuring(db: Queries, seq: number): Promise<ReadonlySet<string>> {
   return new Set((await selectErased(db, { seq })).rows.map(row => row.email_hash))
 }
@@ -319,7 +318,7 @@ export async function deleteImport(db: Queries, seq: number): Promise<void> {
   await db.deleteFrom('contact_imports').where('seq', '=', seq).execute()
 }
 
-/** A step of forgetting what was imported long ago: rejected rows first, with the last of them the import. @returns rows that went */
+/** Deletes some rows of old imports: rejected rows first, then the import. @returns rows deleted */
 export async function deleteImportsBefore(db: Queries, before: number, limit: number): Promise<number> {
   const oldest = await db
     .selectFrom('contact_imports')

@@ -1,5 +1,5 @@
 /**
- * What an import is: a file of contacts on its way into an audience. Holds no logic.
+ * Imports of contact files, and their states. Holds no logic.
  *
  *   receiving -> queued -> processing -> completed | failed
  *                queued | processing -> cancelled
@@ -17,46 +17,46 @@ export const IMPORT_STATUSES = [
 ] as const
 export type ImportStatus = (typeof IMPORT_STATUSES)[number]
 
-/** A column of the file: its name there, and what of a contact it tells; null for one that is passed over. */
+/** A column of the file, and the contact field it maps to. */
 export interface Column {
   readonly name: string
-  /** One of `FIELDS` (`reading/columns.ts`), one that only presets use, or `attributes.` and a name. */
+  /** One of `FIELDS` (`reading/columns.ts`), a field used only by presets, or `attributes.<name>`; null to skip the column. */
   readonly field: string | null
 }
 
-/** What its sender says of columns, by their names: as `Column.field`. */
+/** Fields by column name, as requested; values as in `Column.field`. */
 export type Mapping = Readonly<Record<string, string | null>>
 
-/** What a file says of everybody in it. */
+/** What a file implies for all its rows. */
 export interface EveryRow {
-  /** Everybody is suppressed for this reason. */
+  /** Suppress every address for this reason. */
   readonly suppress: SuppressionReason | null
   readonly isUnsubscribed: boolean
-  /** Cells of attributes that read as JSON other than text keep that type: numbers, booleans, arrays, objects. */
+  /** Attribute cells containing JSON keep their type (number, boolean, array, object). */
   readonly isTyped: boolean
 }
 
 export interface ImportOptions {
-  /** Whose column layout the file has, given or detected. */
+  /** Name of the column layout, given or detected. */
   readonly preset: string | null
   readonly everyRow: EveryRow
-  /** False where the file is a list of suppressions, whose addresses become no contacts. */
+  /** False for a suppression list, whose addresses do not become contacts. */
   readonly makesContacts: boolean
-  /** A static list that everybody in the file is put into. */
+  /** A static list to add all contacts to. */
   readonly listId: string | null
-  /** Names of tags that everybody gets; made where there are none. */
+  /** Names of tags to add to all contacts; missing tags are created. */
   readonly tags: readonly string[]
   readonly mapping: Mapping
   readonly columns: readonly Column[]
   readonly hasHeading: boolean
-  /** In which rows are done: as the file has them, or by address (`address-runs.ts`). Never changed once an import waits. */
+  /** Processing order: as in the file, or sorted by address (`address-runs.ts`). Must not change once queued. */
   readonly order: 'file' | 'address'
 }
 
 export interface ImportCounts {
   readonly created: number
   readonly updated: number
-  /** Known already, and nothing said of them was new. */
+  /** Rows that changed nothing. */
   readonly unchanged: number
   readonly rejected: number
 }
@@ -68,14 +68,14 @@ export interface Import extends ImportCounts {
   readonly isSandbox: boolean
   readonly status: ImportStatus
   readonly fileName: string | null
-  /** As `streamDecoder` knows it. */
+  /** As `streamDecoder` names it. */
   readonly charset: string
   readonly options: ImportOptions
   readonly octets: number
   readonly octetsRead: number
-  /** Of the file, its heading not counted. */
+  /** Without the header row. */
   readonly rowsDone: number
-  /** Why it failed. */
+  /** Why it failed; null otherwise. */
   readonly error: string | null
   readonly createdAt: number
   readonly startedAt: number | null
@@ -83,9 +83,9 @@ export interface Import extends ImportCounts {
 }
 
 export interface Rejection {
-  /** Of the file, from 1. */
+  /** Line in the file, from 1. */
   readonly line: number
   readonly reason: string
-  /** As they stood there. */
+  /** Original text. */
   readonly cells: readonly string[]
 }

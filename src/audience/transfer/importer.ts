@@ -1,10 +1,10 @@
 /**
- * Works imports off: some rows at a time, each piece a transaction of some milliseconds, so that nobody else waits long.
+ * Processes imports in batches of rows, each a transaction of a few milliseconds so that other writers are not delayed.
  *
- * Run in a thread by the server (`import-main.ts`), and by the command line where no server does (`import-job.ts`). What a piece does
- * and how far the import has come with it are one transaction: a process that is gone is gone on for, and of two processes that do the
- * same piece one finds that it is done. Imports of several workspaces take turns, those of one wait for each other.
- * Fails: never for what is wrong with a file, which is how its import ends.
+ * Runs in a thread of the server (`import-main.ts`), or in the command line without one (`import-job.ts`). A batch and its progress are one
+ * transaction: another process can resume an import, and if two process the same batch, one of them notices. Imports of different
+ * workspaces take turns; those of one workspace run one after another.
+ * Invalid files do not make it throw; their import fails.
  */
 import { createHash } from 'node:crypto'
 import { AppError, describeError } from '../../core/errors.js'
@@ -37,48 +37,48 @@ import { rejected, type ImportedContact } from './reading/read-row.js'
 export interface ImporterParts extends AudienceParts {
   readonly spawn: SpawnThread
   readonly log: Pick<Log, 'error'>
-  /** Between two pieces, for whoever else writes; 0 where it is the server that gives each piece its turn. */
+  /** Pause between batches for other writers; 0 if the server schedules each write. */
   readonly restMs?: number
 }
 
-/** Imports under way at a time, of as many workspaces. */
-const MOST_AT_ONCE = 4
-/** Waiting ones that are looked at. */
-const MOST_LOOKED_AT = 200
-/** Rows of a piece (`PieceSize`). */
-const FEWEST_ROWS = 50
-const MOST_ROWS = 1_000
-/** Longer than other work's: what is the same for each piece is a good part of it, and others see 5 ms more at the most. */
+/** Concurrent imports, at most one per workspace. */
+const MAX_CONCURRENT = 4
+/** Queued imports read at a time. */
+const MAX_QUEUED_READ = 200
+/** Bounds of the batch size (`PieceSize`). */
+const MIN_ROWS = 50
+const MAX_ROWS = 1_000
+/** Longer than other writes, to amortize the fixed cost per batch; delays others by 5 ms at most. */
 const PIECE_MS = 12
-/** Nobody waits for a piece more than for whoever else writes. */
+/** Pause between batches: imports are less urgent than other writes. */
 const REST_MS = 1
-/** After a fault that is not the file's; where there is no room for it, it is asked for that rarely. */
+/** Delay after an error other than the file's; up to the maximum while the disk is full. */
 const RETRY_MS = 1_000
-const MOST_RETRY_MS = 10_000
-/** Where another process does the same: it is left to it. */
+const MAX_RETRY_MS = 10_000
+/** Pause after another process was found working on the same import. */
 const OVERTAKEN_MS = 500
-/** Rejected rows of an import that are kept; all are counted. */
+/** Rejected rows stored per import; all are counted. */
 export const MOST_REJECTIONS_KEPT = 10_000
-/** A file whose upload a crash cut off is kept so long. */
+/** How long an incomplete upload is kept after a crash. */
 export const RECEIVING_MS = 86_400_000
-/** An import whose reading thread ends so often fails: it would end there every time. */
-const MOST_READER_ENDS = 2
-/** Until imports that were queued meanwhile are looked for, where all under way wait for their readers. */
+/** An import whose reader thread exits this often fails, since it would exit there every time. */
+const MAX_READER_ENDS = 2
+/** Interval of checks for new imports while all running ones wait for their readers. */
 const LOOK_EVERY_MS = 50
-/** Of a file that is done with, deleted in one go. */
+/** File parts deleted per transaction. */
 const PARTS_AT_ONCE = 4
 
 export class Importer {
   private readonly parts: ImporterParts
   private readonly active = new Map<number, ActiveImport>()
-  /** What stood in the way last, and was told. */
-  private readonly trouble: Trouble = { told: undefined, readerEnds: new Map() }
+  /** Shared by all imports; keeps an error from being logged repeatedly. */
+  private readonly trouble: Trouble = { lastLogged: undefined, readerEnds: new Map() }
 
   constructor(parts: ImporterParts) {
     this.parts = parts
   }
 
-  /** Until there is nothing left to do, or the signal comes. */
+  /** Runs until there is nothing left to do or the signal aborts. */
   async run(stopping: AbortSignal): Promise<void> {
     try {
       while (!stopping.aborted && (await this.step()));
@@ -87,7 +87,7 @@ export class Importer {
     }
   }
 
-  /** One import, to its end or until the signal comes. */
+  /** Runs one import until it ends or the signal aborts. */
   async finish(seq: number, stopping: AbortSignal): Promise<void> {
     const isDone = async () => (await findImportBySeq(this.parts.database.reader, seq))?.finishedAt !== null
     try {
@@ -97,12 +97,12 @@ export class Importer {
     }
   }
 
-  /** A piece of each import under way. @returns false where there was nothing to do: what failed is to be tried again */
+  /** Processes a batch of each running import. @returns false if there was nothing to do */
   private async step(): Promise<boolean> {
     await this.choose()
     const underWay = [...this.active.values()]
     const wasUnderWay = underWay.length > 0
-    // A file that takes long to read delays no other.
+    // A slow reader must not delay other imports.
     if (wasUnderWay) await Promise.race([...underWay.map(one => one.prepare()), pauseFor(LOOK_EVERY_MS)])
     for (const one of underWay) {
       if (!one.isReady) continue
@@ -112,12 +112,12 @@ export class Importer {
     return wasUnderWay || this.removeFile()
   }
 
-  /** Of each workspace the one that came first. */
+  /** Selects the oldest import of each workspace. */
   private async choose(): Promise<void> {
-    const waiting = await waitingImports(this.parts.database.reader, MOST_LOOKED_AT)
+    const waiting = await waitingImports(this.parts.database.reader, MAX_QUEUED_READ)
     const first = new Map<string, Import>()
     for (const one of waiting) if (!first.has(one.workspaceId)) first.set(one.workspaceId, one)
-    const chosen = [...first.values()].slice(0, MOST_AT_ONCE)
+    const chosen = [...first.values()].slice(0, MAX_CONCURRENT)
     for (const one of this.active.values())
       if (!chosen.some(({ seq }) => seq === one.seq)) await this.drop(one)
     for (const one of chosen)
@@ -133,7 +133,7 @@ export class Importer {
     for (const one of [...this.active.values()]) await this.drop(one)
   }
 
-  /** @returns false where no file lies about that nobody needs */
+  /** Deletes parts of an unneeded file. @returns false if there is none */
   private async removeFile(): Promise<boolean> {
     const { database, clock } = this.parts
     const receivedBefore = clock.now() - RECEIVING_MS
@@ -158,14 +158,14 @@ export class Importer {
   }
 }
 
-/** Done already, by another process; or there is nothing to be done any more. */
+/** Another process has done the batch, or the import has ended. */
 class Overtaken extends Error {
   override readonly name = 'Overtaken'
 }
 
 interface Trouble {
-  told: string | undefined
-  /** By import: how often the thread that reads it has ended. */
+  lastLogged: string | undefined
+  /** Reader thread exits by import. */
   readonly readerEnds: Map<number, number>
 }
 
@@ -182,9 +182,9 @@ class ActiveImport {
   private readonly octets: number
   private rowsDone: number
   private readonly size: PieceSize
-  /** Rows that are to be written next: they are kept where they cannot be at the moment. */
+  /** Rows to write next; kept if writing fails. */
   private read: RowsToWrite | undefined
-  /** Those after them, read while these wait for their turn. */
+  /** The following rows, read in the background. */
   private ahead: Promise<RowsToWrite> | undefined
   private isAheadRead = false
 
@@ -194,7 +194,7 @@ class ActiveImport {
     this.seq = seq
     this.parts = parts
     this.rowsDone = rowsDone
-    this.size = new PieceSize(parts.clock, FEWEST_ROWS, MOST_ROWS, PIECE_MS)
+    this.size = new PieceSize(parts.clock, MIN_ROWS, MAX_ROWS, PIECE_MS)
     const { columns, hasHeading, order, everyRow } = options
     this.reader = new ImportReader(
       parts.spawn,
@@ -207,25 +207,25 @@ class ActiveImport {
     return this.reader.close()
   }
 
-  /** Whether a step need not wait for the reader. */
+  /** Whether a step would not wait for the reader. */
   get isReady(): boolean {
     return this.read !== undefined || this.isAheadRead
   }
 
-  /** Resolves once it is ready. Never rejects. */
+  /** Waits for the reader. Never rejects. */
   async prepare(): Promise<void> {
     if (this.isReady) return
     this.ahead ??= this.readAhead()
     await this.ahead.catch(() => undefined)
   }
 
-  /** @returns whether it is over, as far as this process is concerned */
+  /** @returns whether this process is done with the import */
   async step(): Promise<boolean> {
     try {
       this.read ??= await this.takeNext()
       const { rows, isEnd } = this.read
       const written = this.write(rows, isEnd)
-      // While they wait for their turn.
+      // Overlaps with writing these rows.
       if (!isEnd) this.ahead ??= this.readAhead()
       await written
       this.read = undefined
@@ -248,7 +248,7 @@ class ActiveImport {
 
   private readAhead(): Promise<RowsToWrite> {
     const ahead = this.readOn()
-    // What it fails with is told where the rows are wanted.
+    // Errors surface when the rows are awaited.
     const onRead = () => void (this.isAheadRead = true)
     ahead.then(onRead, onRead)
     return ahead
@@ -257,7 +257,7 @@ class ActiveImport {
   private async readOn(): Promise<RowsToWrite> {
     const read = await this.reader.next(this.size.rows)
     if (read.isEnd && this.reader.octetsHandedOver !== this.octets)
-      throw new ImportFault('a part of the file is not there any more; send it again')
+      throw new ImportFault('part of the file is missing; upload it again')
     return read
   }
 
@@ -267,7 +267,7 @@ class ActiveImport {
       database.write(tx => measure(() => this.apply(tx, rows, isEnd)), { isLong: true }),
     )
     this.rowsDone += rows.length
-    this.trouble.told = undefined
+    this.trouble.lastLogged = undefined
   }
 
   private async apply(tx: Tx, rows: readonly ReadRow[], isEnd: boolean): Promise<void> {
@@ -301,7 +301,6 @@ class ActiveImport {
     tx.onCommit(onEvents)
   }
 
-  /** @throws Overtaken */
   private async find(tx: Tx): Promise<Import> {
     const one = await findImportBySeq(tx.db, this.seq)
     if (!one || one.finishedAt !== null || one.rowsDone !== this.rowsDone) throw new Overtaken()
@@ -325,33 +324,33 @@ class ActiveImport {
       .catch((thrown: unknown) => this.report(thrown))
   }
 
-  /** Retried once from where it stopped: the machine may have been short of memory. */
+  /** Retries once from where it stopped: the machine may have been short of memory. */
   private async readerEnded({ message }: ReaderEnded): Promise<void> {
     const { readerEnds } = this.trouble
     const ends = (readerEnds.get(this.seq) ?? 0) + 1
     readerEnds.set(this.seq, ends)
     this.parts.log.error('import reader exited', { import: this.seq, rows: this.rowsDone, error: message })
-    if (ends < MOST_READER_ENDS) return
+    if (ends < MAX_READER_ENDS) return
     readerEnds.delete(this.seq)
     await this.fail(
-      `the file could not be read past row ${this.rowsDone}: its reader ended ${ends} times (${message}); ` +
-        'shorten the rows there, or split the file',
+      `the file could not be read past row ${this.rowsDone}: its reader exited ${ends} times (${message}); ` +
+        'shorten the following rows, or split the file',
     )
   }
 
-  /** It stays as it is and is tried again. */
+  /** Logs the error; the import stays as it is and is retried. */
   private async report(error: unknown): Promise<void> {
     if (error instanceof Overtaken) return
     const { log, clock } = this.parts
     const text = describeError(error)
-    if (this.trouble.told !== text) log.error('import interrupted', { import: this.seq, error: text })
-    this.trouble.told = text
+    if (this.trouble.lastLogged !== text) log.error('import interrupted', { import: this.seq, error: text })
+    this.trouble.lastLogged = text
     const { retryAfterMs = 0 } = error instanceof AppError ? error : {}
-    await clock.sleep(Math.min(MOST_RETRY_MS, Math.max(RETRY_MS, retryAfterMs)))
+    await clock.sleep(Math.min(MAX_RETRY_MS, Math.max(RETRY_MS, retryAfterMs)))
   }
 }
 
-/** Rows of people erased since the import was begun are counted as rejected, and nothing of them is kept. */
+/** Rejects rows of people erased since the import began, without keeping their cells. */
 function withoutErased(rows: readonly ReadRow[], erased: ReadonlySet<string>): readonly ReadRow[] {
   if (erased.size === 0) return rows
   const isErased = (cell: string) => erased.has(createHash('sha256').update(cell).digest('hex'))
@@ -362,7 +361,7 @@ function withoutErased(rows: readonly ReadRow[], erased: ReadonlySet<string>): r
   })
 }
 
-/** Cells as the file may have had them, to be sent again. */
+/** Cells in the file's layout, so that they can be imported again. */
 function noRoomFor({ options: { columns } }: Import, row: ImportedContact): Rejection {
   const { line, email, firstName, lastName, subscribed, tags } = row
   const attributes = row.attributes ?? {}
@@ -375,7 +374,7 @@ function noRoomFor({ options: { columns } }: Import, row: ImportedContact): Reje
     if (attribute === undefined) return said[field ?? ''] ?? ''
     return Object.hasOwn(attributes, attribute) ? attributeText(attributes[attribute]) : ''
   })
-  return rejected({ line, cells }, 'the attributes that the contact has leave no room for these')
+  return rejected({ line, cells }, 'the contact would exceed its attribute limits')
 }
 
 function isRefusal(error: unknown): error is AppError {

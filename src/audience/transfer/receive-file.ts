@@ -1,9 +1,8 @@
 /**
- * Takes the file of an import in: into the database part by part while it comes, and queues the import once all of it is there.
+ * Receives the file of an import: stores it in parts as it arrives, then queues the import.
  *
- * Called by the route and by the command line. Holds one part in memory, and the beginning of the file for its heading.
- * Fails: AppError validation_error where the file or what is said of it cannot be; not_found, conflict for its list. What was stored of
- * it is then deleted.
+ * Called by the route and the command line. Holds one part and the beginning of the file in memory.
+ * Fails: AppError validation_error for an invalid file or option; not_found, conflict for its list. Stored parts are then deleted.
  */
 import { AppError, describeError } from '../../core/errors.js'
 import { readCsv } from '../../core/csv.js'
@@ -27,22 +26,22 @@ import { FileCharset } from './reading/file-charset.js'
 import type { PresetChoice } from './reading/presets.js'
 import { readTags } from './reading/read-row.js'
 
-/** Octets of one file. */
+/** Maximum file size, octets. */
 export const MOST_FILE_OCTETS = 256 * 1_024 * 1_024
-/** Of the file's beginning, for the heading in it. */
-const MOST_HEADING = 65_536
-/** Of one workspace, not done yet. */
+/** Octets searched for the header row. */
+const MAX_HEADING = 65_536
+/** Unfinished imports per workspace. */
 export const MOST_UNFINISHED = 20
 const PARTS_AT_ONCE = 16
 
-/** What its sender says of the file; all of it may be said after it, as fields of a form. */
+/** Options of the upload. In a multipart form they may follow the file. */
 export interface FileWishes {
   readonly listId?: string | undefined
-  /** Names with commas between them. */
+  /** Comma-separated names. */
   readonly tags?: string | undefined
   readonly mapping?: Mapping | undefined
   readonly charset?: string | undefined
-  /** Else it is detected. */
+  /** Detected if not set. */
   readonly preset?: PresetChoice | undefined
   readonly fileName?: string | undefined
 }
@@ -51,14 +50,14 @@ export interface Receiving {
   readonly workspaceId: string
   readonly isSandbox: boolean
   readonly actor: Actor
-  /** Whether the sender may suppress addresses. */
+  /** Whether the caller may suppress addresses. */
   readonly maySuppress?: boolean
 }
 
 type Parts = Pick<AudienceParts, 'database' | 'clock' | 'newId'>
 
 /**
- * @param wishes asked for once the file has come to its end
+ * @param wishes called when the file is complete
  * @returns id and number of the import, which is on disk
  */
 export async function receiveFile(
@@ -71,7 +70,10 @@ export async function receiveFile(
   const id = newId()
   const seq = await database.write(async tx => {
     if ((await countUnfinished(tx.db, workspaceId)) >= MOST_UNFINISHED)
-      throw new AppError('conflict', `${MOST_UNFINISHED} imports wait already; try again when one is done`)
+      throw new AppError(
+        'conflict',
+        `${MOST_UNFINISHED} imports are already unfinished; wait for one to complete`,
+      )
     return insertImport(tx.db, { id, workspaceId, isSandbox, createdAt: clock.now() })
   })
   try {
@@ -125,7 +127,7 @@ function refuseToSuppress({ preset, columns, everyRow }: Heading): void {
     throw new AppError(
       'forbidden',
       `the file suppresses addresses${preset === null ? '' : ` (preset ${preset})`}, and this key lacks the permission ` +
-        'suppressions:write; preset=none imports its contacts alone',
+        'suppressions:write; use preset=none to import only the contacts',
     )
 }
 
@@ -142,24 +144,24 @@ function named(tags: string): string[] {
   }
 }
 
-/** What has to be known of the file before it is queued. */
+/** The beginning of the file, for charset and header. */
 class Beginning {
-  /** By what it looks like alone. */
+  /** Charset by content alone. */
   private readonly guessed = new FileCharset()
   private readonly held: Buffer[] = []
   private octets = 0
 
   take(piece: Buffer): void {
     this.guessed.take(piece)
-    if (this.octets >= MOST_HEADING) return
-    this.held.push(piece.subarray(0, MOST_HEADING - this.octets))
+    if (this.octets >= MAX_HEADING) return
+    this.held.push(piece.subarray(0, MAX_HEADING - this.octets))
     this.octets += piece.length
   }
 
-  /** @throws AppError validation_error for one that does not exist */
+  /** @throws AppError validation_error if unknown */
   charset(declared: string | undefined): string {
     if (declared !== undefined && !streamDecoder(declared))
-      throw refusal('charset', `there is no charset ${declared.slice(0, 40)}`)
+      throw refusal('charset', `unknown charset ${declared.slice(0, 40)}`)
     return this.guessed.charsetFor(declared)
   }
 

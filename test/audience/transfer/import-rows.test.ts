@@ -151,7 +151,7 @@ eachDatabase(
     t.match(done, { created: 150, rejected: 50 })
     t.ok(done.octets > 2 * 256 * 1_024)
     const [first] = await listRejections(database.reader, done.seq, 0, 1)
-    t.match(first, { line: 302, reason: 'the address stands in line 2 already' })
+    t.match(first, { line: 302, reason: 'duplicate of the address in line 2' })
     const { items } = await listContacts(database.reader, 'w1', {}, { limit: 1, offset: 149 }, () => {})
     t.equal(items[0]?.attributes['text'], `0\n${filling}`)
   },
@@ -205,8 +205,8 @@ eachDatabase(
     t.match(await findImportBySeq(database.reader, poisoned), {
       status: 'failed',
       error:
-        'the file could not be read past row 0: its reader ended 2 times (heap out of memory); ' +
-        'shorten the rows there, or split the file',
+        'the file could not be read past row 0: its reader exited 2 times (heap out of memory); ' +
+        'shorten the following rows, or split the file',
     })
     t.equal(ends, 2)
     t.match(await findImportBySeq(database.reader, other), { status: 'completed', created: 1 })
@@ -238,7 +238,7 @@ eachDatabase(t, 'an import is not completed where a part of its file is gone', a
   await new Importer(parts).finish(seq, NEVER)
   t.match(await findImportBySeq(database.reader, seq), {
     status: 'failed',
-    error: 'a part of the file is not there any more; send it again',
+    error: 'part of the file is missing; upload it again',
   })
 })
 

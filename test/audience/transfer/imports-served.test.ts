@@ -90,9 +90,9 @@ t.test(
       ],
       rejected_rows: [
         { line: 4, reason: 'the address has no @' },
-        { line: 5, reason: 'the address stands in line 2 already' },
-        { line: 7, reason: 'subscribed is "perhaps", neither yes nor no' },
-        { line: 8, reason: 'the row has 7 cells, the heading 6' },
+        { line: 5, reason: 'duplicate of the address in line 2' },
+        { line: 7, reason: 'subscribed is "perhaps", must be yes or no' },
+        { line: 8, reason: 'the row has 7 cells, but the header has 6' },
         { line: 9, reason: 'the row has no address' },
       ],
     })
@@ -205,9 +205,9 @@ t.test('a file that cannot be meant is refused before anything is imported', asy
   const mapping = (text: string) => ({ query: { mapping: text } })
   for (const [body, sending, path, message] of [
     ['', {}, 'file', /is empty/],
-    ['Name,City\nx,y\n', {}, 'file', /no column of the first row is for the address .* "Name", "City"/],
-    ['email,E-Mail\na@x.example,b@x.example\n', {}, 'file', /"email" and "E-Mail" are both for email/],
-    ['email\na@x.example\n', mapping('{"Mail":"email"}'), 'mapping', /"Mail", which the file has not/],
+    ['Name,City\nx,y\n', {}, 'file', /the first row has no column for the address .* "Name", "City"/],
+    ['email,E-Mail\na@x.example,b@x.example\n', {}, 'file', /"email" and "E-Mail" both map to email/],
+    ['email\na@x.example\n', mapping('{"Mail":"email"}'), 'mapping', /"Mail", which is not in the file/],
     ['email\na@x.example\n', mapping('{"email":"id"}'), 'mapping', /can be email, first_name/],
     ['email\na@x.example\n', mapping('[1]'), 'mapping', /JSON object/],
     ['email\na@x.example\n', { query: { charset: 'klingon' } }, 'charset', /no charset klingon/],

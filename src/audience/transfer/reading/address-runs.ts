@@ -1,23 +1,23 @@
 /**
- * The order in which the rows of a large file are done: by address, run by run.
+ * Processing order of a large file's rows: sorted by address in runs.
  *
- * The database finds contacts by their address. Rows in the order of a file meet that index at random, and writing one anew each time is
- * half of what an import costs where there are a million; neighbours are written together. The first run stays as the file has it: a
- * small file is no dearer that way, and is shown in the order in which somebody wrote it.
+ * Contacts are indexed by address. Rows in file order would update that index at random, which takes half the time of a million-row
+ * import; sorted rows update neighbouring entries. The first run keeps the file's order, so that small files need no sorting and appear in
+ * the order they were written.
  *
- * The same file makes the same runs each time, since an import that goes on passes over as many rows as are done. So what is
- * decided here may only change together with a new `ImportOptions.order`. Called by the thread that reads a file. Pure.
+ * Must be deterministic: a resumed import skips as many rows as are done. Any change here needs a new `ImportOptions.order`.
+ * Called by the reader thread. Pure.
  */
 import type { Rejection } from '../import.js'
 import type { SaidRow } from './read-row.js'
 import { RowTexts } from './row-texts.js'
 
-/** Rows of the first run; each has four times as many as the one before, up to the most, so that writing begins at once. */
+/** Rows of the first run. Each run is four times as long, up to the maximum, so that writing starts soon. */
 const FIRST_ROWS = 4_096
 const GROWTH = 4
-const MOST_ROWS = 65_536
-/** Octets of a run: they lie in memory, those of the run that is being written as well. */
-const MOST_OCTETS = 33_554_432
+const MAX_ROWS = 65_536
+/** Octets per run. Two runs are in memory: one being filled, one being written. */
+const MAX_OCTETS = 33_554_432
 
 export class AddressRuns {
   private readonly isSorted: boolean
@@ -32,20 +32,20 @@ export class AddressRuns {
 
   add(row: SaidRow | Rejection): void {
     this.rows.add(row)
-    // Rejections come first, in the order of the file.
+    // Rejections sort first, in file order.
     this.addresses.push('reason' in row ? '' : row.email)
   }
 
-  /** The run is to be taken before anything is added. */
+  /** If true, `take` must be called before adding. */
   get isFull(): boolean {
-    return this.rows.count >= this.most || this.rows.octets >= MOST_OCTETS
+    return this.rows.count >= this.most || this.rows.octets >= MAX_OCTETS
   }
 
-  /** What was added since the last one. */
+  /** Returns the current run and starts the next. */
   take(): RowTexts {
     const { rows } = this
     if (this.isSorted && !this.isFirst) rows.order(by(this.addresses))
-    this.most = Math.min(MOST_ROWS, GROWTH * this.most)
+    this.most = Math.min(MAX_ROWS, GROWTH * this.most)
     this.isFirst = false
     this.rows = new RowTexts()
     this.addresses = []
@@ -53,7 +53,7 @@ export class AddressRuns {
   }
 }
 
-/** As SQLite compares them, as far as it matters: by code. */
+/** Code unit order, close enough to SQLite's. */
 function by(addresses: readonly string[]): (one: number, other: number) => number {
   return (one, other) => {
     const [first = '', second = ''] = [addresses[one], addresses[other]]

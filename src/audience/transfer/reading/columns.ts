@@ -1,8 +1,8 @@
 /**
- * What the columns of an imported file tell: by their names as people write them, or as the sender of the file says.
+ * Maps the columns of an imported file to contact fields, by common names or the requested mapping.
  *
- * Called when a file has come and by the thread that reads it; both come to the same. Pure.
- * Fails: AppError validation_error where a file cannot be meant so.
+ * Called on upload and by the reader thread, with the same result. Pure.
+ * Fails: AppError validation_error for an invalid header or mapping.
  */
 import { AppError } from '../../../core/errors.js'
 import { parseAddress } from '../../../mail/address.js'
@@ -10,7 +10,7 @@ import { checkAttributes, refusal } from '../../checks.js'
 import type { Column, EveryRow, Mapping } from '../import.js'
 import { foldedName, layoutOf, PLAIN_ROWS, type Layout, type PresetChoice } from './presets.js'
 
-/** What a mapping may name, besides attributes of their own. */
+/** Fields that a mapping can use, besides attributes. */
 const FIELDS = [
   ...([
     'email',
@@ -52,12 +52,12 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   attributes: ['attributes'],
 }
 
-/** Letters and digits of the names that columns have elsewhere, and what they are for. */
+/** Fields by common column names, reduced to letters and digits. */
 const KNOWN = new Map(
   Object.entries(NAMES).flatMap(([field, names]) => names.map((name): [string, string] => [name, field])),
 )
 
-/** What an export tells of a contact and no import can say, and what a file of rejected rows has beside them. */
+/** Skipped columns: exported fields that cannot be imported, and extra columns of rejected rows. */
 const PASSED_OVER = new Set([
   ...['id', 'bounced', 'bounced_at', 'bounce_type', 'last_opened_at', 'last_clicked_at', 'is_sandbox'],
   ...['created_at', 'updated_at', 'lists', 'rejected_line', 'rejected_reason'],
@@ -67,7 +67,7 @@ const ATTRIBUTE = 'attributes.'
 
 export interface Heading {
   readonly columns: readonly Column[]
-  /** The first row is a contact already: a file of addresses and nothing else. */
+  /** False if the first row is a contact: a file of addresses only. */
   readonly hasHeading: boolean
   readonly preset: string | null
   readonly everyRow: EveryRow
@@ -76,7 +76,7 @@ export interface Heading {
 
 const PLAIN = { preset: null, everyRow: PLAIN_ROWS, makesContacts: true } as const
 
-/** @param first cells of the first row @param choice the preset that is asked for; else it is detected @throws AppError validation_error */
+/** @param first cells of the first row @param choice requested preset; detected if undefined @throws AppError validation_error */
 export function readHeading(
   first: readonly string[],
   mapping: Mapping,
@@ -89,27 +89,27 @@ export function readHeading(
   const names = first.map(cell => cell.trim())
   for (const name of Object.keys(mapping))
     if (!names.includes(name))
-      throw refusal('mapping', `mapping names the column ${shown(name)}, which the file has not`)
+      throw refusal('mapping', `mapping uses the column ${shown(name)}, which is not in the file`)
   const layout = layoutOf(names, choice, fileName)
   const columns = names.map((name): Column => ({ name, field: fieldOf(name, mapping, layout) }))
   mustBeClear(columns)
   if (!columns.some(({ field }) => field === 'email'))
     throw new AppError(
       'validation_error',
-      `no column of the first row is for the address (Email); it has ${names.slice(0, 20).map(shown).join(', ')}`,
+      `the first row has no column for the address (Email); its columns are ${names.slice(0, 20).map(shown).join(', ')}`,
       { path: 'file' },
     )
   const { preset, everyRow, makesContacts } = layout ?? PLAIN
   return { columns, hasHeading: true, preset, everyRow, makesContacts }
 }
 
-/** @throws AppError validation_error for what no column can be */
+/** @throws AppError validation_error */
 export function readMapping(mapping: Mapping): Mapping {
   for (const [name, field] of Object.entries(mapping))
     if (field !== null && !isField(field))
       throw refusal(
         'mapping',
-        `mapping: ${shown(name)} can be ${FIELDS.join(', ')}, attributes. and a name, or null to be passed over`,
+        `mapping: ${shown(name)} must be one of ${FIELDS.join(', ')}, attributes.<name>, or null to skip the column`,
       )
   return mapping
 }
@@ -138,7 +138,7 @@ function mustBeClear(columns: readonly Column[]): void {
     if (other !== undefined)
       throw new AppError(
         'validation_error',
-        `the columns ${shown(other)} and ${shown(name)} are both for ${field}; say by mapping which is meant`,
+        `the columns ${shown(other)} and ${shown(name)} both map to ${field}; select one with mapping`,
         { path: 'file' },
       )
     seen.set(field, name)
@@ -147,12 +147,12 @@ function mustBeClear(columns: readonly Column[]): void {
   checkAttributes(Object.fromEntries(attributes.map(name => [name, ''])))
 }
 
-/** @returns the attribute's name, where the field is one */
+/** @returns the attribute name, if the field is one */
 export function attributeOf(field: string): string | undefined {
   return field.startsWith(ATTRIBUTE) ? field.slice(ATTRIBUTE.length) : undefined
 }
 
-/** The name under which an import takes a column for this attribute. */
+/** The column name that an import reads as this attribute. */
 export function columnFor(attribute: string): string {
   return fieldOf(attribute, {}) === ATTRIBUTE + attribute && attribute === attribute.trim()
     ? attribute

@@ -1,20 +1,20 @@
 /**
- * Finds out what charset a file is in, while it comes in: by its byte order mark, by what its sender declares, by how it looks.
+ * Detects the charset of a file as it arrives: byte order mark, then the declared charset, then content.
  *
- * Called when a file is received. What is no UTF-8 and declares nothing is windows-1252, as spreadsheets save it.
- * Standards: Encoding Standard §6 (a byte order mark counts more than a label); UTF-16 without a mark is known by its NULs.
+ * Called on upload. Undeclared text that is not valid UTF-8 is read as windows-1252, as spreadsheets save it.
+ * Standards: Encoding Standard §6 (a byte order mark overrides labels). UTF-16 without a mark is recognized by its NULs.
  */
 import { TextDecoder } from 'node:util'
 
 const UTF8 = /^(?:utf-?8|(?:us-)?ascii)?$/i
-/** Octets that are looked at for NULs. */
+/** Octets searched for NULs. */
 const LOOKED_AT = 1_024
 
 export class FileCharset {
   private marked: string | undefined
   private looksLike: string | undefined
   private hasBegun = false
-  /** Until something is no UTF-8. */
+  /** Undefined once the content is not valid UTF-8. */
   private decoder: TextDecoder | undefined = new TextDecoder('utf-8', { fatal: true })
 
   take(octets: Buffer): void {
@@ -27,7 +27,7 @@ export class FileCharset {
     this.decode(octets)
   }
 
-  /** Of all that came. @param declared one that `streamDecoder` knows, or nothing */
+  /** Call after all octets. @param declared charset known to `streamDecoder`, or empty */
   charsetFor(declared = ''): string {
     this.decode()
     if (this.marked !== undefined) return this.marked
@@ -50,7 +50,7 @@ function byMark([first, second, third]: Buffer): string | undefined {
   return first === 0xfe && second === 0xff ? 'utf-16be' : undefined
 }
 
-/** Of UTF-16 that holds mostly ASCII every other octet is NUL. */
+/** In UTF-16, every other octet of ASCII text is NUL. */
 function byNuls(octets: Buffer): string | undefined {
   const looked = octets.subarray(0, LOOKED_AT)
   const nuls = [0, 0]

@@ -1,7 +1,7 @@
 /**
- * The program of the thread that reads an imported file.
+ * Entry point of an import's reader thread.
  *
- * Started by `import-reader.ts`, never imported; each import has one of its own.
+ * Started by `import-reader.ts`, never imported; one thread per import.
  */
 import { ownThread, stepAside } from '../../../world/threads.js'
 import { serveImportReader } from './serve-import-reader.js'

@@ -1,39 +1,38 @@
 /**
- * What the server and the thread that reads an imported file say to each other: octets one way, rows the other.
+ * Messages between the importer (`import-reader.ts`) and an import's reader thread (`import-reader-main.ts`): octets in, rows out.
  *
- * Spoken by `import-reader.ts` (server) and `import-reader-main.ts` (thread). Holds no logic; values only, since they are copied.
+ * Holds no logic; values only, since they are copied between threads.
  */
 import type { ImportOptions, Rejection } from '../import.js'
 import type { ImportedContact } from './read-row.js'
 
-/** What the thread is started with. */
+/** Startup parameters of the thread. */
 export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading' | 'order' | 'everyRow'> {
   readonly charset: string
-  /** Rows that are done already: read, and not told. */
+  /** Rows already processed: read but not sent. */
   readonly skip: number
 }
 
-/** To the thread: the next part of the file, or its end; or that so many of the rows that it told are in hand. */
+/** To the thread: a part of the file, its end, or acknowledgement of rows received. */
 export type ReaderTask =
   { readonly octets: Uint8Array } | { readonly isEnd: true } | { readonly rowsTaken: number }
 
-/** What a row says, or why it is none; repetitions of an address are rejections. */
+/** A parsed row or a rejection; repeated addresses are rejections. */
 export type ReadRow = ImportedContact | Rejection
 
 export interface RowsRead {
   readonly kind: 'rows'
-  /** In the order in which they are to be done, as the JSON of an array of what `rowText` writes. */
+  /** In processing order, as a JSON array of `rowText` values. */
   readonly rows: Uint8Array
   readonly count: number
-  /** How much of the file they and those before them are, octets. */
+  /** File position after these rows, octets. */
   readonly octets: number
 }
 
-/** From the thread. */
 export type ReaderAnswer =
   | RowsRead
-  /** A part was read to its end. */
+  /** A part was read completely. */
   | { readonly kind: 'taken' }
   | { readonly kind: 'end' }
-  /** The file cannot be read any further; why, for its sender. */
+  /** The file cannot be read further; message for the user. */
   | { readonly kind: 'fault'; readonly message: string }

@@ -1,26 +1,26 @@
 /**
- * A file of an import as rows: read in a thread of its own, which is fed with the parts that lie in the database.
+ * Reads the rows of an import in a separate thread, feeding it the parts stored in the database.
  *
- * Called by the importer, one call at a time. Holds a few thousand rows, and its thread those of two runs, whatever the size of the file.
- * Fails: ImportFault where the file cannot be read any further; ReaderEnded where the thread has ended, for want of memory say.
+ * Called by the importer, one call at a time. Holds a few thousand rows, and the thread two runs, whatever the file's size.
+ * Fails: ImportFault if the file cannot be read further; ReaderEnded if the thread exits, e.g. for lack of memory.
  */
 import type { SpawnThread, Thread } from '../../../world/threads.js'
 import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow, RowsRead } from './import-reader-protocol.js'
 import { readRowTexts } from './row-text.js'
 
-/** What is wrong with the file itself, in words for its sender. */
+/** The file is invalid; message for the user. */
 export class ImportFault extends Error {
   override readonly name = 'ImportFault'
 }
 
-/** The thread ended before the file did. */
+/** The thread exited before the end of the file. */
 export class ReaderEnded extends Error {
   override readonly name = 'ReaderEnded'
 }
 
-/** Parts that the thread has in hand; it reads one while the next is on its way. */
+/** Parts sent ahead; the thread reads one while the next is on its way. */
 const PARTS_AHEAD = 2
-/** For what is made of a few parts; texts of runs, and the addresses that it has seen, lie elsewhere. */
+/** Holds a few parts; runs and seen addresses are stored outside the heap. */
 const HEAP_MEGABYTES = 128
 
 const PROGRAM = new URL('./import-reader-main.js', import.meta.url)
@@ -28,10 +28,10 @@ const PROGRAM = new URL('./import-reader-main.js', import.meta.url)
 export class ImportReader {
   private readonly thread: Thread
   private readonly findPart: (part: number) => Promise<Uint8Array | undefined>
-  /** As they came: made to rows when they are wanted, since objects that live for long are dear to the garbage collector. */
+  /** Unparsed: rows are parsed on demand, since long-lived objects burden the garbage collector. */
   private readonly unread: RowsRead[] = []
   private rows: ReadRow[] = []
-  /** Of both. */
+  /** Total number of rows buffered. */
   private waiting = 0
   private nextPart = 0
   private partsInHand = 0
@@ -42,7 +42,7 @@ export class ImportReader {
   private end: 'read' | Error | undefined
   private wake: () => void = () => {}
 
-  /** @param findPart of the file, from 0; undefined past its end */
+  /** @param findPart returns a part of the file, from 0; undefined past its end */
   constructor(
     spawn: SpawnThread,
     options: ReaderOptions,
@@ -61,29 +61,29 @@ export class ImportReader {
     })
   }
 
-  /** Octets of the file that were handed to the thread. */
+  /** Octets sent to the thread. */
   get octetsHandedOver(): number {
     return this.handedOver
   }
 
-  /** Octets that the rows are of which were asked for so far. */
+  /** File position of the rows returned so far, octets. */
   get octetsRead(): number {
     return this.done
   }
 
-  /** The next rows, in the order in which they are done. @param limit at most @throws Error, ImportFault after the last row that was read */
+  /** The next rows in processing order. @param limit maximum @throws Error, ImportFault after the last readable row */
   async next(limit: number): Promise<{ readonly rows: readonly ReadRow[]; readonly isEnd: boolean }> {
-    // Read while whoever asks is busy with these.
+    // The thread reads on while the caller processes these rows.
     await this.handOver()
     while (this.waiting < limit && this.end === undefined) {
       const { answers } = this
       await this.handOver()
-      // What was answered meanwhile may let more be handed over.
+      // Answers that arrived meanwhile may allow sending more.
       if (answers === this.answers) await this.news()
     }
     if (this.waiting === 0 && this.end instanceof Error) throw this.end
     const rows = this.takeRows(limit)
-    // What cannot be read any further has not come to its end.
+    // A fault is not the end of the file.
     return { rows, isEnd: this.end === 'read' && this.waiting === 0 }
   }
 

@@ -1,11 +1,11 @@
 /**
- * Column layouts of other systems' exports: what each column is for, and what a file says of everybody in it.
+ * Column layouts of other systems' exports: the field of each column, and what the file implies for all rows.
  *
- * Used by `columns.ts` and by `postroad suppress import`. A layout is detected where its columns leave no doubt; which one was used is
- * part of the import's answer. Columns that a layout does not name are read as in any other file. Pure.
+ * Used by `columns.ts` and `postroad suppress import`. A layout is detected if the columns identify it; the import shows which one was
+ * used. Columns not in the layout are read as usual. Pure.
  *
- * Where the layouts come from: listmonk `cmd/subscribers.go` (export), Mailchimp's audience export (files for subscribed, unsubscribed,
- * cleaned and nonsubscribed), SendGrid's suppression downloads, Postmark's and Brevo's API field names, Postal's table `suppressions`.
+ * Sources: listmonk `cmd/subscribers.go` (export), Mailchimp's audience export (files for subscribed, unsubscribed, cleaned and
+ * nonsubscribed), SendGrid's suppression downloads, Postmark's and Brevo's API field names, Postal's table `suppressions`.
  */
 import { fold } from '../../../core/fold.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
@@ -22,22 +22,22 @@ export const PRESETS = [
   'postal',
 ] as const
 export type PresetName = (typeof PRESETS)[number]
-/** `none` reads a file without a layout, also where one would be detected. */
+/** `none` disables detection. */
 export const PRESET_CHOICES = [...PRESETS, 'none'] as const
 export type PresetChoice = (typeof PRESET_CHOICES)[number]
 
 export interface Layout {
   readonly preset: PresetName
-  /** Fields by folded column name, null to skip the column; columns that are not here are read as usual. */
+  /** Fields by folded column name, null to skip; other columns are read as usual. */
   readonly fields: Readonly<Record<string, string | null>>
   readonly everyRow: EveryRow
-  /** False for a list of suppressions: its addresses become no contacts. */
+  /** False for a suppression list, whose addresses do not become contacts. */
   readonly makesContacts: boolean
 }
 
 export const PLAIN_ROWS: EveryRow = { suppress: null, isUnsubscribed: false, isTyped: false }
 
-/** Mailchimp's columns about a member that mean nothing elsewhere. */
+/** Mailchimp's own member columns, skipped. */
 const MAILCHIMP_SKIPPED = [
   ...[
     'memberrating',
@@ -64,7 +64,7 @@ const MAILCHIMP_SKIPPED = [
 
 type Names = ReadonlySet<string>
 
-/** Folded names of columns that no other file has together; a layout without an entry has to be asked for. */
+/** Folded column names that identify a layout; layouts not listed must be requested. */
 const DETECTED_BY: readonly (readonly [PresetName, readonly string[]])[] = [
   ['postroad', ['id', 'email', 'subscribed', 'bounced', 'lists', 'tags', 'createdat', 'updatedat']],
   ['listmonk', ['uuid', 'email', 'name', 'attributes', 'status']],
@@ -74,10 +74,10 @@ const DETECTED_BY: readonly (readonly [PresetName, readonly string[]])[] = [
   ['postal', ['type', 'address', 'reason', 'keepuntil']],
 ]
 
-/** SendGrid's suppression files have these columns and no others. */
-const MOST_SENDGRID_COLUMNS = 4
+/** SendGrid's suppression files have no other columns. */
+const MAX_SENDGRID_COLUMNS = 4
 
-/** Letters and digits of a column's name. */
+/** A column name reduced to letters and digits. */
 export function foldedName(name: string): string {
   return fold(name).replace(/[^a-z0-9]/g, '')
 }
@@ -97,14 +97,14 @@ export function layoutOf(
 
 function detected(names: Names): PresetName | undefined {
   const found = DETECTED_BY.find(([, columns]) => columns.every(name => names.has(name)))?.[0]
-  return found === 'sendgrid' && names.size > MOST_SENDGRID_COLUMNS ? undefined : found
+  return found === 'sendgrid' && names.size > MAX_SENDGRID_COLUMNS ? undefined : found
 }
 
 function contacts(preset: PresetName, fields: Layout['fields'], everyRow: Partial<EveryRow> = {}): Layout {
   return { preset, fields, everyRow: { ...PLAIN_ROWS, ...everyRow }, makesContacts: true }
 }
 
-/** @param suppress undefined where a column of status says it */
+/** @param suppress undefined if a status column determines it */
 function suppressions(preset: PresetName, fields: Layout['fields'], suppress?: SuppressionReason): Layout {
   return { preset, fields, everyRow: { ...PLAIN_ROWS, suppress: suppress ?? null }, makesContacts: false }
 }
@@ -124,7 +124,7 @@ const LAYOUTS: Readonly<Record<PresetName, (names: Names, fileName: string) => L
     const fields = { ...skipped(MAILCHIMP_SKIPPED), name: 'name', unsubreason: 'unsubscribe_reason' }
     if (names.has('cleantime')) return contacts('mailchimp', fields, { suppress: 'hard_bounce' })
     if (names.has('unsubtime')) return contacts('mailchimp', fields, { suppress: 'unsubscribe' })
-    // Known to a shop, say, and never asked: the file has the columns of the subscribed ones.
+    // Known to a connected shop but never subscribed; the columns are those of the subscribed file.
     return contacts('mailchimp', fields, { isUnsubscribed: fileName.startsWith('nonsubscribed') })
   },
   sendgrid(names, fileName) {
@@ -132,7 +132,7 @@ const LAYOUTS: Readonly<Record<PresetName, (names: Names, fileName: string) => L
     if (names.has('status') && names.has('reason'))
       return suppressions('sendgrid', ofSuppressions, fileName.includes('block') ? 'manual' : 'hard_bounce')
     if (names.has('ip') && names.has('created')) return suppressions('sendgrid', ofSuppressions, 'complaint')
-    // Invalid addresses.
+    // The file of invalid addresses.
     if (names.has('reason') && names.has('created'))
       return suppressions('sendgrid', ofSuppressions, 'hard_bounce')
     if (names.has('created')) return suppressions('sendgrid', ofSuppressions, 'unsubscribe')
@@ -180,7 +180,7 @@ function suppressed(suppress: SuppressionReason): Standing {
   return { subscribed: suppress === 'hard_bounce' ? null : false, suppress }
 }
 
-/** By letters alone, in lower case. */
+/** By status, reduced to lower-case letters. */
 const STANDINGS = new Map<string, Standing>([
   ...['enabled', 'subscribed', 'active', 'confirmed'].map((word): [string, Standing] => [word, SUBSCRIBED]),
   ...['disabled', 'inactive', 'unconfirmed', 'nonsubscribed'].map((word): [string, Standing] => [
@@ -203,10 +203,10 @@ const STANDINGS = new Map<string, Standing>([
   ),
 ])
 
-/** @param origin who caused it, where the file says so: Postmark calls an unsubscribe a manual suppression by the recipient @throws Error */
+/** @param origin of the entry, if given: Postmark calls an unsubscribe a manual suppression by the recipient @throws Error */
 export function readStanding(status: string, origin = ''): Standing {
   const standing = STANDINGS.get(status.toLowerCase().replace(/[^a-z]/g, ''))
-  if (!standing) throw new Error(`status ${JSON.stringify(status.slice(0, 40))} is not known`)
+  if (!standing) throw new Error(`unknown status ${JSON.stringify(status.slice(0, 40))}`)
   const isOwnWish = standing.suppress === 'manual' && origin.trim().toLowerCase() === 'recipient'
   return isOwnWish ? suppressed('unsubscribe') : standing
 }

@@ -1,7 +1,7 @@
 /**
- * A row of an imported file as what it says of a contact, or why it cannot be one.
+ * Parses a CSV row into contact fields or a rejection.
  *
- * Called by the thread that reads the file. Pure. An empty cell says nothing. Fails: never throws; what is wrong is a rejection.
+ * Called by the reader thread. Pure. Empty cells are ignored. Never throws; invalid rows are rejections.
  */
 import type { CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
@@ -14,39 +14,39 @@ import type { Column, EveryRow, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
 import { PLAIN_ROWS, readStanding } from './presets.js'
 
-/** What a row says of a contact; what it says nothing of stays, and is null. */
+/** Contact fields set by a row; null leaves the field unchanged. */
 export interface SaidRow {
   readonly line: number
-  /** As `normalizedAddress` writes it. */
+  /** Normalized (`normalizedAddress`). */
   readonly email: string
   readonly firstName: string | null
   readonly lastName: string | null
   readonly attributes: Attributes | null
   readonly subscribed: boolean | null
   readonly tags: readonly string[]
-  /** Names of static lists, created if missing. */
+  /** Names of static lists; missing ones are created. */
   readonly lists: readonly string[]
   /** Reason to suppress the address. */
   readonly suppress: SuppressionReason | null
 }
 
-/** As the writer has it. */
+/** A row as the importer receives it. */
 export interface ImportedContact extends SaidRow {
-  /** What is stored of it where it becomes a new contact. */
+  /** Derived columns, used if the row creates a contact. */
   readonly form: StoredForm
 }
 
-/** A column, and what is the same for each of its cells. */
+/** A column, with what its cells have in common. */
 export interface ColumnToRead extends Column {
-  /** The attribute that it tells. */
+  /** Its attribute, if it is one. */
   readonly attribute: string | undefined
 }
 
-const MOST_NAME = 100
+const MAX_NAME = 100
 export const MOST_TAG_NAME = 100
-const MOST_TAGS = 50
-/** Of a rejected row, in all its cells. */
-const MOST_KEPT = 4_096
+const MAX_TAGS = 50
+/** Characters kept of a rejected row, all cells together. */
+const MAX_KEPT = 4_096
 
 const YES = new Set(['true', 'yes', 'y', '1', 'on', 'subscribed', 'active', 'ja', 'oui', 'si'])
 const NO = new Set(['false', 'no', 'n', '0', 'off', 'unsubscribed', 'inactive', 'nein', 'non'])
@@ -63,7 +63,7 @@ export function readRow(
   try {
     const beyond = cells.length - columns.length
     if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
-      throw new Error(`the row has ${cells.length} cells, the heading ${columns.length}`)
+      throw new Error(`the row has ${cells.length} cells, but the header has ${columns.length}`)
     return readCells(columns, line, cells, everyRow)
   } catch (error) {
     return rejected({ line, cells }, describeError(error))
@@ -71,7 +71,7 @@ export function readRow(
 }
 
 export function rejected({ line, cells }: CsvRow, reason: string): Rejection {
-  let left = MOST_KEPT
+  let left = MAX_KEPT
   const kept = cells.map(cell => {
     const text = cell.slice(0, left)
     left -= text.length
@@ -97,7 +97,7 @@ function readCells(
   }
   const { email, subscribed, tags, lists, attributes } = said
   if (email === undefined) throw new Error('the row has no address')
-  // The column for all of them first: what has one of its own is said there.
+  // The attributes column first: dedicated columns override it.
   const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
   return {
     line,
@@ -117,7 +117,7 @@ function readCells(
 
 const NO_NAMES: readonly string[] = []
 
-/** What columns of presets say of whether mail is wanted. */
+/** Subscription and suppression from preset columns. */
 function standingOf(
   { status, origin, blocked, unsubscribe_reason: reason }: Readonly<Record<string, string>>,
   suppress: SuppressionReason | null,
@@ -130,7 +130,7 @@ function standingOf(
   return status === undefined ? {} : readStanding(status, origin)
 }
 
-/** A number, boolean, array or object where the text is exactly what an export writes for it. */
+/** The value of exactly the text that an export writes for a number, boolean, array or object. */
 function typed(cell: string): unknown {
   if (!MAY_BE_JSON.test(cell)) return cell
   try {
@@ -151,7 +151,7 @@ function checked(attributes: Attributes): Attributes {
 function readName(field: string, said: Readonly<Record<string, string | undefined>>): string | null {
   const name = checkText(field, said[field])
   if (typeof name !== 'string') return null
-  if (name.length > MOST_NAME) throw new Error(`${field} is longer than ${MOST_NAME} characters`)
+  if (name.length > MAX_NAME) throw new Error(`${field} is longer than ${MAX_NAME} characters`)
   return name
 }
 
@@ -159,7 +159,7 @@ function readTruth(cell: string, field = 'subscribed'): boolean {
   const word = cell.trim().toLowerCase()
   if (YES.has(word)) return true
   if (NO.has(word)) return false
-  throw new Error(`${field} is ${JSON.stringify(cell.slice(0, 40))}, neither yes nor no`)
+  throw new Error(`${field} is ${JSON.stringify(cell.slice(0, 40))}, must be yes or no`)
 }
 
 function readAttributes(cell: string): [string, unknown][] {
@@ -167,14 +167,14 @@ function readAttributes(cell: string): [string, unknown][] {
   try {
     value = JSON.parse(cell)
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('attributes is no JSON object')
+    throw new Error('attributes must be a JSON object')
   return Object.entries(value)
 }
 
-/** Names with commas or semicolons between them; one that has such itself stands in double quotes. @throws Error */
+/** Names separated by commas or semicolons; a name containing either is in double quotes. @throws Error */
 export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string[] {
   const names = new Map<string, string>()
   for (const piece of piecesOf(text)) {
@@ -184,7 +184,7 @@ export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string
       throw new Error(`a ${field === 'tags' ? 'tag' : 'list'} is longer than ${MOST_TAG_NAME} characters`)
     names.set(fold(name), name)
   }
-  if (names.size > MOST_TAGS) throw new Error(`more than ${MOST_TAGS} ${field}`)
+  if (names.size > MAX_TAGS) throw new Error(`more than ${MAX_TAGS} ${field}`)
   return [...names.values()]
 }
 
@@ -196,10 +196,10 @@ function piecesOf(text: string): readonly string[] {
   })
 }
 
-/** One name: in quotes, or up to the next separator. */
+/** A quoted name, or text up to the next separator. */
 const PIECE = /\s*"(?:[^"]|"")*"\s*(?=[,;]|$)|[^,;]+/g
 
-/** Names as one cell, as `readTags` reads them. */
+/** Formats names for one cell, as `readTags` reads them. */
 export function namesText(names: readonly string[]): string {
   return names.map(name => (/[,;"]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)).join('; ')
 }

@@ -1,29 +1,29 @@
 /**
- * Tells the rows of one run after the other, some at a time and never more than the writer soon takes, while the next run is read.
+ * Sends the rows of each run in batches, limited by what the importer has acknowledged, while the next run is read.
  *
- * Called by the thread that reads a file. Fails: never.
+ * Called by the reader thread. Never fails.
  */
 import type { ReaderAnswer, RowsRead } from './import-reader-protocol.js'
 import type { RowTexts } from './row-texts.js'
 
-/** Told in one go. */
+/** Rows per message. */
 const ROWS_AT_ONCE = 500
-/** Told and not in hand yet: more than one transaction takes while as many are made. */
+/** Rows sent but not acknowledged: more than one transaction takes, so that the next is ready. */
 const ROWS_AHEAD = 4_000
 
 export interface Run {
   readonly rows: RowTexts
-  /** How much of the file was read up to its end. */
+  /** File position after the run. */
   readonly octets: number
 }
 
 export class RowTeller {
   private readonly say: (answer: ReaderAnswer, handedOver?: readonly ArrayBuffer[]) => void
-  /** Rows that are done already. */
+  /** Rows still to skip. */
   private left: number
-  /** Told, and not in hand yet. */
+  /** Rows sent but not acknowledged. */
   private ahead = 0
-  /** Of the file, up to the end of the last run that was told. */
+  /** File position after the last run sent. */
   private octets = 0
   private telling: Promise<void> = Promise.resolve()
   private onTaken: () => void = () => {}
@@ -33,18 +33,18 @@ export class RowTeller {
     this.say = say
   }
 
-  /** Resolves once the run before this one is told. */
+  /** Resolves once the previous run is sent. */
   async tell(run: Run): Promise<void> {
     await this.telling
     this.telling = this.tellAll(run)
   }
 
-  /** Resolves once everything is told. */
+  /** Resolves once all runs are sent. */
   async end(): Promise<void> {
     await this.telling
   }
 
-  /** The writer has them in hand. */
+  /** The importer acknowledged rows. */
   taken(rows: number): void {
     this.ahead -= rows
     this.onTaken()

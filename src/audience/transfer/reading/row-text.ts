@@ -1,9 +1,8 @@
 /**
- * Rows on their way from the thread that reads a file to the one that writes: as short a text as there is, since it is made, kept, copied
- * and read for each of millions. A contact is an array of its values in a fixed order, with what is stored beside them; a rejection is an
- * object.
+ * Serialization of rows from the reader thread to the importer, as compact as possible since it is built, copied and parsed for
+ * millions of rows. A contact is an array of values in fixed order, including its derived columns; a rejection is an object.
  *
- * Written by `row-texts.ts`, read by `import-reader.ts`. Pure. Nothing of it outlives the process.
+ * Written by `row-texts.ts`, read by `import-reader.ts`. Pure. Never stored.
  */
 import { mergeAttributes, storedForm, type NamedTrait } from '../../contacts/traits.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
@@ -12,7 +11,7 @@ import type { Rejection } from '../import.js'
 import type { ReadRow } from './import-reader-protocol.js'
 import type { SaidRow } from './read-row.js'
 
-/** In this order; after them, of each attribute its name and what rules compare: text, number, moment, items. */
+/** In this order, followed by each attribute's name and trait: text, number, moment, items. */
 type Values = readonly [
   line: number,
   email: string,
@@ -32,7 +31,7 @@ type Values = readonly [
 const FIRST_TRAIT = 13
 const OF_A_TRAIT = 5
 
-/** What is stored of a new contact is made here: the writer has no time for it. */
+/** Computes the derived columns here, to spare the importer's thread. */
 export function rowText(row: SaidRow | Rejection): string {
   if ('reason' in row) return JSON.stringify(row)
   const { line, email, firstName, lastName, attributes, subscribed, tags, lists, suppress } = row

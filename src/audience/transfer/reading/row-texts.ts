@@ -1,7 +1,7 @@
 /**
- * The texts of a run's rows, outside of the heap: tens of thousands of strings that live for a second are what its cleaning up is worst at.
+ * The serialized rows of a run, stored outside the heap: tens of thousands of short-lived strings would burden the garbage collector.
  *
- * Filled and ordered by `address-runs.ts`, told piece by piece by `row-teller.ts`. Pure.
+ * Filled and sorted by `address-runs.ts`, sent by `row-teller.ts`. Pure.
  */
 import type { Rejection } from '../import.js'
 import type { SaidRow } from './read-row.js'
@@ -12,9 +12,9 @@ const [OPEN, COMMA, CLOSE] = [0x5b, 0x2c, 0x5d]
 
 export class RowTexts {
   private text = Buffer.allocUnsafeSlow(FIRST_OCTETS)
-  /** Where each row begins, and where the last one ends. */
+  /** Start of each row, and the end of the last. */
   private readonly starts = [0]
-  /** Numbers of rows; as they were added where there is none. */
+  /** Row numbers in sorted order; undefined for insertion order. */
   private inOrder: Uint32Array | undefined
 
   get count(): number {
@@ -28,18 +28,18 @@ export class RowTexts {
   add(row: SaidRow | Rejection): void {
     const text = rowText(row)
     const start = this.octets
-    // At most, in UTF-8.
+    // The maximum in UTF-8.
     const most = 3 * text.length
     if (start + most > this.text.length) this.grow(start + most)
     this.starts.push(start + this.text.write(text, start))
   }
 
-  /** @param compare numbers of rows */
+  /** @param compare compares row numbers */
   order(compare: (one: number, other: number) => number): void {
     this.inOrder = Uint32Array.from({ length: this.count }, (_, at) => at).sort(compare)
   }
 
-  /** Some rows in their order, as the JSON of an array. */
+  /** Rows in order, as a JSON array. */
   piece(from: number, to: number): Uint8Array<ArrayBuffer> {
     const end = Math.min(to, this.count)
     let octets = 2 + Math.max(0, end - from - 1)

@@ -1,24 +1,23 @@
 /**
- * The addresses of a file so far, each with the line that it stood in first: twelve octets each, whatever their length.
+ * Addresses seen in a file, with the line of their first occurrence: twelve octets each.
  *
- * Called by the thread that reads an import. An address is known by 64 bits of a hash; that two of a file's two million share
- * them happens once in ten million files, and a row would then be rejected as a repetition. Pure.
+ * Called by the reader thread. Addresses are compared by a 64-bit hash. In one of ten million files with two million rows, two
+ * addresses collide, and one row is wrongly rejected as a repetition. Pure.
  */
-
 const FIRST_SLOTS = 1_024
-/** Of all slots: beyond it looking for a free one takes long. */
-const MOST_FILLED = 0.6
+/** Load factor; above it, probing gets slow. */
+const MAX_FILLED = 0.6
 
 export class SeenAddresses {
   private high = new Uint32Array(FIRST_SLOTS)
   private low = new Uint32Array(FIRST_SLOTS)
-  /** 0 in a free slot. */
+  /** 0 marks a free slot. */
   private lines = new Uint32Array(FIRST_SLOTS)
   private count = 0
 
-  /** @returns the line that it stood in before; undefined where it is new, and it is known from now on */
+  /** Records an address. @returns the line of its first occurrence; undefined if it is new */
   see(email: string, line: number): number | undefined {
-    if (this.count >= this.lines.length * MOST_FILLED) this.grow()
+    if (this.count >= this.lines.length * MAX_FILLED) this.grow()
     const [high, low] = hashOf(email)
     const slot = this.slotOf(high, low)
     const known = this.lines[slot]
@@ -34,7 +33,7 @@ export class SeenAddresses {
     this.lines[slot] = line
   }
 
-  /** Where it is, or would be. */
+  /** The address's slot, or the free one where it belongs. */
   private slotOf(high: number, low: number): number {
     const mask = this.lines.length - 1
     let slot = low & mask
@@ -57,7 +56,7 @@ export class SeenAddresses {
   }
 }
 
-/** Two multiplications a character, by constants of the golden ratio and their like; mixed at the end, as in MurmurHash3. */
+/** Two multiplications per character, finalized as in MurmurHash3. */
 function hashOf(text: string): [high: number, low: number] {
   let [high, low] = [0xdeadbeef, 0x41c6ce57]
   for (let at = 0; at < text.length; at += 1) {

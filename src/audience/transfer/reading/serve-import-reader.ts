@@ -1,8 +1,8 @@
 /**
- * The work of the thread that reads an imported file: octets to characters, to rows of CSV, to what each says of a contact.
+ * Runs in an import's reader thread: octets to characters, CSV rows, contact fields.
  *
- * Called by `import-reader-main.ts`. The same file is read the same way each time, and its rows are told in the same order, so that a
- * process that goes on with an import passes over as many rows as are done. Fails: never; what is wrong with the file is an answer.
+ * Called by `import-reader-main.ts`. Deterministic: a resumed import skips as many rows as are done. Never fails; an unreadable file is
+ * reported as an answer.
  */
 import { readCsv, type CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
@@ -15,7 +15,7 @@ import { columnsToRead, readRow, rejected, type ColumnToRead, type SaidRow } fro
 import { RowTeller } from './row-teller.js'
 import { SeenAddresses } from './seen-addresses.js'
 
-/** Rows of one file. */
+/** Maximum rows per file. */
 export const MOST_ROWS = 2_000_000
 
 export function serveImportReader(thread: OwnThread): void {
@@ -35,7 +35,7 @@ export function serveImportReader(thread: OwnThread): void {
   )
 }
 
-/** @throws Error for what cannot be read any further, once the rows before it are told */
+/** @throws Error if the file cannot be read further, after sending the rows before */
 async function readFile(options: ReaderOptions, parts: Parts, teller: RowTeller): Promise<void> {
   const reading = new FileReading(options)
   const runs = new AddressRuns(options.order === 'address')
@@ -68,9 +68,9 @@ class FileReading {
     this.columns = columnsToRead(columns)
   }
 
-  /** @returns undefined for one that says nothing @throws Error where there are too many */
+  /** @returns undefined for an empty row @throws Error above the maximum number of rows */
   read(row: CsvRow): SaidRow | Rejection | undefined {
-    // As spreadsheets leave them at the end.
+    // Spreadsheets leave empty rows at the end.
     if (row.fault === undefined && row.cells.every(cell => cell.trim() === '')) return undefined
     this.rows += 1
     if (this.rows > MOST_ROWS)
@@ -79,25 +79,25 @@ class FileReading {
       row.fault === undefined ? readRow(this.columns, row, this.everyRow) : rejected(row, row.fault)
     if ('reason' in read) return read
     const before = this.seen.see(read.email, row.line)
-    return before === undefined ? read : rejected(row, `the address stands in line ${before} already`)
+    return before === undefined ? read : rejected(row, `duplicate of the address in line ${before}`)
   }
 }
 
 async function* asUtf8(pieces: AsyncIterable<Uint8Array>, charset: string): AsyncGenerator<Uint8Array> {
-  // Most files, which are valid as far as that.
+  // UTF-8 needs no decoding.
   if (charset === 'utf-8') {
     yield* pieces
     return
   }
   const decoder = streamDecoder(charset)
-  if (!decoder) throw new Error(`there is no charset ${charset}`)
+  if (!decoder) throw new Error(`unknown charset ${charset}`)
   for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }))
   yield Buffer.from(decoder.decode())
 }
 
-/** Parts of the file, in the order in which they are handed over. */
+/** Parts of the file, in order. */
 class Parts implements AsyncIterable<Uint8Array> {
-  /** Of those that were read. */
+  /** Octets read so far. */
   octets = 0
   private readonly waiting: (Uint8Array | undefined)[] = []
   private readonly onTaken: () => void
@@ -107,7 +107,7 @@ class Parts implements AsyncIterable<Uint8Array> {
     this.onTaken = onTaken
   }
 
-  /** @param octets undefined after the last one */
+  /** @param octets undefined after the last part */
   add(octets: Uint8Array | undefined): void {
     this.waiting.push(octets)
     this.wake()
