@@ -82,7 +82,7 @@ t.test(
     const id = await make('/automations', { ...flow, steps: [step] })
     t.match(await patch(`/automations/${id}`, { status: 'active' }), {
       status: 409,
-      body: { error: { message: /there is no tag "vpi"/ } },
+      body: { error: { message: /unknown tag "vpi"/ } },
     })
   },
 )

@@ -106,7 +106,7 @@ t.test('what takes too long is refused as unavailable, and asks no more', async 
     ),
     {
       code: 'unavailable',
-      message: /longer than 5 s; ask with fewer rules/,
+      message: /longer than 5 s; use fewer rules/,
       retryAfterMs: 30_000,
     },
   )
