@@ -1,9 +1,9 @@
 /**
- * `postroad backup FILE`: a copy of everything, made beside the running server and read back. `postroad restore FILE`: puts such a
- * copy in place of the data folder's database; it begins held, so that nothing is sent a second time.
+ * `postroad backup FILE`: copies the database while the server runs, and verifies the copy. `postroad restore FILE`: replaces the database
+ * with a backup; its queue is held, so that nothing is sent twice.
  *
- * A backup holds the database (mail, contacts, keys, secrets: sealed where `secrets.key` is set, else in clear) and the journal of
- * visits that are not counted yet; the configuration, certificates and the file of `secrets.key` are the operator's to keep apart.
+ * A backup contains the database (mail, contacts, keys; secrets are encrypted if `secrets.key` is set) and the journal of tracking visits
+ * not yet counted. It does not contain the configuration, certificates or the `secrets.key` file.
  */
 import {
   closeSync,
@@ -44,7 +44,7 @@ import { confirm, confirmable, type ConfirmOptions } from './confirm.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function backupCommand(program: Command, context: CliContext): void {
-  command(program, 'backup <file>', 'copy everything into one file, beside the running server').action(
+  command(program, 'backup <file>', 'back up the database to a file; the server may be running').action(
     async (file: string, options: CommonOptions) => {
       const { config } = readConfig(context, options)
       requireInitialised(config)
@@ -62,9 +62,9 @@ export function backupCommand(program: Command, context: CliContext): void {
         const { size } = statSync(target)
         printResult(context, options, { file: target, size, ...toJson(facts) }, () =>
           [
-            `${target}: ${formatSize(size)}, read back and found whole`,
-            `${facts.rows['messages'] ?? 0} messages, ${facts.rows['queue'] ?? 0} of them waiting, ${facts.rows['contacts'] ?? 0} contacts`,
-            'keep the configuration, certificates and the file of secrets.key apart from it',
+            `${target}: ${formatSize(size)}, verified`,
+            `${facts.rows['messages'] ?? 0} messages, ${facts.rows['queue'] ?? 0} of them queued, ${facts.rows['contacts'] ?? 0} contacts`,
+            'not included: the configuration, certificates and the secrets.key file; back them up separately',
           ].join('\n'),
         )
       } finally {
@@ -76,7 +76,7 @@ export function backupCommand(program: Command, context: CliContext): void {
 
 export function restoreCommand(program: Command, context: CliContext): void {
   confirmable(
-    command(program, 'restore <file>', 'put a backup in place of what is there (the server must be stopped)'),
+    command(program, 'restore <file>', 'replace the database with a backup (the server must be stopped)'),
   ).action(async (file: string, options: ConfirmOptions) => {
     const { config } = readConfig(context, options)
     const facts = readBackup(file)
@@ -85,9 +85,9 @@ export function restoreCommand(program: Command, context: CliContext): void {
       await confirm(
         context,
         options,
-        `This puts the backup of ${isoTime(facts.madeAt)} in place of the database in ${config.dataDir}, which is kept beside it.`,
+        `This replaces the database in ${config.dataDir} with the backup of ${isoTime(facts.madeAt)}. The current database is kept under another name.`,
       )
-    // Root may have what the owner of the folder cannot read.
+    // Opened as root: the owner of the data folder may not be able to read the backup.
     const source = openSync(resolve(file), 'r')
     actAsOwnerOf(config.dataDir)
     mkdirSync(dirname(config.databaseFile), { recursive: true, mode: 0o700 })
@@ -100,7 +100,7 @@ export function restoreCommand(program: Command, context: CliContext): void {
       const visits = `${visitsFolder(config.dataDir)}.restoring`
       rmSync(visits, { recursive: true, force: true })
       mkdirSync(visits, { mode: 0o700 })
-      // A backup that somebody else made must not lead out of the folder.
+      // Names come from the backup and must not lead out of the folder.
       unpackBackup(copy, ({ name, octets }) =>
         writeFileSync(join(visits, basename(name)), octets, { mode: 0o600 }),
       )
@@ -114,8 +114,8 @@ export function restoreCommand(program: Command, context: CliContext): void {
       printResult(context, options, json, () =>
         [
           `restored the backup of ${isoTime(facts.madeAt)}`,
-          ...(kept === undefined ? [] : [`what was there before is ${kept}`]),
-          `held: nothing is sent until \`postroad queue release --all\`${waiting ? '; look at what waits first: postroad queue list' : ''}`,
+          ...(kept === undefined ? [] : [`the previous database is ${kept}`]),
+          `the queue is held: nothing is sent until you run \`postroad queue release --all\`${waiting ? '; review it first: postroad queue list' : ''}`,
         ].join('\n'),
       )
     } finally {
@@ -137,7 +137,10 @@ function copyOctets(source: number, target: string): void {
   }
 }
 
-/** Brings the copy up to date, erases again who was erased since, finds out whether its secrets can be opened, and holds it. @returns whether any mail waits */
+/**
+ * Migrates the copy, erases again everyone erased since the backup, checks that its secrets can be decrypted, and holds its queue. @returns
+ * whether mail is queued
+ */
 async function prepare(context: CliContext, config: Config): Promise<boolean> {
   const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
   try {
@@ -147,24 +150,24 @@ async function prepare(context: CliContext, config: Config): Promise<boolean> {
     const [first] = await listDestinations(database.reader)
     return first !== undefined && (await listEntries(database.reader, { isAll: true }, 1)).length > 0
   } finally {
-    // Closing the last connection brings its log into the file.
+    // Closing the last connection checkpoints the log into the file.
     await appliance[Symbol.asyncDispose]()
   }
 }
 
-/** @returns where the former database is now; undefined where there was none */
+/** @returns path of the previous database; undefined if there was none */
 function setAside({ world }: CliContext, config: Config): string | undefined {
   const { databaseFile: file } = config
   if (!existsSync(file)) return undefined
   const former = `${file}.before-restore-${isoTime(world.clock.now()).replace(/[:.]/g, '-')}`
   const visits = visitsFolder(config.dataDir)
   if (existsSync(visits)) renameSync(visits, `${former}-visits`)
-  // The log first: a database without its log is whole as of its last checkpoint, a log without its database is nothing.
+  // The log first: a database without its log is consistent as of its last checkpoint; a log without its database is useless.
   for (const end of ['-wal', '-shm', '']) if (existsSync(file + end)) renameSync(file + end, former + end)
   return former
 }
 
-/** Those that are not counted yet; the database says how far each is. */
+/** Visits not yet counted; the database records the position in each file. */
 function* readVisits(config: Config): Iterable<CompanionFile> {
   const folder = visitsFolder(config.dataDir)
   if (!existsSync(folder)) return
@@ -174,7 +177,7 @@ function* readVisits(config: Config): Iterable<CompanionFile> {
   }
 }
 
-/** The server deletes what it has counted. */
+/** The server deletes files that it has counted. */
 function readIfThere(file: string): Buffer | undefined {
   try {
     return readFileSync(file)

@@ -24,7 +24,7 @@ export interface FindingsRequest {
   /** The configuration file. */
   readonly file: string
   readonly now: number
-  /** Of this machine; undefined where the system does not tell. */
+  /** Of this machine; undefined if the system does not report them. */
   readonly addresses: readonly string[] | undefined
 }
 
@@ -50,7 +50,7 @@ export function findConfigFaults(request: FindingsRequest): Finding[] {
   return findings.map(finding => ({ ...finding, ...given({ line: lineOfKey(text, finding.path) }) }))
 }
 
-/** Empty if the file is gone since it was loaded. */
+/** Empty if the file was deleted after loading. */
 function textIfReadable(file: string): string {
   try {
     return readFileSync(file, 'utf8')
@@ -59,9 +59,9 @@ function textIfReadable(file: string): string {
   }
 }
 
-/** RFC 2606: nobody's names, that stand in our own examples. */
+/** RFC 2606: reserved names, which our examples use. */
 const EXAMPLE_NAME = /(^|\.)example(\.(com|net|org))?$/
-/** RFC 6761: names for trials, which DNS never has. */
+/** RFC 6761: names for testing, which never resolve in DNS. */
 const TRIAL_NAME = /(^|\.)(test|localhost)$/
 const LOOPBACK_NAME = /^(127\.|\[::1\]|localhost$)/
 
@@ -76,19 +76,19 @@ function hostnameFindings({ hostname, publicUrl, mta }: Config): Finding[] {
     .map(({ path, value }) =>
       outage(
         path,
-        `${value} is the name of the example: no mail host accepts it, and nothing finds this machine by it`,
-        path === 'hostname' ? 'set it to the name of this machine in DNS' : 'set it to a name of your own',
+        `${value} is an example name: mail hosts reject it, and it does not resolve to this machine`,
+        path === 'hostname' ? 'set it to the DNS name of this machine' : 'set it to a name that you own',
       ),
     )
 }
 
-/** A listener, by the key that opens it. */
+/** A listener and the key that configures it. */
 export interface ConfiguredListener {
   readonly key: string
   readonly address: ListenAddress
 }
 
-/** Every TCP address that the server listens on, as it will be opened. */
+/** Every TCP address the server listens on, as it will be opened. */
 export function configuredListeners({ http, submission, inbound, dns }: Config): ConfiguredListener[] {
   const ofHttp = [
     ...http.listen,
@@ -113,7 +113,7 @@ export function configuredListeners({ http, submission, inbound, dns }: Config):
   )
 }
 
-/** The second of two listeners on one port cannot be opened: `serve` would end with "address already in use". */
+/** Two listeners on one port: `serve` would fail with "address already in use". */
 function listenerFindings(config: Config): Finding[] {
   const all = configuredListeners(config)
   return all.flatMap((second, index) => {
@@ -123,7 +123,7 @@ function listenerFindings(config: Config): Finding[] {
     return [
       fault(
         second.key,
-        `${inWords(second.address)} takes the same port as ${inWords(first.address)} of ${where}`,
+        `${inWords(second.address)} uses the same port as ${inWords(first.address)} of ${where}`,
         `give one of them another port, or remove it`,
       ),
     ]
@@ -132,7 +132,7 @@ function listenerFindings(config: Config): Finding[] {
 
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 
-/** Whether two sockets cannot listen at the same time: Linux takes a wildcard for every address. */
+/** Whether two sockets cannot listen at the same time: on Linux a wildcard covers every address. */
 export function areInConflict(one: ListenAddress, other: ListenAddress): boolean {
   if (one.port !== other.port || one.port === 0) return false
   if (isSameAddress(one.host, other.host)) return true
@@ -156,8 +156,8 @@ function captureFindings({ hostname, publicUrl, mta }: Config): Finding[] {
     ? [
         outage(
           'mta.capture',
-          'no mail is delivered: all of it is kept in the local inbox (capture = true)',
-          'set it to false and restart the server; what is in the inbox is not sent later',
+          'no mail is delivered: everything is kept in the local inbox (capture = true)',
+          'set it to false and restart the server; captured mail is not sent later',
         ),
       ]
     : []
@@ -293,7 +293,7 @@ function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
 }
 
 function addressFindings({ mta }: Config, addresses: readonly string[] | undefined): Finding[] {
-  // If the system does not say, a delivery that cannot bind to the address will.
+  // If the addresses are unknown, binding fails at delivery.
   if (addresses === undefined) return []
   const named = [
     ...mta.sourceAddresses.map(address => ({ path: 'mta.source_addresses', address })),
@@ -335,7 +335,7 @@ function may(path: string, mode: number): boolean {
   }
 }
 
-/** As `serve` and `config check` print them. */
+/** The form that `serve` and `config check` print. */
 export function findingText({ path, what, mend, line }: Finding): string {
   return `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path}: `}${what}; ${mend}`
 }

@@ -1,4 +1,6 @@
-/** `postroad config check|show|reference`: none of them opens the database; `check` looks up `public_url`, and fetches it while the server runs. */
+/**
+ * `postroad config check|show|reference`: never opens the database; `check` resolves `public_url`, and fetches it if the server is running.
+ */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile } from '../config/environment.js'
@@ -54,7 +56,7 @@ export function configCommands(program: Command, context: CliContext): void {
   )
 }
 
-/** A fetch that works settles what the configuration alone left open about `public_url`. */
+/** A successful fetch overrides the finding that the configuration alone suggests for `public_url`. */
 async function withFetched(
   findings: readonly Finding[],
   config: Config,

@@ -1,5 +1,5 @@
 /**
- * What every command shares: where it reads its configuration, how it prints, how it ends.
+ * What every command shares: configuration, output and exit status.
  *
  * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
  */
@@ -24,16 +24,16 @@ import type { World } from '../world/world.js'
 export interface CliContext {
   readonly env: Environment
   readonly world: World
-  /** Standard output and standard error; whole lines. */
+  /** Write whole lines to standard output and standard error. */
   readonly print: (text: string) => void
   readonly complain: (text: string) => void
-  /** Asks the person at the terminal; absent where there is none. */
+  /** Asks the user at the terminal; absent if there is none. */
   readonly ask?: (question: string) => Promise<string>
-  /** Standard input; absent where nothing is piped in. */
+  /** Standard input; absent if nothing is piped in. */
   readonly input?: () => AsyncIterable<Buffer | string>
-  /** Nobody reads standard output any more; what is printed is discarded. */
+  /** Whether the reader of standard output is gone; further output is discarded. */
   readonly isOutputClosed?: () => boolean
-  /** Set by a command that ran but found something wrong. */
+  /** Sets exit status 1, for a command that ran but found something wrong. */
   fail: () => void
 }
 
@@ -50,7 +50,7 @@ export interface ListOptions extends CommonOptions {
   readonly limit: number
 }
 
-/** A command with the options that all commands have. @param nameAndArgs e.g. `show <id>` */
+/** Adds a command with the options that all commands share. @param nameAndArgs e.g. `show <id>` */
 export function command(parent: Command, nameAndArgs: string, description: string): Command {
   return parent
     .command(nameAndArgs)
@@ -62,17 +62,17 @@ export function command(parent: Command, nameAndArgs: string, description: strin
     .option('--json', 'print JSON')
 }
 
-/** The option of a command that works in one workspace. @param what as help shows it */
+/** Adds the option of commands that work in one workspace. @param what its help text */
 export function owned(one: Command, what: string): Command {
   return one.requiredOption('--workspace <name|id>', what)
 }
 
-/** The option of a command that prints a list. @param usual how many where nothing is said */
+/** Adds the option of commands that print a list. @param usual default limit */
 export function limited(one: Command, usual: number): Command {
-  return one.option('--limit <n>', 'at most so many', wholeNumber, usual)
+  return one.option('--limit <n>', 'maximum number of rows', wholeNumber, usual)
 }
 
-/** @param named its id, or its name in any case @throws AppError not_found */
+/** @param named id, or name in any case @throws AppError not_found */
 export async function mustFindWorkspace(db: Queries, named: string): Promise<Workspace> {
   const workspace = (await findWorkspace(db, named)) ?? (await findWorkspaceByName(db, named))
   if (workspace) return workspace
@@ -80,13 +80,13 @@ export async function mustFindWorkspace(db: Queries, named: string): Promise<Wor
   throw new AppError('not_found', `no workspace ${named}${didYouMean(named, names)}`)
 }
 
-/** @returns empty where no known name is near */
+/** @returns `; did you mean ...?`, or empty if no known name is close */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const nearest = nearestName(name, known)
   return nearest === undefined ? '' : `; did you mean ${nearest}?`
 }
 
-/** `--workspace` takes a name in place of an id. An id is left to the command, since some work on removed workspaces as well. */
+/** Replaces a workspace name by its id. An id is not checked here, since some commands also accept removed workspaces. */
 async function resolveWorkspace({ database }: Appliance, options: CommonOptions): Promise<void> {
   const given = options as { workspace?: unknown }
   if (typeof given.workspace !== 'string' || isUuid(given.workspace)) return
@@ -98,7 +98,7 @@ export function readConfig({ env }: CliContext, options: CommonOptions): LoadedC
   return loadConfig({ schema: CONFIG_SCHEMA, file: chooseConfigFile(options.config, env), env })
 }
 
-/** Opens the appliance for one command and closes it again. `options.workspace` is an id once `work` begins. */
+/** Opens the appliance for one command and closes it afterwards. `options.workspace` is an id when `work` is called. */
 export async function withAppliance<T>(
   context: CliContext,
   options: CommonOptions,
@@ -125,7 +125,6 @@ export async function withOpened<T>(
   }
 }
 
-/** JSON where asked for, else the text. */
 export function printResult(
   context: CliContext,
   options: CommonOptions,
@@ -135,7 +134,6 @@ export function printResult(
   context.print(options.json ? JSON.stringify(json, null, 2) : text())
 }
 
-/** Columns as wide as their widest cell; the last one is not padded. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly (string | number | null)[])[],
@@ -153,13 +151,13 @@ export function table(
     .join('\n')
 }
 
-/** Whole number from an option; usage error otherwise. */
+/** @throws UsageError */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${text} is not a whole number`)
   return Number(text)
 }
 
-/** The command line was wrong: exit status 2. */
+/** Invalid command line: exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

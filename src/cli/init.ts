@@ -1,6 +1,4 @@
-/**
- * `postroad init`: data folder, schema, secrets, a first workspace and its live key. Run again it changes nothing.
- */
+/** `postroad init`: creates the data folder, schema, secrets, a first workspace and its live key. Running it again changes nothing. */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { createKey, USUAL_KEY_LIMITS } from '../accounts/keys.js'
@@ -29,12 +27,12 @@ interface InitOptions extends CommonOptions {
 }
 
 export function initCommand(program: Command, context: CliContext): void {
-  command(program, 'init', 'set up the data folder, a first workspace and its key')
-    .option('--without-key', 'make no key, as where what is printed is kept in a log; `key create` makes one')
+  command(program, 'init', 'create the data folder, a first workspace and its API key')
+    .option('--without-key', 'do not create a key, e.g. if output is logged; create one with `key create`')
     .action(async (options: InitOptions) => {
       const { config } = readConfig(context, options)
       actAsOwnerOf(config.dataDir)
-      // Under a running server neither the schema nor the seals of its secrets may change.
+      // The schema and the sealed secrets must not change under a running server.
       const isRunning = existsSync(config.databaseFile) && isServing(config.dataDir)
       await withOpened(context, config, appliance => init(appliance, context, options), {
         mayCreate: true,
@@ -75,9 +73,9 @@ function firstText(workspace: Workspace, key: string, config: Config): string {
   const lines = [
     `workspace  ${workspace.id} (${workspace.name})`,
     `live key   ${key}`,
-    '           (shown this once; `postroad key create` makes others)',
+    '           (not shown again; create more with `postroad key create`)',
     '',
-    'Once the server runs, send a mail with:',
+    'Once the server is running, send mail with:',
     '',
     curlCommand(key, config),
     ...smtpExample(key, config),
@@ -85,7 +83,7 @@ function firstText(workspace: Workspace, key: string, config: Config): string {
   if (config.mta.capture)
     lines.push(
       '',
-      'No mail leaves this machine: it is kept in the local inbox. Look at it with:',
+      'Mail is not delivered but kept in the local inbox. View it with:',
       '',
       ...lookCommands(config),
     )
@@ -93,7 +91,7 @@ function firstText(workspace: Workspace, key: string, config: Config): string {
 }
 
 function keylessText({ id, name }: Workspace): string {
-  return `workspace  ${id} (${name})\nA key is made by: postroad key create --workspace ${id} --name NAME`
+  return `workspace  ${id} (${name})\nCreate a key with: postroad key create --workspace ${id} --name NAME`
 }
 
 function curlCommand(key: string, config: Config): string {
@@ -102,7 +100,7 @@ function curlCommand(key: string, config: Config): string {
     from_email: 'you@example.org',
     from_name: 'Postroad',
     subject: 'It works',
-    html: '<h1>Hello</h1><p>The first mail of this appliance.</p>',
+    html: '<h1>Hello</h1><p>The first mail from this appliance.</p>',
   }
   return [
     `curl ${baseUrl(config)}/api/v1/email/send \\`,
@@ -112,21 +110,21 @@ function curlCommand(key: string, config: Config): string {
   ].join('\n')
 }
 
-/** By SMTP, as an application would; nothing where the submission listener is off. */
+/** The same over SMTP, as an application would send it; empty if the submission listener is off. */
 function smtpExample(key: string, { submission }: Config): string[] {
   const [address] = submission.listen
   if (!address) return []
   const host = ['0.0.0.0', '::'].includes(address.host) ? 'localhost' : address.host
   return [
     '',
-    'or by SMTP (the user name is apikey, the password is the key):',
+    'or over SMTP (username apikey, password the key):',
     '',
     `curl smtp://${host.includes(':') ? `[${host}]` : host}:${address.port}${submission.requireTls ? ' --ssl-reqd' : ''} --crlf \\`,
     `  --user 'apikey:${key}' \\`,
     "  --mail-from you@example.org --mail-rcpt ann@example.com -T - <<'END'",
     'From: Postroad <you@example.org>',
     'To: ann@example.com',
-    'Subject: It works by SMTP',
+    'Subject: It works over SMTP',
     '',
     'Hello.',
     'END',
@@ -139,8 +137,8 @@ function lookCommands(config: Config): string[] {
 
 function againText(workspace: Workspace, config: Config): string {
   return [
-    `The data folder ${config.dataDir} is set up already: workspace ${workspace.id} (${workspace.name}).`,
-    'A key is shown when it is made; for another one: postroad key create --workspace ' +
+    `The data folder ${config.dataDir} is already set up: workspace ${workspace.id} (${workspace.name}).`,
+    'Keys are shown only when created; create another with: postroad key create --workspace ' +
       `${workspace.id} --name NAME`,
     '',
   ].join('\n')

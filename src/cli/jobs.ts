@@ -1,4 +1,4 @@
-/** `postroad jobs`: what the scheduler has run, when, with what end, and what comes next. */
+/** `postroad jobs`: the scheduler's jobs with their last run, last error and next run. */
 import type { Command } from 'commander'
 import { isoTimeOrNull } from '../core/moments.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
@@ -6,7 +6,7 @@ import { listJobs, type JobState } from '../scheduler/job-store.js'
 import { command, printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'
 
 export function jobsCommand(program: Command, context: CliContext): void {
-  command(program, 'jobs', 'what runs by the clock: last run, next run, last error').action(
+  command(program, 'jobs', 'list scheduled jobs with last run, next run and last error').action(
     async (options: CommonOptions) => {
       await withAppliance(context, options, async ({ config, database }) => {
         const serving = isServing(config.dataDir)
@@ -24,18 +24,18 @@ export function jobsCommand(program: Command, context: CliContext): void {
             ]),
           ),
         )
-        if (!serving) context.complain('the server does not run: nothing runs by the clock')
+        if (!serving) context.complain('the server is not running; no jobs are running')
       })
     },
   )
 }
 
-/** What a server that was killed has left behind. */
+/** Left in the database by a server that was killed. */
 const AT_REST = { isRunning: false, nextRunAt: null }
 
 function stateOf({ isRunning, startedAt, failedAt, endedAt }: JobState): string {
   if (isRunning) return 'running'
-  if (startedAt === null) return 'not yet run'
+  if (startedAt === null) return 'never run'
   return failedAt !== null && failedAt === endedAt ? 'failed' : 'ok'
 }
 

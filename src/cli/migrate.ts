@@ -1,4 +1,4 @@
-/** `postroad migrate`: brings the database's schema up to date; `serve` does the same when it starts. */
+/** `postroad migrate` upgrades the database schema, as `serve` does at start; `postroad compact` rewrites the file. */
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
@@ -9,7 +9,7 @@ import { actAsOwnerOf } from '../world/process-owner.js'
 import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
 
 export function migrateCommand(program: Command, context: CliContext): void {
-  command(program, 'migrate', 'bring the schema up to date (the server must be stopped)').action(
+  command(program, 'migrate', 'upgrade the database schema (the server must be stopped)').action(
     async (options: CommonOptions) => {
       const { config } = readConfig(context, options)
       requireInitialised(config)
@@ -26,12 +26,12 @@ export function migrateCommand(program: Command, context: CliContext): void {
   )
 }
 
-/** Written anew, the file has no room in it, and can give back what becomes free from then on. */
+/** Rewrites the file without free pages; from then on it can return freed space to the disk. */
 export function compactCommand(program: Command, context: CliContext): void {
   command(
     program,
     'compact',
-    'write the database anew, without what is free in it (the server must be stopped; needs twice its room)',
+    'compact the database file (the server must be stopped; needs twice its size in free disk space)',
   ).action(async (options: CommonOptions) => {
     const { config } = readConfig(context, options)
     requireInitialised(config)
@@ -44,7 +44,7 @@ export function compactCommand(program: Command, context: CliContext): void {
       if (free < 2 * before)
         throw new AppError(
           'unavailable',
-          `this takes ${megabytes(2 * before)} for a while, and ${megabytes(free)} are free`,
+          `not enough disk space: this needs ${megabytes(2 * before)}, ${megabytes(free)} are free`,
         )
       compactFile(file)
       const after = statSync(file).size

@@ -1,6 +1,4 @@
-/**
- * The command line: all commands, and how each way of failing ends the process (0 ok, 1 failed, 2 usage).
- */
+/** The command line: all commands, and the exit status of each failure (0 success, 1 failure, 2 usage). */
 import { Command, CommanderError } from 'commander'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
@@ -100,7 +98,7 @@ export async function runCli(args: readonly string[], context: Omit<CliContext, 
     return status
   } catch (error) {
     const isPrinted = error instanceof CommanderError
-    // Asking for help is no error.
+    // Requesting help is not an error.
     if (isPrinted && error.exitCode === 0) return 0
     if (isJson) context.complain(failureJson(error))
     else if (!isPrinted) context.complain(`postroad: ${describeError(error)}`)

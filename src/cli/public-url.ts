@@ -1,10 +1,9 @@
 /**
- * Whether the links in mail work: fetches `public_url` and checks that the public pages answer there.
+ * Checks that links in mail work: fetches `public_url` and verifies that the public pages answer.
  *
- * Used by `config check` and `doctor`. While the server does not run nobody can answer, and only the name is looked up. Looks names up as
- * the server does and may dial private addresses, since the operator named the URL. Asks for a path that is no page, so nothing is counted
- * or changed.
- * Fails: never; every failure is a result, within `FETCH_MS`.
+ * Used by `config check` and `doctor`. Only resolves the name if the server is not running. Uses the server's resolver, and may connect to
+ * private addresses since the operator chose the URL. Requests a path without a page, so nothing is counted or changed.
+ * Never throws; every failure is a result, within `FETCH_MS`.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,20 +16,20 @@ import { openHttpClient, type HttpResponse } from '../world/net/fetch.js'
 import { ipVersion } from '../world/net/ip-address.js'
 import type { World } from '../world/world.js'
 
-/** `unclear`: no answer from here, which a router without NAT loopback or a slow name server also causes. */
+/** `unclear`: no answer from this machine, which can also be due to a router without NAT loopback or a slow name server. */
 export type PublicUrlCheck =
   | { readonly status: 'works'; readonly what: string }
   | { readonly status: 'dead' | 'unclear'; readonly what: string; readonly mend: string }
 
 const FETCH_MS = 5_000
 const MAX_BYTES = 16_384
-/** Below a path of ours, so that a proxy which passes on only those passes this on too. */
+/** Below a path of the public pages, so that a proxy that forwards only those forwards this too. */
 const PROBE_PATH = '/u/postroad/check'
 
 const LISTEN_MEND =
   'set http.public_listen_tls = ["[::]:443"], or have the web server there pass requests to http.public_listen (docs/tls.md)'
 
-/** @returns undefined if the server does not run and the name of the URL may well be right */
+/** @returns undefined if the server is not running and the name resolves or cannot be checked */
 export async function checkPublicUrl(config: Config, world: World): Promise<PublicUrlCheck | undefined> {
   const questions = new AbortController()
   const lookUp = openHostLookup(openResolver(config, world, questions.signal), world.systemLookup)
@@ -45,7 +44,7 @@ export async function checkPublicUrl(config: Config, world: World): Promise<Publ
   }
 }
 
-/** Before the start nobody answers, but the name has to lead somewhere. */
+/** Before the server starts only the name can be checked. */
 async function findHost(publicUrl: string, lookUp: HostLookup): Promise<PublicUrlCheck | undefined> {
   const { hostname } = new URL(publicUrl)
   if (ipVersion(hostname.replace(/^\[|\]$/g, '')) !== 0) return undefined
@@ -73,7 +72,7 @@ async function fetchPages(
       maxBytes: MAX_BYTES,
     })
     return isOurs(answer)
-      ? { status: 'works', what: `${publicUrl} shows the public pages` }
+      ? { status: 'works', what: `${publicUrl} serves the public pages` }
       : {
           status: 'dead',
           what: `${publicUrl} is answered by something else (${describeAnswer(answer)}): links in mail do not work`,
@@ -88,12 +87,12 @@ export function isRunning(dataDir: string): boolean {
   try {
     return existsSync(join(dataDir, 'serve.lock')) && isServing(dataDir)
   } catch {
-    // This user cannot read the data folder; other findings say so.
+    // This user cannot read the data folder, which other findings report.
     return false
   }
 }
 
-/** The error of the public pages: the API answers with the same code, but lets itself be indexed. */
+/** Matches the error of the public pages; the API answers with the same code but without `noindex`. */
 function isOurs({ headers, body }: HttpResponse): boolean {
   if (headers['x-robots-tag'] !== 'noindex, nofollow') return false
   try {
@@ -109,7 +108,7 @@ function describeAnswer({ status, headers: { location, server } }: HttpResponse)
   return `status ${status}${from}${location === undefined ? '' : `, redirects to ${location.slice(0, 200)}`}`
 }
 
-/** Codes of Node's TLS for certificates that clients refuse. */
+/** Node's TLS error codes for certificates that clients reject. */
 const CERTIFICATE_FAULT = /CERT|SELF_SIGNED|VERIFY|UNABLE_TO_GET_ISSUER|ALTNAME/
 
 function failed(publicUrl: string, error: unknown): Exclude<PublicUrlCheck, { status: 'works' }> {
@@ -136,6 +135,6 @@ function failed(publicUrl: string, error: unknown): Exclude<PublicUrlCheck, { st
   return {
     status: 'unclear',
     what: `${publicUrl} does not answer from this machine (${describeError(error)})`,
-    mend: 'open it in a browser elsewhere; if it fails there too, look at DNS, the firewall and port forwarding',
+    mend: 'open it in a browser elsewhere; if that fails too, check DNS, the firewall and port forwarding',
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Asks the server that runs on the same data folder, over its control socket: for what it holds in memory only.
+ * Queries the server running on the same data folder through its control socket, for state that only exists in memory.
  *
- * Called by `top` and `queue retry`. Everything else that commands and server share is in the database. Fails: never
- * rejects; that nobody serves or answers is a value.
+ * Used by `top` and `queue retry`. All other state is in the database. Never rejects; a server that is not running or does not answer is a
+ * result.
  */
 import type { Appliance } from '../appliance/appliance.js'
 import { controlSocketPath } from '../appliance/listeners/control.js'
@@ -14,9 +14,9 @@ const ANSWER_TIMEOUT_MS = 2_000
 const ANSWER_BYTES = 4 * 1_024 * 1_024
 
 export interface ServerAnswer {
-  /** Whether a server runs on the data folder. */
+  /** Whether a server is running on the data folder. */
   readonly serving: boolean
-  /** `data` of its answer; undefined where there is trouble. */
+  /** `data` of the response; undefined if there is `trouble`. */
   readonly data?: unknown
   readonly trouble: string | null
 }
@@ -28,12 +28,12 @@ export async function askServer(
   path: string,
   body?: unknown,
 ): Promise<ServerAnswer> {
-  if (!isServing(config.dataDir)) return { serving: false, trouble: 'the server does not run' }
+  if (!isServing(config.dataDir)) return { serving: false, trouble: 'the server is not running' }
   try {
     const answer = await openHttpClient(clock).request({
       namedBy: 'operator',
       method,
-      // The host is of no meaning: the socket leads to one server.
+      // The host is ignored: the socket leads to one server.
       url: `http://localhost${path}`,
       socketPath: controlSocketPath(config.dataDir),
       ...(body === undefined ? {} : jsonBody(body)),

@@ -1,8 +1,8 @@
 /**
- * `postroad serve`: runs the appliance until it is told to stop.
+ * `postroad serve`: runs the appliance in the foreground.
  *
- * SIGTERM and SIGINT drain it; a second one ends it at once. SIGHUP reads configuration and certificate again: what can be taken over
- * is (`config/schema/reloaded-keys.ts`), other changes are named as needing a restart. Faults leave everything as it was.
+ * SIGTERM and SIGINT drain it; a second one kills it. SIGHUP reloads the configuration and certificate: reloadable keys are applied
+ * (`config/schema/reloaded-keys.ts`), changes to others are logged as needing a restart. A faulty configuration changes nothing.
  */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
@@ -38,7 +38,7 @@ export function serveCommand(program: Command, context: CliContext): void {
       submission: inWords(submission),
       submissionTls: inWords(submissionTls),
       inbound: inWords(inbound),
-      // What is not there by default is named where it is.
+      // Optional listeners are logged only if they are configured.
       ...Object.fromEntries(
         Object.entries(others).flatMap(([name, at]) => (at.length === 0 ? [] : [[name, inWords(at)]])),
       ),
@@ -48,21 +48,21 @@ export function serveCommand(program: Command, context: CliContext): void {
       descriptor: context.env['SD_NOTIFY_FD'],
       watchdog: context.env['WATCHDOG_USEC'],
     })
-    systemd.ready(`serves, version ${VERSION}`)
+    systemd.ready(`running, version ${VERSION}`)
     const stopReloading = reloadOnHangup(context, options, loaded, server)
-    await untilToldToStop(log)
+    await untilStopSignal(log)
     stopReloading()
     systemd.stopping()
     log.info('server stopping', { graceMs: config.shutdownGraceMs })
     await server[Symbol.asyncDispose]()
     log.info('server stopped')
     await log.flush()
-    // The socket of a delivery that was left behind would keep the process alive.
+    // The socket of an abandoned delivery would keep the process alive.
     process.exit(0)
   })
 }
 
-/** Before anything is opened, so that a service manager learns that another start would not help. @throws ConfigError */
+/** Runs before anything is opened: exit status 2 tells the service manager that a restart would not help. @throws ConfigError */
 function refuseFaulty(context: CliContext, options: CommonOptions, config: Config): void {
   requireInitialised(config)
   const file = chooseConfigFile(options.config, context.env)
@@ -77,8 +77,8 @@ function refuseFaulty(context: CliContext, options: CommonOptions, config: Confi
   for (const one of findings) context.world.log.warn('configuration warning', { ...one })
 }
 
-/** Once drained nobody waits for a second signal any more, so that one ends the process as signals do. */
-function untilToldToStop(log: CliContext['world']['log']): Promise<void> {
+/** Resolves on the first signal and removes the handlers, so that a second one kills the process. */
+function untilStopSignal(log: CliContext['world']['log']): Promise<void> {
   return new Promise(resolve => {
     const stop = (signal: NodeJS.Signals) => {
       log.info('signal received', { signal })

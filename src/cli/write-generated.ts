@@ -1,7 +1,7 @@
 /**
  * Regenerates `config/postroad.toml`, `config/REFERENCE.md` and `docs/logs.md`.
  *
- * Run from the project's folder: `node build/src/cli/write-generated.js`. Never part of the running program.
+ * Run from the project's root: `node build/src/cli/write-generated.js`. Not part of the running program.
  */
 import { writeFileSync } from 'node:fs'
 import { commentedToml, referenceMarkdown } from '../config/generate.js'

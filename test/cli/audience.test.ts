@@ -14,7 +14,7 @@ t.test('a file of contacts is imported and exported where no server runs', async
   const options = ['--list', list.id, '--tags', 'vip', '--map', 'Notes=', '--rejected', file('rejected.csv')]
   const { status, out } = await postroad.run('contacts', 'import', file('people.csv'), ...options, ...own)
   t.equal(status, 1, 'a row was rejected')
-  t.equal(out, '1 made, 0 changed, 0 known already, 1 rejected\nline 3: the address has no @\n')
+  t.equal(out, '1 created, 0 updated, 0 unchanged, 1 rejected\nline 3: the address has no @\n')
   t.match(readFileSync(file('rejected.csv'), 'utf8'), /^Mail,.*\nwrong,,,,3,the address has no @\n$/)
   t.match(await postroad.json('contacts', 'show', 'ann@x.example', ...own), {
     attributes: { plan: undefined, Plan: 'pro' },

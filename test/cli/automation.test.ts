@@ -24,7 +24,7 @@ t.test('automations are listed and shown, and their runs by how they stand', asy
   ])
   t.same(await postroad.json('automation', 'runs', id, '--status', 'failed', ...own), [])
   t.match(await postroad.run('automation', 'runs', id, '--status', 'lost', ...own), {
-    ...{ status: 2, err: /lost is none of active/ },
+    ...{ status: 2, err: /lost is not one of active/ },
   })
   t.match(await postroad.run('automation', 'show', 'none', ...own), { status: 1, err: /no such automation/ })
 })

@@ -251,10 +251,10 @@ t.test('two listeners on one port are a fault, which ends serve before it opens 
   }
   t.same(await faults({}), [])
   t.same(await faults({ POSTROAD_INBOUND_LISTEN: '[::]:2587' }), [
-    'inbound.listen: [::]:2587 takes the same port as 127.0.0.1:2587 of submission.listen',
+    'inbound.listen: [::]:2587 uses the same port as 127.0.0.1:2587 of submission.listen',
   ])
   t.same(await faults({ POSTROAD_SUBMISSION_LISTEN: '[::]:2525', POSTROAD_INBOUND_LISTEN: '0.0.0.0:2525' }), [
-    'inbound.listen: 0.0.0.0:2525 takes the same port as [::]:2525 of submission.listen',
+    'inbound.listen: 0.0.0.0:2525 uses the same port as [::]:2525 of submission.listen',
   ])
   t.match(await faults({ POSTROAD_INBOUND_LISTEN: '127.0.0.1:25,127.0.0.1:25' }), [/of the same list$/])
   t.match(await faults({ POSTROAD_DNS_LISTEN: '[::1]:2525', POSTROAD_INBOUND_LISTEN: '[::]:2525' }), [/^dns/])

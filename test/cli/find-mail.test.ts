@@ -155,7 +155,7 @@ t.test('each message is told of in the log from its acceptance to its end, and f
 t.test('what is asked wrongly is told', async t => {
   const postroad = await initialise(t)
   for (const [args, err] of [
-    [['message', 'list', '--status', 'lost'], /unknown status lost; one of .*, queued, deferred/],
+    [['message', 'list', '--status', 'lost'], /unknown status lost; use one of .*, queued, deferred/],
     [['message', 'list', '--since', 'yesterday'], /--since yesterday/],
     [['message', 'list', '--to', 'ann'], /--to takes an address/],
     [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /no other option/],

@@ -80,5 +80,5 @@ t.test('names of files are names and nothing else', t => {
 
 t.test('a mail beyond the bounds is not taken apart', async t => {
   const many = `Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(2_000)}--b--\r\n`
-  await t.rejects(viewMail(Buffer.from(many)), { code: 'validation_error', message: /1000 parts; see --raw/ })
+  await t.rejects(viewMail(Buffer.from(many)), { code: 'validation_error', message: /1000 parts; use --raw/ })
 })

@@ -90,7 +90,7 @@ t.test('exactly one part is named', async t => {
     ['--domain', 'one.test', '--site', 'one.test'],
     ['--workspace', 'w', '--all'],
   ])
-    t.match(await postroad.run('queue', 'hold', ...args), { status: 2, err: /name one of/ }, args.join(' '))
+    t.match(await postroad.run('queue', 'hold', ...args), { status: 2, err: /exactly one of/ }, args.join(' '))
   t.match(await postroad.run('queue', 'summary', '--by', 'colour'), { status: 2, err: /colour/ })
 })
 

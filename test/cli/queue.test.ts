@@ -61,7 +61,7 @@ t.test('waiting mail is looked at, held, released, retried and deleted beside a 
   t.match(await postroad.run('queue', 'hold', ann!), {
     status: 0,
     out: '0 changed\n',
-    err: /is held already/,
+    err: /is already held/,
   })
 
   sink.atRcpt = 'accept'

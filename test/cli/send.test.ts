@@ -58,7 +58,7 @@ t.test('a dry run shows the mail and its way, and sends nothing', async t => {
   t.match(shown.mail, /^Subject: =\?UTF-8\?/im)
   const { status, out } = await postroad.run('send', ...mail, '--dry-run')
   t.equal(status, 0)
-  t.match(out, `would go to:\n  127.0.0.1 [127.0.0.1]:${sink.port}`)
+  t.match(out, `route:\n  127.0.0.1 [127.0.0.1]:${sink.port}`)
   t.same(await postroad.json('queue', 'list'), [])
   t.equal(sink.begun, 0)
 })

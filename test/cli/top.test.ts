@@ -56,7 +56,7 @@ t.test('a frame shows what is under way, what waits and how the last minute ende
   t.match(frame.sites[0], { site: `127.0.0.1:${sink.port}`, active: 1, delivered: 2, backoff_until: null })
   t.ok((frame.sites[0]?.window ?? 0) >= 4)
   const { out } = await postroad.run('top', '--once')
-  t.match(out, /2 queued, 0 due, 0 held; 1 under way; last minute: 2 delivered, 1 deferred, 0 bounced/)
+  t.match(out, /2 queued, 0 due, 0 held; 1 active; last minute: 2 delivered, 1 deferred, 0 bounced/)
   t.match(out, /\ngone\.test +1 +0 +0 +0 +1 +0 +127\.0\.0\.1:/)
   t.notOk(out.includes('\x1b'), 'no control sequences outside the live view')
   sink.release()
@@ -72,7 +72,7 @@ t.test('without a server it says so and shows what the database knows', async t 
   t.match(await postroad.json('top'), {
     serving: false,
     active: null,
-    trouble: 'the server does not run',
+    trouble: 'the server is not running',
     total: { queued: 1 },
     destinations: [{ destination: 'one.test', queued: 1 }],
   })
@@ -89,7 +89,7 @@ t.test('the live view is drawn again and again until it is interrupted', async t
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
   await until('two frames', () => out.split('postroad top').length > 2)
   t.ok(out.startsWith('\x1b[Hpostroad top '))
-  t.match(out, /the server does not run/)
+  t.match(out, /the server is not running/)
 })
 
 t.test('the queue is asked and changed over the control socket only, never over the network', async t => {

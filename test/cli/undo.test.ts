@@ -40,10 +40,10 @@ t.test('a workspace is removed once somebody says yes, and brought back with its
   await server.logged('message deferred')
 
   const no = await atTerminal(postroad, 'n', 'workspace', 'remove', workspaceId)
-  t.match(no, { status: 1, asked: /removes the workspace default.*\[y\/N\]/, err: /nothing was done/ })
+  t.match(no, { status: 1, asked: /removes the workspace default.*\[y\/N\]/, err: /nothing was changed/ })
   t.match(await server.get('/api/v1/email', { key }), { status: 200 })
   const yes = await atTerminal(postroad, 'y', 'workspace', 'remove', workspaceId)
-  t.match(yes, { status: 0, out: /1 waiting messages are held[^]*workspace restore/ })
+  t.match(yes, { status: 0, out: /1 queued messages are held[^]*workspace restore/ })
   await until(
     'its keys to stop working',
     async () => (await server.get('/api/v1/email', { key })).status >= 400,
@@ -167,5 +167,5 @@ t.test('jobs are listed, with when they ran', async t => {
       ...{ running: false, last_started_at: /Z$/, last_ended_at: /Z$/, next_run_at: null, last_error: null },
     },
   )
-  t.match(await postroad.run('jobs'), { out: /^JOB +STATE[^]*recheck-domains/, err: /does not run/ })
+  t.match(await postroad.run('jobs'), { out: /^JOB +STATE[^]*recheck-domains/, err: /is not running/ })
 })

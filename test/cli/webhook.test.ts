@@ -24,7 +24,7 @@ t.test('webhooks, their deliveries and a test are shown, and no secret', async t
   t.match(await postroad.json('webhook', 'test', id), { success: true, status_code: 200 })
   t.equal(receiver.received.length, 2)
   receiver.answers({ status: 500 })
-  t.match(await postroad.run('webhook', 'test', id), { status: 1, out: /answered 500 after \d+ ms/ })
+  t.match(await postroad.run('webhook', 'test', id), { status: 1, out: /status 500 after \d+ ms/ })
   for (const words of [['list'], ['deliveries', id]]) {
     const { status, out } = await postroad.run('webhook', ...words)
     t.match([status, out], [0, new RegExp(words[0] === 'list' ? id : deliveryId)])

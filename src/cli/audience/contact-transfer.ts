@@ -1,8 +1,8 @@
 /**
- * `postroad contacts import|export`: contacts as CSV, from a file or standard input and to one or standard output.
+ * `postroad contacts import|export`: contacts as CSV, through files or standard input and output.
  *
- * The file of an import is stored first. Where a server runs on the data folder it works the import off, and this command looks on;
- * else the command does. Broken off in the middle, it is gone on with by the next that starts.
+ * The import file is stored first. A running server then processes it while this command shows its progress; otherwise the command
+ * processes it. An interrupted import is continued by the next server or import command.
  */
 import { createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -35,8 +35,8 @@ import {
 import { audienceParts } from './audience-command.js'
 import { drawProgress, endProgress } from './progress-bar.js'
 
-const LOOK_EVERY_MS = 200
-const MOST_SHOWN = 20
+const POLL_MS = 200
+const MAX_SHOWN = 20
 
 interface ImportCommandOptions extends OwnedOptions {
   readonly list?: string
@@ -56,41 +56,41 @@ interface ExportCommandOptions extends OwnedOptions {
 
 export function contactTransferCommands(group: Command, context: CliContext): void {
   const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'whose contacts')
-  inWorkspace('import <file>', 'make and change contacts by a file of CSV; - is standard input')
-    .option('--list <id>', 'a list that everybody in it is put into')
-    .option('--tags <names>', 'tags that everybody in it gets, with commas between them')
-    .option('--map <column=field...>', 'what columns are for: email, first_name, attributes.plan, or nothing')
-    .option('--charset <name>', 'of the file, where it does not show')
-    .option('--preset <name>', `whose export it is, where it does not show: ${PRESET_CHOICES.join(', ')}`)
-    .option('--rejected <file>', 'write the rejected rows there, to be mended')
+    owned(command(group, nameAndArgs, description), 'workspace of the contacts')
+  inWorkspace('import <file>', 'import contacts from a CSV file; - is standard input')
+    .option('--list <id>', 'list to add the contacts to')
+    .option('--tags <names>', 'comma-separated tags to add to the contacts')
+    .option('--map <column=field...>', 'map columns to fields: email, first_name, attributes.plan; empty: ignore the column')
+    .option('--charset <name>', 'character set of the file, if not detected')
+    .option('--preset <name>', `system that exported the file, if not detected: ${PRESET_CHOICES.join(', ')}`)
+    .option('--rejected <file>', 'write rejected rows to this file')
     .action(async (file: string, options: ImportCommandOptions) => {
       await withAppliance(context, options, async appliance => {
         const done = await importFile(appliance, file, options)
         const { reader } = appliance.database
         if (options.rejected !== undefined && done.rejected > 0)
           await pipeline(Readable.from(rejectedRows(reader, done)), createWriteStream(options.rejected))
-        const rejections = await listRejections(reader, done.seq, 0, MOST_SHOWN)
+        const rejections = await listRejections(reader, done.seq, 0, MAX_SHOWN)
         if (done.status !== 'completed' || done.rejected > 0) context.fail()
         const rejectedRowsShown = rejections.map(({ line, reason }) => ({ line, reason }))
         printResult(context, options, { ...importToApi(done), rejected_rows: rejectedRowsShown }, () =>
           [
-            `${done.created} made, ${done.updated} changed, ${done.unchanged} known already, ${done.rejected} rejected`,
+            `${done.created} created, ${done.updated} updated, ${done.unchanged} unchanged, ${done.rejected} rejected`,
             ...rejections.map(({ line, reason }) => `line ${line}: ${reason}`),
             ...(done.rejected > rejections.length ? ['...'] : []),
-            ...(done.status === 'completed' ? [] : [`${done.status}: ${done.error ?? 'it was stopped'}`]),
+            ...(done.status === 'completed' ? [] : [`${done.status}: ${done.error ?? 'it was cancelled'}`]),
           ].join('\n'),
         )
       })
     })
   inWorkspace(
     'export [file]',
-    'contacts as CSV; - or nothing is standard output, with --json as a JSON array',
+    'export contacts as CSV, or with --json as a JSON array; default: standard output',
   )
-    .option('--search <words>', 'in address and names')
-    .option('--list <id>', 'those in this list only')
-    .option('--segment <id>', 'those that this segment means only')
-    .option('--tag <id>', 'those with this tag only')
+    .option('--search <words>', 'search addresses and names')
+    .option('--list <id>', 'only members of this list')
+    .option('--segment <id>', 'only contacts in this segment')
+    .option('--tag <id>', 'only contacts with this tag')
     .action(async (file: string | undefined, options: ExportCommandOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         await mustFindWorkspace(database.reader, options.workspace)
@@ -125,7 +125,7 @@ async function importFile(
   const preset = readPreset(presetName)
   const parts = audienceParts(appliance)
   await mustFindWorkspace(parts.database.reader, workspace)
-  // Opened before anything else is waited for: a file that is not there is then told here.
+  // Opened first, so that a missing file fails at once.
   const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : (await open(file)).createReadStream()
   const { seq } = await receiveFile(
     parts,
@@ -140,22 +140,22 @@ async function importFile(
       fileName: file === '-' ? undefined : basename(file),
     }),
   )
-  return workedOff(appliance, seq)
+  return processImport(appliance, seq)
 }
 
-async function workedOff(appliance: Appliance, seq: number): Promise<Import> {
+async function processImport(appliance: Appliance, seq: number): Promise<Import> {
   const { config, world, database } = appliance
   const importer = new Importer({ ...audienceParts(appliance), spawn: spawnThread, log: world.log })
   const over = new AbortController()
   const watching = watch(appliance, seq, over.signal)
   try {
     for (;;) {
-      // Also where the server that was to do it has gone.
+      // Checked in every round, in case the server stops.
       if (!isServing(config.dataDir)) await importer.finish(seq, over.signal)
       const one = await findImportBySeq(database.reader, seq)
-      if (!one) throw new Error('the import is gone')
+      if (!one) throw new Error('the import was deleted')
       if (one.finishedAt !== null) return one
-      await world.clock.sleep(LOOK_EVERY_MS)
+      await world.clock.sleep(POLL_MS)
     }
   } finally {
     over.abort()
@@ -168,7 +168,7 @@ async function watch({ world, database }: Appliance, seq: number, over: AbortSig
   while (!over.aborted) {
     const one = await findImportBySeq(database.reader, seq)
     if (one) drawProgress(one.octetsRead / Math.max(1, one.octets), `${one.rowsDone} rows`)
-    await world.clock.sleep(LOOK_EVERY_MS, over)
+    await world.clock.sleep(POLL_MS, over)
   }
 }
 

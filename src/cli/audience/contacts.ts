@@ -30,10 +30,10 @@ interface NewContactOptions extends OwnedOptions {
 }
 
 export function contactsCommands(program: Command, context: CliContext): void {
-  const { group, inWorkspace } = ownedGroup(program, 'contacts', 'the people that mail goes to')
+  const { group, inWorkspace } = ownedGroup(program, 'contacts', 'contacts of a workspace')
   printsList<{ readonly search?: string }>(
     context,
-    inWorkspace('list', 'contacts, newest first').option('--search <words>', 'in address and names'),
+    inWorkspace('list', 'list contacts, newest first').option('--search <words>', 'search addresses and names'),
     ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
     async ({ database, world }, { workspaceId, page, options }) => {
       const filter = { words: searchWords(options.search ?? '') }
@@ -47,7 +47,7 @@ export function contactsCommands(program: Command, context: CliContext): void {
       }))
     },
   )
-  inWorkspace('show <contact>', 'one contact, by id or address, with its lists and tags').action(
+  inWorkspace('show <contact>', 'show a contact, by id or address, with its lists and tags').action(
     async (named: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const contact = await mustFindContact(reader, options.workspace, named)
@@ -58,12 +58,12 @@ export function contactsCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  inWorkspace('add <email>', 'make a contact')
+  inWorkspace('add <email>', 'create a contact')
     .option('--first-name <name>')
     .option('--last-name <name>')
-    .option('--attribute <name=value...>', 'what else is known')
-    .option('--list <id>', 'a list to put it into')
-    .option('--unsubscribed', 'it wants no mail')
+    .option('--attribute <name=value...>', 'custom attribute')
+    .option('--list <id>', 'list to add it to')
+    .option('--unsubscribed', 'create it as unsubscribed')
     .action(async (email: string, options: NewContactOptions) => {
       const fields = readNewContact({
         email,
@@ -80,12 +80,12 @@ export function contactsCommands(program: Command, context: CliContext): void {
         printResult(context, options, contactToApi(contact, false), () => contact.id)
       })
     })
-  confirmable(inWorkspace('remove <contact>', 'delete a contact for good, by id or address')).action(
+  confirmable(inWorkspace('remove <contact>', 'permanently delete a contact, by id or address')).action(
     async (named: string, options: OwnedOptions & ConfirmOptions) => {
       await withAppliance(context, options, async appliance => {
         const parts = audienceParts(appliance)
         await mustFindContact(parts.database.reader, options.workspace, named)
-        await confirm(context, options, `This deletes the contact ${named} for good.`)
+        await confirm(context, options, `This permanently deletes the contact ${named}.`)
         await parts.database.write(async tx => {
           const contact = await mustFindContact(tx.db, options.workspace, named)
           await removeContacts(parts, tx, actingFor(options.workspace), [contact])

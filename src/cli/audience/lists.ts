@@ -1,4 +1,4 @@
-/** `postroad lists list|show|create|members|add|remove`: lists and who is in them. */
+/** `postroad lists list|show|create|members|add|remove`. */
 import type { Command } from 'commander'
 import { MOST_CONTACTS, MOST_LISTS } from '../../audience/audience-parts.js'
 import { checkName, refuseMoreThan } from '../../audience/checks.js'
@@ -27,7 +27,7 @@ export function listsCommands(program: Command, context: CliContext): void {
   const { inWorkspace } = ownedGroup(program, 'lists', 'lists of contacts')
   printsList(
     context,
-    inWorkspace('list', 'lists, newest first'),
+    inWorkspace('list', 'list lists, newest first'),
     ['NAME', 'TYPE', 'MEMBERS', 'ID'],
     async ({ database }, { workspaceId, page }) =>
       (await listLists(database.reader, workspaceId, {}, page)).items.map(list => {
@@ -35,7 +35,7 @@ export function listsCommands(program: Command, context: CliContext): void {
         return { shown: listToApi(list, false, members), cells: [list.name, list.type, members, list.id] }
       }),
   )
-  inWorkspace('show <id>', 'one list, with the number of its members').action(
+  inWorkspace('show <id>', 'show a list and its member count').action(
     async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader }, world }) => {
         const list = await requireList(reader, options.workspace, id)
@@ -47,7 +47,7 @@ export function listsCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  inWorkspace('create <name>', 'make a list that contacts are put into').action(
+  inWorkspace('create <name>', 'create a list').action(
     async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database, newId, world }) => {
         const at = world.clock.now()
@@ -72,7 +72,7 @@ export function listsCommands(program: Command, context: CliContext): void {
   )
   printsList(
     context,
-    inWorkspace('members <id>', 'who is in a list, newest first'),
+    inWorkspace('members <id>', 'list members of a list, newest first'),
     ['EMAIL', 'FIRST NAME', 'LAST NAME', 'ID'],
     async ({ database: { reader }, world }, { workspaceId, page, named }) => {
       const list = await requireList(reader, workspaceId, named)
@@ -92,9 +92,9 @@ export function listsCommands(program: Command, context: CliContext): void {
   ] as const)
     inWorkspace(
       `${verb} <id> <contacts...>`,
-      `${verb === 'add' ? 'put contacts into' : 'take contacts out of'} a list, by id or address`,
+      `${verb === 'add' ? 'add contacts to' : 'remove contacts from'} a list, by id or address`,
     ).action(async (id: string, contacts: string[], options: OwnedOptions) => {
-      if (contacts.length > MOST_CONTACTS) throw new UsageError(`more than ${MOST_CONTACTS} contacts`)
+      if (contacts.length > MOST_CONTACTS) throw new UsageError(`at most ${MOST_CONTACTS} contacts at a time`)
       await withAppliance(context, options, async appliance => {
         const { reader } = appliance.database
         const ids: string[] = []

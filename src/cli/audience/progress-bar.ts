@@ -1,9 +1,9 @@
-/** A line of standard error that is drawn over: how much of something is done. Only where that is a terminal; elsewhere nothing. */
+/** A progress bar on standard error; prints nothing unless that is a terminal. */
 
 const WIDTH = 30
 const TO_END_OF_LINE = '\x1b[K'
 
-/** @param done 0 to 1; undefined where nobody knows how much there is */
+/** @param done 0 to 1; undefined if the total is unknown */
 export function drawProgress(done: number | undefined, remark: string): void {
   if (!process.stderr.isTTY) return
   if (done === undefined) {
@@ -15,7 +15,7 @@ export function drawProgress(done: number | undefined, remark: string): void {
   process.stderr.write(`\r[${bar}] ${Math.round(100 * done)}% ${remark}${TO_END_OF_LINE}`)
 }
 
-/** The line goes, for what is printed next. */
+/** Clears the bar before other output. */
 export function endProgress(): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${TO_END_OF_LINE}`)
 }

@@ -9,7 +9,7 @@ import { printResult, withAppliance, type CliContext, type OwnedOptions } from '
 import { ownedGroup, printsList } from '../tenant/owned-group.js'
 
 export function segmentsCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(program, 'segments', 'conditions that tell which contacts are meant')
+  const { inWorkspace } = ownedGroup(program, 'segments', 'segments: contacts matching conditions')
   printsList(
     context,
     inWorkspace('list', 'segments'),
@@ -20,7 +20,7 @@ export function segmentsCommands(program: Command, context: CliContext): void {
         cells: [one.name, one.id],
       })),
   )
-  inWorkspace('estimate <id>', 'how many contacts it means, and how many of them may be mailed').action(
+  inWorkspace('estimate <id>', 'count its contacts, and how many of them may be mailed').action(
     async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader }, world }) => {
         const { conditions } = await requireSegment(reader, options.workspace, id)
@@ -35,7 +35,7 @@ export function segmentsCommands(program: Command, context: CliContext): void {
           context,
           options,
           { count, mailable_count: mailable },
-          () => `${count} contacts, ${mailable} of whom may be mailed`,
+          () => `${count} contacts, ${mailable} may be mailed`,
         )
       })
     },

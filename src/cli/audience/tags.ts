@@ -1,4 +1,4 @@
-/** `postroad tags list|add|remove`: words that contacts are marked with. */
+/** `postroad tags list|add|remove`. */
 import type { Command } from 'commander'
 import { checkName } from '../../audience/checks.js'
 import { ensureTags } from '../../audience/tags/ensure-tags.js'
@@ -11,10 +11,10 @@ import { ownedGroup, printsList } from '../tenant/owned-group.js'
 import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
 
 export function tagsCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(program, 'tags', 'words that contacts are marked with')
+  const { inWorkspace } = ownedGroup(program, 'tags', 'tags of contacts')
   printsList(
     context,
-    inWorkspace('list', 'tags by name'),
+    inWorkspace('list', 'list tags by name'),
     ['NAME', 'CONTACTS', 'ID'],
     async ({ database }, { workspaceId, page }) =>
       (await listTags(database.reader, workspaceId, undefined, page)).items.map(tag => ({
@@ -24,7 +24,7 @@ export function tagsCommands(program: Command, context: CliContext): void {
   )
   inWorkspace(
     'add <name> <contact>',
-    'mark a contact, named by id or address; makes the tag where there is none',
+    'tag a contact, by id or address; creates the tag if needed',
   ).action(async (name: string, named: string, options: OwnedOptions) => {
     await withAppliance(context, options, async appliance => {
       const parts = audienceParts(appliance)
@@ -37,10 +37,10 @@ export function tagsCommands(program: Command, context: CliContext): void {
         )
         return tagSome(parts, tx, acting, tag, [contact], 'added')
       })
-      printResult(context, options, { added }, () => (added > 0 ? 'added' : 'it has the tag already'))
+      printResult(context, options, { added }, () => (added > 0 ? 'added' : 'the contact already has the tag'))
     })
   })
-  inWorkspace('remove <name> <contact>', 'take a tag off a contact, named by id or address').action(
+  inWorkspace('remove <name> <contact>', 'remove a tag from a contact, by id or address').action(
     async (name: string, named: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         const parts = audienceParts(appliance)
@@ -50,7 +50,7 @@ export function tagsCommands(program: Command, context: CliContext): void {
           if (!tag) throw new AppError('not_found', `no tag ${name}`)
           return tagSome(parts, tx, actingFor(options.workspace), tag, [contact], 'removed')
         })
-        printResult(context, options, { removed }, () => (removed > 0 ? 'removed' : 'it has not the tag'))
+        printResult(context, options, { removed }, () => (removed > 0 ? 'removed' : 'the contact does not have the tag'))
       })
     },
   )

@@ -1,7 +1,8 @@
 /**
- * Runs the checks of `doctor` at the same time and ends them together, whatever a name server or mail host does.
+ * Runs the checks of `doctor` concurrently and stops them together when time is up.
  *
- * Results are reported as checks finish. When time runs out, `signal` aborts pending network calls, and the checks that were cut off are named. Fails: never; a check that throws is a failure with its message.
+ * Results are reported as checks finish. On timeout, `signal` aborts pending network calls and unfinished checks are reported as cut off.
+ * Never throws; a check that throws counts as failed.
  */
 import { describeError } from '../../core/errors.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -10,13 +11,13 @@ import { fail, warn, type Check, type Task } from './check.js'
 export interface ExaminationParts {
   readonly clock: Clock
   readonly limitMs: number
-  /** Called once for each check, in the order in which they finish. */
+  /** Called once per check, in the order in which they finish. */
   readonly report: (check: Check) => void
 }
 
 const CUT_OFF = Symbol('cut off')
-/** Subjects that are named where many checks were cut off. */
-const MOST_NAMED = 5
+/** Subjects named per check if many were cut off. */
+const MAX_NAMED = 5
 
 export class Examination {
   private readonly parts: ExaminationParts
@@ -34,12 +35,12 @@ export class Examination {
     )
   }
 
-  /** Aborts when time is up, and when all is done. */
+  /** Aborts when time is up or all checks are done. */
   get signal(): AbortSignal {
     return this.limit.signal
   }
 
-  /** A check that runs may start others. */
+  /** Running checks may start others. */
   start(...tasks: readonly Task[]): void {
     this.results.push(...tasks.map(task => this.run(task)))
   }
@@ -77,13 +78,13 @@ async function settled(task: Task): Promise<readonly Check[]> {
   }
 }
 
-/** One for each name: a name server that is silent cuts off a check of every domain. */
+/** One result per check name: a silent name server cuts off the check of every domain. */
 function cutOffChecks(tasks: readonly Task[], limitMs: number): Check[] {
   return [...new Set(tasks.map(({ name }) => name))].map(name => {
     const all = tasks.filter(task => task.name === name)
     const subjects = all.flatMap(({ subject }) => subject ?? [])
-    const named = subjects.slice(0, MOST_NAMED).join(', ')
-    const rest = subjects.length > MOST_NAMED ? ` and ${subjects.length - MOST_NAMED} more` : ''
+    const named = subjects.slice(0, MAX_NAMED).join(', ')
+    const rest = subjects.length > MAX_NAMED ? ` and ${subjects.length - MAX_NAMED} more` : ''
     const what = `${named === '' ? '' : `${named}${rest}: `}cut off after ${limitMs / 1_000} s without an answer`
     const make = all.some(({ ifCutOff }) => ifCutOff === 'fail') ? fail : warn
     return make(name, what, 'check dns.servers and the network, then run doctor again')

@@ -1,7 +1,7 @@
 /**
- * This machine and the appliance on it: configuration, disk, clock, the server, its jobs, the keys of trusted networks.
+ * Checks of this machine and the appliance: configuration, disk, clock, server, jobs, keys of trusted networks.
  *
- * Called by `postroad doctor`. Changes nothing. Fails: never.
+ * Used by `postroad doctor`. Never changes anything, never throws.
  */
 import type { Appliance } from '../../appliance/appliance.js'
 import { findKey, type FoundKey } from '../../accounts/key-store.js'
@@ -91,8 +91,8 @@ export async function stateChecks(appliance: Appliance): Promise<Check[]> {
 
 export function serverCheck(isServing: boolean): Check {
   return isServing
-    ? ok('server', 'it runs')
-    : fail('server', 'it does not run', 'systemctl start postroad, or postroad serve')
+    ? ok('server', 'the server is running')
+    : fail('server', 'the server is not running', 'systemctl start postroad, or postroad serve')
 }
 
 /** Keys in `submission.trusted_networks`: without a valid one, mail from devices there is rejected with 530. */

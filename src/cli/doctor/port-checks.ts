@@ -25,12 +25,12 @@ export interface PortParts {
   readonly config: Config
   readonly world: Pick<World, 'clock' | 'dialler' | 'machine' | 'random' | 'systemLookup'>
   readonly resolver: Resolver
-  /** Whether the server runs. */
+  /** Whether the server is running. */
   readonly isServing: boolean
   readonly signal: AbortSignal
 }
 
-/** A host that takes everybody's mail, to find out whether port 25 is open to the outside. */
+/** A large mail host, for testing whether port 25 is open to the outside. */
 export const PROBE_DOMAIN = 'gmail.com'
 const CONNECT_MS = 8_000
 /** Longer than `inbound.greeting_delay` is by default. */
@@ -53,7 +53,7 @@ export function portTasks(parts: PortParts): Task[] {
   ]
 }
 
-/** Of the checks, by key. */
+/** Check names by key. */
 const NAMES: Readonly<Record<string, string>> = {
   'http.listen': 'port http',
   'http.listen_tls': 'port https',
@@ -65,7 +65,7 @@ const NAMES: Readonly<Record<string, string>> = {
   'inbound.listen': 'port inbound',
   'dns.listen': 'port dns',
 }
-/** Listeners that speak first, in clear. */
+/** Listeners that send a greeting in clear. */
 const GREETING_KEYS = new Set(['submission.listen', 'inbound.listen'])
 
 async function ownPortCheck(
@@ -99,7 +99,7 @@ async function ownPortCheck(
   if (isForeign || holder !== undefined) return heldCheck(name, where, holder, greeting)
   return isServing
     ? ok(name, `the server answers on ${where}; a firewall may still block it from outside`)
-    : ok(name, `${where} is free for the server, which does not run`)
+    : ok(name, `${where} is free; the server is not running`)
 }
 
 type Machine = World['machine']
@@ -112,7 +112,7 @@ async function holderOf(address: ListenAddress, machine: Machine): Promise<Holde
   return inTheWay.find(one => one.process !== undefined)?.process ?? 'unknown'
 }
 
-/** Programs that hold ports of ours, by the name of their process, and the unit that starts them. */
+/** Programs that commonly hold our ports, by process name, and the units that start them. */
 const UNITS: Readonly<Record<string, string>> = {
   master: 'postfix',
   exim4: 'exim4',
@@ -177,7 +177,7 @@ async function outgoingCheck({ config: { mta }, world, resolver }: PortParts): P
     : ok(name, `${mx.exchange} answers on port ${mta.port}`)
 }
 
-/** Those that lead to one host in one way are one check. */
+/** Routes to one host with the same settings are one check. */
 function routesByHost(routes: readonly Route[]): Route[] {
   const all = new Map<string, Route>()
   for (const route of routes) {
@@ -201,7 +201,7 @@ const ROUTE_TIMEOUTS: Timeouts = {
   quitMs: 500,
 }
 
-/** As a delivery does it, up to where mail would be offered; the first address that works is enough. */
+/** Connects as a delivery does, stopping before MAIL FROM; one working address is enough. */
 async function routeCheck(route: Route, parts: PortParts): Promise<Check> {
   const { resolver, world } = parts
   const name = 'route'
@@ -209,7 +209,7 @@ async function routeCheck(route: Route, parts: PortParts): Promise<Check> {
   const routing = await followRoute(
     {
       resolver,
-      // The system asks the same name servers, and cannot be interrupted.
+      // The system resolver asks the same servers and cannot be interrupted.
       systemLookup: async host => {
         const asked = await resolver.ipv4(host)
         return asked.kind === 'unavailable' ? asked : world.systemLookup(host)

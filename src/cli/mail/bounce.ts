@@ -1,6 +1,6 @@
 /**
- * `postroad bounce list`: the bounces of a workspace. `postroad bounce parse FILE...`: how returned mails are read, one after the other,
- * which touches neither configuration nor database.
+ * `postroad bounce list`: bounces of a workspace. `postroad bounce parse FILE...`: parses bounce messages from files, without configuration
+ * or database.
  */
 import type { Command } from 'commander'
 import { describeError } from '../../core/errors.js'
@@ -36,7 +36,7 @@ interface BounceListOptions extends OwnedOptions, ListOptions {
   readonly since?: string
 }
 
-/** Octets of a file; the reader looks at less than that. */
+/** Octets read from a file; more than the parser looks at. */
 const MAX_FILE = 10 * 1024 * 1024
 
 interface ParsedFile {
@@ -45,9 +45,9 @@ interface ParsedFile {
 }
 
 export function bounceCommands(program: Command, context: CliContext): void {
-  const group = program.command('bounce').description('bounces, complaints and other mail that comes back')
+  const group = program.command('bounce').description('bounces and complaints')
   bounceListCommand(group, context)
-  command(group, 'parse <file...>', 'show how returned mails are read').action(
+  command(group, 'parse <file...>', 'parse bounce messages and print the result').action(
     async (files: string[], options: CommonOptions) => {
       const parsed: ParsedFile[] = []
       for (const file of files) {
@@ -65,15 +65,15 @@ export function bounceCommands(program: Command, context: CliContext): void {
 }
 
 function bounceListCommand(group: Command, context: CliContext): void {
-  const list = command(group, 'list', 'what came back or was refused for good, newest first')
-  limited(owned(list, 'the workspace concerned'), 50)
-    .option('--to <address>', 'of this recipient')
+  const list = command(group, 'list', 'list bounces and permanent rejections, newest first')
+  limited(owned(list, 'workspace of the bounces'), 50)
+    .option('--to <address>', 'only this recipient')
     .option('--type <type>', `one of ${PERMANENCES.join(', ')}`)
-    .option('--since <when>', 'since then: 2h, 3d, or a date and time (UTC)')
+    .option('--since <when>', 'received since: 2h, 3d, or a date and time (UTC)')
     .action(async (options: BounceListOptions) => {
       const { to, type, since, limit } = options
       if (type !== undefined && !(PERMANENCES as readonly string[]).includes(type))
-        throw new UsageError(`${type} is no type; there are: ${PERMANENCES.join(', ')}`)
+        throw new UsageError(`unknown type ${type}; use one of ${PERMANENCES.join(', ')}`)
       await withAppliance(context, options, async ({ database: { reader }, world }) => {
         await mustFindWorkspace(reader, options.workspace)
         const filter = {
@@ -86,7 +86,7 @@ function bounceListCommand(group: Command, context: CliContext): void {
         const { items } = await listBounces(reader, options.workspace, filter, { limit, offset: 0 })
         printResult(context, options, items.map(bounceToApi), () =>
           table(
-            ['WHEN', 'TO', 'TYPE', 'CAUSE', 'STATUS', 'HOST', 'MESSAGE', 'WHAT WAS SAID'],
+            ['WHEN', 'TO', 'TYPE', 'CAUSE', 'STATUS', 'HOST', 'MESSAGE', 'DIAGNOSTIC'],
             items.map(one => [
               isoTime(one.createdAt),
               one.email,
@@ -114,7 +114,7 @@ async function readBeginning(file: string): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, MAX_FILE)
 }
 
-/** A delivery, relay or expansion that was reported is `other`: nothing went wrong. */
+/** A delivery, relay or expansion report is `other`: it reports no failure. */
 function shownKind({ kind }: ReturnedMail): string {
   return kind === 'success' ? 'other' : kind
 }

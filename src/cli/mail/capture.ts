@@ -1,4 +1,4 @@
-/** `postroad capture list|show`: the local inbox that `mta.capture` fills instead of sending. */
+/** `postroad capture list|show`: the local inbox, which `mta.capture` fills instead of sending mail. */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -18,7 +18,7 @@ import {
 
 export function captureCommands(program: Command, context: CliContext): void {
   const group = program.command('capture').description('the local inbox of mta.capture')
-  limited(command(group, 'list', 'caught mails, newest first'), 50).action(
+  limited(command(group, 'list', 'list captured mail, newest first'), 50).action(
     async (options: CommonOptions & { limit: number }) => {
       await withAppliance(context, options, async ({ database }) => {
         const { items } = await listCapturedMails(database.reader, { limit: options.limit, offset: 0 })
@@ -31,7 +31,7 @@ export function captureCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  showOptions(command(group, 'show <id>', 'one mail, by its number or message id')).action(
+  showOptions(command(group, 'show <id>', 'show a mail by number or message id')).action(
     async (id: string, options: ShowOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const mail = await findCapturedMail(database.reader, id)

@@ -1,20 +1,17 @@
 /**
- * Changes part of the queue beside a running server: in batches, so that it is never kept waiting long.
+ * Changes part of the queue in batches, so that a running server is never blocked for long.
  *
- * Called by the commands that hold, release, retry or delete. Fails: as the database does, with what was changed before it changed.
+ * Used by the commands that hold, release, retry or delete. If the database fails, earlier batches remain changed.
  */
 import type { Appliance } from '../../appliance/appliance.js'
 import type { Tx } from '../../db/database.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
 import { selectedIds, type QueueSelection } from '../../queue/operator/queue-admin-store.js'
 
-/** @param isServing a server runs beside the command */
+/** @param isServing whether a server runs on the same data folder */
 export type Change = (tx: Tx, selection: QueueSelection, now: number, isServing: boolean) => Promise<number>
 
-/**
- * A batch at a time, and after each a rest as long as the batch took: a server that waits for the database looks again
- * only now and then, and has to find it free.
- */
+/** Sleeps after each batch for as long as the batch took, so that the server, which polls for the write lock, can get it. */
 export async function changeInBatches(
   { config, database, world: { clock } }: Appliance,
   selection: QueueSelection,

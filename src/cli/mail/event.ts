@@ -1,7 +1,7 @@
 /**
- * `postroad event list|retry|drop`: events that a part of the appliance could not take and that were set aside.
+ * `postroad event list|retry|drop`: events that a consumer failed to process and set aside.
  *
- * Beside a running server: it tries again, within a minute, what is marked here.
+ * A running server retries marked events within a minute.
  */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
@@ -31,8 +31,8 @@ interface SelectOptions extends CommonOptions {
 }
 
 export function eventCommands(program: Command, context: CliContext): void {
-  const group = program.command('event').description('events that could not be taken, and were set aside')
-  limited(command(group, 'list', 'what is set aside, oldest first'), 100).action(
+  const group = program.command('event').description('events that could not be processed and were set aside')
+  limited(command(group, 'list', 'list events set aside, oldest first'), 100).action(
     async (options: ListOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const all = await listSetAside(database.reader, options.limit)
@@ -40,8 +40,8 @@ export function eventCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  change(group, context, 'retry', 'have events tried once more', 'to be tried again', requestRetry)
-  change(group, context, 'drop', 'forget events that nobody wants any more', 'dropped', dropSetAside)
+  change(group, context, 'retry', 'retry events', 'marked for retry', requestRetry)
+  change(group, context, 'drop', 'discard events without processing them', 'dropped', dropSetAside)
 }
 
 type Change = (db: Queries, selection: SetAsideSelection) => Promise<number>
@@ -74,7 +74,7 @@ function readSelection(
 ): SetAsideSelection {
   if (all && consumer === undefined) return { isAll: true }
   if (all || consumer === undefined || number === undefined)
-    throw new UsageError('give a consumer and a number as `event list` shows them, or --all')
+    throw new UsageError('pass a consumer and number as printed by `event list`, or --all')
   if (!/^\d{1,15}$/.test(number)) throw new UsageError(`${number} is not a whole number`)
   return { consumer, seq: Number(number) }
 }

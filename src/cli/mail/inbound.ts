@@ -1,4 +1,4 @@
-/** `postroad inbound list|show|reprocess`: the mail that came back, what it was read as, and having it read again. */
+/** `postroad inbound list|show|reprocess`: bounces, complaints and reports received. */
 import { given } from '../../core/given.js'
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
@@ -30,15 +30,15 @@ interface ListOptions extends CommonOptions {
 }
 
 export function inboundCommands(program: Command, context: CliContext): void {
-  const group = program.command('inbound').description('mail that came back: bounces, complaints, reports')
+  const group = program.command('inbound').description('inbound mail: bounces, complaints and reports')
   listCommand(group, context)
   showCommand(group, context)
-  command(group, 'reprocess <id>', 'have the server read a mail again, as after an update').action(
+  command(group, 'reprocess <id>', 'parse a mail again, e.g. after an upgrade').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const seq = readNumber(id)
         if (!(await database.write(tx => markUnprocessed(tx.db, seq)))) throw noSuchMail(id)
-        const text = `mail ${seq} is read again within seconds, or when the server starts`
+        const text = `mail ${seq} will be parsed again within seconds, or when the server starts`
         printResult(context, options, { id: seq, status: 'waiting' }, () => text)
       })
     },
@@ -46,9 +46,9 @@ export function inboundCommands(program: Command, context: CliContext): void {
 }
 
 function listCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'list', 'mails that came in, newest first'), 50)
-    .option('--result <result>', 'only those with this result, e.g. bounce, unconfirmed, forged, failed')
-    .option('--waiting', 'only those that were not read yet')
+  limited(command(group, 'list', 'list inbound mail, newest first'), 50)
+    .option('--result <result>', 'only this result, e.g. bounce, unconfirmed, forged, failed')
+    .option('--waiting', 'only mail not parsed yet')
     .action(async (options: ListOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const filter = {
@@ -74,7 +74,7 @@ function listCommand(group: Command, context: CliContext): void {
 }
 
 function showCommand(group: Command, context: CliContext): void {
-  showOptions(command(group, 'show <id>', 'a mail that came in, and what became of it')).action(
+  showOptions(command(group, 'show <id>', 'show an inbound mail and its result')).action(
     async (id: string, options: ShowOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const mail = await findInboundMail(database.reader, readNumber(id))
@@ -143,7 +143,7 @@ function toJson(mail: InboundMail) {
 }
 
 function readNumber(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${text} is no number of an inbound mail`)
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${text} is not the number of an inbound mail`)
   return Number(text)
 }
 

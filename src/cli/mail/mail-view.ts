@@ -1,10 +1,10 @@
 /**
- * A mail as people read it: header, text, HTML and what is attached; and its parts as files.
+ * A mail as people read it: header, text, HTML and attachments; and its parts as files.
  *
- * Used by `capture show` and `inbound show`. mailparser takes the mail apart; it has no bounds of its own, so that our reader of
- * MIME structure looks first, and it is loaded only here, when a mail is shown. What a stranger wrote must not steer the
- * operator's terminal, or name a file outside of the folder that was asked for.
- * Fails: AppError `validation_error` for a mail beyond the bounds (`--raw` shows it), `conflict` for a file that exists.
+ * Used by `capture show` and `inbound show`. mailparser has no limits, so our MIME reader checks the structure first; mailparser is only
+ * loaded when a mail is shown. Mail content is untrusted: it must not send control sequences to the terminal or write files outside of the
+ * given folder.
+ * Throws AppError `validation_error` if the mail exceeds the limits (`--raw` still shows it), `conflict` if a file exists.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,22 +17,22 @@ export interface MailView {
   readonly from: string
   readonly to: string
   readonly subject: string
-  /** As it stands in the header. */
+  /** As in the header. */
   readonly date: string
-  /** Made from the HTML where there is no other. */
+  /** Derived from the HTML if the mail has no text. */
   readonly text: string
   readonly html: string | null
   readonly attachments: readonly AttachmentView[]
 }
 
 export interface AttachmentView {
-  /** As its sender called it; empty where it has none. */
+  /** As named by the sender; empty if unnamed. */
   readonly filename: string
   readonly contentType: string
   readonly octets: Buffer
 }
 
-/** Octets of a mail that is taken apart in memory; more than any that is accepted. */
+/** Maximum size parsed in memory; larger than any accepted mail. */
 const MAX_OCTETS = 64 * 1024 * 1024
 const BOUNDS: MimeRules = {
   isLenient: false,
@@ -43,9 +43,9 @@ const BOUNDS: MimeRules = {
   maxFieldsOfAll: 20_000,
   opens: type => type.startsWith('multipart/') || type === 'message/rfc822',
 }
-/** Characters of HTML that mailparser looks through. */
+/** Characters of HTML that mailparser converts. */
 const MAX_HTML = 2_000_000
-/** Characters of a name that a file gets. */
+/** Maximum length of a file name. */
 const MAX_NAME = 100
 
 /** @throws AppError validation_error */
@@ -57,7 +57,7 @@ export async function viewMail(octets: Buffer): Promise<MailView> {
     skipTextToHtml: true,
     skipImageLinks: true,
     maxHtmlLengthToParse: MAX_HTML,
-    // The parts that say why a mail came back are listed like others.
+    // Parts of a bounce are listed like attachments.
     keepDeliveryStatus: true,
   })
   const html = mail.html === false ? null : mail.html
@@ -79,7 +79,7 @@ export async function viewMail(octets: Buffer): Promise<MailView> {
   }
 }
 
-/** mailparser gives a line end for a mail that has HTML only. */
+/** mailparser returns a line end for mail with HTML only. */
 function textOf(text: string | undefined, html: string | null): string {
   return html !== null && (text ?? '').trim() === '' ? plainTextOf(html) : (text ?? '')
 }
@@ -88,17 +88,16 @@ function refuseLarge(octets: Buffer): void {
   if (octets.length > MAX_OCTETS)
     throw new AppError(
       'validation_error',
-      `the mail is larger than ${MAX_OCTETS / 1024 / 1024} MB; see --raw`,
+      `the mail is larger than ${MAX_OCTETS / 1024 / 1024} MB; use --raw`,
     )
   try {
     readMimeStructure(octets, BOUNDS)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    throw new AppError(error.code, `${error.message}; see --raw`)
+    throw new AppError(error.code, `${error.message}; use --raw`)
   }
 }
 
-/** For the terminal. */
 export function shownView(view: MailView): string {
   const head = [
     ['From', view.from],
@@ -112,7 +111,7 @@ export function shownView(view: MailView): string {
     one.contentType,
     one.octets.length,
   ])
-  const attached = rows.length === 0 ? [] : ['', table(['ATTACHED', 'NAME', 'TYPE', 'SIZE'], rows)]
+  const attached = rows.length === 0 ? [] : ['', table(['ATTACHMENT', 'NAME', 'TYPE', 'SIZE'], rows)]
   return printable([...head, '', view.text.trimEnd(), ...attached].join('\n'))
 }
 
@@ -129,10 +128,10 @@ export function viewToJson({ text, html, attachments }: MailView) {
 }
 
 /**
- * Writes `text.txt`, `body.html` and each attachment under a number and its name. Nothing that is there is written over.
+ * Writes `text.txt`, `body.html` and each attachment under a number and its name. Never overwrites a file.
  *
  * @returns the files, in order
- * @throws AppError conflict; those before it are written
+ * @throws AppError conflict; files before it are written
  */
 export async function saveParts(view: MailView, folder: string): Promise<string[]> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -148,30 +147,30 @@ export async function saveParts(view: MailView, folder: string): Promise<string[
   for (const [name, content] of files) {
     const file = join(folder, name)
     try {
-      // Also where there is a link of that name, wherever it leads.
+      // `wx` also fails on a symbolic link, wherever it points.
       await writeFile(file, content, { flag: 'wx', mode: 0o600 })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      throw new AppError('conflict', `${file} exists; nothing is written over`)
+      throw new AppError('conflict', `${file} already exists; remove it or use another folder`)
     }
     saved.push(file)
   }
   return saved
 }
 
-/** Letters, digits and a few signs; no path, no hidden file, nothing that a terminal or a shell takes for more than a name. */
+/** Letters, digits and some punctuation: no path, no hidden file, no character special to terminals or shells. */
 export function safeName(name: string): string {
   const clean = name
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}._-]+/gu, '_')
     .replace(/^[._-]+/, '')
-  // Cut in the middle, so that its ending stays.
+  // Shortened in the middle to keep the extension.
   const short = clean.length <= MAX_NAME ? clean : `${clean.slice(0, MAX_NAME - 20)}_${clean.slice(-19)}`
   return Buffer.byteLength(short) <= 200 && short !== '' ? short : 'attachment'
 }
 
-/** What a stranger wrote must not steer the operator's terminal. */
+/** Removes control characters: mail content is untrusted. */
 export function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what has to go
+  // eslint-disable-next-line no-control-regex -- matches control characters to remove them
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '?').replace(/\r(?!\n)/g, '?')
 }

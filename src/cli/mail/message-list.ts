@@ -1,4 +1,4 @@
-/** `postroad message list`: finds messages of all workspaces by what a person knows of them. */
+/** `postroad message list`: searches the messages of all workspaces. */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
@@ -28,7 +28,7 @@ import {
   type ListOptions,
 } from '../context.js'
 
-/** `queued` and `deferred` are parts of `sent`. */
+/** `queued` and `deferred` are subsets of `sent`. */
 const STATUSES = [...MESSAGE_STATUSES, ...WAITING_STATES] as const
 
 interface SearchOptions extends ListOptions {
@@ -44,16 +44,16 @@ interface SearchOptions extends ListOptions {
 }
 
 export function messageListCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'list', 'messages of all workspaces, newest first'), 50)
-    .option('--to <address>', 'recipient, or all of a domain as @example.com')
-    .option('--from <address>', 'author, or all of a domain as @example.com')
+  limited(command(group, 'list', 'list messages of all workspaces, newest first'), 50)
+    .option('--to <address>', 'recipient, or a domain as @example.com')
+    .option('--from <address>', 'author, or a domain as @example.com')
     .option('--status <status>', `one of ${STATUSES.join(', ')}`)
-    .option('--since <when>', 'accepted since then: 2h, 3d, or a date and time (UTC)')
-    .option('--until <when>', 'accepted before then, likewise')
-    .option('--subject <part>', 'part of the subject')
-    .option('--message-id <id>', 'Message-ID of the mail')
+    .option('--since <when>', 'accepted since: 2h, 3d, or a date and time (UTC)')
+    .option('--until <when>', 'accepted before, in the same form')
+    .option('--subject <part>', 'text in the subject')
+    .option('--message-id <id>', 'Message-ID header')
     .option('--key <id>', 'submitted with this API key')
-    .option('--workspace <name|id>', 'of this workspace only')
+    .option('--workspace <name|id>', 'only this workspace')
     .action(async (options: SearchOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const search = readSearch(options, world.clock.now())
@@ -66,10 +66,10 @@ export function messageListCommand(group: Command, context: CliContext): void {
     })
 }
 
-/** What a person means by an id: a message's own, its content's, or the Message-ID of the mail, with or without `<>`. */
+/** Accepts a message's id, its content's id, or a Message-ID with or without `<>`. */
 export async function findMatching(db: Queries, named: string): Promise<Message[]> {
   const id = named.trim().replace(/^<(.*)>$/, '$1')
-  // Our own Message-ID is an id and the appliance's name.
+  // Our Message-IDs are an id at the appliance's hostname.
   const local = (id.split('@')[0] ?? '').toLowerCase()
   if (isUuid(local)) {
     const message = await findAnyMessage(db, local)
@@ -87,7 +87,7 @@ async function find(db: Queries, search: MessageSearch, options: SearchOptions):
   if (messageId === undefined) return searchMessages(db, search, await listWorkspaceIds(db), limit)
   const others = [options.to, options.from, options.status, options.since, options.until, options.subject]
   if ([...others, options.key, options.workspace].some(value => value !== undefined))
-    throw new UsageError('--message-id finds one mail; it goes with no other option')
+    throw new UsageError('--message-id cannot be combined with other options')
   const messages = (await findMatching(db, messageId)).slice(0, limit)
   const contents = await findContents(db, [...new Set(messages.map(({ contentId }) => contentId))])
   return messages.map(message => {
@@ -105,10 +105,10 @@ async function find(db: Queries, search: MessageSearch, options: SearchOptions):
 function readSearch(options: SearchOptions, now: number): MessageSearch {
   const { to, from, status, since, until, subject, key, workspace } = options
   if (status !== undefined && !(STATUSES as readonly string[]).includes(status))
-    throw new UsageError(`unknown status ${status}; one of ${STATUSES.join(', ')}`)
+    throw new UsageError(`unknown status ${status}; use one of ${STATUSES.join(', ')}`)
   for (const [name, address] of Object.entries({ to, from }))
     if (address !== undefined && !address.includes('@'))
-      throw new UsageError(`--${name} takes an address, or a domain as @example.com`)
+      throw new UsageError(`--${name} must be an address, or a domain as @example.com`)
   return {
     ...(to === undefined ? {} : { to: to.trim() }),
     ...(from === undefined ? {} : { from: from.trim() }),
@@ -121,7 +121,7 @@ function readSearch(options: SearchOptions, now: number): MessageSearch {
   }
 }
 
-/** @param read a date and time; a duration is so long ago */
+/** @param read parses a date and time; a duration is subtracted from now */
 export function readWhen(
   option: string,
   text: string,
@@ -130,7 +130,7 @@ export function readWhen(
 ): number {
   const ago = parseDuration(text)
   const at = ago === undefined ? read(text) : now - ago
-  if (at === undefined) throw new UsageError(`${option} ${text}: give 30m, 2h, 3d, or a date and time`)
+  if (at === undefined) throw new UsageError(`${option} ${text} is not a time; use 30m, 2h, 3d, or a date and time`)
   return at
 }
 
@@ -141,7 +141,7 @@ export async function mustFindMeant(db: Queries, named: string): Promise<Message
   if (others.length > 0)
     throw new AppError(
       'conflict',
-      `${named} went to ${others.length + 1} recipients; name one of ${[message, ...others]
+      `${named} went to ${others.length + 1} recipients; use one of these ids: ${[message, ...others]
         .slice(0, 12)
         .map(({ id, recipient }) => `${id} (${recipient})`)
         .join(', ')}`,

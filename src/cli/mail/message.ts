@@ -1,6 +1,6 @@
 /**
- * `postroad message show ID`: envelope, status, who submitted it, every attempt with MX, IP, TLS, reply and timing, and a bounce
- * that came back later. `message list` is `message-list.ts`.
+ * `postroad message show ID`: a message's envelope, status, submitter, delivery attempts and later bounce. `message list` is
+ * `message-list.ts`.
  */
 import type { Command } from 'commander'
 import type { Static } from 'typebox'
@@ -17,9 +17,9 @@ import { messageListCommand, mustFindMeant } from './message-list.js'
 type MessageView = Static<typeof MessageSchema>
 
 export function messageCommands(program: Command, context: CliContext): void {
-  const group = program.command('message').description('messages, delivered or not')
+  const group = program.command('message').description('messages and their delivery traces')
   messageListCommand(group, context)
-  command(group, 'show <id>', 'status and whole trace of a message, by its id or its Message-ID').action(
+  command(group, 'show <id>', 'show status and delivery trace of a message, by id or Message-ID').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, returnPath }) => {
         const { reader } = database
@@ -47,7 +47,7 @@ export function messageCommands(program: Command, context: CliContext): void {
   )
 }
 
-/** Not the reply to an attempt, which the trace has already. */
+/** A bounce that came by mail; rejections during delivery are part of the trace. */
 function isLate({ createdAt }: Bounce, { trace }: MessageView): boolean {
   const last = trace.at(-1)
   return (
@@ -59,7 +59,7 @@ function lateBounceLines(bounce: Bounce): string[] {
   const { createdAt, cause, scope, subtype, type, smtpStatus, remoteMta, diagnosticCode } = bounce
   return [
     '',
-    `came back   ${isoTime(createdAt)}  ${type} (${cause}/${scope}/${subtype})`,
+    `bounced     ${isoTime(createdAt)}  ${type} (${cause}/${scope}/${subtype})`,
     `  ${remoteMta ?? 'its server'}: ${smtpStatus} ${diagnosticCode}`,
   ]
 }
@@ -105,7 +105,7 @@ function hostLines(host: MessageView['trace'][number]['hosts'][number]): string[
   ]
 }
 
-/** Nothing where nobody asked for anything. */
+/** Empty if neither a TLS policy nor MTA-STS applied. */
 function policyLines({
   tls_policy: policy,
   tls_policy_source: source,

@@ -1,8 +1,8 @@
 /**
- * Writes into the activity log of each workspace what an operator did to its waiting mail: who, what, how much.
+ * Records an operator's queue changes in the activity log of each workspace concerned: who, what and how many messages.
  *
- * Called by the commands that hold, release and delete; one entry for a workspace and command. Mail of the appliance itself is in
- * nobody's log. Fails: as the database does, after what it tells of.
+ * Used by the commands that hold, release and delete; one entry per workspace and command. Mail of the appliance itself has no log. The
+ * entry is written after the change, so it is lost if the database fails in between.
  */
 import { userInfo } from 'node:os'
 import { isAppliance } from '../../core/owner.js'
@@ -12,16 +12,16 @@ import { CHANGE_BATCH, listEntries } from '../../queue/operator/queue-admin-stor
 import type { CliContext } from '../context.js'
 import type { Change } from './change-queue.js'
 
-/** Of actions, by the name of the command. */
+/** Action by command name. */
 const ACTIONS = { hold: 'queue.held', release: 'queue.released', delete: 'queue.deleted' } as const
 
 export interface NotedChange {
   readonly change: Change
-  /** To be called when the command is over, be it by a fault. */
+  /** Call when the command ends, even if it failed. */
   write(): Promise<void>
 }
 
-/** @param what was named, e.g. `all that waits for one.test` */
+/** @param what the selection, e.g. `all mail for one.test` */
 export function noted(
   context: CliContext,
   { database, world: { clock } }: Appliance,

@@ -1,8 +1,8 @@
 /**
- * What part of the queue a command works on: a message, a domain, a site, a workspace, or everything.
+ * The part of the queue that a command works on: a message, domain, site, workspace, or everything.
  *
- * Called by the `queue` commands. A site is found as the running server finds it, by asking DNS for every queued
- * destination. Fails: a UsageError unless exactly one part is named.
+ * A site's destinations are found as the running server finds them, by resolving every queued destination. Throws a UsageError unless
+ * exactly one part is given.
  */
 import type { Command } from 'commander'
 import { isUuid } from '../../core/ids.js'
@@ -23,12 +23,12 @@ type Named = QueueSelection | { readonly site: string }
 
 export function selectOptions(command: Command): Command {
   return command
-    .option('--domain <domain>', 'all to this domain')
-    .option('--site <name>', 'all to this site, as `queue summary --by site` names it')
-    .option('--workspace <name|id>', 'all of this workspace')
+    .option('--domain <domain>', 'mail to this domain')
+    .option('--site <name>', 'mail to this site, as named by `queue summary --by site`')
+    .option('--workspace <name|id>', 'mail of this workspace')
 }
 
-/** @param fallback what is meant when nothing is named; undefined: something has to be */
+/** @param fallback selection if none is given; undefined: one is required */
 export function readSelection(id: string | undefined, options: SelectOptions, fallback?: Named): Named {
   const { domain, site, workspace, all } = options
   const named: Named[] = []
@@ -40,11 +40,11 @@ export function readSelection(id: string | undefined, options: SelectOptions, fa
   if (named.length === 0 && fallback) named.push(fallback)
   const [selection] = named
   if (!selection || named.length > 1)
-    throw new UsageError('name one of: a message id, --domain, --site, --workspace, --all')
+    throw new UsageError('pass exactly one of: a message id, --domain, --site, --workspace, --all')
   return selection
 }
 
-/** Turns a site into the queued destinations that it serves now, and a workspace's name into its id. */
+/** Resolves a site to its queued destinations, and a workspace's name to its id. */
 export async function resolveSelection(appliance: Appliance, named: Named): Promise<QueueSelection> {
   if ('workspaceId' in named && !isUuid(named.workspaceId))
     return { workspaceId: (await mustFindWorkspace(appliance.database.reader, named.workspaceId)).id }

@@ -1,4 +1,4 @@
-/** `postroad queue list|summary|show|hold|release|retry|delete`: by message id, domain, site, workspace, or all. */
+/** `postroad queue list|summary|show|hold|release|retry|delete`: by message id, domain, site or workspace, or everything. */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
 import { AppError } from '../../core/errors.js'
@@ -35,47 +35,47 @@ import { readSelection, resolveSelection, selectOptions, type SelectOptions } fr
 import { askServer } from '../running-server.js'
 
 const SUMMARY_ROWS = 50
-const MOST_LOOKED_AT = 1_000
+const MAX_ENTRIES = 1_000
 const AGE_BOUNDS_MS = [5, 10, 20, 40, 80, 160, 320, 640, 1280].map(minutes => minutes * 60_000)
 const AGES = [...AGE_BOUNDS_MS.map(bound => formatDuration(bound)), 'older']
 
 export function queueCommands(program: Command, context: CliContext): void {
-  const group = program.command('queue').description('mail that waits to be delivered')
-  limited(selectOptions(command(group, 'list', 'waiting messages, longest waiting first')), 100).action(
+  const group = program.command('queue').description('the delivery queue')
+  limited(selectOptions(command(group, 'list', 'list queued messages, oldest first')), 100).action(
     async (options: SelectOptions & { limit: number }) => {
       const named = readSelection(undefined, options, { isAll: true })
       await withAppliance(context, options, async appliance => {
         const selection = await resolveSelection(appliance, named)
         const entries = await listEntries(appliance.database.reader, selection, options.limit)
-        await tellOfHold(context, appliance)
+        await reportRestoreHold(context, appliance)
         printResult(context, options, entries.map(toJson), () =>
           entryTable(entries, appliance.world.clock.now()),
         )
       })
     },
   )
-  limited(command(group, 'summary', 'how many wait, by age and by destination or site'), SUMMARY_ROWS)
+  limited(command(group, 'summary', 'count queued messages by age and by destination or site'), SUMMARY_ROWS)
     .option('--by <what>', 'domain or site (default: domain)', domainOrSite)
     .action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit: number }) => {
       await withAppliance(context, options, async appliance => {
-        await tellOfHold(context, appliance)
+        await reportRestoreHold(context, appliance)
         if (options.by === 'site') await summaryBySite(context, options, appliance)
         else await summaryByDomain(context, options, appliance)
       })
     })
-  command(group, 'show <id>', 'one waiting message').action(async (id: string, options: CommonOptions) => {
+  command(group, 'show <id>', 'show a queued message').action(async (id: string, options: CommonOptions) => {
     await withAppliance(context, options, async ({ database, world }) => {
       const [entry] = await listEntries(database.reader, { messageId: id }, 1)
       if (!entry) throw notQueued(id)
       printResult(context, options, toJson(entry), () => entryText(entry, world.clock.now()))
     })
   })
-  action(group, context, 'hold', 'keep messages back', (tx, selection) => setHeld(tx.db, selection, true))
+  action(group, context, 'hold', 'hold messages', (tx, selection) => setHeld(tx.db, selection, true))
   action(
     group,
     context,
     'release',
-    'let held messages go; with --all a restored copy begins to send',
+    'release held messages; --all also ends the hold after a restore',
     (tx, selection) => setHeld(tx.db, selection, false),
     endHold,
   )
@@ -83,11 +83,11 @@ export function queueCommands(program: Command, context: CliContext): void {
     group,
     context,
     'retry',
-    'try messages now, at sites that rest as well',
+    'retry messages now, ignoring site back-off',
     (tx, selection, now) => retryNow(tx.db, selection, now),
-    (appliance, selection) => endRests(context, appliance, selection),
+    (appliance, selection) => resetBackOff(context, appliance, selection),
   )
-  action(group, context, 'delete', 'take messages out of the queue', deleteEntries)
+  action(group, context, 'delete', 'delete messages from the queue', deleteEntries)
 }
 
 function action(
@@ -112,25 +112,25 @@ function action(
         const note = noted(context, appliance, name, inWords(named), change)
         const changed = await changeInBatches(appliance, selection, note.change).finally(() => note.write())
         await afterwards?.(appliance, selection)
-        if (changed === 0) await tellOfNothing(context, appliance, named, name)
-        if (name === 'retry') await tellOfHeld(context, appliance, selection)
+        if (changed === 0) await reportNoChange(context, appliance, named, name)
+        if (name === 'retry') await reportHeld(context, appliance, selection)
         printResult(context, options, { changed }, () => `${changed} changed`)
       })
     })
 }
 
-/** More destinations than this are asked for as all. */
-const MOST_NAMED = 1_000
+/** With more destinations than this, the back-off of all sites is reset. */
+const MAX_NAMED = 1_000
 
-/** The server finds by itself that messages are due; that a site rests it alone knows. */
-async function endRests(context: CliContext, appliance: Appliance, selection: QueueSelection): Promise<void> {
+/** The server notices due messages itself, but site back-off is only in its memory. */
+async function resetBackOff(context: CliContext, appliance: Appliance, selection: QueueSelection): Promise<void> {
   const destinations = await destinationsIn(appliance, selection)
-  const named = destinations && destinations.length <= MOST_NAMED ? { destinations } : {}
+  const named = destinations && destinations.length <= MAX_NAMED ? { destinations } : {}
   const { serving, trouble } = await askServer(appliance, 'POST', QUEUE_RETRY_PATH, named)
-  if (serving && trouble !== null) context.complain(`sites that rest go on resting: ${trouble}`)
+  if (serving && trouble !== null) context.complain(`site back-off not reset: ${trouble}`)
 }
 
-/** @returns undefined for no destinations in particular */
+/** @returns undefined for all destinations */
 async function destinationsIn(
   { database }: Appliance,
   selection: QueueSelection,
@@ -141,30 +141,30 @@ async function destinationsIn(
   return (await listEntries(database.reader, selection, 1)).map(entry => entry.destination)
 }
 
-/** What everything waits for after a restore. */
+/** Ends the hold that `postroad restore` sets. */
 async function endHold({ database }: Appliance, selection: QueueSelection): Promise<void> {
   if ('isAll' in selection) await database.write(tx => endRestoreHold(tx.db))
 }
 
-/** What a message is already that a command would have made it. */
+/** Why a command did not change a message. */
 const ALREADY: Readonly<Record<string, string>> = {
-  hold: 'is held already',
+  hold: 'is already held',
   release: 'is not held',
-  retry: 'is due already',
+  retry: 'is already due',
 }
 
-/** @throws AppError not_found for a message that does not wait */
-async function tellOfNothing(
+/** @throws AppError not_found for a message that is not queued */
+async function reportNoChange(
   context: CliContext,
   { database }: Appliance,
   named: ReturnType<typeof readSelection>,
   name: string,
 ): Promise<void> {
-  if ('site' in named) context.complain(`nothing to ${name} waits for the site ${named.site}`)
+  if ('site' in named) context.complain(`no mail to ${name} for site ${named.site}`)
   if (!('messageId' in named)) return
   const [entry] = await listEntries(database.reader, named, 1)
   if (!entry) throw notQueued(named.messageId)
-  context.complain(`message ${named.messageId} ${ALREADY[name] ?? 'stays as it was'}`)
+  context.complain(`message ${named.messageId} ${ALREADY[name] ?? 'was not changed'}`)
 }
 
 function notQueued(id: string): AppError {
@@ -174,31 +174,31 @@ function notQueued(id: string): AppError {
 function inWords(named: ReturnType<typeof readSelection>): string {
   if ('messageId' in named) return `message ${named.messageId}`
   if ('messageIds' in named) return `${named.messageIds.length} messages`
-  if ('destinations' in named) return `all that waits for ${named.destinations.join(', ')}`
-  if ('destination' in named) return `all that waits for ${named.destination}`
-  if ('site' in named) return `all that waits for the site ${named.site}`
-  if ('workspaceId' in named) return `all that waits of workspace ${named.workspaceId}`
-  return 'everything that waits in the queue'
+  if ('destinations' in named) return `all queued mail for ${named.destinations.join(', ')}`
+  if ('destination' in named) return `all queued mail for ${named.destination}`
+  if ('site' in named) return `all queued mail for site ${named.site}`
+  if ('workspaceId' in named) return `all queued mail of workspace ${named.workspaceId}`
+  return 'all queued mail'
 }
 
-/** What is held is not tried, however due it is. */
-async function tellOfHeld(
+/** Held messages are not tried even if they are due. */
+async function reportHeld(
   context: CliContext,
   { database }: Appliance,
   selection: QueueSelection,
 ): Promise<void> {
-  const entries = await listEntries(database.reader, selection, MOST_LOOKED_AT)
+  const entries = await listEntries(database.reader, selection, MAX_ENTRIES)
   const held = entries.filter(({ isHeld }) => isHeld).length
-  if (held > 0) context.complain(`${held} of them are held, and wait for: postroad queue release`)
+  if (held > 0) context.complain(`${held} of them are held; to send them: postroad queue release`)
   const paused = entries.filter(({ isCampaignPaused }) => isCampaignPaused).length
-  if (paused > 0) context.complain(`${paused} of them belong to a paused campaign: postroad campaign resume`)
+  if (paused > 0) context.complain(`${paused} of them belong to a paused campaign; to send them: postroad campaign resume`)
 }
 
-async function tellOfHold(context: CliContext, { database }: Appliance): Promise<void> {
+async function reportRestoreHold(context: CliContext, { database }: Appliance): Promise<void> {
   const since = await findRestoreHold(database.reader)
   if (since !== undefined)
     context.complain(
-      `held since the restore of ${isoTime(since)}: nothing is sent until \`postroad queue release --all\``,
+      `held since the restore of ${isoTime(since)}: nothing is sent until you run \`postroad queue release --all\``,
     )
 }
 
@@ -249,7 +249,7 @@ type Counts = Pick<SummaryRow, 'total' | 'held' | 'byAge'>
 
 interface SiteSummary extends Counts {
   readonly site: string
-  /** How many of its destinations have mail. */
+  /** The number of its destinations that have mail. */
   readonly destinations: number
 }
 
@@ -278,7 +278,7 @@ function countsToJson({ total, held, byAge }: Counts) {
 }
 
 function domainOrSite(text: string): 'domain' | 'site' {
-  if (text !== 'domain' && text !== 'site') throw new UsageError(`${text} is neither domain nor site`)
+  if (text !== 'domain' && text !== 'site') throw new UsageError(`--by must be domain or site, not ${text}`)
   return text
 }
 
@@ -302,14 +302,14 @@ function entryText(entry: QueueListEntry, now: number): string {
     ['workspace', entry.workspaceId],
     ['attempts', entry.attempts],
     ['next attempt', nextAttemptOf(entry, now)],
-    ['given up', isoTime(entry.expiresAt)],
+    ['expires', isoTime(entry.expiresAt)],
     ['queued', isoTime(entry.enqueuedAt)],
     ['last reply', entry.lastSummary ?? '-'],
   ]
   return facts.map(([name, value]) => `${name.padEnd(13)} ${value}`).join('\n')
 }
 
-/** One that is deleted is only listed while its last attempt is under way. */
+/** Deleted mail is only listed while its last attempt is in progress. */
 function nextAttemptOf(entry: QueueListEntry, now: number): string {
   const { isWithdrawn, isHeld, isCampaignPaused, nextAttemptAt } = entry
   if (isWithdrawn) return 'deleted'

@@ -1,8 +1,7 @@
 /**
- * What `postroad send` reads: the text of a mail, as for mail(1), or a whole message, as for sendmail(8).
+ * Input of `postroad send`: the text of a mail, as mail(1) reads it, or a whole message, as sendmail(8) does.
  *
- * A message goes the way of one that was submitted by SMTP. Lines may end in LF or CRLF. Fails: as submission does, by AppError or
- * SmtpRefusal; a message larger than `limits.message_size` by AppError.
+ * A message is processed like one submitted over SMTP. Lines may end in LF or CRLF. Fails as submission does, with AppError or SmtpRefusal.
  */
 import type { Appliance } from '../../appliance/appliance.js'
 import { AppError } from '../../core/errors.js'
@@ -17,7 +16,7 @@ import type { SubmitParts } from '../../msa/submit-parts.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
 
 const PIECE_OCTETS = 65_536
-/** An mbox separator, which some programs put before the header. */
+/** mbox separator, which some programs put before the header. */
 const MBOX_LINE = /^From [^\n]*\n/
 
 /** @throws AppError validation_error */
@@ -30,7 +29,7 @@ export async function readInput(input: AsyncIterable<Buffer | string>, limit: nu
     if (octets > limit)
       throw new AppError(
         'validation_error',
-        `the input is larger than ${limit} octets (limits.message_size); send less, or raise the limit`,
+        `the input is larger than ${limit} octets; raise limits.message_size`,
       )
   }
   return Buffer.concat(pieces)
@@ -38,7 +37,7 @@ export async function readInput(input: AsyncIterable<Buffer | string>, limit: nu
 
 export interface GivenMessage {
   readonly octets: Buffer
-  /** Envelope; where absent, as the header says (From; To, Cc and Bcc). */
+  /** Envelope; taken from the header if absent (From; To, Cc and Bcc). */
   readonly from: string | undefined
   readonly to: string | undefined
 }
@@ -59,7 +58,7 @@ export async function sendMessage(
   const named = to === undefined ? header.fields.filter(({ name }) => ['to', 'cc', 'bcc'].includes(name)) : []
   const recipients = to === undefined ? named.flatMap(({ raw }) => addressesIn(unfoldedValue(raw))) : [to]
   if (recipients.length === 0)
-    throw new AppError('validation_error', 'no recipient: give --to, or a message with To, Cc or Bcc', {
+    throw new AppError('validation_error', 'no recipient: pass --to, or a message with To, Cc or Bcc', {
       path: 'to',
     })
   const session = {

@@ -1,8 +1,8 @@
 /**
- * `postroad send`: one test mail, with its trace; written from options, or read from standard input.
+ * `postroad send`: sends one mail, from options or standard input, and shows its trace.
  *
- * It goes through the same door and the same queue as every other mail, so what it shows is what happens to them; a
- * running server delivers it while this command looks on. `--dry-run` shows the mail and its route and sends nothing.
+ * It takes the same path as all other mail, and a running server delivers it while this command waits. `--dry-run` shows the mail and its
+ * route without sending.
  */
 import { given } from '../../core/given.js'
 import type { Command } from 'commander'
@@ -47,26 +47,26 @@ interface SendOptions extends CommonOptions {
   readonly dryRun?: boolean
 }
 
-/** How long the command looks on before it leaves the mail to the queue. */
-const LOOK_ON_MS = 30_000
-const LOOK_EVERY_MS = 200
+/** How long the command waits for the first attempt. */
+const WAIT_MS = 30_000
+const POLL_MS = 200
 
 export function sendCommand(program: Command, context: CliContext): void {
   command(program, 'send', 'send one mail and show its trace')
     .option('--from <address>', 'sender')
     .option('--to <address>', 'recipient')
     .option('--subject <text>', 'subject')
-    .option('--text <text>', 'plain text body; - reads it from standard input')
+    .option('--text <text>', 'plain text body; - is standard input')
     .option('--html <html>', 'HTML body')
-    .option('--workspace <name|id>', 'on behalf of this workspace (default: the oldest)')
-    .option('--dry-run', 'show the mail and its route, send nothing')
+    .option('--workspace <name|id>', 'workspace to send from (default: the oldest)')
+    .option('--dry-run', 'show the mail and its route without sending')
     .addHelpText(
       'after',
       [
         '',
-        'With --subject, the body is --text, --html, or what is piped in: echo Hello | postroad send --from A --to B --subject S',
-        'Without --subject, a whole message is piped in: postroad send <message.eml',
-        '  --from and --to are its envelope then; without them its From, and its To, Cc and Bcc, are.',
+        'With --subject, the body is --text, --html, or standard input: echo Hello | postroad send --from A --to B --subject S',
+        'Without --subject, standard input is a whole message: postroad send <message.eml',
+        '  --from and --to then set its envelope (default: its From, and its To, Cc and Bcc).',
       ].join('\n'),
     )
     .action(async (options: SendOptions) => {
@@ -85,29 +85,29 @@ export function sendCommand(program: Command, context: CliContext): void {
 async function chooseWorkspace({ database }: Appliance, { workspace: id }: SendOptions): Promise<Workspace> {
   if (id !== undefined) return mustFindWorkspace(database.reader, id)
   const [oldest] = await listWorkspaces(database.reader)
-  if (!oldest) throw new AppError('not_found', 'there is no workspace yet; make one with: postroad init')
+  if (!oldest) throw new AppError('not_found', 'there is no workspace yet; create one with: postroad init')
   return oldest
 }
 
 type Mail = SendOptions & { readonly from: string; readonly to: string; readonly subject: string }
 
-/** What the options say, with the text that is piped in. */
+/** The options, with the text from standard input. */
 async function mailOf(
   { config }: Appliance,
   { input }: CliContext,
   { from, to, subject, ...options }: SendOptions,
 ): Promise<Mail> {
   if (from === undefined || to === undefined || subject === undefined)
-    throw new UsageError('--subject goes with --from and --to')
+    throw new UsageError('--subject requires --from and --to')
   const mail = { ...options, from, to, subject }
   const isAsked = options.text === '-'
-  if (isAsked && !input) throw new UsageError('--text - reads standard input, and nothing is piped in')
+  if (isAsked && !input) throw new UsageError('--text - requires the text on standard input')
   if (!input || (!isAsked && (options.text !== undefined || options.html !== undefined))) return mail
   const text = (await readInput(input(), config.limits.messageSizeBytes)).toString()
   return text === '' ? mail : { ...mail, text }
 }
 
-/** A whole message from standard input. */
+/** Sends a whole message from standard input. */
 async function sendGiven(
   appliance: Appliance,
   workspace: Workspace,
@@ -116,9 +116,9 @@ async function sendGiven(
 ): Promise<void> {
   const { text, html, dryRun: isDry, from, to } = options
   if (text !== undefined || html !== undefined || isDry)
-    throw new UsageError('--text, --html and --dry-run go with --from, --to and --subject')
+    throw new UsageError('--text, --html and --dry-run require --from, --to and --subject')
   if (!context.input)
-    throw new UsageError('give --from, --to and --subject, or pipe a message in: postroad send <message.eml')
+    throw new UsageError('pass --from, --to and --subject, or pipe a message in: postroad send <message.eml')
   const octets = await readInput(context.input(), appliance.config.limits.messageSizeBytes)
   const ids = await sendMessage(appliance, submitParts(appliance), operatorOf(workspace), {
     octets,
@@ -155,12 +155,12 @@ function submitParts({ config, world, database, newId, watch }: Appliance) {
     newId,
     emailWindows: new SlidingWindow(world.clock),
     expireMs: config.mta.retry.expireMs,
-    onEnqueued: () => {}, // the server notices by itself
+    onEnqueued: () => {}, // a running server polls the queue
     senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
   }
 }
 
-/** Each recipient's message with its trace; an array in JSON where there are several. */
+/** Prints each recipient's message with its trace; as JSON an array if there are several. */
 async function showOutcome(
   appliance: Appliance,
   context: CliContext,
@@ -168,8 +168,8 @@ async function showOutcome(
   ids: readonly string[],
 ): Promise<void> {
   if (!isServing(appliance.config.dataDir))
-    context.complain('the server does not run: the mail waits in the queue')
-  else for (const id of ids) await lookOn(appliance, id)
+    context.complain('the server is not running; the mail is queued')
+  else for (const id of ids) await waitForAttempt(appliance, id)
   const messages: Message[] = []
   for (const id of ids) messages.push(await mustFind(appliance, id))
   const views: Awaited<ReturnType<typeof messageWithTrace>>[] = []
@@ -182,20 +182,20 @@ async function showOutcome(
       .join('\n\n'),
   )
   if (messages.some(({ status }) => status === 'sent'))
-    context.complain('not delivered yet: it waits in the queue and is tried again')
+    context.complain('not delivered yet; it stays queued and will be retried')
   if (messages.some(({ status }) => ['bounced', 'failed', 'suppressed'].includes(status))) context.fail()
 }
 
-/** Until the message has a final status or a first attempt behind it. */
-async function lookOn(appliance: Appliance, id: string): Promise<void> {
+/** Waits until the message has a final status or its first attempt has ended. */
+async function waitForAttempt(appliance: Appliance, id: string): Promise<void> {
   const { clock } = appliance.world
-  const until = clock.monotonic() + LOOK_ON_MS
+  const until = clock.monotonic() + WAIT_MS
   while (clock.monotonic() < until) {
     const message = await mustFind(appliance, id)
     if (message.status !== 'sent') return
     const { trace } = await messageWithTrace(appliance.database.reader, message)
     if (trace.length > 0) return
-    await clock.sleep(LOOK_EVERY_MS)
+    await clock.sleep(POLL_MS)
   }
 }
 
@@ -213,7 +213,7 @@ async function dryRun(
 ): Promise<void> {
   const { config, world, database, domains, newId, returnPath } = appliance
   const to = parseAddress(options.to)
-  if (!to) throw new AppError('validation_error', `${options.to} is not an address`, { path: 'to' })
+  if (!to) throw new AppError('validation_error', `${options.to} is not a valid address`, { path: 'to' })
   const asked = withWorkspaceSender(readSenderFields({ from_email: options.from }), workspace)
   const live = { ...workspace, liveId: workspace.id }
   const sender = await resolveSender(database.reader, live, asked, config.mta.sharedAddress ?? '')
@@ -254,7 +254,7 @@ async function dryRun(
   const mail = rendering.kind === 'rendered' ? octetsToText(rendering.message) : rendering.summary
   const route = routing.kind === 'endpoints' ? routing.endpoints.map(describeEndpoint) : [routing.summary]
   printResult(context, options, { mail, route }, () =>
-    [mail, 'would go to:', ...route.map(line => `  ${line}`)].join('\n'),
+    [mail, 'route:', ...route.map(line => `  ${line}`)].join('\n'),
   )
 }
 
@@ -266,7 +266,7 @@ function describeEndpoint({ host, address, port }: { host: string; address: stri
   return `${host} [${address}]:${port}`
 }
 
-/** The operator at the machine may do everything and has no rate. */
+/** The operator has all permissions and no rate limit. */
 function operatorOf(workspace: Workspace): Principal {
   return {
     keyId: 'operator',

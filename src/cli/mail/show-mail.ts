@@ -1,7 +1,7 @@
 /**
- * Showing one mail: readable, as it is with `--raw`, or its parts saved with `--save`.
+ * Shows one mail: readable, as source with `--raw`, or its parts saved with `--save`.
  *
- * Used by `capture show` and `inbound show`. A mail that is beyond the bounds of what is taken apart is shown as it is.
+ * Used by `capture show` and `inbound show`. A mail that exceeds the parser's limits is shown as source.
  */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
@@ -15,18 +15,17 @@ export interface ShowOptions extends CommonOptions {
 
 interface ShownMail {
   readonly octets: Buffer
-  /** REST form, to which the parts are added. */
+  /** REST form; the parts are added to it. */
   readonly json: object
-  /** The whole mail as text. */
   readonly raw: string
-  /** What is told before the mail. */
+  /** Printed before the mail. */
   readonly facts?: string
 }
 
 export function showOptions(show: Command): Command {
   return show
-    .option('--raw', 'the mail as it is, source and all')
-    .option('--save <folder>', 'write its text, HTML and attachments there; nothing is written over')
+    .option('--raw', 'print the source of the mail')
+    .option('--save <folder>', 'save text, HTML and attachments to this folder; never overwrites files')
 }
 
 export async function printMail(context: CliContext, options: ShowOptions, mail: ShownMail): Promise<void> {
@@ -48,7 +47,7 @@ export async function printMail(context: CliContext, options: ShowOptions, mail:
   )
 }
 
-/** Whoever wants files is told why there are none; who only looks sees the source. */
+/** Fails if files were requested; otherwise reports the error and shows the source. */
 async function tryView(
   context: CliContext,
   { save }: ShowOptions,

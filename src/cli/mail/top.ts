@@ -1,9 +1,8 @@
 /**
- * `postroad top`: a live view of the queue, drawn again every second until it is interrupted.
+ * `postroad top`: a live view of the queue, refreshed every second until interrupted.
  *
- * What waits and how attempts ended comes from the database; the pace of sites is in the running server's memory and is
- * asked over HTTP on this machine. Never changes anything. Fails: a server that does not run or does not answer is named,
- * and what the database knows is shown all the same.
+ * Queue and attempts are read from the database, site pacing from the running server. Never changes anything. Without a server that
+ * answers, it says so and shows what is in the database.
  */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
@@ -17,14 +16,14 @@ import { askServer } from '../running-server.js'
 import { frameLines, type Frame } from './top-frame.js'
 
 const REFRESH_MS = 1_000
-/** Sites and destinations shown. */
+/** Number of sites and destinations shown. */
 const ROWS = 20
-/** Destinations whose site is looked up for its rates; those with most attempts in the last minute. */
+/** Destinations whose site is resolved for its rates: those with the most attempts in the last minute. */
 const LOCATED = 500
 
 export function topCommand(program: Command, context: CliContext): void {
-  command(program, 'top', 'live view of queues and rates; Ctrl-C ends it')
-    .option('--once', 'print one frame and end, as --json does')
+  command(program, 'top', 'live view of queue and rates; exit with Ctrl-C')
+    .option('--once', 'print one frame and exit, as --json does')
     .action(async (options: CommonOptions & { once?: boolean }) => {
       await withAppliance(context, options, async appliance => {
         const look = openView(appliance)
@@ -38,10 +37,13 @@ export function topCommand(program: Command, context: CliContext): void {
 const HOME = '\x1b[H'
 const TO_END_OF_LINE = '\x1b[K'
 const TO_END_OF_SCREEN = '\x1b[J'
-/** Where standard output is no terminal. */
+/** Size if standard output is not a terminal. */
 const USUAL_SIZE = { rows: 50, columns: 200 }
 
-/** Until Ctrl-C, or until nobody reads on. Each frame over the last one, cut to the terminal: a line that scrolled would leave the old ones standing. */
+/**
+ * Until Ctrl-C or until standard output is closed. Each frame overwrites the last and is cut to the terminal, since a scrolled line would
+ * leave the old frame behind.
+ */
 async function drawUntilClosed(
   { print, world, isOutputClosed }: CliContext,
   look: () => Promise<Frame>,
@@ -60,7 +62,7 @@ function terminalSize(): { rows: number; columns: number } | undefined {
   return isTTY ? { rows, columns } : undefined
 }
 
-/** @returns what makes a frame; asked again, it reads only what is new of the attempt log */
+/** @returns a function that makes a frame; repeated calls read only what is new in the attempt log */
 function openView(appliance: Appliance): () => Promise<Frame> {
   const { database, world } = appliance
   const locateSite = siteLocator(appliance)
@@ -118,7 +120,7 @@ function addUp(counts: readonly DestinationCounts[]) {
   return { queued: sum('queued'), due: sum('due'), held: sum('held') }
 }
 
-/** The sites that the server told of, and those that had attempts in the last minute. */
+/** Sites reported by the server, and those with attempts in the last minute. */
 function siteRows(
   answer: QueueSites | undefined,
   rates: ReadonlyMap<string, Rates>,

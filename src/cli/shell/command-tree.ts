@@ -1,12 +1,8 @@
-/**
- * The commands as completion and manual page tell them: a plain tree, read from what `--help` prints.
- *
- * Pure; never runs a command.
- */
+/** The commands as a plain tree for completion and the manual page, read from what `--help` prints. */
 import type { Command } from 'commander'
 
 export interface DescribedCommand {
-  /** Words behind the program's name, e.g. `['queue', 'hold']`; none for the program itself. */
+  /** Words after the program's name, e.g. `['queue', 'hold']`; empty for the program itself. */
   readonly path: readonly string[]
   /** As in a usage line, e.g. `[options] <id>`. */
   readonly usage: string
@@ -48,7 +44,7 @@ export function describeCommand(command: Command, path: readonly string[] = []):
   }
 }
 
-/** A command, and all below it, itself first. */
+/** A command and all its descendants, itself first. */
 export function everyDescribed(one: DescribedCommand): DescribedCommand[] {
   return [one, ...one.commands.flatMap(everyDescribed)]
 }

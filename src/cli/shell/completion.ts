@@ -1,7 +1,7 @@
 /**
- * Completion for bash, zsh and fish: a script that knows all commands and options by itself, so that a Tab starts no program.
+ * Completion scripts for bash, zsh and fish. They contain all commands and options, so that pressing Tab starts no process.
  *
- * Written from the tree of commands; printed by `postroad completion` and put into the Debian package. Pure.
+ * Generated from the command tree; printed by `postroad completion` and installed by the Debian package. Pure.
  */
 import { everyDescribed, type DescribedCommand, type DescribedOption } from './command-tree.js'
 
@@ -19,7 +19,7 @@ export function completionScript(shell: Shell, program: DescribedCommand): strin
   }
 }
 
-/** Shell words that find out, from the words before the cursor, which command is meant: `$at` is its path, with a space before each word. */
+/** Shell code that determines the command from the words before the cursor. `$at` is its path, with a space before each word. */
 function pathCases(program: DescribedCommand, then: (one: DescribedCommand) => string): string {
   return everyDescribed(program)
     .map(one => `    ${quoted(pathOf(one))}) ${then(one)} ;;`)
@@ -62,10 +62,10 @@ complete -o filenames -F _postroad postroad
 }
 
 function zshScript(program: DescribedCommand): string {
-  const told = (name: string, description: string) => quoted(`${name.replace(/:/g, '\\:')}:${description}`)
+  const described = (name: string, description: string) => quoted(`${name.replace(/:/g, '\\:')}:${description}`)
   const set = (one: DescribedCommand) => {
-    const commands = one.commands.map(({ path, description }) => told(path.at(-1) ?? '', description))
-    const options = one.options.map(({ long, description }) => told(long, description))
+    const commands = one.commands.map(({ path, description }) => described(path.at(-1) ?? '', description))
+    const options = one.options.map(({ long, description }) => described(long, description))
     return `commands=(${commands.join(' ')}) options=(${options.join(' ')})${one.takesFile ? ' files=yes' : ''}`
   }
   return `#compdef postroad

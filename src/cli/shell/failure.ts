@@ -1,15 +1,11 @@
-/**
- * What the command line says of what went wrong: a line for people, or with `--json` the REST form of an error.
- *
- * Called by `program.ts` for whatever ended a command.
- */
+/** Error output: one line of text, or with `--json` the REST form of an error. */
 import { CommanderError } from 'commander'
 import { ConfigError } from '../../config/faults.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { UsageError } from '../context.js'
 
-/** 1 failed, 2 usage, which a wrong configuration is as well. */
+/** 1 failed, 2 usage or invalid configuration. */
 export function exitStatus(thrown: unknown): 1 | 2 {
   return thrown instanceof CommanderError || thrown instanceof UsageError || thrown instanceof ConfigError
     ? 2
@@ -21,7 +17,7 @@ export function failureJson(thrown: unknown): string {
   return JSON.stringify({ error: { code: codeOf(thrown), message: messageOf(thrown), ...detailsOf(thrown) } })
 }
 
-/** Whether JSON was asked for; what stands behind `--` are no options. */
+/** Whether JSON was requested; words after `--` are not options. */
 export function asksForJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return (end < 0 ? args : args.slice(0, end)).includes('--json')
@@ -35,8 +31,8 @@ function codeOf(thrown: unknown): string {
 
 function messageOf(thrown: unknown): string {
   if (!(thrown instanceof CommanderError)) return describeError(thrown)
-  // A group without a command, for which people are shown its help.
-  if (thrown.code === 'commander.help') return 'no command; --help lists them'
+  // A group without a command, for which help is printed.
+  if (thrown.code === 'commander.help') return 'missing command; see --help'
   return thrown.message.replace(/^error: /, '')
 }
 

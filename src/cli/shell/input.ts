@@ -1,4 +1,4 @@
-/** A file that a command reads: `-` is standard input. Fails: as the stream does, when it is read. */
+/** Opens a file argument; `-` is standard input. Errors are those of the stream. */
 import { createReadStream } from 'node:fs'
 
 export function openInput(file: string): AsyncIterable<Buffer> {

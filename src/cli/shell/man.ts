@@ -1,7 +1,7 @@
 /**
- * The manual page postroad(1), from the tree of commands: what `--help` says of each, in one place.
+ * The manual page postroad(1), generated from the command tree.
  *
- * Printed by `postroad man` and put into the Debian package. Standard: man(7). Pure.
+ * Printed by `postroad man` and installed by the Debian package. Standard: man(7). Pure.
  */
 import { everyDescribed, type DescribedCommand } from './command-tree.js'
 
@@ -17,22 +17,22 @@ export function manualPage(program: DescribedCommand, version: string): string {
     roff('COMMAND [--config FILE] [--json] ...'),
     '.SH DESCRIPTION',
     ...paragraph(
-      'Postroad is a mail server appliance in one process: a REST API, submission by SMTP, a durable queue, and delivery with DKIM signatures.',
+      'Postroad is a mail server appliance in a single process: REST API, SMTP submission, durable queue, and DKIM-signed delivery.',
     ),
     ...paragraph(
-      'serve runs it, as the unit postroad.service does. The other commands work on its data, beside the server while it runs, and print what they found; with --json in the form of the REST API, and what goes wrong as {"error": {"code", "message"}} on standard error. A file named - is standard input.',
+      'serve runs the server; the unit postroad.service uses it. The other commands work on its data and can be used while it is running. With --json, output has the form of the REST API, and errors are printed to standard error as {"error": {"code", "message"}}. A file named - is standard input.',
     ),
     '.SH COMMANDS',
     ...groups.flatMap(commandLines),
     '.SH EXIT STATUS',
-    ...named('0', 'all went well'),
-    ...named('1', 'something failed, or something was found wrong'),
-    ...named('2', 'the command line or the configuration is wrong'),
+    ...named('0', 'success'),
+    ...named('1', 'failure, or a check found a problem'),
+    ...named('2', 'invalid command line or configuration'),
     '.SH ENVIRONMENT',
-    ...named('POSTROAD_CONFIG', 'the configuration file, where --config names none'),
+    ...named('POSTROAD_CONFIG', 'the configuration file, if --config is not given'),
     ...named(
       'POSTROAD_SECTION_KEY',
-      'stands in place of a key of the configuration, e.g. POSTROAD_LOG_LEVEL=debug',
+      'overrides a configuration key, e.g. POSTROAD_LOG_LEVEL=debug',
     ),
     '.SH FILES',
     ...named(
@@ -40,7 +40,7 @@ export function manualPage(program: DescribedCommand, version: string): string {
       'the configuration; "postroad config reference" explains each key',
     ),
     ...named('/var/lib/postroad', 'data (data_dir): mail, queue, contacts, keys'),
-    ...named('/var/backups/postroad', 'nightly backups, by postroad-backup.timer'),
+    ...named('/var/backups/postroad', 'nightly backups made by postroad-backup.timer'),
     '.SH SEE ALSO',
     roff('systemctl(1), journalctl(1)'),
     '',
@@ -53,7 +53,7 @@ function commandLines({ path, usage, description, options }: DescribedCommand): 
     `.B ${roff(['postroad', ...path].join(' '))} ${roff(usage)}`,
     roff(sentence(description)),
     ...options
-      // What all have was said above.
+      // Options of all commands are described above.
       .filter(({ long }) => !['--help', '--json', '--config'].includes(long))
       .flatMap(option => ['.RS', '.TP', `.B ${roff(option.flags)}`, roff(option.description), '.RE']),
   ]
@@ -71,7 +71,7 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** Text that stands for itself: no escapes, no requests at the start of a line, and hyphens that can be copied. */
+/** Escapes text for roff, including requests at the start of a line, and keeps hyphens copyable. */
 function roff(text: string): string {
   return text
     .replace(/\\/g, '\\e')

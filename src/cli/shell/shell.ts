@@ -1,4 +1,4 @@
-/** `postroad completion SHELL` and `postroad man`: what a shell and man(1) are told of all commands. */
+/** `postroad completion SHELL` and `postroad man`. */
 import { Argument, type Command } from 'commander'
 import { VERSION } from '../../core/version.js'
 import type { CliContext } from '../context.js'
@@ -10,12 +10,12 @@ export function shellCommands(program: Command, context: CliContext): void {
   const print = (text: string) => context.print(text.replace(/\n$/, ''))
   program
     .command('completion')
-    .description('print a script that completes commands and options')
-    .addArgument(new Argument('<shell>', 'whose script').choices(SHELLS))
+    .description('print a shell completion script')
+    .addArgument(new Argument('<shell>', 'shell to complete in').choices(SHELLS))
     .addHelpText('after', '\nE.g. in ~/.bashrc: source <(postroad completion bash)')
     .action((shell: Shell) => print(completionScript(shell, describeCommand(program))))
   program
     .command('man')
-    .description('print the manual page; to read it: postroad man | man -l -')
+    .description('print the manual page; view it with: postroad man | man -l -')
     .action(() => print(manualPage(describeCommand(program), VERSION)))
 }

@@ -1,4 +1,4 @@
-/** `postroad automation list|show|runs`: flows, their steps, and who is where in them. */
+/** `postroad automation list|show|runs`: automations, their steps and runs. */
 import type { Command } from 'commander'
 import { AUTOMATION_STATUSES, type AutomationStatus } from '../../automations/flows/automation.js'
 import { listAutomations } from '../../automations/flows/automation-store.js'
@@ -15,14 +15,14 @@ export function automationCommands(program: Command, context: CliContext): void 
   const { inWorkspace } = ownedGroup(
     program,
     'automation',
-    'steps that contacts go through',
-    'whose automations',
+    'automations and their runs',
+    'workspace of the automations',
   )
   printsList<{ readonly status?: AutomationStatus }>(
     context,
-    inWorkspace('list', 'automations, newest first').option(
+    inWorkspace('list', 'list automations, newest first').option(
       '--status <status>',
-      `only those that are ${AUTOMATION_STATUSES.join(', ')}`,
+      `one of ${AUTOMATION_STATUSES.join(', ')}`,
       automationStatus,
     ),
     ['NAME', 'STATUS', 'TRIGGER', 'RUNS', 'UNFINISHED', 'FAILED', 'ID'],
@@ -35,7 +35,7 @@ export function automationCommands(program: Command, context: CliContext): void 
       })
     },
   )
-  inWorkspace('show <id>', 'one automation, with its steps').action(
+  inWorkspace('show <id>', 'show an automation with its steps').action(
     async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const automation = await getAutomation(reader, options.workspace, id)
@@ -46,9 +46,9 @@ export function automationCommands(program: Command, context: CliContext): void 
   )
   printsList<{ readonly status?: RunStatus }>(
     context,
-    inWorkspace('runs <id>', 'its runs, newest first').option(
+    inWorkspace('runs <id>', 'list runs of an automation, newest first').option(
       '--status <status>',
-      `only those that are ${RUN_STATUSES.join(', ')}`,
+      `one of ${RUN_STATUSES.join(', ')}`,
       runStatus,
     ),
     ['CONTACT', 'STATUS', 'STARTED', 'NEXT', 'ENDED BY', 'ID'],
@@ -77,6 +77,6 @@ function runStatus(text: string): RunStatus {
 /** @throws UsageError */
 function oneOf<T extends string>(known: readonly T[], text: string): T {
   const found = known.find(one => one === text)
-  if (found === undefined) throw new UsageError(`${text} is none of ${known.join(', ')}`)
+  if (found === undefined) throw new UsageError(`${text} is not one of ${known.join(', ')}`)
   return found
 }

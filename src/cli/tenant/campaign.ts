@@ -1,4 +1,4 @@
-/** `postroad campaign list|show|pause|resume|cancel`: campaigns of a workspace, and steering them. */
+/** `postroad campaign list|show|pause|resume|cancel`. */
 import type { Command } from 'commander'
 import { CAMPAIGN_STATUSES, type CampaignStatus } from '../../campaigns/records/campaign-status.js'
 import { campaignToApi, type ShownCampaign } from '../../campaigns/records/campaign-schema.js'
@@ -18,12 +18,12 @@ export function campaignCommands(program: Command, context: CliContext): void {
   const { inWorkspace } = ownedGroup(
     program,
     'campaign',
-    'mail to all contacts of a list or segment',
-    'whose campaigns',
+    'campaigns: mail to a list or segment',
+    'workspace of the campaigns',
   )
   printsList<{ readonly status?: CampaignStatus }>(
     context,
-    inWorkspace('list', 'campaigns, newest first').option(
+    inWorkspace('list', 'list campaigns, newest first').option(
       '--status <status>',
       `one of ${CAMPAIGN_STATUSES.join(', ')}`,
       readStatus,
@@ -34,7 +34,7 @@ export function campaignCommands(program: Command, context: CliContext): void {
       return items.map(campaignToApi).map(shown => ({ shown, cells: rowOf(shown) }))
     },
   )
-  inWorkspace('show <id>', 'a campaign, how far it is and what came of it').action(
+  inWorkspace('show <id>', 'show a campaign with its progress and results').action(
     async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const campaign = await requireCampaign(reader, options.workspace, id)

@@ -1,13 +1,13 @@
-/** `postroad dns zone`: what the name server of `dns.dkim_zone` has to answer. */
+/** `postroad dns zone`: the contents of `dns.dkim_zone`. */
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.js'
 import { delegationLine, wholeZoneFile, zoneFile, zoneRecords } from '../../deliverability/dkim/dkim-zone.js'
 import { command, printResult, withAppliance, type CliContext, type CommonOptions } from '../context.js'
 
 export function dnsCommands(program: Command, context: CliContext): void {
-  const group = program.command('dns').description('DNS that this appliance needs')
-  command(group, 'zone', 'TXT records of all DKIM keys, as a fragment of a zone file')
-    .option('--whole', 'a zone file by itself, with SOA and NS')
+  const group = program.command('dns').description('DNS records of this appliance')
+  command(group, 'zone', 'print the TXT records of all DKIM keys in zone file syntax')
+    .option('--whole', 'print a complete zone file, with SOA and NS')
     .action(async (options: CommonOptions & { whole?: boolean }) => {
       await withAppliance(context, options, async ({ database, config, world }) => {
         const { dns, hostname } = config
@@ -27,7 +27,7 @@ export function dnsCommands(program: Command, context: CliContext): void {
 function servedHere({ dns, hostname }: Config): string[] {
   if (dns.listen.length === 0) return []
   return [
-    `; This appliance answers for ${dns.dkimZone} itself (dns.listen). What the zone above it has to hold:`,
+    `; This appliance is the name server of ${dns.dkimZone} (dns.listen). Delegate it in the parent zone:`,
     `;   ${delegationLine(dns.dkimZone, hostname)}`,
   ]
 }

@@ -37,13 +37,13 @@ interface ShownOptions extends OwnedOptions {
   readonly zone?: boolean
 }
 
-const ZONE_OPTION = 'print the records as zone file text'
+const ZONE_OPTION = 'print the records in zone file syntax'
 
 export function domainCommands(program: Command, context: CliContext): void {
   const group = program.command('domain').description('sending domains')
   command(group, 'add <name>', 'add a domain and print the DNS records to publish')
-    .requiredOption('--workspace <name|id>', 'the workspace that sends from it')
-    .option('--vouch', 'declare it verified without DNS (LAN domains, trials)')
+    .requiredOption('--workspace <name|id>', 'workspace that sends from it')
+    .option('--vouch', 'mark it verified without checking DNS (LAN domains, testing)')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions & { vouch?: boolean }) => {
       await withAppliance(context, options, async appliance => {
@@ -53,7 +53,7 @@ export function domainCommands(program: Command, context: CliContext): void {
         printDomain(context, options, domain, appliance)
       })
     })
-  command(group, 'list', 'all domains of all workspaces').action(async (options: CommonOptions) => {
+  command(group, 'list', 'list the domains of all workspaces').action(async (options: CommonOptions) => {
     await withAppliance(context, options, async ({ database, domains }) => {
       const all = await listAllDomains(database.reader)
       const json = all.map(domain => ({
@@ -68,8 +68,8 @@ export function domainCommands(program: Command, context: CliContext): void {
       )
     })
   })
-  command(group, 'show <name>', 'its records, and what DNS held of each when it was last asked')
-    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
+  command(group, 'show <name>', 'show the DNS records of a domain and the result of the last check')
+    .requiredOption('--workspace <name|id>', 'workspace of the domain')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions) => {
       await withAppliance(context, options, async appliance => {
@@ -77,8 +77,8 @@ export function domainCommands(program: Command, context: CliContext): void {
         printDomain(context, options, domain, appliance)
       })
     })
-  command(group, 'verify <name>', 'ask DNS for the records now; a verified domain keeps its 3 days of grace')
-    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
+  command(group, 'verify <name>', 'check DNS now; a verified domain keeps its 3 days of grace')
+    .requiredOption('--workspace <name|id>', 'workspace of the domain')
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
@@ -87,9 +87,9 @@ export function domainCommands(program: Command, context: CliContext): void {
         if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
       })
     })
-  command(group, 'rotate <name>', 'sign with the standby DKIM keys from now on')
-    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
-    .option('--force', 'without asking DNS for their records first')
+  command(group, 'rotate <name>', 'rotate DKIM: sign with the standby keys from now on')
+    .requiredOption('--workspace <name|id>', 'workspace of the domain')
+    .option('--force', 'do not check first that the keys are published')
     .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
@@ -98,7 +98,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       })
     })
   command(group, 'remove <name>', 'remove a domain')
-    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
+    .requiredOption('--workspace <name|id>', 'workspace of the domain')
     .action(async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         await deleteDomain(
@@ -134,7 +134,7 @@ function domainText(domain: Domain, { config, domains }: Shown): string {
   const { dns_records: records } = domainToApi(domain, domains)
   return [
     `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
-    ...(domain.checkedAt === null ? [] : [`DNS was asked ${isoTime(domain.checkedAt)}`]),
+    ...(domain.checkedAt === null ? [] : [`checked ${isoTime(domain.checkedAt)}`]),
     '',
     table(
       ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
@@ -150,7 +150,7 @@ function domainText(domain: Domain, { config, domains }: Shown): string {
     ...(domain.checkedAt === null ? [] : answerLines(records)),
     ...records.flatMap(({ alternative }) =>
       alternative
-        ? ['', 'instead of that CNAME, as a line of a zone file:', zoneLine(alternative, TTL_SECONDS)]
+        ? ['', 'instead of that CNAME, in zone file syntax:', zoneLine(alternative, TTL_SECONDS)]
         : [],
     ),
     '',
@@ -159,46 +159,46 @@ function domainText(domain: Domain, { config, domains }: Shown): string {
   ].join('\n')
 }
 
-/** What belongs in other zones stays a comment. */
+/** Records that belong in other zones are comments. */
 function zoneText(domain: Domain, { config, domains }: Shown): string {
   const records = dnsRecords(domain, domains.dkimZone, domains.reportAddress)
   const elsewhere = [...zoneLines(config), ...permissionLines(domain, domains)]
   return [domainZone(domain.domain, records), ...elsewhere.map(line => `; ${line}`)].join('\n')
 }
 
-/** Who answers where the CNAMEs lead; the same for all domains. */
+/** Who serves the zone that the CNAMEs point into; the same for all domains. */
 function zoneLines({ dns, hostname }: Config): string[] {
   return dns.listen.length === 0
     ? [
-        `The CNAMEs lead into ${dns.dkimZone}, which your name server has to answer for: \`postroad dns zone\` prints it`,
-        '(or set dns.listen, and this appliance answers for it).',
+        `The CNAMEs point into ${dns.dkimZone}, which your name server must serve: \`postroad dns zone\` prints its records`,
+        '(or set dns.listen to have this appliance serve it).',
       ]
     : [
-        `The CNAMEs lead into ${dns.dkimZone}, which this appliance answers for. Once, in the zone above it, publish:`,
+        `The CNAMEs point into ${dns.dkimZone}, which this appliance serves. Delegate it once in the parent zone:`,
         delegationLine(dns.dkimZone, hostname),
       ]
 }
 
-/** What has to be in the zone of the report address; nothing where receivers do not ask for it. */
+/** Records for the zone of the report address; empty if receivers do not require them (RFC 7489 §7.1). */
 function permissionLines(domain: Domain, { reportAddress }: Appliance['domains']): string[] {
   const permission = reportPermission(domain, reportAddress)
   return permission === undefined
     ? []
     : [
-        `DMARC reports about ${domain.domain} go to ${reportAddress}, which is in another domain. For receivers to send them, publish this there, once:`,
+        `DMARC reports about ${domain.domain} go to ${reportAddress}, which is in another domain. Receivers only send them if this is published there, once:`,
         zoneLine(permission, TTL_SECONDS),
       ]
 }
 
 type ShownRecord = ReturnType<typeof domainToApi>['dns_records'][number]
 
-/** What DNS said, where that is not what it should be. */
+/** What DNS returned for records that are wrong. */
 function answerLines(records: readonly ShownRecord[]): string[] {
   return records
     .filter(({ status }) => status !== 'verified')
     .flatMap(({ name, type, found, required }) => [
       '',
-      `${name} ${type}${required ? '' : ' (optional)'}: ${found.length === 0 ? 'DNS holds no such record' : 'DNS holds'}`,
+      `${name} ${type}${required ? '' : ' (optional)'}: ${found.length === 0 ? 'not found in DNS' : 'DNS has'}`,
       ...found.map(one => `  ${one}`),
     ])
 }

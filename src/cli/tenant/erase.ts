@@ -1,4 +1,4 @@
-/** `postroad erase ADDRESS`: everything about a person, for good. `postroad activity list`: who changed what. */
+/** `postroad erase ADDRESS`: erases a person for good. `postroad activity list`: who changed what. */
 import type { Command } from 'commander'
 import { activityToApi } from '../../accounts/activity-route.js'
 import { erasePerson } from '../../appliance/erasure/erase.js'
@@ -11,9 +11,9 @@ import { ownedGroup, printsList } from './owned-group.js'
 
 export function eraseCommand(program: Command, context: CliContext): void {
   confirmable(
-    command(program, 'erase <address>', 'erase everything about a person, for good').option(
+    command(program, 'erase <address>', 'permanently erase all data about a person').option(
       '--workspace <name|id>',
-      'in this workspace only',
+      'only in this workspace',
     ),
   ).action(async (address: string, options: ConfirmOptions & { readonly workspace?: string }) => {
     const email = checkEmail(address)
@@ -24,7 +24,7 @@ export function eraseCommand(program: Command, context: CliContext): void {
       await confirm(
         context,
         options,
-        `This erases everything about ${email} in ${where}. It cannot be undone.`,
+        `This permanently erases all data about ${email} in ${where}.`,
       )
       const parts = { database, clock: world.clock, dataDir: config.dataDir }
       const erased = await erasePerson(parts, email, OPERATOR, workspace)
@@ -39,12 +39,12 @@ export function eraseCommand(program: Command, context: CliContext): void {
 }
 
 export function activityCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(program, 'activity', 'who changed what in a workspace')
+  const { inWorkspace } = ownedGroup(program, 'activity', 'activity log of a workspace')
   printsList<{ readonly action?: string }>(
     context,
-    inWorkspace('list', 'changes, newest first').option(
+    inWorkspace('list', 'list changes, newest first').option(
       '--action <action>',
-      'of this kind, e.g. domain.added',
+      'only this action, e.g. domain.added',
     ),
     ['TIME', 'ACTOR', 'ACTION', 'SUBJECT', 'DETAILS'],
     async ({ database }, { workspaceId, page, options }) => {

@@ -1,4 +1,4 @@
-/** `postroad key create|set|list|revoke`. A key is printed once, when it is made. */
+/** `postroad key create|set|list|revoke`. A key is printed only when it is created. */
 import type { Command } from 'commander'
 import { changeKey, createKey, revokeKey, USUAL_KEY_LIMITS } from '../../accounts/keys.js'
 import { listApiKeys, type ApiKey } from '../../accounts/key-store.js'
@@ -33,13 +33,13 @@ interface SetOptions extends CommonOptions {
 
 export function keyCommands(program: Command, context: CliContext): void {
   const group = program.command('key').description('API keys')
-  command(group, 'create', 'make a key and print it, this once')
-    .requiredOption('--workspace <name|id>', 'the workspace it belongs to')
+  command(group, 'create', 'create a key; it is printed only once')
+    .requiredOption('--workspace <name|id>', 'workspace of the key')
     .requiredOption('--name <name>', 'what it is for')
-    .option('--sandbox', 'nothing sent with it leaves the machine')
+    .option('--sandbox', 'create a sandbox key: mail sent with it is not delivered')
     .option(
       '--permissions <list>',
-      'comma-separated, e.g. email:send,email:read, or sending_access for all that sending takes (default: all)',
+      'comma-separated, e.g. email:send,email:read, or sending_access for everything needed to send (default: all)',
     )
     .option('--rate-limit <n>', 'requests per minute, 0 = unlimited (default: 100)', wholeNumber)
     .option('--email-rate-limit <n>', 'recipients per minute, 0 = unlimited (default: 100)', wholeNumber)
@@ -59,11 +59,11 @@ export function keyCommands(program: Command, context: CliContext): void {
           },
         )
         printResult(context, options, { ...toJson(row), key }, () => key)
-        // Apart from the key, which a script takes from standard output.
+        // On standard error, so that a script can read just the key.
         if (!options.json) context.complain(`id ${row.id}`)
       })
     })
-  command(group, 'set <id>', 'change what a key may do, how often, or its name')
+  command(group, 'set <id>', "change a key's name, permissions or rate limits")
     .option('--name <name>', 'what it is for')
     .option('--permissions <list>', 'comma-separated, or sending_access, or full_access')
     .option('--rate-limit <n>', 'requests per minute, 0 = unlimited', wholeNumber)
@@ -75,14 +75,14 @@ export function keyCommands(program: Command, context: CliContext): void {
         ...(permissions === undefined ? {} : { permissions: permissions.split(',').map(one => one.trim()) }),
       }
       if (Object.keys(changes).length === 0)
-        throw new UsageError('say what to change: --name, --permissions, --rate-limit or --email-rate-limit')
+        throw new UsageError('nothing to change; pass --name, --permissions, --rate-limit or --email-rate-limit')
       await withAppliance(context, options, async ({ database, world }) => {
         const row = await changeKey({ database, clock: world.clock }, id, changes)
         printResult(context, options, toJson(row), () => JSON.stringify(toJson(row), null, 2))
       })
     })
-  command(group, 'list', 'keys, without their secret part')
-    .option('--workspace <name|id>', 'of this workspace only')
+  command(group, 'list', 'list keys, without their secrets')
+    .option('--workspace <name|id>', 'only this workspace')
     .action(async (options: CommonOptions & { workspace?: string }) => {
       await withAppliance(context, options, async ({ database }) => {
         const keys = await listApiKeys(database.reader, options.workspace)
@@ -103,7 +103,7 @@ export function keyCommands(program: Command, context: CliContext): void {
         )
       })
     })
-  command(group, 'revoke <id>', 'make a key stop working').action(
+  command(group, 'revoke <id>', 'revoke a key').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         await revokeKey({ database, clock: world.clock }, id)

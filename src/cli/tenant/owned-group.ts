@@ -1,7 +1,6 @@
 /**
- * A group of commands on what a workspace has: each of them names the workspace, and lists have `--limit`, a table and `--json`.
- *
- * Called by the files of such groups (`lists`, `tags`, `campaign` ...), which say what is shown. Fails: as commands do.
+ * Command groups for resources of a workspace (`lists`, `tags`, `campaign` ...): every command takes `--workspace`, and lists have
+ * `--limit`, a table and `--json`.
  */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
@@ -19,22 +18,21 @@ import {
   type OwnedOptions,
 } from '../context.js'
 
-/** Rows of a list where nothing is said. */
+/** Default of `--limit`. */
 const USUAL_ROWS = 100
 
 export interface OwnedGroup {
   readonly group: Command
-  /** @param nameAndArgs as `command` takes it */
   readonly inWorkspace: (nameAndArgs: string, description: string) => Command
 }
 
-/** One row of a list: in the REST form, and as cells under the head. */
+/** One row of a list, as JSON and as table cells. */
 export interface ListedRow {
   readonly shown: object
   readonly cells: readonly (string | number | null)[]
 }
 
-/** What a list is asked for; `named` is the first argument of a command that has one. */
+/** `named` is the command's first argument, empty if it has none. */
 export interface ListRequest<Options> {
   readonly workspaceId: string
   readonly page: Page
@@ -42,12 +40,12 @@ export interface ListRequest<Options> {
   readonly named: string
 }
 
-/** @param whose as help shows it beside `--workspace` */
+/** @param whose help text of `--workspace` */
 export function ownedGroup(
   program: Command,
   name: string,
   description: string,
-  whose = `whose ${name}`,
+  whose = `workspace of the ${name}`,
 ): OwnedGroup {
   const group = program.command(name).description(description)
   return {
@@ -57,9 +55,9 @@ export function ownedGroup(
 }
 
 /**
- * Makes a command one that prints a list.
+ * Turns a command into one that prints a list.
  *
- * @param one with whatever options it has of its own @param read what there is to be printed, once the workspace is known to exist
+ * @param one may have options of its own @param read called once the workspace is known to exist
  */
 export function printsList<Options = object>(
   context: CliContext,
@@ -68,7 +66,7 @@ export function printsList<Options = object>(
   read: (appliance: Appliance, request: ListRequest<Options>) => Promise<readonly ListedRow[]>,
 ): void {
   limited(one, USUAL_ROWS).action(async (...given: unknown[]) => {
-    // Commander hands over the arguments, the options and the command.
+    // Commander passes the arguments, the options and the command.
     const options = given.at(-2) as OwnedOptions & ListOptions & Options
     const named = given.length > 2 ? String(given[0]) : ''
     await withAppliance(context, options, async appliance => {

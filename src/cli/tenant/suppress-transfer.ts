@@ -1,4 +1,4 @@
-/** `postroad suppress import|export`: suppressions as CSV, from another system and to one. */
+/** `postroad suppress import|export`: suppressions as CSV, from or for another system. */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { readPreset } from '../../audience/transfer/import-routes.js'
@@ -40,11 +40,11 @@ import { drawProgress, endProgress } from '../audience/progress-bar.js'
 import { openInput } from '../shell/input.js'
 
 const COLUMNS = ['email', 'reason', 'scope', 'source_message_id', 'created_at'] as const
-/** Rows of one transaction: the server beside us waits for each, a few milliseconds. */
+/** Rows of one transaction: blocks the server's writes for a few milliseconds. */
 const ROWS_AT_ONCE = 200
-/** Between two of them, so that the server's writes have their turn; it looks for one every 5 ms (`db/sqlite/write-lock.ts`). */
+/** Pause between transactions: the server retries for the write lock every 5 ms (`db/sqlite/write-lock.ts`). */
 const PAUSE_MS = 10
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 interface Rejected {
   readonly line: number
@@ -53,12 +53,12 @@ interface Rejected {
 
 export function suppressTransferCommands(group: Command, context: CliContext): void {
   const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'the workspace concerned')
+    owned(command(group, nameAndArgs, description), 'workspace of the suppressions')
   inWorkspace(
     'import <file>',
-    'suppress every address of a CSV file (columns email, reason, scope; or one column)',
+    'suppress the addresses in a CSV file (columns email, reason, scope; or a single column)',
   )
-    .option('--preset <name>', `whose export it is, where it does not show: ${PRESET_CHOICES.join(', ')}`)
+    .option('--preset <name>', `system that exported the file, if not detected: ${PRESET_CHOICES.join(', ')}`)
     .action(async (file: string, options: OwnedOptions & { readonly preset?: string }) => {
       const preset = readPreset(options.preset)
       await withAppliance(context, options, async ({ database, world }) => {
@@ -76,7 +76,7 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
         printResult(context, options, importing.toJson(), () => importing.toText())
       })
     })
-  inWorkspace('export', 'all suppressions of a workspace as CSV').action(async (options: OwnedOptions) => {
+  inWorkspace('export', 'export all suppressions of a workspace as CSV').action(async (options: OwnedOptions) => {
     await withAppliance(context, options, async ({ database }) => {
       const pieces = everySuppression(database.reader, options.workspace)
       if (options.json) {
@@ -104,7 +104,7 @@ function cellsOf(one: Suppression): string[] {
   return [one.email, one.reason, one.scope, one.sourceMessageId ?? '', isoTime(one.createdAt)]
 }
 
-/** Hands on the rows in pieces; the file may be of any size. @throws Error naming the file or the line */
+/** Yields the rows in chunks; the file may be of any size. @throws Error naming the file or the line */
 async function readFile(file: string, take: (rows: readonly CsvRow[]) => Promise<void>): Promise<void> {
   for await (const rows of readCsv(openInput(file)))
     for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
@@ -116,9 +116,9 @@ class Import {
   readonly rejected: Rejected[] = []
   private readonly counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   private rejectedCount = 0
-  /** Of the first row, where it is a heading. */
+  /** Columns of the first row, if it is a header. */
   private columns: readonly string[] | undefined
-  /** Of another system's export. */
+  /** Layout of another system's export. */
   private layout: { readonly heading: Heading; readonly columns: readonly ColumnToRead[] } | undefined
   private skipped = 0
   private readonly database: Database
@@ -164,7 +164,7 @@ class Import {
     const { added, widened, known } = this.counts
     return [
       ...(this.layout ? [`read as an export of ${this.layout.heading.preset ?? ''}`] : []),
-      `${added} added, ${widened} widened to all mail, ${known} suppressed already, ${this.rejectedCount} rejected` +
+      `${added} added, ${widened} widened to all mail, ${known} already suppressed, ${this.rejectedCount} rejected` +
         (this.skipped > 0 ? `, ${this.skipped} not suppressed there` : ''),
       ...this.rejected.map(({ line, reason }) => `line ${line}: ${reason}`),
       ...(this.rejectedCount > this.rejected.length ? ['...'] : []),
@@ -203,7 +203,7 @@ class Import {
       ]
     } catch (error) {
       this.rejectedCount += 1
-      if (this.rejected.length < MOST_SHOWN) this.rejected.push({ line, reason: describeError(error) })
+      if (this.rejected.length < MAX_SHOWN) this.rejected.push({ line, reason: describeError(error) })
       return []
     }
   }
@@ -231,6 +231,6 @@ function usualScopeOf(reason: SuppressionReason): SuppressionScope {
 function oneOf<Word extends string>(known: readonly Word[], text: string, name: string): Word {
   const word = known.find(one => one === text)
   if (word === undefined)
-    throw new AppError('validation_error', `${name} ${text.slice(0, 40)} is none of ${known.join(', ')}`)
+    throw new AppError('validation_error', `${name} ${text.slice(0, 40)} is not one of ${known.join(', ')}`)
   return word
 }

@@ -1,4 +1,4 @@
-/** `postroad suppress add|remove|list|import|export`: addresses, or domains as @example.com, that a workspace no longer mails. */
+/** `postroad suppress add|remove|list|import|export`: addresses, or domains as @example.com, that a workspace must not mail. */
 import type { Command } from 'commander'
 import { followSuppressions } from '../../audience/contacts/follow-suppressions.js'
 import { isoTime } from '../../core/moments.js'
@@ -23,8 +23,8 @@ export function suppressCommands(program: Command, context: CliContext): void {
   const { group, inWorkspace } = ownedGroup(
     program,
     'suppress',
-    'who is not mailed any more',
-    'the workspace concerned',
+    'suppressed addresses and domains',
+    'workspace of the suppressions',
   )
   inWorkspace('add <email>', 'suppress an address, or a domain as @example.com').action(
     async (email: string, options: OwnedOptions) => {
@@ -44,12 +44,12 @@ export function suppressCommands(program: Command, context: CliContext): void {
         printResult(context, options, suppressionToApi(suppression, false), () =>
           result === 'added'
             ? `${suppression.email} suppressed`
-            : `${suppression.email} is suppressed for all mail now, no longer for marketing only`,
+            : `${suppression.email} is now suppressed for all mail, not just marketing`,
         )
       })
     },
   )
-  inWorkspace('remove <email>', 'let an address be mailed again').action(
+  inWorkspace('remove <email>', 'remove a suppression').action(
     async (email: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const removal = {
@@ -64,7 +64,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
   )
   printsList(
     context,
-    inWorkspace('list', 'suppressed addresses, newest first'),
+    inWorkspace('list', 'list suppressions, newest first'),
     ['EMAIL', 'REASON', 'SCOPE', 'SINCE'],
     async ({ database }, { workspaceId, page }) => {
       const all = await listSuppressions(database.reader, workspaceId, page)

@@ -1,7 +1,7 @@
 /**
- * `postroad webhook list|deliveries|replay|test`. Beside a running server: it tells within a second what is replayed here.
+ * `postroad webhook list|deliveries|replay|test`. A running server picks up replays within a second.
  *
- * A test is sent by this process, from this machine. Secrets are never printed.
+ * Tests are sent by this process. Secrets are never printed.
  */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
@@ -36,7 +36,7 @@ import {
 } from '../context.js'
 
 export function webhookCommands(program: Command, context: CliContext): void {
-  const group = program.command('webhook').description('calls to customers about events')
+  const group = program.command('webhook').description('webhooks and their deliveries')
   listCommand(group, context)
   deliveriesCommand(group, context)
   replayCommand(group, context)
@@ -44,8 +44,8 @@ export function webhookCommands(program: Command, context: CliContext): void {
 }
 
 function listCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'list', 'webhooks, newest first, disabled ones as well'), 100)
-    .option('--workspace <name|id>', 'of this workspace only')
+  limited(command(group, 'list', 'list webhooks, including disabled ones, newest first'), 100)
+    .option('--workspace <name|id>', 'only this workspace')
     .action(async (options: ListOptions & { workspace?: string }) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const { workspace, limit } = options
@@ -70,13 +70,13 @@ function listCommand(group: Command, context: CliContext): void {
 }
 
 function deliveriesCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'deliveries <webhook>', 'what was told to a webhook, newest first'), 100)
-    .option('--status <status>', 'pending, succeeded or failed ones only')
+  limited(command(group, 'deliveries <webhook>', 'list deliveries of a webhook, newest first'), 100)
+    .option('--status <status>', 'pending, succeeded or failed')
     .action(async (id: string, options: ListOptions & { status?: string }) => {
       const { limit } = options
       const status = DELIVERY_STATUSES.find(one => one === options.status)
       if (options.status !== status)
-        throw new UsageError(`${options.status ?? ''} is none of ${DELIVERY_STATUSES.join(', ')}`)
+        throw new UsageError(`${options.status ?? ''} is not one of ${DELIVERY_STATUSES.join(', ')}`)
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const subscription = await mustFindWebhook(reader, id)
         const filter = status === undefined ? {} : { status }
@@ -88,7 +88,7 @@ function deliveriesCommand(group: Command, context: CliContext): void {
 
 function deliveriesTable(items: readonly LoggedDelivery[]): string {
   return table(
-    ['ID', 'EVENT', 'STATUS', 'ATTEMPTS', 'CREATED', 'NEXT ATTEMPT', 'LAST ANSWER'],
+    ['ID', 'EVENT', 'STATUS', 'ATTEMPTS', 'CREATED', 'NEXT ATTEMPT', 'LAST RESPONSE'],
     items.map(one => {
       const last = one.attempts.at(-1)
       return [
@@ -110,16 +110,16 @@ interface ReplayOptions extends CommonOptions {
 }
 
 function replayCommand(group: Command, context: CliContext): void {
-  command(group, 'replay [delivery]', 'tell once more: one delivery, or all of a webhook that failed since')
-    .option('--webhook <id>', 'whose failed deliveries')
-    .option('--since <time>', 'that were made from this moment on, ISO 8601')
+  command(group, 'replay [delivery]', 'redeliver one delivery, or all failed ones of a webhook since a given time')
+    .option('--webhook <id>', 'webhook whose failed deliveries to redeliver')
+    .option('--since <time>', 'created at or after this time, ISO 8601')
     .action(async (delivery: string | undefined, options: ReplayOptions) => {
       await withAppliance(context, options, async appliance => {
         const replayed =
           delivery === undefined
             ? await replaySince(appliance, options)
             : await replaySingle(appliance, delivery, options)
-        printResult(context, options, { replayed }, () => `${replayed} to be told again`)
+        printResult(context, options, { replayed }, () => `${replayed} queued for redelivery`)
       })
     })
 }
@@ -130,23 +130,23 @@ async function replaySingle(
   { webhook, since }: ReplayOptions,
 ): Promise<number> {
   if (webhook !== undefined || since !== undefined)
-    throw new UsageError('give a delivery, or --webhook and --since')
+    throw new UsageError('pass a delivery id, or --webhook and --since')
   await database.write(async tx => replayOne(tx.db, await requireDelivery(tx.db, id), world.clock.now()))
   return 1
 }
 
 async function replaySince({ database, world }: Appliance, options: ReplayOptions): Promise<number> {
   const { webhook, since = '' } = options
-  if (webhook === undefined) throw new UsageError('give a delivery, or --webhook and --since')
+  if (webhook === undefined) throw new UsageError('pass a delivery id, or --webhook and --since')
   const moment = readMoment(since)
-  if (moment === undefined) throw new UsageError('--since is not a date or time in ISO 8601')
+  if (moment === undefined) throw new UsageError('--since is not an ISO 8601 date or time')
   const subscription = await mustFindWebhook(database.reader, webhook)
   const now = world.clock.now()
   return replayAllFailed(database, subscription, { since: moment, most: Infinity, now })
 }
 
 function testCommand(group: Command, context: CliContext): void {
-  command(group, 'test <webhook>', 'post an example of its event to a webhook now').action(
+  command(group, 'test <webhook>', 'send a test event to a webhook').action(
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async appliance => {
         const { database, world, newId, box } = appliance
@@ -164,8 +164,8 @@ function testCommand(group: Command, context: CliContext): void {
           }
           printResult(context, options, shown, () =>
             result.error === null
-              ? `answered ${result.statusCode} after ${result.durationMs} ms`
-              : `no answer: ${result.error}`,
+              ? `status ${result.statusCode} after ${result.durationMs} ms`
+              : `no response: ${result.error}`,
           )
           if (!result.isSuccess) context.fail()
         } finally {

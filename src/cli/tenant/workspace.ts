@@ -39,42 +39,42 @@ const nullableText = (maxLength: number, description: string) =>
   Type.Union([Type.String({ maxLength }), Type.Null()], { description })
 const limit = (description: string) => Type.Integer({ minimum: 0, maximum: 1_000_000_000, description })
 
-/** The settings in the form that the command line and the API use. `workspace show` prints the descriptions. */
+/** The settings as the command line and the API use them. `workspace show` prints the descriptions. */
 const Settings = Type.Object(
   {
     name: Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'Unique, in any case; commands take it in place of the id.',
+      description: 'Unique, ignoring case. Commands accept it instead of the id.',
     }),
-    default_from_email: nullableText(254, 'From address of mail whose request names none.'),
-    default_from_name: nullableText(100, 'Name shown beside that address.'),
-    company_name: nullableText(200, 'Shown in the footer of mail; {{company_name}}.'),
+    default_from_email: nullableText(254, 'From address if a request gives none.'),
+    default_from_name: nullableText(100, 'Display name of that address.'),
+    company_name: nullableText(200, 'Company name in the footer; {{company_name}}.'),
     company_address: nullableText(500, 'Postal address in the footer; {{company_address}}.'),
     currency: Type.String({
       pattern: '^[A-Z]{3}$',
-      description: 'ISO 4217 code of conversions that name none.',
+      description: 'ISO 4217 code of conversions that give none.',
     }),
     timezone: Type.String({
       minLength: 1,
       maxLength: 64,
-      description: 'IANA name, for dates in mail and segments.',
+      description: 'IANA time zone for dates in mail and segments.',
     }),
-    attribution: Type.Boolean({ description: 'Name Postroad in the footer.' }),
+    attribution: Type.Boolean({ description: 'Mention Postroad in the footer.' }),
     hourly_limit: limit('Recipients per clock hour, 0 = unlimited.'),
     daily_limit: limit('Recipients per UTC day, 0 = unlimited.'),
     allow_private_webhooks: Type.Boolean({
-      description: 'Webhooks may call the networks of webhooks.allow_networks.',
+      description: 'Webhooks may call addresses in webhooks.allow_networks.',
     }),
-    marketing: Type.Boolean({ description: 'An unsubscribe stops all its mail, single sends too.' }),
+    marketing: Type.Boolean({ description: 'Unsubscribing stops all mail, including single sends.' }),
     brand_color: Type.Union([Type.String({ pattern: '^#[0-9a-fA-F]{6}$' }), Type.Null()], {
-      description: 'Color of its public pages, e.g. #1d5fa8.',
+      description: 'Color of public pages, e.g. #1d5fa8.',
     }),
-    track_opens: Type.Boolean({ description: 'Count opens of mail whose request does not say.' }),
-    track_clicks: Type.Boolean({ description: 'Count clicks of mail whose request does not say.' }),
-    utm_source: nullableText(100, 'utm_source added to counted links.'),
-    utm_medium: nullableText(100, 'utm_medium added to counted links.'),
-    utm_campaign: nullableText(100, 'utm_campaign added to counted links.'),
+    track_opens: Type.Boolean({ description: 'Track opens by default.' }),
+    track_clicks: Type.Boolean({ description: 'Track clicks by default.' }),
+    utm_source: nullableText(100, 'utm_source added to tracked links.'),
+    utm_medium: nullableText(100, 'utm_medium added to tracked links.'),
+    utm_campaign: nullableText(100, 'utm_campaign added to tracked links.'),
   },
   { additionalProperties: false },
 )
@@ -83,7 +83,7 @@ const checkSettings = validator(Settings, 'settings')
 
 export function workspaceCommands(program: Command, context: CliContext): void {
   const group = program.command('workspace').description('tenants of this appliance')
-  command(group, 'create <name>', 'make a workspace').action(async (name: string, options: CommonOptions) => {
+  command(group, 'create <name>', 'create a workspace').action(async (name: string, options: CommonOptions) => {
     await withAppliance(context, options, async ({ database, newId, world }) => {
       const workspace: Workspace = fromSettings(
         { id: newId(), createdAt: world.clock.now() },
@@ -97,7 +97,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       printResult(context, options, toJson(workspace), () => workspace.id)
     })
   })
-  const list = command(group, 'list', 'all workspaces').option('--removed', 'those that can be restored')
+  const list = command(group, 'list', 'list all workspaces').option('--removed', 'list removed workspaces that can be restored')
   list.action(async (options: CommonOptions & { removed?: boolean }) => {
     await withAppliance(context, options, async ({ database, world }) => {
       if (options.removed === true) {
@@ -120,7 +120,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       )
     })
   })
-  command(group, 'show <workspace>', 'a workspace and its settings: value, type, default, meaning').action(
+  command(group, 'show <workspace>', 'show a workspace and its settings').action(
     async (named: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database }) => {
         const workspace = await mustFindWorkspace(database.reader, named)
@@ -141,7 +141,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
               ]),
             ),
             '',
-            `change one with: postroad workspace set ${workspace.id} SETTING=VALUE`,
+            `to change one: postroad workspace set ${workspace.id} SETTING=VALUE`,
           ].join('\n'),
         )
       })
@@ -150,7 +150,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   command(
     group,
     'set <workspace> <settings...>',
-    'change settings, given as key=value (empty value: none)',
+    'change settings, as key=value (an empty value clears it)',
   ).action(async (named: string, pairs: string[], options: CommonOptions) => {
     const changes = readPairs(pairs)
     await withAppliance(context, options, async ({ database, world }) => {
@@ -169,14 +169,14 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   const remove = command(
     group,
     'remove <workspace>',
-    'remove a workspace: its keys stop working, its queue is held; it can be restored for 30 days',
+    'remove a workspace: disables its keys and holds its queue; can be restored for 30 days',
   )
   confirmable(remove).action(async (named: string, options: ConfirmOptions) => {
     await withAppliance(context, options, async appliance => {
       const { database, world } = appliance
       const workspace = await mustFindWorkspace(database.reader, named)
       const { id } = workspace
-      await confirm(context, options, `This removes the workspace ${workspace.name} with all that is in it.`)
+      await confirm(context, options, `This removes the workspace ${workspace.name} and everything in it.`)
       await database.write(async tx => {
         const now = world.clock.now()
         if (!(await removeWorkspace(tx.db, id, now))) throw new AppError('not_found', `no workspace ${id}`)
@@ -187,13 +187,13 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       )
       printResult(context, options, { success: true, held }, () =>
         [
-          `removed; ${held} waiting messages are held`,
-          `for 30 days it can be had back: postroad workspace restore ${id}`,
+          `removed; ${held} queued messages are held`,
+          `to restore it within 30 days: postroad workspace restore ${id}`,
         ].join('\n'),
       )
     })
   })
-  command(group, 'restore <workspace>', 'bring back a workspace that was removed in the last 30 days').action(
+  command(group, 'restore <workspace>', 'restore a workspace removed in the last 30 days').action(
     async (named: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const id = await database.write(async tx => {
@@ -208,7 +208,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
         printResult(context, options, { success: true }, () =>
           [
             'restored; its keys work again',
-            `what waited in its queue is held until: postroad queue release --workspace ${id}`,
+            `its queue is still held; to release it: postroad queue release --workspace ${id}`,
           ].join('\n'),
         )
       })
@@ -224,7 +224,7 @@ async function requireFreeName(db: Queries, { id, name }: Pick<Workspace, 'id' |
   if (other && other.id !== id)
     throw new AppError(
       'duplicate',
-      `the workspace ${other.id} is named ${other.name}; names are unique: rename one of them first`,
+      `the name ${other.name} is taken by workspace ${other.id}; names are unique: rename one of them first`,
       { path: 'name' },
     )
 }
@@ -242,7 +242,7 @@ async function mustFindRemoved(db: Queries, named: string, now: number): Promise
   if (found.length > 1)
     throw new AppError(
       'conflict',
-      `${found.length} removed workspaces are named ${named}; name one by its id`,
+      `${found.length} removed workspaces are named ${named}; use an id`,
     )
   return first
 }
@@ -302,7 +302,7 @@ function changesBetween(before: Settings, after: Settings): Record<string, strin
   )
 }
 
-/** Values are text on the command line; numbers, truth values and "none" are told by the setting's own type. */
+/** Values are text on the command line; the setting's type decides which become numbers, booleans or null. */
 function readPairs(pairs: readonly string[]): Record<string, unknown> {
   const kinds = settingSchemas()
   return Object.fromEntries(
@@ -326,7 +326,7 @@ function checkChange(settings: unknown): Settings {
   const { default_from_email: fromEmail, default_from_name: fromName } = checked
   const from = fromEmail === null ? undefined : parseAddress(fromEmail)
   if (fromEmail !== null && (!from || from.needsSmtpUtf8))
-    throw new AppError('validation_error', 'default_from_email is not an address with ASCII before the @', {
+    throw new AppError('validation_error', 'default_from_email is not an email address with an ASCII local part', {
       path: 'default_from_email',
     })
   if (fromName !== null && hasHeaderBreak(fromName))
