@@ -1,8 +1,8 @@
 /**
- * The composition root: opens every part, hands each what it needs, and closes them in the right order.
+ * The composition root: opens every part, passes each its dependencies, and closes them in the right order.
  *
- * Order of closing: first nothing new begins (jobs, long works of resources) or comes in (SMTP, HTTP), then what is under way is
- * delivered or broken off (queue), then what came back is read and consumers finish, then the database.
+ * Closing order: stop starting work (jobs, long operations of resources) and accepting (SMTP, HTTP); finish or abandon deliveries (queue);
+ * process inbound mail and drain consumers; close the database.
  */
 import { findCampaign } from './campaigns/records/campaign-store.js'
 import { isDeepStrictEqual } from 'node:util'
@@ -63,12 +63,12 @@ import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
-  /** Where each listener really listens. */
+  /** Addresses each listener actually bound. */
   readonly addresses: ServerAddresses
   /**
-   * Takes over what may change while it runs (`config/schema/reloaded-keys.ts`), and reads the certificate again.
+   * Applies the reloadable keys (`config/schema/reloaded-keys.ts`) and reloads the certificate.
    *
-   * @throws Error naming the file of a certificate that cannot be used; everything stays as it was then
+   * @throws Error naming the unusable certificate file; nothing changes then
    */
   reload(next: Config): Promise<void>
 }
@@ -78,9 +78,9 @@ export interface ServerAddresses extends MailAddresses, HttpAddresses {
 }
 
 /**
- * Resolves once everything listens; disposing drains it within `shutdown_grace`.
+ * Resolves once all listeners are open; disposing drains within `shutdown_grace`.
  *
- * @throws LockedError, NotInitialisedError, SchemaError, Error naming an address that cannot be listened on
+ * @throws LockedError, NotInitialisedError, SchemaError, Error naming an address that cannot be bound
  */
 export async function openServer(config: Config, world: World): Promise<Server> {
   const closing = new AsyncDisposableStack()
@@ -110,7 +110,7 @@ async function openParts(
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()
   if (hold.isHeld) world.log.warn('queue held after restore')
-  // The queue and the consumers tell each other of new work, so each is opened with a way to the other.
+  // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => dispatcher.wake()
   const inbound = await openInbound({ ...inboundParts(appliance), onEnqueued, onAppended })
@@ -325,7 +325,7 @@ function submitParts({ config, world, database, newId }: Appliance) {
   }
 }
 
-/** What is left of the one grace that all steps of closing share, ms; it begins with the first that asks. */
+/** Milliseconds left of the grace period that all closing steps share; it starts with the first call. */
 function graceFrom(clock: Clock, graceMs: number): () => number {
   let end: number | undefined
   return () => {
@@ -334,12 +334,12 @@ function graceFrom(clock: Clock, graceMs: number): () => number {
   }
 }
 
-/** What the end of the grace breaks off has to be written down. */
+/** Interrupted deliveries still have to be recorded. */
 const WRITING_DOWN_MS = 1_000
 
 /**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not broken off. At the
- * end of the grace it is left: its next attempt stands in the database.
+ * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not interrupted. It is abandoned when
+ * the grace period ends; its next attempt is in the database.
  */
 async function stopQueue(
   queue: QueueManager,

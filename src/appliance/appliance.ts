@@ -1,7 +1,7 @@
 /**
- * What the server and the commands share: the open database, identifiers, and the parts that stores and services take.
+ * What server and commands share: the open database, id generation, and dependencies of stores and services.
  *
- * A command beside a running server opens its own, on the same data folder; both only meet in the database.
+ * A command opens its own appliance on the data folder of a running server; the two only share the database.
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -29,23 +29,23 @@ import { spawnThread } from '../world/threads.js'
 import type { World } from '../world/world.js'
 
 export interface Appliance extends AsyncDisposable {
-  /** As it was at the start. */
+  /** As loaded at start. */
   readonly config: Config
-  /** As it was read last: for what takes over changes while it runs (`config/schema/reloaded-keys.ts`). */
+  /** As last reloaded; used for keys that can change while running (`config/schema/reloaded-keys.ts`). */
   readonly live: LiveConfig
   readonly world: World
   readonly database: Database
   readonly newId: NewId
   readonly domains: DomainParts
-  /** Seals secrets that stand in the database. */
+  /** Encrypts secrets stored in the database. */
   readonly box: SecretBox
-  /** What short memories go by; services that change what is remembered say so here. */
+  /** Invalidates caches; services report changes to cached rows here. */
   readonly watch: SharedWatch
   /** Envelope sender for a message and its recipient. */
   readonly returnPath: (messageId: string, recipient: string) => string
-  /** All that were ever used, the newest first: mail sent before a rotation still comes back. */
+  /** All keys ever used, newest first: bounces of mail sent before a rotation still arrive. */
   readonly returnPathKeys: readonly ReturnPathKey[]
-  /** What links in mail are made and read with (`mail/links/`), newest first: they are followed years later. */
+  /** Keys of links in mail (`mail/links/`), newest first: links are followed years later. */
   readonly linkSecrets: readonly TokenKey[]
 }
 
@@ -53,7 +53,7 @@ export interface LiveConfig {
   current: Config
 }
 
-/** The data folder was not set up yet; the text says how. */
+/** The data folder is not set up; the message says how to do it. */
 export class NotInitialisedError extends Error {
   override readonly name = 'NotInitialisedError'
 }
@@ -61,18 +61,17 @@ export class NotInitialisedError extends Error {
 export interface OpenRequest {
   readonly config: Config
   readonly world: World
-  /** `init` makes the data folder and the database; everybody else wants to find them. */
+  /** Creates the data folder and database, for `init`; otherwise they must exist. */
   readonly mayCreate?: boolean
-  /** Otherwise an older schema is refused. */
+  /** Migrates an older schema; otherwise it is rejected. */
   readonly mayMigrate?: boolean
-  /** A server, which writes much. */
+  /** Opens it for a server, with threads for checkpoints and slow reads. */
   readonly isServing?: boolean
-  /** For monitors. */
+  /** For metrics. */
   readonly onCommitted?: OnCommitted
 }
 
-/** @throws NotInitialisedError, SchemaError, SecretKeyError */
-/** What rules of segments know of campaigns and purchases. */
+/** Provides segment conditions with campaign and purchase history. */
 provideHistory({ campaigns: campaignHistory, purchases: purchaseHistory })
 
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
@@ -117,14 +116,14 @@ export function requireInitialised(config: Config): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size
   if (size === undefined)
     throw new NotInitialisedError(`there is no database at ${file}; run \`postroad init\` first`)
-  // As an `init` that was broken off leaves it, or whoever cut it short.
+  // Left by an interrupted `init`, or truncated.
   if (size === 0)
     throw new NotInitialisedError(
-      `the database at ${file} is empty; restore a backup, or run \`postroad init\` to begin anew`,
+      `the database at ${file} is empty; restore a backup, or run \`postroad init\` to start over`,
     )
 }
 
-/** @param mayChange sees to seals and retired keys: who may change the schema, not a command beside the server */
+/** @param mayChange whether to seal secrets and renew retired keys; false for a command beside the server */
 async function assemble(
   live: LiveConfig,
   world: World,
@@ -162,10 +161,10 @@ async function assemble(
     seal: box,
     onChanged: watch.noteChange,
   }
-  // First, for it tells whether everything else is sealed.
+  // First: it shows whether the key that seals everything else is right.
   const returnPathKeys = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
   const [key] = returnPathKeys
-  if (!key) throw new Error('the secret of return paths could not be made')
+  if (!key) throw new Error('could not create the return path secret')
   const linkSecrets = await ensureSecret(database, 'links', random.bytes(32), clock.now(), box)
   const { sharedAddress, returnPathDomain } = config.mta
   if (sharedAddress !== undefined) await ensureApplianceDomain(domains, addressDomain(sharedAddress))
@@ -187,12 +186,12 @@ async function assemble(
   }
 }
 
-/** @param signal ends its questions */
+/** @param signal aborts its queries */
 export function openResolver(config: Config, world: World, signal?: AbortSignal) {
   return world.openResolver(nameServers(config), config.dns.timeoutMs, signal)
 }
 
-/** As `ip:port`; empty: the system's. */
+/** As `ip:port`; empty for the system's name servers. */
 export function nameServers({ dns }: Config): string[] {
   return dns.servers.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
 }

@@ -1,7 +1,7 @@
 /**
- * The certificate of this server, wired: from files, from an ACME server, or self-signed; with the jobs that keep it.
+ * Wires the server's certificate, from files, ACME or self-signed, and the jobs that renew it.
  *
- * Part of the composition root, opened by `server.ts` before whatever listens. Fails: rejects with an Error naming files that cannot be used.
+ * Part of the composition root, opened by `server.ts` before the listeners. Rejects with an Error naming files that cannot be used.
  */
 import { readFile } from 'node:fs/promises'
 import { openResolver, type Appliance } from './appliance.js'
@@ -22,7 +22,7 @@ export interface Certificates {
   readonly challenges: Challenges | undefined
   readonly jobs: readonly Job[]
   standing(): CertificateStanding
-  /** Reads files again, and has an ACME server asked without waiting. @throws Error naming the file */
+  /** Reloads files, and makes ACME retry without waiting. @throws Error naming the file */
   reload(): Promise<void>
 }
 
@@ -54,7 +54,7 @@ export async function openCertificates(
     names: acmeNames(config),
   })
   await renewal.open()
-  // At the start the listeners are there already: jobs begin last.
+  // By then the listeners are open, since jobs start last.
   const order: Job = {
     name: 'renew-certificate',
     schedule: '*/5 * * * *',

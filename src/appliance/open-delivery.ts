@@ -1,8 +1,8 @@
 /**
- * The way out, wired: the queue, what loads its jobs, and the delivery threads with what they need to know.
+ * Wires outgoing delivery: the queue, its job loader, and the delivery threads.
  *
- * Part of the composition root, used by `server.ts`; commands take the router and the site locator from here, so that they see
- * what the server would do. Holds no decision of its own but how the configuration becomes options.
+ * Part of the composition root, used by `server.ts`. Commands take the router and site locator from here, so that they see what the server
+ * would do. Only translates configuration into options.
  */
 import { readFileSync } from 'node:fs'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
@@ -56,7 +56,7 @@ export function openQueue(
   })
 }
 
-/** Which site a destination belongs to; commands that work by site find it as the queue does. */
+/** Finds a destination's site; commands that work by site use it as the queue does. */
 export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world'>): LocateSite {
   return openSiteLocator({
     resolver: openResolver(config, world),
@@ -66,7 +66,7 @@ export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world
   })
 }
 
-/** Delivers in threads, which get what they need to know as plain values. */
+/** Delivers in threads, which receive their settings as plain values. */
 export function openAgent(appliance: Appliance, config: Config = appliance.config): WorkerPool {
   const {
     world: { clock, log },
@@ -84,10 +84,10 @@ export function openAgent(appliance: Appliance, config: Config = appliance.confi
   })
 }
 
-/** What the links in mail are made with. */
+/** Keys of the links in mail. */
 export function linkOptions({ config, linkSecrets, returnPathKeys }: Appliance): LinkOptions {
   const [unsubscribeKey] = returnPathKeys
-  if (!unsubscribeKey) throw new Error('there is no secret of return paths')
+  if (!unsubscribeKey) throw new Error('missing return path secret')
   const { returnPathDomain: unsubscribeDomain } = config.mta
   return { secrets: linkSecrets, publicUrl: config.publicUrl, unsubscribeDomain, unsubscribeKey }
 }
@@ -109,13 +109,13 @@ function agentOptions(config: Config, links: LinkOptions, workers: number): Agen
     pool: {
       messagesPerConnection: mta.connectionMessages,
       idleMs: mta.connectionIdleMs,
-      // Each thread has a pool of its own.
+      // Each thread has its own pool.
       idleConnections: Math.ceil(mta.connections / workers),
     },
   }
 }
 
-/** What finding a route takes; `postroad send --dry-run` shows the result. */
+/** Dependencies of routing; `postroad send --dry-run` shows the result. */
 export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
   const { clock, systemLookup, random } = world
   const resolver = openResolver(config, world)

@@ -1,8 +1,7 @@
 /**
- * Metrics and health, wired: which part of the appliance tells which figures.
+ * Wires metrics and health to the parts of the appliance that report them.
  *
- * Part of the composition root. `openMeters` comes before everything that is counted, `followAll` once all is open. Holds no decision
- * of its own. Fails: never.
+ * Part of the composition root. `openMeters` runs before everything that is counted, `followAll` once all is open. Never throws.
  */
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'
@@ -32,7 +31,7 @@ import type { World } from '../world/world.js'
 
 export interface Meters {
   readonly metrics: Metrics
-  /** The world, with what is looked up of it counted. */
+  /** The world, with DNS lookups counted. */
   readonly world: World
   readonly dns: DnsWatch
   readonly onCommitted: OnCommitted
@@ -57,13 +56,13 @@ export function openMeters(world: World): Meters {
   }
 }
 
-/** What is told of once it is there: all of it is asked for only when somebody looks. */
+/** Functions, since health is only evaluated on request and these open later. */
 export interface Followed {
   readonly queue: () => QueueManager
   readonly certificates: Certificates
 }
 
-/** A notice of a webhook that was disabled stands for so long. */
+/** How long a disabled webhook is reported. */
 const NOTICE_MS = 7 * 24 * 60 * 60 * 1_000
 
 export function judgeOf(
@@ -95,7 +94,7 @@ export interface OpenParts {
   readonly http: HttpListeners
 }
 
-/** @returns ends what watches */
+/** @returns stops observing */
 export function followAll({ metrics, acceptance }: Meters, parts: OpenParts): () => void {
   const { appliance, queue, dispatcher, records, certificates, mail, http } = parts
   const { database, world, config } = appliance

@@ -1,8 +1,8 @@
 /**
- * Calls to URLs that strangers give: webhooks, and whatever else a workspace has called. Part of the composition root.
+ * Calls to URLs supplied by workspaces, e.g. webhooks. Part of the composition root.
  *
- * One pool of connections for each egress policy, names looked up as `dns.servers` says. What opens private addresses is the operator's list
- * `webhooks.allow_networks` alone; where `allow_networks_for` says `permitted`, only for workspaces whose settings allow them as well.
+ * One connection pool per egress policy; names are resolved with `dns.servers`. Private addresses are reachable only if they are in the
+ * operator's `webhooks.allow_networks`, and with `allow_networks_for = "permitted"` only from workspaces whose settings allow it.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { openResolver, type Appliance } from './appliance.js'
@@ -18,11 +18,11 @@ interface Calls {
 }
 
 export interface OutgoingCallsOfServer {
-  /** `[webhooks]` was read again. */
+  /** Applies a reloaded `[webhooks]`. */
   reload(config: Config): void
   /** @param isPermitted whether the workspace's settings allow private addresses */
   readonly of: (isPermitted: boolean) => Calls
-  /** Ends what is under way. */
+  /** Aborts calls in progress. */
   close(): void
 }
 
@@ -47,7 +47,7 @@ export function openOutgoingCalls({
   return {
     of: isPermitted => (isPermitted ? calls.listed : calls.usual),
     reload(next) {
-      // Connections of the former that nobody uses end by themselves.
+      // Idle connections of the old pool close by themselves.
       if (!isDeepStrictEqual(next.webhooks, webhooks)) calls = open(next)
       webhooks = next.webhooks
     },

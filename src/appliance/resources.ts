@@ -1,8 +1,8 @@
 /**
- * The list of resources: the one place that knows which there are.
+ * The list of all resources.
  *
- * Part of the composition root. `server.ts` opens them all with the parts it has; each takes of these what it names. Their order is
- * that of the chapters in the API's description and of the keys in `[retention]`.
+ * Part of the composition root. `server.ts` opens them all with the same dependencies; each takes what it declares. Their order is that of
+ * the API chapters and of the keys in `[retention]`.
  */
 import { activity } from '../accounts/activity-resource.js'
 import { accounts } from '../accounts/resource.js'
@@ -69,10 +69,10 @@ const RESOURCES = [
   mailViews,
 ] as const satisfies readonly Resource<never>[]
 
-/** What the resources take together. */
+/** Everything the resources depend on. */
 export type ResourceParts = PartsOf<(typeof RESOURCES)[number]>
 
-/** Of a union of resources the intersection of what each takes. */
+/** Turns a union of resources into the intersection of their dependencies. */
 type PartsOf<R> = (R extends Resource<infer Parts> ? (parts: Parts) => void : never) extends (
   parts: infer All,
 ) => void
@@ -88,7 +88,7 @@ export const CHAPTERS: Chapters = merged(RESOURCES.map(({ chapters = {} }) => ch
 
 export const OUTGOING: OutgoingRequests = merged(RESOURCES.map(({ outgoing = {} }) => outgoing))
 
-/** What refers to lists, tags, segments, templates and automations. */
+/** References to lists, tags, segments, templates and automations. */
 export function openReferences(): References {
   return new References(
     RESOURCES.flatMap((one: Omit<Resource<never>, 'open'>) => (one.references ? [one.references] : [])),
@@ -99,7 +99,7 @@ export function openResources(parts: ResourceParts, { sections }: Pick<Config, '
   return RESOURCES.map(({ open, section }) => open(parts, section && sections[section.name]))
 }
 
-/** @throws Error for a name that two of them declare: a fault of the program */
+/** @throws Error if two resources declare the same name, a programming error */
 function merged<T>(parts: readonly Readonly<Record<string, T>>[]): Record<string, T> {
   const all: Record<string, T> = {}
   for (const [name, value] of parts.flatMap(part => Object.entries(part))) {

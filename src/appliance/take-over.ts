@@ -1,11 +1,11 @@
 /**
- * What a running server takes over of a configuration that was read again; everything else stays as it was at the start.
+ * Applies a reloaded configuration to the running server; keys that cannot be reloaded keep their value.
  *
- * Part of the composition root: `config/schema/reloaded-keys.ts` names the keys for the operator, this is where they count. Pure.
+ * Part of the composition root. `config/schema/reloaded-keys.ts` lists the keys for the operator; this applies them. Pure.
  */
 import type { Config } from '../config/config.js'
 
-/** @param start as it was when the server started @param next as the file is now */
+/** @param start configuration at server start @param next configuration as reloaded */
 export function takenOver(start: Config, next: Config): Config {
   const { submission, inbound, http, mta } = next
   return {

@@ -1,7 +1,7 @@
 /**
- * What is wrong, or will be, with the certificate that a configuration names, or with how it has one made.
+ * Faults and warnings about the configured certificate or ACME settings.
  *
- * Called by `config check`, `serve` and `doctor`. Reads files, asks no network. Fails: never.
+ * Used by `config check`, `serve` and `doctor`. Reads files, uses no network, never throws.
  */
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.js'
@@ -24,8 +24,8 @@ function redirectFindings({ http, publicUrl }: Config): Finding[] {
     ? [
         fault(
           'http.redirect_listen',
-          `public_url, where it leads to, is no https URL: ${publicUrl}`,
-          'set public_url to one',
+          `it redirects to public_url, which is not an https URL: ${publicUrl}`,
+          'set public_url to an https URL',
         ),
       ]
     : []
@@ -36,7 +36,7 @@ function sourceFindings(config: Config, now: number): Finding[] {
   if (tls.acme) return acmeFindings(config)
   if (tls.cert === '' && tls.key === '') return selfSignedFindings(config)
   if (tls.cert === '' || tls.key === '')
-    return [fault('tls', 'tls.cert and tls.key belong together: only one of them is set', 'set both')]
+    return [fault('tls', 'only one of tls.cert and tls.key is set', 'set both')]
   const [cert, key] = [readable('tls.cert', tls.cert), readable('tls.key', tls.key)]
   const unread = [cert, key].flatMap(one => ('finding' in one ? [one.finding] : []))
   if (!('text' in cert) || !('text' in key)) return unread
@@ -47,7 +47,7 @@ function sourceFindings(config: Config, now: number): Finding[] {
       fault(
         'tls.cert',
         `${tls.cert} and ${tls.key} cannot be used: ${describeError(error)}`,
-        'name a certificate in PEM with its own key',
+        'set both to a PEM certificate and its matching key',
       ),
     ]
   }
@@ -63,13 +63,7 @@ function selfSignedFindings({ hostname, submission, http }: Config): Finding[] {
     submission.requireTls && [...submission.listen, ...submission.listenTls].some(isReachable)
   const isWebOpen = [...http.listenTls, ...http.publicListenTls].some(isReachable)
   return isSubmissionOpen || isWebOpen
-    ? [
-        warning(
-          'tls.cert',
-          'clients are shown a self-signed certificate, which they refuse or do not check',
-          mend,
-        ),
-      ]
+    ? [warning('tls.cert', 'a self-signed certificate is used, which clients reject or do not verify', mend)]
     : []
 }
 
@@ -78,27 +72,27 @@ function acmeFindings(config: Config): Finding[] {
   const findings: Finding[] = []
   if (tls.cert !== '' || tls.key !== '')
     findings.push(
-      fault(
-        'tls.acme',
-        'tls.cert and tls.key name a certificate already',
-        'leave those two empty, or acme false',
-      ),
+      fault('tls.acme', 'tls.cert and tls.key are also set', 'clear those two, or set acme to false'),
     )
   if (!tls.acmeTermsAgreed)
     findings.push(
       fault(
         'tls.acme_terms_agreed',
-        'a CA makes certificates for those alone who agree to its terms',
+        'CAs only issue certificates if you agree to their terms of service',
         "read them (Let's Encrypt: https://letsencrypt.org/repository/) and set it to true",
       ),
     )
   if (!hostname.includes('.'))
     findings.push(
-      fault('tls.acme', `no CA makes a certificate for ${hostname}`, 'set hostname to its full name'),
+      fault(
+        'tls.acme',
+        `no CA issues certificates for ${hostname}`,
+        'set hostname to a fully qualified name',
+      ),
     )
   const { protocol, hostname: host } = new URL(tls.acmeDirectory)
   if (protocol !== 'https:' && !/^(127\.|\[::1\]|localhost$)/.test(host))
-    findings.push(fault('tls.acme_directory', 'ACME is spoken over https alone', 'name an https URL'))
+    findings.push(fault('tls.acme_directory', 'ACME requires https', 'set it to an https URL'))
   if (tls.acmeCa !== '') {
     const read = readable('tls.acme_ca', tls.acmeCa)
     if ('finding' in read) findings.push(read.finding)
@@ -107,7 +101,7 @@ function acmeFindings(config: Config): Finding[] {
     findings.push(
       fault(
         'tls.acme_challenge',
-        'dns.dkim_zone, where proofs by DNS stand, is not answered for by this appliance',
+        'DNS challenges are published in dns.dkim_zone, which this appliance does not serve',
         'set dns.listen, or acme_challenge = "http"',
       ),
     )
@@ -115,7 +109,7 @@ function acmeFindings(config: Config): Finding[] {
   return findings
 }
 
-/** RFC 8555 §8.3: the CA begins at port 80. `redirect_listen` is for that port whatever its own is: a container or router may map it. */
+/** RFC 8555 §8.3: the CA connects to port 80. `redirect_listen` counts on any port, since a container or router may map it. */
 function portFindings(config: Config): Finding[] {
   const { http } = config
   const plain = [...http.listen, ...http.publicListen]
@@ -124,8 +118,8 @@ function portFindings(config: Config): Finding[] {
     : [
         warning(
           'http.redirect_listen',
-          `the CA looks for its proof at port 80 of ${acmeNames(config).join(' and ')}, where nothing of ours listens`,
-          'set it to ["[::]:80"], or have your web server pass /.well-known/acme-challenge/ on to http.listen or http.public_listen',
+          `the CA checks port 80 of ${acmeNames(config).join(' and ')}, where this server does not listen`,
+          'set it to ["[::]:80"], or have your web server forward /.well-known/acme-challenge/ to http.listen or http.public_listen',
         ),
       ]
 }
@@ -139,16 +133,16 @@ function validityFindings(
   const findings: Finding[] = []
   const endsAt = Date.parse(certificate.validTo)
   const days = Math.floor((endsAt - now) / DAY_MS)
-  const renew = 'renew it; changed files are taken over within a minute'
+  const renew = 'renew it; changed files are loaded within a minute'
   if (endsAt <= now)
-    findings.push(outage('tls.cert', `${file} expired ${certificate.validTo}: clients refuse it`, renew))
+    findings.push(outage('tls.cert', `${file} expired ${certificate.validTo}: clients reject it`, renew))
   else if (endsAt - now < EXPIRY_WARNING_MS)
     findings.push(warning('tls.cert', `${file} expires in ${days} days`, renew))
   if (Date.parse(certificate.validFrom) > now)
     findings.push(
       outage(
         'tls.cert',
-        `${file} is not valid before ${certificate.validFrom}: clients refuse it`,
+        `${file} is not valid before ${certificate.validFrom}: clients reject it`,
         'check the clock of this machine, or use a certificate that is valid now',
       ),
     )
@@ -156,14 +150,14 @@ function validityFindings(
     findings.push(
       outage(
         'tls.cert',
-        `${file} is not for ${hostname}, but for ${namesOf(certificate)}: clients refuse it`,
+        `${file} is not for ${hostname}, but for ${namesOf(certificate)}: clients reject it`,
         `get one for ${hostname}, or change hostname`,
       ),
     )
   return findings
 }
 
-/** As the certificate lists them, the first few. */
+/** The first names in the certificate. */
 function namesOf({ subjectAltName, subject }: X509Certificate): string {
   const names = (subjectAltName ?? subject).split(/, |\n/).map(name => name.replace(/^(DNS:|CN=)/, ''))
   return names.length > 3 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
@@ -172,6 +166,6 @@ function namesOf({ subjectAltName, subject }: X509Certificate): string {
 function keyFileFindings(file: string): Finding[] {
   const stat = statIfThere(file)
   return stat && (stat.mode & 0o007) !== 0
-    ? [warning('tls.key', `every user of this machine may read ${file}`, `chmod o= ${file}`)]
+    ? [warning('tls.key', `${file} is readable by every user of this machine`, `chmod o= ${file}`)]
     : []
 }

@@ -1,7 +1,7 @@
 /**
- * How the certificate stands that clients are shown: whose it is, for how long, and what is wrong with it.
+ * Status of the certificate that clients see: its names, expiry and faults.
  *
- * Asked by the job that watches it, and by whoever tells monitors (`/health`, `/metrics`). Pure but for the clock. Fails: never.
+ * Used by the watch job, and by `/health` and `/metrics`. Pure except for the clock.
  */
 import type { Clock } from '../world/time/clock.js'
 import type { TlsCertificate } from '../world/tls/tls-certificate.js'
@@ -10,16 +10,16 @@ export interface CertificateStanding {
   readonly isSelfSigned: boolean
   /** Ms since epoch UTC. */
   readonly expiresAt: number
-  /** Whole days, rounded down; below 0 when it is over. */
+  /** Whole days, rounded down; negative after expiry. */
   readonly daysLeft: number
-  /** One phrase for the operator, e.g. `the certificate expires in 6 days`; undefined where nothing is wrong. */
+  /** One phrase for the operator, e.g. `the certificate expires in 6 days`; undefined if all is well. */
   readonly fault: string | undefined
 }
 
 const DAY_MS = 86_400_000
-/** A certificate of 90 days is renewed 30 days before its end; that it was not becomes news here. */
+/** 90-day certificates are renewed 30 days before expiry, so one this close was not renewed. */
 const FAULT_BELOW_DAYS = 14
-/** Those of some days are renewed later than that. */
+/** Short-lived certificates are renewed later than that. */
 const SHORT_LIVED_MS = 30 * DAY_MS
 
 export function certificateStanding(

@@ -1,8 +1,8 @@
 /**
- * The job that keeps an eye on the certificate: takes renewed files over, and tells when the end comes near.
+ * The job that reloads renewed certificate files and warns before expiry.
  *
- * Made by the composition root, run every minute. Looks at the files' marks alone while they are the same. Fails: never; files that cannot be
- * used are told once, and looked at again when they change.
+ * Created by the composition root, run every minute. Unchanged files are not read. Never throws; an unusable file is logged once, and tried
+ * again when it changes.
  */
 import { describeError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'

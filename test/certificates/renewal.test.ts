@@ -141,7 +141,7 @@ t.test(
     t.match(log.lines.at(-1), {
       level: 'error',
       event: 'certificate order failed',
-      fields: { error: /the proof for mail\.example\.com was not accepted: unauthorized: what was found/ },
+      fields: { error: /the challenge for mail\.example\.com failed: unauthorized: what was found/ },
     })
     t.equal(certificate.isSelfSigned, true)
     t.match(await files.readState(), { failures: 1, fault: /mail\.example\.com/ })
@@ -209,7 +209,7 @@ t.test('while renewing fails the former one stays in use', async t => {
   ca.speaksHtml = true
   await clock.advance(DAY)
   await run()
-  t.match(log.lines.at(-1), { fields: { error: /does not speak ACME/ } })
+  t.match(log.lines.at(-1), { fields: { error: /is not an ACME server/ } })
   t.equal(certificate.pair().cert, first)
   ca.speaksHtml = false
   await clock.advance(DAY)

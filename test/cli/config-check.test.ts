@@ -74,7 +74,10 @@ t.test(
     postroad.writeConfig(`[tls]\ncert = "${cert}"\nkey = "${cert}"`)
     t.match(await check(postroad), { ok: false, findings: [{ path: 'tls.cert', what: /cannot be used/ }] })
     postroad.writeConfig(`[tls]\ncert = "${cert}"`)
-    t.match(await check(postroad), { ok: false, findings: [{ path: 'tls', what: /belong together/ }] })
+    t.match(await check(postroad), {
+      ok: false,
+      findings: [{ path: 'tls', what: /only one of tls.cert and tls.key/ }],
+    })
     postroad.writeConfig(`[secrets]\nkey = "${cert}"`)
     t.match(await check(postroad), { ok: false, findings: [{ path: 'secrets.key', what: /32 bytes/ }] })
   },

@@ -157,15 +157,15 @@ t.test('what is asked wrongly is told', async t => {
   for (const [args, err] of [
     [['message', 'list', '--status', 'lost'], /unknown status lost; use one of .*, queued, deferred/],
     [['message', 'list', '--since', 'yesterday'], /--since yesterday/],
-    [['message', 'list', '--to', 'ann'], /--to takes an address/],
-    [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /no other option/],
-    [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /no type/],
+    [['message', 'list', '--to', 'ann'], /--to must be an address/],
+    [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /other options/],
+    [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /unknown type/],
     [['login', 'unlock', 'localhost'], /not a valid IP address/],
     [['key', 'set', 'x'], /say what to change/],
     [['workspace', 'remove', postroad.workspaceId], /--yes/],
-    [['queue', 'delete', '--all'], /everything that waits.*--yes/],
+    [['queue', 'delete', '--all'], /all queued mail.*--yes/],
   ] as const)
     t.match(await postroad.run(...args), { status: 2, err }, args.join(' '))
-  t.match(await postroad.run('login', 'unlock', '192.0.2.1'), { status: 1, err: /does not run/ })
+  t.match(await postroad.run('login', 'unlock', '192.0.2.1'), { status: 1, err: /is not running/ })
   t.match(await postroad.run('key', 'set', 'none', '--name', 'x'), { status: 1, err: /no unrevoked key/ })
 })

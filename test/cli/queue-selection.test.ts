@@ -90,7 +90,11 @@ t.test('exactly one part is named', async t => {
     ['--domain', 'one.test', '--site', 'one.test'],
     ['--workspace', 'w', '--all'],
   ])
-    t.match(await postroad.run('queue', 'hold', ...args), { status: 2, err: /exactly one of/ }, args.join(' '))
+    t.match(
+      await postroad.run('queue', 'hold', ...args),
+      { status: 2, err: /exactly one of/ },
+      args.join(' '),
+    )
   t.match(await postroad.run('queue', 'summary', '--by', 'colour'), { status: 2, err: /colour/ })
 })
 
@@ -171,5 +175,5 @@ t.test('a retry says so where the server cannot be told to end rests', async t =
   await postroad.serve()
   t.match(await postroad.run('queue', 'retry', '--all'), { status: 0, err: '' })
   rmSync(controlSocketPath(postroad.dataDir))
-  t.match(await postroad.run('queue', 'retry', '--all'), { status: 0, err: /go on resting: / })
+  t.match(await postroad.run('queue', 'retry', '--all'), { status: 0, err: /back-off not reset: / })
 })

@@ -79,7 +79,7 @@ t.test('waiting mail is looked at, held, released, retried and deleted beside a 
   t.match(done('queue.deleted'), [
     { subject: `message ${bob!}`, actor: { type: 'operator' }, details: { messages: 1, user: /./ } },
   ])
-  t.match(done('queue.held'), [{ subject: 'all that waits for one.test', details: { messages: 2 } }])
+  t.match(done('queue.held'), [{ subject: 'all queued mail for one.test', details: { messages: 2 } }])
   t.same(await list(), [])
   t.match(await postroad.json('message', 'show', bob!), { status: 'failed', next_attempt_at: null })
   t.equal(sink.accepted.length, 2)

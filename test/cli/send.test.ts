@@ -40,7 +40,7 @@ t.test('send without a running server leaves the mail in the queue and says so',
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const { status, out, err } = await postroad.run('send', ...mail, '--json')
   t.equal(status, 0)
-  t.match(err, /server does not run/)
+  t.match(err, /server is not running/)
   const { message_id: id } = JSON.parse(out) as { message_id: string }
   t.match(await postroad.json('queue', 'list'), [{ message_id: id, attempts: 0 }])
   const server = await postroad.serve()

@@ -68,15 +68,15 @@ export interface ErasureParts {
 /** How many rows of each kind were deleted or had the person taken out. */
 export type ErasureCounts = Readonly<Record<string, number>>
 
-/** In place of the address, where something has to stay. */
+/** Replaces the address where a row must stay. */
 const PLACEHOLDER = 'erased@erased.invalid'
 /** Rows read at once; how many a transaction changes is measured. */
 const ROWS_AT_ONCE = 200
 const FEWEST_ROWS = 5
 const PIECE_MS = 5
-/** Between two transactions: nobody waits for an erasure more than for whoever else writes. */
+/** Pause between transactions, so that other writers are not delayed. */
 const REST_MS = 1
-/** Rows that one statement searches for mentions: it shares the reading threads with everybody's pages. */
+/** Rows that one statement searches for mentions; other readers share the reading threads. */
 const ROWS_SEARCHED = 5_000
 const ADDRESSES_AT_ONCE = 20_000
 
@@ -103,7 +103,7 @@ export async function erasePerson(
   return counts
 }
 
-/** After a restore: erases everyone in the register whom the backup still contains. @returns how many people */
+/** After a restore: erases everyone in the register whom the backup contains. @returns number of people */
 export async function eraseAgain(parts: ErasureParts): Promise<number> {
   const erased = readErased(parts.dataDir)
   if (erased.length === 0) return 0
@@ -121,7 +121,7 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
   for (const email of found)
     for (const workspaceId of hashes.get(hashOf(email)) ?? [])
       await eraseEverywhere(parts, email, workspaceId)
-  // An import of the backup may be about to bring somebody back whom no table knows yet.
+  // Imports in the backup may contain people whom no table has yet.
   for (const { hash, workspaceId } of erased) {
     const workspaceIds = await ownersOf(parts.database.reader, workspaceId)
     await parts.database.write(tx => eraseFromImports(tx.db, workspaceIds, hash))
@@ -142,12 +142,12 @@ async function eraseEverywhere(
   await database.write(async tx => {
     counts['suppressions_hashed'] = await eraseSuppressions(tx.db, workspaceIds, email)
     await eraseFromImports(tx.db, workspaceIds, hashOf(email))
-    // Rows below are found by the contact's id, so the contact itself is deleted last.
+    // Rows below are found by contact id, so the contact is deleted last.
     await hideContacts(tx.db, await contactsToErase(tx.db, workspaceIds, email), clock.now())
   })
   const pieces = new Pieces(parts)
   const isEverywhere = workspaceId === undefined
-  // Before the messages, which tell whose mail a returned one is about.
+  // Before the messages, which show whose mail a bounce is about.
   counts['inbound_mails'] = await eraseInboundMails(parts, pieces, subject, isEverywhere)
   Object.assign(counts, await eraseMail(parts, pieces, subject))
   for (const owned of OWNED) {
@@ -164,7 +164,7 @@ async function eraseEverywhere(
   await database.write(async tx => {
     await eraseEntries(tx.db, subject)
     const left = await contactsToErase(tx.db, workspaceIds, email)
-    // One made since the request is another: the person came back.
+    // A contact created since the request belongs to a person who came back.
     await eraseContacts(
       tx.db,
       left.filter(({ id }) => subject.contactIds.includes(id)),
@@ -173,7 +173,7 @@ async function eraseEverywhere(
   return counts
 }
 
-/** Splits work on rows into transactions of some milliseconds. */
+/** Splits work on rows into transactions of a few milliseconds. */
 class Pieces {
   private readonly database: Database
   private readonly size: PieceSize
@@ -233,7 +233,7 @@ async function eraseMail(parts: ErasureParts, pieces: Pieces, subject: Subject):
   return counts
 }
 
-/** Nothing is sent any more. Campaigns count the final event. */
+/** Cancels queued mail. Campaigns count the final event. */
 async function endDelivery(
   { clock }: ErasureParts,
   pieces: Pieces,
@@ -253,14 +253,14 @@ async function endDelivery(
   })
 }
 
-/** Large contents that nobody else got, step by step; before their messages, by which they are found again after a crash. */
+/** Deletes large contents that nobody else received, in steps; before their messages, by which a repeated run finds them. */
 async function deleteParts(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
   const ids = messages.map(({ id }) => id)
   for (const contentId of new Set(messages.filter(one => one.hasParts).map(one => one.contentId)))
     while (await database.write(tx => eraseContentParts(tx.db, contentId, ids), { isLong: true }));
 }
 
-/** What others got as well: whom it names as recipients, and what it is filled in from. */
+/** Removes the person from the recipients and merge data of contents that others received too. */
 async function withoutRecipient(tx: Tx, contentId: string, { email }: Subject): Promise<void> {
   const named = await recipientsOf(tx.db, contentId)
   if (named === undefined) return
@@ -281,7 +281,7 @@ function withoutAddressee(json: string, email: string): string {
   return JSON.stringify({ ...rest, to: left.length > 0 ? left : [PLACEHOLDER], cc: cc.filter(isOther) })
 }
 
-/** Mail that came back belongs to no workspace: it is the person's where it is about one of their messages. */
+/** Inbound mail belongs to no workspace; it is the person's if it is about one of their messages. */
 async function eraseInboundMails(
   { database }: ErasureParts,
   pieces: Pieces,
@@ -337,7 +337,7 @@ async function eraseMentions(
   return counts
 }
 
-/** Rows that name the person, some at a time; each statement searches a bounded stretch of the table. */
+/** Processes rows that mention the person; each statement searches a bounded range of the table. */
 async function* mentions(
   database: Database,
   table: MentionTable,
@@ -369,10 +369,10 @@ function replaced(text: string, email: string): string {
   return text.replace(new RegExp(wholeWord(email), 'giu'), PLACEHOLDER)
 }
 
-/** What an event about mail tells beside the address. */
+/** Fields of a mail event besides the address. */
 const PERSONAL = ['ip', 'userAgent', 'diagnosticCode', 'contactId', 'url']
 
-/** The payload of an event about mail, without the person; undefined for other events, which are deleted. */
+/** The payload of a mail event without the person; undefined for other events, which are deleted. */
 function withoutPerson(text: string, { email }: Subject): string | undefined {
   const payload = JSON.parse(text) as Record<string, unknown>
   if (typeof payload['to'] !== 'string') return undefined

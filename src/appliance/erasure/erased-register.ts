@@ -1,15 +1,15 @@
 /**
- * The register of erased addresses: a file in the data folder, beside the database and in no backup of it.
+ * The register of erased addresses: a file in the data folder that is not part of backups.
  *
- * A line for each erasure: the workspace (`*` for all), SHA-256 of the address, and the moment. `postroad restore` erases those people
- * again from what an older backup brings back. Written and synced before anything is deleted. Fails: as the file system does.
+ * One line per erasure: workspace (`*` for all), SHA-256 of the address, and time. `postroad restore` uses it to erase those people again.
+ * Written and synced before anything is deleted.
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
 export interface ErasedAddress {
-  /** Undefined: in all workspaces. */
+  /** Undefined: all workspaces. */
   readonly workspaceId: string | undefined
   readonly hash: string
 }
@@ -22,7 +22,7 @@ export function hashOf(email: string): string {
   return createHash('sha256').update(email).digest('hex')
 }
 
-/** Adds a line, unless it stands there already. @param at ms since epoch UTC */
+/** Adds a line unless it exists. @param at ms since epoch UTC */
 export function registerErased(
   dataDir: string,
   workspaceId: string | undefined,

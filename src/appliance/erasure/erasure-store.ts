@@ -1,7 +1,7 @@
 /**
- * SQL for erasing a person: rows found by address or contact, and rows that only mention the address in text.
+ * SQL for erasing a person: rows found by address or contact.
  *
- * Called by `erase.ts`. Whatever takes a scan is looked for on the slow reader, so that the writer only deletes by key.
+ * Used by `erase.ts`. Scans run on the slow reader, so that the writer only deletes by key.
  */
 import { sql } from 'kysely'
 import { deleteContactRows } from '../../audience/contacts/contact-store.js'
@@ -13,11 +13,10 @@ import type { Tables } from '../../db/tables.js'
 import { recipientBucket } from '../../messages/message-store.js'
 import { deletePartsOf } from '../../messages/retention-store.js'
 
-/** Whose data goes. */
 export interface Subject {
-  /** With their sandboxes. */
+  /** Including their sandboxes. */
   readonly workspaceIds: readonly string[]
-  /** As `normalizedAddress` writes it. */
+  /** As normalised by `normalizedAddress`. */
   readonly email: string
   readonly contactIds: readonly string[]
 }
@@ -31,7 +30,7 @@ interface ContactKey {
   readonly deleted_at: number | null
 }
 
-/** Also deleted ones that can still be restored. */
+/** Includes deleted contacts that can still be restored. */
 export async function contactsToErase(
   db: Queries,
   workspaceIds: readonly string[],
@@ -47,7 +46,7 @@ export async function contactsToErase(
   return [...live, ...(await contacts.where('deleted_at', 'is not', null).execute())]
 }
 
-/** From lists, counts and pages, as by deleting them; the rows stay until `eraseContacts`. @param at ms since epoch UTC */
+/** Removes them from lists, counts and pages, as a deletion does; the rows stay until `eraseContacts`. @param at ms since epoch UTC */
 export async function hideContacts(db: Queries, contacts: readonly ContactKey[], at: number): Promise<void> {
   for (const { seq, audience, subscribed, is_bounced: bounced, deleted_at: deletedAt } of contacts) {
     if (deletedAt !== null) continue
@@ -81,7 +80,7 @@ export interface ErasedMessage {
   readonly hasParts: boolean
 }
 
-/** The next ones of a workspace, in the order of their ids. */
+/** Messages of a workspace, in id order. */
 export async function messagesToErase(
   db: Queries,
   {
@@ -112,7 +111,7 @@ export async function messagesToErase(
   }))
 }
 
-/** Whether one of the ids is of a message to the person. */
+/** Whether one of the messages is to the person. */
 export async function messagesAmong(
   db: Queries,
   { workspaceIds, email }: Subject,
@@ -136,7 +135,7 @@ export async function queuedOf(db: Queries, ids: readonly string[]): Promise<str
   return rows.map(row => row.message_id)
 }
 
-/** With queue rows, attempts and captured copies. */
+/** Also deletes queue rows, attempts and captured copies. */
 export async function eraseMessages(
   db: Queries,
   messages: readonly ErasedMessage[],
@@ -161,10 +160,10 @@ export async function capturedOf(
   return rows.map(row => ({ seq: row.seq, messageId: row.message_id }))
 }
 
-/** Of 256 KB, in one step. */
+/** Parts of 256 KB deleted in one step. */
 const PARTS_AT_ONCE = 16
 
-/** A step of deleting the parts of a content that only these messages have. @returns whether there may be more */
+/** Deletes some parts of a content that only these messages have. @returns whether there may be more */
 export async function eraseContentParts(
   db: Queries,
   contentId: string,
@@ -180,7 +179,7 @@ export async function eraseContentParts(
   return other === undefined && (await deletePartsOf(db, contentId, PARTS_AT_ONCE)) === PARTS_AT_ONCE
 }
 
-/** Deletes a content that no message has any more. @returns whether it did */
+/** Deletes a content without messages. @returns whether it did */
 export async function eraseContent(db: Queries, contentId: string): Promise<boolean> {
   const other = await db
     .selectFrom('messages')
@@ -195,7 +194,7 @@ export async function eraseContent(db: Queries, contentId: string): Promise<bool
   return true
 }
 
-/** What of a content names its recipients, as JSON. */
+/** Fields of a content that name its recipients, as JSON. */
 interface RecipientTexts {
   readonly addressees: string | null
   readonly merging: string | null
@@ -272,7 +271,7 @@ export async function eraseEntries(db: Queries, { workspaceIds, contactIds }: Su
     .execute()
 }
 
-/** Every workspace, and every sandbox. @param workspaceId this one and its sandbox only */
+/** Every workspace and sandbox. @param workspaceId only this one and its sandbox */
 export async function ownersOf(db: Queries, workspaceId?: string): Promise<string[]> {
   const sandboxes = await db
     .selectFrom('sandboxes')
@@ -286,7 +285,7 @@ export async function ownersOf(db: Queries, workspaceId?: string): Promise<strin
   ]
 }
 
-/** Addresses that a restored database knows people by, table by table. */
+/** Addresses of people in a restored database, table by table. */
 export const KNOWN_BY: readonly (readonly [table: keyof Tables, column: string])[] = [
   ['contacts', 'email'],
   ['messages', 'recipient'],
@@ -297,7 +296,7 @@ export const KNOWN_BY: readonly (readonly [table: keyof Tables, column: string])
   ['domain_denials', 'email'],
 ]
 
-/** Those after an address, in order. */
+/** Addresses after the given one, in order. */
 export async function addressesAfter(
   db: Queries,
   [table, column]: (typeof KNOWN_BY)[number],

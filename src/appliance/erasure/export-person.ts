@@ -1,7 +1,7 @@
 /**
- * Everything that is stored about a person in one workspace, as one JSON document: `GET /contacts/:id/export`.
+ * All data stored about a person in one workspace, as one JSON document: `GET /contacts/:id/export`.
  *
- * Written section by section while it is sent, so that memory does not grow with it. Stops where nobody wants the rest.
+ * Written section by section while it is sent, so that memory use is bounded. Stops if the client disconnects.
  */
 import type { Contact } from '../../audience/contacts/contact.js'
 import { contactToApi } from '../../audience/contacts/contact-events.js'

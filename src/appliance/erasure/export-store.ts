@@ -1,8 +1,8 @@
 /**
- * SQL for exporting what is stored about a person, section by section, some rows at a time.
+ * SQL for exporting the data stored about a person, section by section, in batches.
  *
- * For `Database.exportReader`: no statement takes long. Rows are found as `erasure-store.ts` finds them, and shown with the columns they have,
- * so that a new column is exported without further ado. Fails: as the database does.
+ * Runs on `Database.exportReader`; every statement is short. Rows are found as in `erasure-store.ts` and exported with all their columns,
+ * so new columns are included automatically.
  */
 import { sql } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
@@ -16,10 +16,10 @@ import type { Section } from './personal-tables.js'
 export type Shown = Readonly<Record<string, unknown>>
 
 const AT_ONCE = 100
-/** Rows of a log that a statement looks through. */
+/** Rows of a log that one statement searches. */
 const LOOKED_AT = 20_000
 
-/** Whose data, in one workspace. */
+/** The person, in one workspace. */
 export interface Exported extends Subject {
   readonly contact: Contact
 }
@@ -69,7 +69,7 @@ async function pairs(
   return rows
 }
 
-/** Rows with a column for the person, by their key. */
+/** Rows with a column for the person, in key order. */
 function owned(table: OwnedRows['table']): ReadSection {
   const found = OWNED.find(one => one.table === table)
   if (!found) throw new Error(`${table} is not erased`)
@@ -156,7 +156,7 @@ async function* readRuns(db: Queries, { contactIds }: Exported): AsyncGenerator<
   }
 }
 
-/** By the keys of both tables, campaign by campaign. */
+/** In key order of both tables, campaign by campaign. */
 async function campaignsOf(
   db: Queries,
   workspaceIds: readonly string[],
@@ -180,7 +180,7 @@ async function campaignsOf(
   }))
 }
 
-/** Rows of a log that name the person, oldest first. */
+/** Rows of a log that mention the person, oldest first. */
 async function* readLog(
   db: Queries,
   exported: Exported,
@@ -237,7 +237,7 @@ function namesPerson({ email, contactIds }: Exported) {
   }
 }
 
-/** Of no meaning to the person: keys and places of rows. */
+/** Columns without meaning for the person: internal keys and positions. */
 const HIDDEN = new Set([
   ...['seq', 'workspace_id', 'recipient_bucket', 'automation', 'step', 'run', 'content_id', 'dsn_notify'],
   ...['dsn_orcpt'],

@@ -1,6 +1,6 @@
 /**
- * SQL of an erasure for rows that only mention the person in a text: searched on the slow reader, in stretches of the table, and then
- * deleted or rewritten by key. Called by `erase.ts`.
+ * SQL for rows that mention an erased person in text: searched on the slow reader, range by range, then deleted or rewritten by key. Used
+ * by `erase.ts`.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
@@ -8,21 +8,21 @@ import type { Queries } from '../../db/database.js'
 /** A row whose text may mention the person. */
 export interface Mention {
   readonly key: string | number
-  /** A second column of the key, where there is one. */
+  /** Second column of the key, if it has one. */
   readonly part: string | number | null
   readonly text: string
 }
 
-/** Tables whose text mentions people, walked along their key. */
+/** Tables whose text mentions people, scanned in key order. */
 export interface MentionTable {
   readonly name: string
   readonly from: RawBuilder<unknown>
   readonly key: string
   readonly part?: string
   readonly text: RawBuilder<string>
-  /** Which rows are the workspaces'; left out where the table does not say. */
+  /** Condition for rows of the workspaces; absent if the table has no workspace. */
   readonly owner?: (workspaceIds: readonly string[]) => RawBuilder<unknown>
-  /** Which rows are looked at; left out for all. */
+  /** Condition for rows to search; absent for all. */
   readonly isMeant?: RawBuilder<unknown>
 }
 
@@ -90,7 +90,7 @@ export async function importsOf(db: Queries, workspaceIds: readonly string[]): P
   return rows.map(({ seq }) => seq)
 }
 
-/** @returns the key so many rows further on; undefined where fewer are left */
+/** @returns the key `count` rows further on; undefined if fewer are left */
 export async function keyAtDistance(
   db: Queries,
   { from, key, isMeant }: MentionTable,
@@ -104,7 +104,7 @@ export async function keyAtDistance(
   return found.rows[0]?.key
 }
 
-/** Rows that may mention one of the words, in the order of their keys. @param between keys, the first left out; undefined is open */
+/** Rows that may mention one of the words, in key order. @param between exclusive start and inclusive end key; undefined is unbounded */
 export async function mentionsBetween(
   db: Queries,
   { from, key, part, text, owner, isMeant }: MentionTable,
@@ -130,13 +130,16 @@ export function likeText(word: string): string {
   return word.replace(/[!%_]/g, '!$&')
 }
 
-/** Whether a text names one of the words as a whole, not `joann@x.example` for `ann@x.example`. */
+/** Whether a text contains one of the words as a whole: `joann@x.example` does not mention `ann@x.example`. */
 export function mentionOf(words: readonly string[]): (text: string) => boolean {
   const named = new RegExp(words.map(wholeWord).join('|'), 'iu')
   return text => named.test(text)
 }
 
-/** Also right after an escape of JSON, e.g. `\n`. */
+/**
+ * Also matches after a JSON escape, e.g. `
+ * `.
+ */
 export function wholeWord(word: string): string {
   const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const before = `(?:(?<![\\p{L}\\p{N}!#$%&'*+/=?^_\`{|}~.-])|(?<=\\\\[bfnrt]))`

@@ -1,4 +1,4 @@
-/** `POST /contacts/erase` and `GET /contacts/:id/export`, in the chapter of contacts: here, since both take every table there is. */
+/** `POST /contacts/erase` and `GET /contacts/:id/export`, in the Contacts chapter; here because they read every table. */
 import Type from 'typebox'
 import { checkEmail } from '../../audience/checks.js'
 import { requireContact } from '../../audience/contacts/contacts.js'

@@ -1,9 +1,9 @@
 /**
- * The control socket: how commands beside the running server ask it for what it holds only in memory, or change that.
+ * The control socket, through which commands read or change state that only exists in the running server's memory.
  *
- * Part of the composition root, opened by `server.ts`; `cli/running-server.ts` is the other end. A Unix socket in the data
- * folder that speaks HTTP, so that its routes are declared as all others are; who may open it needs no key, and nobody else can
- * come to it. Routes of access `control` are served here and nowhere else. Fails: as `world/net/local-socket.ts` does.
+ * Part of the composition root, opened by `server.ts`; the client is `cli/running-server.ts`. HTTP over a Unix socket in the data folder;
+ * file permissions are the only access control. Only this socket serves routes with access `control`. Fails as `world/net/local-socket.ts`
+ * does.
  */
 import { join } from 'node:path'
 import type { Appliance } from '../appliance.js'
@@ -25,7 +25,8 @@ export function openControl(
       ...world,
       newId,
       serves: 'control',
-      authenticate: () => Promise.reject(new AppError('unauthorized', 'the control socket takes no key')),
+      authenticate: () =>
+        Promise.reject(new AppError('unauthorized', 'the control socket does not accept keys')),
       anonymousRateLimit: 0,
     },
     routes,

@@ -1,9 +1,9 @@
 /**
- * The HTTP listeners, wired: API and public pages, in clear and over TLS, together or apart; and the one that leads from port 80 to HTTPS.
+ * Wires the HTTP listeners: API and public pages, in clear and over TLS, together or separate; and the redirect from port 80 to HTTPS.
  *
- * Part of the composition root, opened by `server.ts`. What an ACME server looks for is answered by all that speak in clear or with TLS.
- * Standards: RFC 6797 (HSTS: over TLS alone, and never under a certificate that nobody trusts), RFC 9110 §15.4.9 (308).
- * Fails: rejects with an Error naming the address that cannot be listened on; nothing stays open.
+ * Part of the composition root, opened by `server.ts`. All listeners answer ACME challenges.
+ * Standards: RFC 6797 (HSTS: only over TLS, never with an untrusted certificate), RFC 9110 §15.4.9 (308).
+ * Rejects with an Error naming the address that cannot be bound; nothing stays open.
  */
 import type { LiveConfig } from '../appliance.js'
 import { servedTogether } from '../../http/public/served-together.js'
@@ -21,11 +21,11 @@ import {
 import type { Clock } from '../../world/time/clock.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
 
-/** Where they really listen. */
+/** Addresses actually bound. */
 export interface HttpAddresses {
   readonly http: readonly ListenAddress[]
   readonly https: readonly ListenAddress[]
-  /** Of public pages alone; none where they are served beside the API. */
+  /** Listeners for public pages only; empty if the API's listeners serve them. */
   readonly public: readonly ListenAddress[]
   readonly publicTls: readonly ListenAddress[]
   readonly redirect: readonly ListenAddress[]
@@ -33,7 +33,7 @@ export interface HttpAddresses {
 
 export interface HttpListeners {
   readonly addresses: HttpAddresses
-  /** Connections open now, of all of them. */
+  /** Open connections of all listeners. */
   readonly connections: number
   close(graceMs: number): Promise<void>
 }
@@ -103,7 +103,7 @@ export async function openHttpListeners(
   }
 }
 
-/** Browsers come by HTTPS alone from then on. Who was shown what he had to accept by hand must stay able to. */
+/** Browsers then refuse plain HTTP and certificate exceptions, so not with a self-signed certificate that users had to accept. */
 function withStrictTransport(handler: HttpHandler, certificate: TlsCertificate): HttpHandler {
   return {
     handle(request, response) {

@@ -1,8 +1,8 @@
 /**
- * The SMTP listeners, wired: submission with STARTTLS and with implicit TLS, inbound, their limits.
+ * Wires the SMTP listeners, submission (STARTTLS and implicit TLS) and inbound, with their limits.
  *
- * Part of the composition root, opened by `server.ts` after the queue, since what is accepted is handed to it. Fails: rejects
- * with an Error naming the address that cannot be listened on; nothing stays open.
+ * Part of the composition root, opened by `server.ts` after the queue, which receives what they accept. Rejects with an Error naming the
+ * address that cannot be bound; nothing stays open.
  */
 import { keyAuthenticator, keyFinder } from '../../accounts/keys.js'
 import type { Appliance } from '../appliance.js'
@@ -20,10 +20,10 @@ import { openSmtpService, type SmtpCounts, type SmtpService } from '../../smtp/s
 import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
 
-/** Recipients refused in one inbound session before it ends: who asks for so many is guessing. */
-const MOST_REFUSALS = 20
+/** Rejected recipients after which an inbound session ends: the client is guessing addresses. */
+const MAX_REFUSALS = 20
 
-/** Where they really listen. */
+/** Addresses actually bound. */
 export interface MailAddresses {
   readonly submission: readonly ListenAddress[]
   readonly submissionTls: readonly ListenAddress[]
@@ -33,13 +33,13 @@ export interface MailAddresses {
 export interface MailListeners {
   readonly addresses: MailAddresses
   readonly counts: { readonly submission: SmtpCounts; readonly inbound: SmtpCounts }
-  /** Takes over limits; they hold for connections from now on. */
+  /** Applies reloaded limits to new connections. */
   reconfigure(config: Config): void
-  /** Takes nothing new, lets messages under way come to their end, and cuts what is left after `graceMs`. */
+  /** Stops accepting, lets current messages finish, and closes remaining connections after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
-/** Who takes the mail that comes back. */
+/** Receives inbound mail, such as bounces. */
 export interface Returned {
   readonly receiver: MailReceiver<undefined>
   /** Whether an address is the appliance's own. */
@@ -47,8 +47,10 @@ export interface Returned {
 }
 
 /**
- * @param certificate asked for at each handshake @param returned takes the mail that comes back @param guard counts failed logins
- * @param taken for monitors, told of each message that a listener has taken
+ * @param certificate called at each handshake
+ * @param returned receives inbound mail
+ * @param guard counts failed logins
+ * @param taken called for each accepted message, for metrics
  */
 export async function openMailListeners(
   appliance: Appliance,
@@ -112,10 +114,10 @@ function inboundOptions(
       sessionsPerAddress: inbound.sessionsPerAddress,
       connectionsPerMinute: inbound.connectionsPerMinute,
       messageSize: inbound.messageSizeBytes,
-      // A scan is as large on this port as on 587; what is for the appliance itself has its own bound in the receiver.
+      // The same limit as on port 587; the receiver further limits mail to the appliance itself.
       knownClientMessageSize: limits.messageSizeBytes,
       recipients: inbound.maxRecipients,
-      refusals: MOST_REFUSALS,
+      refusals: MAX_REFUSALS,
       transactions: 0,
     },
     greetingDelayMs: inbound.greetingDelayMs,
@@ -157,13 +159,13 @@ function submissionOptions(
       sessionsPerAddress: submission.sessionsPerAddress,
       messageSize: limits.messageSizeBytes,
       recipients: submission.maxRecipients,
-      // Programs that keep a connection seldom expect to be sent away from it.
+      // Clients with persistent connections rarely handle being disconnected.
       transactions: 0,
     },
   }
 }
 
-/** One after the other, so that the first fault is the one that is told. */
+/** Sequential, so that the first failure is the one reported. */
 async function listen(
   service: SmtpService,
   addresses: Config['submission']['listen'],

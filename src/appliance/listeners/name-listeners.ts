@@ -1,8 +1,7 @@
 /**
- * The name server of `dns.dkim_zone`, wired: its listeners and what it answers from.
+ * Wires the name server of `dns.dkim_zone`: its listeners and its records.
  *
- * Part of the composition root, opened by `server.ts`. Fails: rejects with an Error naming the address that cannot be listened on; nothing
- * stays open.
+ * Part of the composition root, opened by `server.ts`. Rejects with an Error naming the address that cannot be bound; nothing stays open.
  */
 import type { Appliance } from '../appliance.js'
 import { openServedZone } from '../../deliverability/dkim/dkim-zone.js'
@@ -11,12 +10,12 @@ import { listenDns, type DnsListener } from '../../world/dns/listen-dns.js'
 import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
 
 export interface NameListeners {
-  /** Where they really listen. */
+  /** Addresses actually bound. */
   readonly addresses: readonly ListenAddress[]
   close(): Promise<void>
 }
 
-/** @param besides names in the zone that are no keys */
+/** @param besides names in the zone other than DKIM keys */
 export async function openNameListeners(
   { config: { dns, hostname }, world: { clock }, database, watch }: Appliance,
   besides?: ZoneSource,

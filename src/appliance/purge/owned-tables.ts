@@ -1,23 +1,22 @@
 /**
- * Which tables hold what is a workspace's, and how its rows are found, in the order in which they go: what is found by way of other
- * rows before these.
+ * The tables with a workspace's rows, and how the rows are found, in order of deletion: rows found through other rows go first.
  *
- * Read by `purge-store.ts`. A test holds the lists to the schema: a new table has to stand in one of them. Pure.
+ * Used by `purge-store.ts`. A test checks that every table of the schema is in one of these lists. Pure.
  */
 import type { Tables } from '../../db/tables.js'
 
 type Name = keyof Tables
 
-/** Rows that say themselves whose they are. */
+/** Tables with a workspace column. */
 export interface OwnTable {
   readonly table: Name
   /** Primary key. */
   readonly key: readonly string[]
-  /** What holds the workspace's id, or that of its sandbox; `workspace_id` where absent. */
+  /** Column with the id of the workspace or its sandbox; default `workspace_id`. */
   readonly owner?: string
 }
 
-/** Rows that belong to one of another table, by a column that an index begins with. */
+/** Rows that belong to a row of another table, through an indexed column. */
 export interface ChildTable {
   readonly table: Name
   readonly key: readonly string[]
@@ -26,7 +25,7 @@ export interface ChildTable {
   readonly parentKey: string
 }
 
-/** By way of rows that go later. There are few of those. */
+/** Found through rows that are deleted later. There are few of these. */
 export const CHILDREN: readonly ChildTable[] = [
   {
     table: 'contact_import_parts',
@@ -94,7 +93,7 @@ export const CHILDREN: readonly ChildTable[] = [
   },
 ]
 
-/** By an index that begins with the workspace. */
+/** Tables with an index on the workspace. */
 export const INDEXED: readonly OwnTable[] = [
   { table: 'campaigns', key: ['seq'] },
   { table: 'contact_imports', key: ['seq'] },
@@ -115,7 +114,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'api_keys', key: ['id'] },
 ]
 
-/** Along the primary key, past what is others'. */
+/** Tables without one, scanned by primary key. */
 export const WALKED: readonly OwnTable[] = [
   { table: 'automations', key: ['seq'] },
   { table: 'lists', key: ['seq'] },
@@ -128,7 +127,7 @@ export const WALKED: readonly OwnTable[] = [
   { table: 'domains', key: ['id'], owner: 'owner' },
 ]
 
-/** They go with rows above, or with messages, contents, contacts, runs, deliveries and events (`purge-store.ts`). */
+/** Deleted with rows above, or with messages, contents, contacts, runs, deliveries and events (`purge-store.ts`). */
 export const GO_ALONG: readonly Name[] = [
   'messages',
   'message_contents',
@@ -156,7 +155,7 @@ export const GO_ALONG: readonly Name[] = [
   'workspaces',
 ]
 
-/** The appliance's own, or what somebody sent to it; each has an end of its own. */
+/** Tables of the appliance itself, or with mail sent to it; they have their own retention. */
 export const NOBODYS: readonly string[] = [
   'secrets',
   'event_cursors',

@@ -1,8 +1,8 @@
 /**
- * SQL of the end of removed workspaces: all that was theirs, a few rows at a time.
+ * SQL for purging removed workspaces, a few rows at a time.
  *
- * Called by `purge-workspaces.ts`, which goes over the tables in their order. Every step deletes what it has found and keeps no account of it:
- * whoever is killed finds the rest by beginning again. The workspace itself goes last.
+ * Used by `purge-workspaces.ts`, which walks the tables in order. Steps keep no progress: after a crash the next run finds the remaining
+ * rows. The workspace itself is deleted last.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { deletePairsOf } from '../../audience/pair-store.js'
@@ -14,10 +14,10 @@ import type { Tables } from '../../db/tables.js'
 import { deletePartsOf } from '../../messages/retention-store.js'
 import type { ChildTable, OwnTable } from './owned-tables.js'
 
-/** A workspace and its sandbox: whatever names one of them is theirs. */
+/** A workspace and its sandbox; rows of either belong to it. */
 export type OwnerIds = readonly string[]
 
-/** Those removed before the moment, or of which a purge has begun. */
+/** Workspaces removed before the given moment, or whose purge has begun. */
 export async function listPurgeable(db: Queries, before: number): Promise<string[]> {
   const rows = await db
     .selectFrom('workspaces')
@@ -29,7 +29,7 @@ export async function listPurgeable(db: Queries, before: number): Promise<string
   return rows.map(({ id }) => id)
 }
 
-/** From now on it cannot be restored, whatever the clock says. @returns whom its rows may name */
+/** Marks the purge as begun, so that the workspace cannot be restored. @returns ids that its rows may refer to */
 export async function beginPurge(db: Queries, workspaceId: string): Promise<OwnerIds> {
   await db.updateTable('workspaces').set({ deleted_at: 0 }).where('id', '=', workspaceId).execute()
   const sandboxes = await db
@@ -40,7 +40,7 @@ export async function beginPurge(db: Queries, workspaceId: string): Promise<Owne
   return [workspaceId, ...sandboxes.map(({ id }) => id)]
 }
 
-/** When nothing names it any more. */
+/** Deletes the workspace once nothing refers to it. */
 export async function endPurge(db: Queries, workspaceId: string): Promise<void> {
   await db.deleteFrom('sandboxes').where('workspace_id', '=', workspaceId).execute()
   await db.deleteFrom('workspaces').where('id', '=', workspaceId).execute()
@@ -56,7 +56,6 @@ export async function deleteIndexed(
   return deleteFound(db, table, key, sql`${sql.ref(owner)} in (${sql.join(ids)})`, limit)
 }
 
-/** @returns as above */
 export async function deleteChildren(
   db: Queries,
   { table, key, column, parent, parentKey }: ChildTable,
@@ -84,14 +83,14 @@ export async function deleteFound(
 
 export interface Looked<Place> {
   readonly removed: number
-  /** Key of the last row that was looked at; undefined at the end of the table. */
+  /** Key of the last row examined; undefined at the end of the table. */
   readonly next: Place | undefined
 }
 
-/** The place before the first row, whatever kind of key it is. */
+/** A key before the first row, of whatever type. */
 export type Place = string | number
 
-/** The next rows by their key. @param after key of the last one seen */
+/** Rows in key order. @param after key of the last row seen */
 async function look<Row>(
   db: Queries,
   table: keyof Tables,
@@ -107,7 +106,7 @@ async function look<Row>(
   return rows
 }
 
-/** Rows of a table that has no index by workspace. @param after key of the last row that was looked at */
+/** Deletes rows of a table without an index by workspace. @param after key of the last row examined */
 export async function deleteWalked(
   db: Queries,
   { table, key: [key = 'id'], owner = 'workspace_id' }: OwnTable,
@@ -122,7 +121,7 @@ export async function deleteWalked(
   return { removed: theirs.length, next: rows.at(-1)?.place }
 }
 
-/** With what was set aside of them. */
+/** Also deletes their set-aside entries. */
 export async function deleteEvents(
   db: Queries,
   ids: OwnerIds,
@@ -145,7 +144,7 @@ export async function deleteEvents(
   return { removed: theirs.length, next: rows.at(-1)?.place }
 }
 
-/** Of the local inbox, while their messages are there. */
+/** Copies in the local inbox, deleted while their messages still exist. */
 export async function deleteCaptured(
   db: Queries,
   ids: OwnerIds,
@@ -165,7 +164,7 @@ export async function deleteCaptured(
   return { removed: theirs.length, next: rows.at(-1)?.seq }
 }
 
-/** With their queue rows and attempts. @returns how many, at most `limit` */
+/** Also deletes their queue rows and attempts. @returns how many messages, at most `limit` */
 export async function deleteMessagesOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
   const rows = await db
     .selectFrom('messages')
@@ -178,10 +177,10 @@ export async function deleteMessagesOf(db: Queries, ids: OwnerIds, limit: number
   return rows.length
 }
 
-/** Of 256 KB, in one step. */
+/** Parts of 256 KB deleted in one step. */
 const PARTS_AT_ONCE = 16
 
-/** Contents that no message has, parts first: one with many of them takes several steps, and is looked at in each. */
+/** Deletes contents without messages, parts first; a content with many parts takes several steps. */
 export async function deleteContents(
   db: Queries,
   ids: OwnerIds,
@@ -208,7 +207,7 @@ export async function deleteContents(
   return { removed, next: rows.at(-1)?.place }
 }
 
-/** In the order of their ids. */
+/** In id order. */
 async function unused(db: Queries, contentIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('message_contents')
@@ -224,7 +223,7 @@ async function unused(db: Queries, contentIds: readonly string[]): Promise<strin
   return rows.map(({ id }) => id)
 }
 
-/** With their pairs and what is searched. */
+/** Also deletes their attributes and search entries. */
 export async function deleteContactsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
   const audiences = await db.selectFrom('audiences').select('seq').where('workspace_id', 'in', ids).execute()
   for (const { seq } of audiences) {
@@ -245,7 +244,7 @@ export async function deleteContactsOf(db: Queries, ids: OwnerIds, limit: number
   return 0
 }
 
-/** With the steps that they took. */
+/** Also deletes their steps. */
 export async function deleteRunsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
   const seqs = await listOfAutomations(db, 'automation_runs', ids, limit)
   for (const list of inLists(seqs)) {
@@ -255,7 +254,7 @@ export async function deleteRunsOf(db: Queries, ids: OwnerIds, limit: number): P
   return seqs.length
 }
 
-/** With the mails that were made of them. */
+/** Also deletes the mail generated from them. */
 export async function deleteStepsOf(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
   const seqs = await listOfAutomations(db, 'automation_steps', ids, limit)
   for (const list of inLists(seqs)) {
@@ -282,7 +281,7 @@ async function listOfAutomations(
   return rows.map(({ seq }) => seq)
 }
 
-/** With their attempts and bodies: an event is told of in one workspace. */
+/** Also deletes their attempts and payloads; a payload belongs to one workspace. */
 export async function deleteDeliveriesOfAll(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
   const rows = await db
     .selectFrom('webhook_deliveries')

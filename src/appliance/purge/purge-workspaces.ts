@@ -1,8 +1,8 @@
 /**
- * The end of a workspace that was removed a month ago and not restored: everything that was its own, and its sandbox's, goes for good.
+ * Deletes everything of workspaces, and their sandboxes, that were removed a month ago and not restored.
  *
- * A retention row: the scheduler calls each step and lets others write between two. Nothing is remembered of how far it came; whoever is
- * killed begins again and finds the rest, and the workspace itself goes only when nothing else is left. Fails: as the database does.
+ * A retention task: the scheduler runs it in steps and lets other writes in between. No progress is stored; after a crash it starts over
+ * and finds the remaining rows. The workspace itself is deleted once nothing else is left.
  */
 import type { Database, Queries } from '../../db/database.js'
 import type { RemoveSome } from '../../db/retention.js'
@@ -29,10 +29,10 @@ import {
   type Place,
 } from './purge-store.js'
 
-/** Rows of a workspace that are found at once. */
+/** Rows found by an index, per step. */
 type Found = (db: Queries, ids: OwnerIds, limit: number) => Promise<number>
 
-/** Rows that are found by looking at all of a table. */
+/** Rows scanned per step in tables without an index. */
 type Walked = (db: Queries, ids: OwnerIds, after: Place | undefined, limit: number) => Promise<Looked<Place>>
 
 interface Task {
@@ -46,7 +46,7 @@ const found = (remove: Found): Task => ({
   },
 })
 
-/** Whoever is found by way of others goes before these. */
+/** Rows found through other rows go before those. */
 const TASKS: readonly Task[] = [
   { step: deleteCaptured },
   found(deleteMessagesOf),
@@ -75,7 +75,7 @@ export const removedWorkspaces = resource({
   }),
 })
 
-/** @param workspaceIds one after the other; they cannot be restored from their first step on */
+/** @param workspaceIds purged one after the other; from its first step on a workspace cannot be restored */
 export function purging(workspaceIds: readonly string[]): RemoveSome {
   const waiting = [...workspaceIds]
   let current:

@@ -1,4 +1,4 @@
-/** `GET /contacts/:id/timeline`, in the chapter of contacts: here, since it reads tables of many resources. */
+/** `GET /contacts/:id/timeline`, in the Contacts chapter; here because it reads tables of many resources. */
 import Type from 'typebox'
 import { requireContact } from '../../audience/contacts/contacts.js'
 import { isoTime } from '../../core/moments.js'
@@ -11,14 +11,14 @@ import { listTimeline, TIMELINE_TYPES } from './timeline-store.js'
 
 const TimelineEntrySchema = Type.Object(
   {
-    type: Type.Enum([...TIMELINE_TYPES], { description: 'More may come.' }),
+    type: Type.Enum([...TIMELINE_TYPES], { description: 'More types may be added.' }),
     occurred_at: Moment(),
     data: Type.Record(Type.String(), Type.Unknown(), {
       description:
         '`email.*`: message_id, subject, status, campaign_id, automation_id; `list.*`: list_id, list_name; `tag.*`: tag_id, tag_name; ' +
         '`flow.*`: automation_id, automation_name, run_id, trigger_type, status; `form.submitted`: form_id, fields, confirmed; ' +
         '`suppression.added`: reason, scope; `conversion.created`: conversion_id, value, currency, message_id, campaign_id; ' +
-        '`product.viewed`: product_id and what is known of the product; `contact.created`: empty.',
+        '`product.viewed`: product_id and product attributes; `contact.created`: empty.',
     }),
   },
   { title: 'TimelineEntry' },
@@ -35,10 +35,10 @@ export const timeline = resource({
         chapter: 'Contacts',
         summary: "Get a contact's timeline.",
         description:
-          'What happened to a contact, newest first: emails to its present address with what became of each, the lists it is in and the tags ' +
-          'it has since when, form submissions, automation runs, conversions, product views and the suppression of its address, as far as ' +
-          'they are still kept. `email.opened` and `email.clicked` are the first of each email. Lists left and tags removed are not part ' +
-          'of it; the events of `GET /contacts/:id/export` name them.',
+          'Events of a contact, newest first: emails to its current address and their status, the lists it is in and the tags ' +
+          'it has, with dates, form submissions, automation runs, conversions, product views and the suppression of its address, as long as ' +
+          'they are retained. `email.opened` and `email.clicked` are the first of each email. Left lists and removed tags are not ' +
+          'included; the events in `GET /contacts/:id/export` are.',
         params: Type.Object({ id: Type.String() }),
         query: Type.Object(cursorQuery, { additionalProperties: false }),
         item: TimelineEntrySchema,

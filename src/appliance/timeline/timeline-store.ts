@@ -1,8 +1,8 @@
 /**
- * SQL of a contact's timeline: what happened to it, from every table that says when, merged newest first.
+ * SQL for a contact's timeline, merged from all tables with dated rows, newest first.
  *
- * For `Database.slowReader`. Each table is read along an index that leads to the contact's rows alone, but for messages, of which a 256th of
- * the workspace's are passed over within an index. Pages continue behind a position (moment, then type and id).
+ * Runs on `Database.slowReader`. Each table is read through an index on the contact; messages through one that also covers 1/256 of the
+ * workspace's other messages. Pages are keyset-paginated by moment, type and id.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
@@ -35,7 +35,7 @@ export interface TimelineEntry {
   readonly type: TimelineType
   /** Ms since epoch UTC. */
   readonly at: number
-  /** In the API's names. */
+  /** As in the API. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
@@ -48,7 +48,7 @@ interface MergedRow {
 
 const ORDER: KeysetOrder = { columns: ['at', 'key'], kinds: ['number', 'text'], direction: 'desc' }
 
-/** When each thing happened to a message. One that was skipped or is scheduled was accepted and not sent. */
+/** Moments of a message. A skipped or scheduled one is accepted but not sent. */
 const MOMENTS = {
   'email.accepted': 'created_at',
   'email.sent': 'sent_at',

@@ -1,17 +1,18 @@
 /**
- * Requests to an ACME server: its directory, nonces, signatures, and what it says when it refuses.
+ * Requests to an ACME server: directory, nonces, signatures, and error responses.
  *
- * Called by `order-certificate.ts` and `renewal-info.ts`. Knows no orders. Goes to the directory that the operator named, and where that leads.
+ * Used by `order-certificate.ts` and `renewal-info.ts`; knows nothing of orders. Connects to the configured directory and the URLs it
+ * lists.
  * Standards: RFC 8555 §6 (requests, nonces, errors), §7.1.1 (directory); RFC 7807 (problem documents).
- * Fails: rejects with an AcmeError for what the server refused, with an Error in words for what is no ACME, and with the error of the
- * connection. A nonce that was refused is exchanged and asked with again (§6.5), a few times at most.
+ * Rejects with an AcmeError if the server refuses, an Error if the response is not ACME, or the connection's error. A rejected nonce is
+ * replaced and the request retried (§6.5), a few times at most.
  */
 import Type, { type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import type { HttpClient, HttpResponse } from '../../world/net/fetch.js'
 import type { AccountKey } from './account-key.js'
 
-/** What the server said. */
+/** Server error. */
 export class AcmeError extends Error {
   override readonly name = 'AcmeError'
   /** Without `urn:ietf:params:acme:error:`, e.g. `rateLimited`. */
@@ -50,15 +51,15 @@ export interface AcmeParts {
 
 export interface AcmeAnswer<T> {
   readonly body: T
-  /** Of the resource that was made. */
+  /** URL of the created resource. */
   readonly location: string | undefined
   readonly retryAfterMs: number | undefined
 }
 
 const TIMEOUT_MS = 30_000
-const MOST_OCTETS = 512 * 1_024
-const MOST_NONCES = 6
-const LONGEST_DETAIL = 500
+const MAX_OCTETS = 512 * 1_024
+const MAX_NONCES = 6
+const MAX_DETAIL_LENGTH = 500
 const URN = 'urn:ietf:params:acme:error:'
 
 export class AcmeConnection {
@@ -66,7 +67,7 @@ export class AcmeConnection {
   private readonly parts: AcmeParts
   private readonly key: AccountKey
   private nonce: string | undefined
-  /** URL of the account; requests are signed in its name once it is known. */
+  /** URL of the account; once known, it signs requests as `kid`. */
   account: string | undefined
 
   private constructor(parts: AcmeParts, key: AccountKey, directory: Static<typeof Directory>) {
@@ -80,7 +81,7 @@ export class AcmeConnection {
     return new AcmeConnection(parts, key, read(Directory, answer, parts))
   }
 
-  /** @param payload undefined: only reads (POST-as-GET) */
+  /** @param payload undefined: POST-as-GET */
   async post<Schema extends TSchema>(
     url: string,
     payload: unknown,
@@ -94,12 +95,12 @@ export class AcmeConnection {
     }
   }
 
-  /** @returns text of whatever media type */
+  /** @returns body of any media type */
   async download(url: string): Promise<string> {
     return (await this.postRaw(url, undefined)).body.toString('utf8')
   }
 
-  /** What needs no signature. */
+  /** Unsigned GET. */
   async get<Schema extends TSchema>(url: string, schema: Schema): Promise<AcmeAnswer<Static<Schema>>> {
     const answer = await send(this.parts, 'GET', url)
     const { now } = this.parts
@@ -120,19 +121,19 @@ export class AcmeConnection {
         return answer
       } catch (error) {
         const isStale = error instanceof AcmeError && error.type === 'badNonce'
-        if (!isStale || nonces === MOST_NONCES) throw error
+        if (!isStale || nonces === MAX_NONCES) throw error
       }
   }
 
   private async freshNonce(): Promise<string> {
     let nonce: string | undefined
     await send(this.parts, 'HEAD', this.directory.newNonce, undefined, fresh => (nonce = fresh))
-    if (nonce === undefined) throw new Error(`${this.directory.newNonce} gave no nonce`)
+    if (nonce === undefined) throw new Error(`${this.directory.newNonce} returned no nonce`)
     return nonce
   }
 }
 
-/** @throws AcmeError for an answer that is none of success */
+/** @throws AcmeError unless the response is 2xx */
 async function send(
   parts: AcmeParts,
   method: 'GET' | 'HEAD' | 'POST',
@@ -150,7 +151,7 @@ async function send(
     },
     ...(body === undefined ? {} : { body }),
     timeoutMs: TIMEOUT_MS,
-    maxBytes: MOST_OCTETS,
+    maxBytes: MAX_OCTETS,
   })
   const nonce = answer.headers['replay-nonce']
   if (nonce !== undefined) onNonce(nonce)
@@ -161,7 +162,7 @@ async function send(
 function errorOf(url: string, answer: HttpResponse, now: number): AcmeError {
   const problem = problemOf(answer)
   const type = (problem?.type ?? '').replace(URN, '') || 'none'
-  const said = problem ? problemText(problem) : `it answered ${answer.status}`
+  const said = problem ? problemText(problem) : `status ${answer.status}`
   return new AcmeError(type, `${hostOf(url)}: ${said}`, answer.status, retryAfterMs(answer, now))
 }
 
@@ -174,11 +175,11 @@ function problemOf({ body }: HttpResponse): Problem | undefined {
   }
 }
 
-/** In one line, without what has no place in a log. */
+/** One line, without control characters. */
 export function problemText({ type = '', detail = '', subproblems = [] }: Problem): string {
   const details = [detail, ...subproblems.map(one => one.detail ?? '')].filter(one => one !== '')
   const text = `${type.replace(URN, '')}: ${details.join('; ')}`
-  return text.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, LONGEST_DETAIL)
+  return text.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, MAX_DETAIL_LENGTH)
 }
 
 function read<Schema extends TSchema>(
@@ -190,10 +191,10 @@ function read<Schema extends TSchema>(
   try {
     parsed = JSON.parse(body.toString('utf8'))
   } catch {
-    throw new Error(`${hostOf(directory)} does not speak ACME: its answer is no JSON`)
+    throw new Error(`${hostOf(directory)} is not an ACME server: its response is not JSON`)
   }
   if (!Value.Check(schema, parsed))
-    throw new Error(`${hostOf(directory)} does not speak ACME as RFC 8555 has it`)
+    throw new Error(`${hostOf(directory)} is not an ACME server: its directory is incomplete (RFC 8555)`)
   return parsed
 }
 

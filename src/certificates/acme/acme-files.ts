@@ -1,9 +1,9 @@
 /**
- * What of an ACME account and its certificate is kept over a restart: files in the data folder, one folder for each server.
+ * Files of an ACME account and its certificate in the data folder, in one directory per ACME server.
  *
- * Used by `renewal.ts`. A trial at a CA's staging server leaves nothing that its real one would be shown, or the other way round. Files are
- * readable to their owner alone, and exchanged by renaming: they are whole, or as they were.
- * Fails: reading what is not there or broken gives nothing; writing rejects with the error of the file system.
+ * Used by `renewal.ts`. Separate directories keep a CA's staging server from its production one. Files are readable only by their owner and
+ * replaced atomically by renaming.
+ * Reading a missing or broken file returns nothing; writing rejects with the file system's error.
  */
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,9 +19,9 @@ const State = Type.Object({
   /** In a row. */
   failures: Type.Integer(),
   nextAttemptAt: Type.Number(),
-  /** Why the last attempt failed; null where it did not. */
+  /** Why the last attempt failed; null if it succeeded. */
   fault: Type.Union([Type.String(), Type.Null()]),
-  /** What the CA suggested last, and for which certificate. */
+  /** The CA's last suggestion, and the certificate it is for. */
   suggested: Type.Union([
     Type.Object({ id: Type.String(), at: Type.Number(), askAgainAt: Type.Number() }),
     Type.Null(),
@@ -83,7 +83,7 @@ export class AcmeFiles {
     return text === undefined || key === undefined ? undefined : { key, cert: text.replace(key, '') }
   }
 
-  /** Key and chain in one file, so that they cannot part. */
+  /** Key and chain in one file, so that they always match. */
   async writeCertificate({ key, cert }: PemPair): Promise<void> {
     await this.write('certificate.pem', `${key.trimEnd()}\n${cert}`)
   }

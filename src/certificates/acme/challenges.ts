@@ -1,18 +1,18 @@
 /**
- * What the CA is shown as a proof that a name is ours: files below /.well-known/acme-challenge/ for HTTP-01, TXT records for DNS-01.
+ * Challenge responses: files below /.well-known/acme-challenge/ for HTTP-01, TXT records for DNS-01.
  *
- * Filled by `order-certificate.ts` for as long as an order takes; the HTTP listeners and the name server answer from it. Nothing else is to
- * be had here: the CA calls without a key, and from anywhere. Standards: RFC 8555 §8.3, §8.4. Fails: never.
+ * Filled by `order-certificate.ts` during an order, served by the HTTP listeners and the name server. Public, since the CA connects from
+ * anywhere without a key; serves nothing else. Standards: RFC 8555 §8.3, §8.4.
  */
 import type { TextRecords, ZoneSource } from '../../nameserver/name-server.js'
 import type { HttpHandler } from '../../world/net/http-connections.js'
 
 const PREFIX = '/.well-known/acme-challenge/'
 
-/** Where `_acme-challenge.` of every name leads by a CNAME, below the zone that we answer for. */
+/** CNAME target of every name's `_acme-challenge.` record, in the zone that we serve. */
 export const CHALLENGE_LABEL = '_acme-challenge'
 
-/** Takes back what was shown. */
+/** Removes the response. */
 export type Withdraw = () => void
 
 export class Challenges {
@@ -30,7 +30,7 @@ export class Challenges {
     return () => void this.texts.delete(value)
   }
 
-  /** In clear and whatever else is served there: CAs begin at port 80 (RFC 8555 §8.3). */
+  /** Over plain HTTP and every other listener; CAs start at port 80 (RFC 8555 §8.3). */
   before(handler: HttpHandler): HttpHandler {
     return {
       handle: (request, response) => {
@@ -44,14 +44,14 @@ export class Challenges {
           'X-Content-Type-Options': 'nosniff',
           ...(isRead ? {} : { Allow: 'GET, HEAD' }),
         })
-        response.end(method === 'HEAD' ? undefined : (content ?? 'there is no such challenge\n'))
+        response.end(method === 'HEAD' ? undefined : (content ?? 'no such challenge\n'))
         return Promise.resolve()
       },
       answerFault: (fault, address) => handler.answerFault(fault, address),
     }
   }
 
-  /** The name is there at all times, so that nobody remembers that it was not. */
+  /** The name always exists, so that resolvers never cache its absence. */
   readonly zone: ZoneSource = {
     find: async (label): Promise<TextRecords | undefined> =>
       label === CHALLENGE_LABEL ? { ttl: 0, values: [...this.texts] } : undefined,

@@ -1,4 +1,4 @@
-/** Which names the certificate of an ACME server is for: this machine's, and the one of the links in mails. Pure. */
+/** The names of an ACME certificate: the hostname and the host of `public_url`. Pure. */
 import type { Config } from '../../config/config.js'
 import { ipVersion } from '../../world/net/ip-address.js'
 

@@ -1,10 +1,10 @@
 /**
- * One certificate from an ACME server, from the account to the chain.
+ * Orders one certificate from an ACME server, from the account to the certificate chain.
  *
- * Called by `renewal.ts`, which says when. Shows its proofs in `challenges.ts` for as long as they are looked for; keeps nothing itself.
+ * Called by `renewal.ts`, which decides when. Publishes challenge responses in `challenges.ts` during the order; stores nothing.
  * Standards: RFC 8555 §7.3 (account), §7.4 (order, finalization), §7.5 (authorizations), §8 (challenges); RFC 9773 §5 (`replaces`).
- * Fails: rejects with an AcmeError where the server refuses or finds a proof wrong, with an Error in words where it takes too long or its
- * certificate is none of what was ordered; an order that is left behind expires by itself.
+ * Rejects with an AcmeError if the server refuses or a challenge fails, with an Error on timeout or if the certificate does not match the
+ * order. Abandoned orders expire on the server.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
@@ -23,9 +23,9 @@ export interface OrderRequest {
   readonly challenge: 'http' | 'dns'
   /** DNS names, at least one. */
   readonly names: readonly string[]
-  /** Mail address of whoever is told of trouble. */
+  /** Contact address for the CA. */
   readonly contact: string | undefined
-  /** The certificate that this one follows, as RFC 9773 §4.1 names it. */
+  /** The certificate it replaces, by its RFC 9773 §4.1 identifier. */
   readonly replaces: string | undefined
   readonly stopping: AbortSignal
 }
@@ -57,14 +57,14 @@ const Authorization = Type.Object({
 })
 
 const CHALLENGE_TYPES = { http: 'http-01', dns: 'dns-01' } as const
-/** RFC 8555 §8: base64url; a path it becomes part of. */
+/** RFC 8555 §8: base64url; it becomes part of a path. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/
-/** Between two looks, where the server names no time, and the most that it may name. */
-const LOOK_MS = 2_000
-const LONGEST_LOOK_MS = 60_000
-const LONGEST_WAIT_MS = 10 * 60_000
+/** Polling interval if the server names none, and the longest it may name. */
+const POLL_MS = 2_000
+const MAX_POLL_MS = 60_000
+const MAX_WAIT_MS = 10 * 60_000
 
-/** @returns the certificate with its chain and its key, and the URL of the account */
+/** @returns certificate chain and key, and the URL of the account */
 export async function orderCertificate(request: OrderRequest): Promise<PemPair & { account: string }> {
   const account = await ensureAccount(request)
   const { order, url } = await placeOrder(request)
@@ -78,7 +78,7 @@ export async function orderCertificate(request: OrderRequest): Promise<PemPair &
   return { ...(await finalize(request, url, ready)), account }
 }
 
-/** The one that the key has, or a new one (RFC 8555 §7.3). */
+/** The key's account, or a new one (RFC 8555 §7.3). */
 async function ensureAccount({ connection, contact }: OrderRequest): Promise<string> {
   if (connection.account !== undefined) return connection.account
   const wanted = {
@@ -86,7 +86,7 @@ async function ensureAccount({ connection, contact }: OrderRequest): Promise<str
     ...(contact === undefined ? {} : { contact: [`mailto:${contact}`] }),
   }
   const { location } = await connection.post(connection.directory.newAccount, wanted, Account)
-  if (location === undefined) throw new Error('the ACME server made an account without an address')
+  if (location === undefined) throw new Error('the ACME server returned an account without a URL')
   connection.account = location
   return location
 }
@@ -103,21 +103,21 @@ async function placeOrder({
       { identifiers, ...more },
       Order,
     )
-    if (location === undefined) throw new Error('the ACME server made an order without an address')
+    if (location === undefined) throw new Error('the ACME server returned an order without a URL')
     return { order: body, url: location }
   }
   if (replaces === undefined) return place({})
   try {
     return await place({ replaces })
   } catch (error) {
-    // Replaced already, or not known there: a certificate is wanted all the same (RFC 9773 §5).
+    // Already replaced, or unknown there: order without `replaces` (RFC 9773 §5).
     const isAboutThat = error instanceof AcmeError && ['alreadyReplaced', 'malformed'].includes(error.type)
     if (!isAboutThat) throw error
     return place({})
   }
 }
 
-/** Shows the proof for one name and waits until the server has seen it. */
+/** Completes the challenge for one name. */
 async function prove(request: OrderRequest, url: string, shown: Withdraw[]): Promise<void> {
   const { connection, key, challenges, challenge: kind } = request
   const { body: authorization } = await connection.post(url, undefined, Authorization)
@@ -130,12 +130,12 @@ async function prove(request: OrderRequest, url: string, shown: Withdraw[]): Pro
   const proof = key.keyAuthorization(token)
   shown.push(kind === 'http' ? challenges.showFile(token, proof) : challenges.showText(dnsProof(proof)))
   await connection.post(challenge.url, {}, Challenge)
-  await poll(request, `the proof for ${name}`, async () => {
+  await poll(request, `the challenge for ${name}`, async () => {
     const { body, retryAfterMs } = await connection.post(url, undefined, Authorization)
     if (body.status === 'valid') return 'done'
     if (body.status === 'pending') return retryAfterMs
     const fault = body.challenges.find(({ error }) => error !== undefined)?.error
-    throw refusal(`the proof for ${name} was not accepted`, body.status, fault)
+    throw refusal(`the challenge for ${name} failed`, body.status, fault)
   })
 }
 
@@ -145,7 +145,7 @@ async function finalize(request: OrderRequest, url: string, order: Order): Promi
   const csr = makeCertificateRequest(names, pair).toString('base64url')
   await connection.post(order.finalize, { csr }, Order)
   const { certificate } = await waitFor(request, url, ['valid'])
-  if (certificate === undefined) throw new Error('the ACME server ended the order without a certificate')
+  if (certificate === undefined) throw new Error('the ACME server completed the order without a certificate')
   const cert = await connection.download(certificate)
   const key = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   assertOrdered({ cert, key }, names, clock.now())
@@ -159,13 +159,13 @@ async function waitFor(request: OrderRequest, url: string, wanted: readonly stri
     const { body, retryAfterMs } = await connection.post(url, undefined, Order)
     order = body
     if (wanted.includes(body.status)) return 'done'
-    if (body.status === 'invalid') throw refusal('the order was refused', body.status, body.error)
+    if (body.status === 'invalid') throw refusal('the order was rejected', body.status, body.error)
     return retryAfterMs
   })
   return order as Order
 }
 
-/** @param look says `done`, or for how long to wait at least, where the server said so */
+/** @param look returns `done`, or the minimum wait if the server gave one */
 async function poll(
   { clock, stopping }: OrderRequest,
   what: string,
@@ -175,10 +175,10 @@ async function poll(
   for (;;) {
     const again = await look()
     if (again === 'done') return
-    if (stopping.aborted) throw new Error('the server stops')
-    if (clock.monotonic() - startedAt > LONGEST_WAIT_MS)
-      throw new Error(`the ACME server did not come to an end with ${what} within 10 minutes`)
-    await clock.sleep(Math.min(Math.max(again ?? LOOK_MS, LOOK_MS / 2), LONGEST_LOOK_MS), stopping)
+    if (stopping.aborted) throw new Error('the server is stopping')
+    if (clock.monotonic() - startedAt > MAX_WAIT_MS)
+      throw new Error(`the ACME server did not finish ${what} within 10 minutes`)
+    await clock.sleep(Math.min(Math.max(again ?? POLL_MS, POLL_MS / 2), MAX_POLL_MS), stopping)
   }
 }
 
@@ -187,12 +187,12 @@ function refusal(what: string, status: string, fault: Problem | undefined): Acme
   return new AcmeError(type, `${what}: ${fault ? problemText(fault) : status}`, 0)
 }
 
-/** @throws Error where what came is not what was ordered */
+/** @throws Error if the certificate does not match the order */
 function assertOrdered({ cert, key }: PemPair, names: readonly string[], now: number): void {
   const certificate = new X509Certificate(cert)
   const other = names.find(name => certificate.checkHost(name) === undefined)
-  if (other !== undefined) throw new Error(`the certificate that came is not for ${other}`)
+  if (other !== undefined) throw new Error(`the issued certificate is not for ${other}`)
   if (!certificate.checkPrivateKey(createPrivateKey(key)))
-    throw new Error('the certificate that came is for another key')
-  if (Date.parse(certificate.validTo) <= now) throw new Error('the certificate that came is over')
+    throw new Error('the issued certificate is for another key')
+  if (Date.parse(certificate.validTo) <= now) throw new Error('the issued certificate has expired')
 }

@@ -1,8 +1,8 @@
 /**
  * When the CA wants a certificate to be renewed: ACME Renewal Information.
  *
- * Called by `renewal.ts`. Standard: RFC 9773 §4 (a moment drawn at random in the window that the CA suggests, §4.2; asked again at the
- * time it names, §4.3). Fails: never; a CA that has none, or does not answer, leaves the time that follows from the lifetime.
+ * Used by `renewal.ts`. Standard: RFC 9773 §4 (a random moment in the suggested window, §4.2; polled again when the CA says, §4.3). Never
+ * fails; without an answer, the renewal time follows from the lifetime.
  */
 import { X509Certificate } from 'node:crypto'
 import Type from 'typebox'
@@ -12,7 +12,7 @@ import type { AcmeConnection } from './acme-connection.js'
 export interface SuggestedRenewal {
   /** Ms since epoch UTC. */
   readonly at: number
-  /** Not to be asked again before. */
+  /** Do not poll before this moment. */
   readonly askAgainAt: number
 }
 
@@ -22,15 +22,15 @@ const RenewalInfo = Type.Object({
 
 const HOUR_MS = 3_600_000
 const USUAL_MS = 6 * HOUR_MS
-const LONGEST_MS = 24 * HOUR_MS
+const MAX_POLL_MS = 24 * HOUR_MS
 
-/** RFC 9773 §4.1. @param cert PEM, the certificate first @returns undefined where it does not say whose key signed it */
+/** Certificate identifier, RFC 9773 §4.1. @param cert PEM, leaf first @returns undefined if it has no authority key identifier */
 export function certificateId(cert: string): string | undefined {
   const { raw, serialNumber } = new X509Certificate(cert)
   const authority = readAuthorityKeyIdentifier(raw)
   if (!authority) return undefined
   const digits = serialNumber.length % 2 === 0 ? serialNumber : `0${serialNumber}`
-  // As in DER: an INTEGER whose first bit is set has an octet of zero before it.
+  // DER INTEGER: a leading zero octet if the first bit is set.
   const serial = Buffer.from(/^[89a-f]/i.test(digits) ? `00${digits}` : digits, 'hex')
   return `${authority.toString('base64url')}.${serial.toString('base64url')}`
 }
@@ -51,7 +51,7 @@ export async function askRenewalInfo(
     )
     const [start, end] = [Date.parse(body.suggestedWindow.start), Date.parse(body.suggestedWindow.end)]
     if (!(start < end)) return undefined
-    const askAgainAt = now + Math.min(Math.max(retryAfterMs, HOUR_MS), LONGEST_MS)
+    const askAgainAt = now + Math.min(Math.max(retryAfterMs, HOUR_MS), MAX_POLL_MS)
     return { at: Math.round(start + (end - start) * fraction), askAgainAt }
   } catch {
     return undefined

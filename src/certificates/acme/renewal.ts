@@ -1,9 +1,9 @@
 /**
- * Keeps a certificate from an ACME server: takes up the stored one at the start, orders the first and each next one in time.
+ * Keeps an ACME certificate: loads the stored one at start, orders the first one, and renews it in time.
  *
- * Opened by the composition root, and run by a job every few minutes. What there is stays in use until another one is on disk; what fails
- * is tried again by the plan of `renewal-plan.ts`, which is kept over restarts. Never throws for what the CA says: that is logged, stands
- * in the state, and is told by `postroad doctor`.
+ * Opened by the composition root, run by a job every few minutes. A certificate stays in use until its successor is on disk. Failures are
+ * retried by the schedule of `renewal-plan.ts`, which survives restarts. Errors of the CA are never thrown: they are logged and stored in
+ * the state, which `postroad doctor` shows.
  */
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -43,7 +43,7 @@ export class Renewal {
     this.parts = parts
   }
 
-  /** Shows the certificate that was kept, if there is one that can be used. */
+  /** Loads the stored certificate, if it is usable. */
   async open(): Promise<void> {
     const { files, certificate, log } = this.parts
     try {
@@ -54,7 +54,7 @@ export class Renewal {
     }
   }
 
-  /** The operator has mended something: the next run need not wait, as far as the day's attempts go. */
+  /** After a reload: the next run need not wait, within the daily limit of attempts. */
   async hasten(): Promise<void> {
     const { files } = this.parts
     const state = await files.readState()
@@ -66,7 +66,7 @@ export class Renewal {
     const state = await this.withSuggestion(await files.readState())
     const now = clock.now()
     if (!isDue(this.inUse(), suggestedFor(state, this.idInUse()), now) || mayTryAt(state, now) > now) return
-    // Should that not be possible, a CA would be asked again and again.
+    // If this cannot be stored, no attempt is made, so that the CA is not asked again and again.
     const begun = stateBefore(state, now, random.fraction())
     await files.writeState(begun)
     try {
@@ -99,7 +99,7 @@ export class Renewal {
     try {
       await files.writeCertificate(found)
     } catch (error) {
-      // It is in use all the same: another one would be asked for at the next start.
+      // It is used anyway: otherwise the next start would order another.
       log.error('certificate not stored', { error: describeError(error) })
     }
     certificate.use(found, directory)
@@ -115,7 +115,7 @@ export class Renewal {
     const { files, log, names, clock } = this.parts
     const fault = describeError(error)
     const asked = error instanceof AcmeError ? (error.retryAfterMs ?? 0) : 0
-    const retryAfterMs = Math.min(asked, LONGEST_WAIT_MS)
+    const retryAfterMs = Math.min(asked, MAX_RETRY_AFTER_MS)
     const isForgotten = error instanceof AcmeError && error.type === 'accountDoesNotExist'
     const failed: AcmeState = {
       ...begun,
@@ -131,7 +131,7 @@ export class Renewal {
     })
   }
 
-  /** Asks the CA when it wants the certificate in use to be renewed, as often as it says. */
+  /** Asks the CA when to renew the current certificate, as often as the CA allows. */
   private async withSuggestion(state: AcmeState): Promise<AcmeState> {
     const { parts } = this
     const { clock, files, random } = parts
@@ -146,7 +146,7 @@ export class Renewal {
       const found = await askRenewalInfo(connection, id, now, random.fraction())
       if (found) suggested = { id, ...found }
     } catch {
-      // The CA is away; the lifetime says enough.
+      // The CA is unreachable; the lifetime decides.
     }
     const kept = state.suggested?.id === id ? state.suggested.at : Infinity
     const next = {
@@ -184,10 +184,10 @@ export class Renewal {
   }
 }
 
-/** Of what a CA may ask for; limits that are counted by the week are the longest there are. */
-const LONGEST_WAIT_MS = 7 * 24 * 3_600_000
+/** Limit for the CA's Retry-After; the longest rate limits are weekly. */
+const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000
 const ASK_AGAIN_MS = 6 * 3_600_000
-/** JSON has no infinity. */
+/** JSON cannot represent Infinity. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
 function suggestedFor({ suggested }: AcmeState, id: string | undefined): number | undefined {

@@ -60,7 +60,10 @@ export function contactTransferCommands(group: Command, context: CliContext): vo
   inWorkspace('import <file>', 'import contacts from a CSV file; - is standard input')
     .option('--list <id>', 'list to add the contacts to')
     .option('--tags <names>', 'comma-separated tags to add to the contacts')
-    .option('--map <column=field...>', 'map columns to fields: email, first_name, attributes.plan; empty: ignore the column')
+    .option(
+      '--map <column=field...>',
+      'map columns to fields: email, first_name, attributes.plan; empty: ignore the column',
+    )
     .option('--charset <name>', 'character set of the file, if not detected')
     .option('--preset <name>', `system that exported the file, if not detected: ${PRESET_CHOICES.join(', ')}`)
     .option('--rejected <file>', 'write rejected rows to this file')

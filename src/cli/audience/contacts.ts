@@ -33,7 +33,10 @@ export function contactsCommands(program: Command, context: CliContext): void {
   const { group, inWorkspace } = ownedGroup(program, 'contacts', 'contacts of a workspace')
   printsList<{ readonly search?: string }>(
     context,
-    inWorkspace('list', 'list contacts, newest first').option('--search <words>', 'search addresses and names'),
+    inWorkspace('list', 'list contacts, newest first').option(
+      '--search <words>',
+      'search addresses and names',
+    ),
     ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
     async ({ database, world }, { workspaceId, page, options }) => {
       const filter = { words: searchWords(options.search ?? '') }

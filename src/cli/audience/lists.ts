@@ -47,29 +47,27 @@ export function listsCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  inWorkspace('create <name>', 'create a list').action(
-    async (name: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database, newId, world }) => {
-        const at = world.clock.now()
-        const list = {
-          ...{ id: newId(), workspaceId: options.workspace, name: checkName(name), description: null },
-          ...{ type: 'static' as const, conditions: null, isPublic: false, doubleOptIn: false },
-          ...{ createdAt: at, updatedAt: at },
-        }
-        await database.write(async tx => {
-          await mustFindWorkspace(tx.db, options.workspace)
-          refuseMoreThan(MOST_LISTS, await countLists(tx.db, options.workspace), 'lists')
-          await insertList(tx.db, list)
-          await recordActivity(tx, {
-            ...{ workspaceId: options.workspace, actor: OPERATOR, action: 'list.created' },
-            ...{ subject: list.name, createdAt: at },
-          })
+  inWorkspace('create <name>', 'create a list').action(async (name: string, options: OwnedOptions) => {
+    await withAppliance(context, options, async ({ database, newId, world }) => {
+      const at = world.clock.now()
+      const list = {
+        ...{ id: newId(), workspaceId: options.workspace, name: checkName(name), description: null },
+        ...{ type: 'static' as const, conditions: null, isPublic: false, doubleOptIn: false },
+        ...{ createdAt: at, updatedAt: at },
+      }
+      await database.write(async tx => {
+        await mustFindWorkspace(tx.db, options.workspace)
+        refuseMoreThan(MOST_LISTS, await countLists(tx.db, options.workspace), 'lists')
+        await insertList(tx.db, list)
+        await recordActivity(tx, {
+          ...{ workspaceId: options.workspace, actor: OPERATOR, action: 'list.created' },
+          ...{ subject: list.name, createdAt: at },
         })
-        const shown = listToApi({ ...list, seq: 0, memberCount: 0 }, false, 0)
-        printResult(context, options, shown, () => list.id)
       })
-    },
-  )
+      const shown = listToApi({ ...list, seq: 0, memberCount: 0 }, false, 0)
+      printResult(context, options, shown, () => list.id)
+    })
+  })
   printsList(
     context,
     inWorkspace('members <id>', 'list members of a list, newest first'),

@@ -22,24 +22,25 @@ export function tagsCommands(program: Command, context: CliContext): void {
         cells: [tag.name, tag.contactCount, tag.id],
       })),
   )
-  inWorkspace(
-    'add <name> <contact>',
-    'tag a contact, by id or address; creates the tag if needed',
-  ).action(async (name: string, named: string, options: OwnedOptions) => {
-    await withAppliance(context, options, async appliance => {
-      const parts = audienceParts(appliance)
-      const acting = actingFor(options.workspace)
-      const added = await parts.database.write(async tx => {
-        const contact = await mustFindContact(tx.db, options.workspace, named)
-        const at = parts.clock.now()
-        const tag = (await ensureTags(tx, acting, [checkName(name)], { at, newId: parts.newId }))(
-          checkName(name),
+  inWorkspace('add <name> <contact>', 'tag a contact, by id or address; creates the tag if needed').action(
+    async (name: string, named: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const parts = audienceParts(appliance)
+        const acting = actingFor(options.workspace)
+        const added = await parts.database.write(async tx => {
+          const contact = await mustFindContact(tx.db, options.workspace, named)
+          const at = parts.clock.now()
+          const tag = (await ensureTags(tx, acting, [checkName(name)], { at, newId: parts.newId }))(
+            checkName(name),
+          )
+          return tagSome(parts, tx, acting, tag, [contact], 'added')
+        })
+        printResult(context, options, { added }, () =>
+          added > 0 ? 'added' : 'the contact already has the tag',
         )
-        return tagSome(parts, tx, acting, tag, [contact], 'added')
       })
-      printResult(context, options, { added }, () => (added > 0 ? 'added' : 'the contact already has the tag'))
-    })
-  })
+    },
+  )
   inWorkspace('remove <name> <contact>', 'remove a tag from a contact, by id or address').action(
     async (name: string, named: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
@@ -50,7 +51,9 @@ export function tagsCommands(program: Command, context: CliContext): void {
           if (!tag) throw new AppError('not_found', `no tag ${name}`)
           return tagSome(parts, tx, actingFor(options.workspace), tag, [contact], 'removed')
         })
-        printResult(context, options, { removed }, () => (removed > 0 ? 'removed' : 'the contact does not have the tag'))
+        printResult(context, options, { removed }, () =>
+          removed > 0 ? 'removed' : 'the contact does not have the tag',
+        )
       })
     },
   )

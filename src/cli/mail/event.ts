@@ -74,7 +74,7 @@ function readSelection(
 ): SetAsideSelection {
   if (all && consumer === undefined) return { isAll: true }
   if (all || consumer === undefined || number === undefined)
-    throw new UsageError('pass a consumer and number as printed by `event list`, or --all')
+    throw new UsageError('pass a consumer and a number as printed by `event list`, or --all')
   if (!/^\d{1,15}$/.test(number)) throw new UsageError(`${number} is not a whole number`)
   return { consumer, seq: Number(number) }
 }

@@ -130,7 +130,8 @@ export function readWhen(
 ): number {
   const ago = parseDuration(text)
   const at = ago === undefined ? read(text) : now - ago
-  if (at === undefined) throw new UsageError(`${option} ${text} is not a time; use 30m, 2h, 3d, or a date and time`)
+  if (at === undefined)
+    throw new UsageError(`${option} ${text} is not a time; use 30m, 2h, 3d, or a date and time`)
   return at
 }
 

@@ -123,7 +123,11 @@ function action(
 const MAX_NAMED = 1_000
 
 /** The server notices due messages itself, but site back-off is only in its memory. */
-async function resetBackOff(context: CliContext, appliance: Appliance, selection: QueueSelection): Promise<void> {
+async function resetBackOff(
+  context: CliContext,
+  appliance: Appliance,
+  selection: QueueSelection,
+): Promise<void> {
   const destinations = await destinationsIn(appliance, selection)
   const named = destinations && destinations.length <= MAX_NAMED ? { destinations } : {}
   const { serving, trouble } = await askServer(appliance, 'POST', QUEUE_RETRY_PATH, named)
@@ -191,7 +195,8 @@ async function reportHeld(
   const held = entries.filter(({ isHeld }) => isHeld).length
   if (held > 0) context.complain(`${held} of them are held; to send them: postroad queue release`)
   const paused = entries.filter(({ isCampaignPaused }) => isCampaignPaused).length
-  if (paused > 0) context.complain(`${paused} of them belong to a paused campaign; to send them: postroad campaign resume`)
+  if (paused > 0)
+    context.complain(`${paused} of them belong to a paused campaign; to send them: postroad campaign resume`)
 }
 
 async function reportRestoreHold(context: CliContext, { database }: Appliance): Promise<void> {

@@ -167,8 +167,7 @@ async function showOutcome(
   options: CommonOptions,
   ids: readonly string[],
 ): Promise<void> {
-  if (!isServing(appliance.config.dataDir))
-    context.complain('the server is not running; the mail is queued')
+  if (!isServing(appliance.config.dataDir)) context.complain('the server is not running; the mail is queued')
   else for (const id of ids) await waitForAttempt(appliance, id)
   const messages: Message[] = []
   for (const id of ids) messages.push(await mustFind(appliance, id))

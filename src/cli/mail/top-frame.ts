@@ -46,7 +46,7 @@ const RATE_HEADS = ['DELIVERED/MIN', 'DEFERRED/MIN', 'BOUNCED/MIN']
 export function frameLines({ time, trouble, database, active, total, sites, destinations }: Frame): string[] {
   return [
     `postroad top  ${time}${trouble === null ? '' : `  ${trouble}`}`,
-    `${total.queued} queued, ${total.due} due, ${total.held} held; ${active ?? '-'} active; last minute:  ` +
+    `${total.queued} queued, ${total.due} due, ${total.held} held; ${active ?? '-'} active; last minute: ` +
       `${total.delivered} delivered, ${total.deferred} deferred, ${total.bounced} bounced`,
     ...(database === null ? [] : [databaseLine(database)]),
     '',

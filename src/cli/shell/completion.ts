@@ -62,7 +62,8 @@ complete -o filenames -F _postroad postroad
 }
 
 function zshScript(program: DescribedCommand): string {
-  const described = (name: string, description: string) => quoted(`${name.replace(/:/g, '\\:')}:${description}`)
+  const described = (name: string, description: string) =>
+    quoted(`${name.replace(/:/g, '\\:')}:${description}`)
   const set = (one: DescribedCommand) => {
     const commands = one.commands.map(({ path, description }) => described(path.at(-1) ?? '', description))
     const options = one.options.map(({ long, description }) => described(long, description))

@@ -30,10 +30,7 @@ export function manualPage(program: DescribedCommand, version: string): string {
     ...named('2', 'invalid command line or configuration'),
     '.SH ENVIRONMENT',
     ...named('POSTROAD_CONFIG', 'the configuration file, if --config is not given'),
-    ...named(
-      'POSTROAD_SECTION_KEY',
-      'overrides a configuration key, e.g. POSTROAD_LOG_LEVEL=debug',
-    ),
+    ...named('POSTROAD_SECTION_KEY', 'overrides a configuration key, e.g. POSTROAD_LOG_LEVEL=debug'),
     '.SH FILES',
     ...named(
       '/etc/postroad/postroad.toml',

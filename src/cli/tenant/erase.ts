@@ -21,11 +21,7 @@ export function eraseCommand(program: Command, context: CliContext): void {
       const { workspace } = options
       if (workspace !== undefined) await mustFindWorkspace(database.reader, workspace)
       const where = workspace === undefined ? 'all workspaces' : `workspace ${workspace}`
-      await confirm(
-        context,
-        options,
-        `This permanently erases all data about ${email} in ${where}.`,
-      )
+      await confirm(context, options, `This permanently erases all data about ${email} in ${where}.`)
       const parts = { database, clock: world.clock, dataDir: config.dataDir }
       const erased = await erasePerson(parts, email, OPERATOR, workspace)
       printResult(context, options, { erased }, () =>

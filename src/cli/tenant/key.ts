@@ -75,7 +75,9 @@ export function keyCommands(program: Command, context: CliContext): void {
         ...(permissions === undefined ? {} : { permissions: permissions.split(',').map(one => one.trim()) }),
       }
       if (Object.keys(changes).length === 0)
-        throw new UsageError('nothing to change; pass --name, --permissions, --rate-limit or --email-rate-limit')
+        throw new UsageError(
+          'nothing to change; pass --name, --permissions, --rate-limit or --email-rate-limit',
+        )
       await withAppliance(context, options, async ({ database, world }) => {
         const row = await changeKey({ database, clock: world.clock }, id, changes)
         printResult(context, options, toJson(row), () => JSON.stringify(toJson(row), null, 2))
@@ -103,14 +105,12 @@ export function keyCommands(program: Command, context: CliContext): void {
         )
       })
     })
-  command(group, 'revoke <id>', 'revoke a key').action(
-    async (id: string, options: CommonOptions) => {
-      await withAppliance(context, options, async ({ database, world }) => {
-        await revokeKey({ database, clock: world.clock }, id)
-        printResult(context, options, { success: true }, () => 'revoked')
-      })
-    },
-  )
+  command(group, 'revoke <id>', 'revoke a key').action(async (id: string, options: CommonOptions) => {
+    await withAppliance(context, options, async ({ database, world }) => {
+      await revokeKey({ database, clock: world.clock }, id)
+      printResult(context, options, { success: true }, () => 'revoked')
+    })
+  })
 }
 
 function toJson(key: ApiKey) {

@@ -76,28 +76,30 @@ export function suppressTransferCommands(group: Command, context: CliContext): v
         printResult(context, options, importing.toJson(), () => importing.toText())
       })
     })
-  inWorkspace('export', 'export all suppressions of a workspace as CSV').action(async (options: OwnedOptions) => {
-    await withAppliance(context, options, async ({ database }) => {
-      const pieces = everySuppression(database.reader, options.workspace)
-      if (options.json) {
-        const all: Suppression[] = []
-        for await (const piece of pieces) all.push(...piece)
-        context.print(
-          JSON.stringify(
-            all.map(one => suppressionToApi(one, false)),
-            null,
-            2,
-          ),
-        )
-        return
-      }
-      context.print(csvText([COLUMNS]))
-      for await (const piece of pieces) {
-        if (context.isOutputClosed?.()) return
-        context.print(csvText(piece.map(cellsOf)))
-      }
-    })
-  })
+  inWorkspace('export', 'export all suppressions of a workspace as CSV').action(
+    async (options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const pieces = everySuppression(database.reader, options.workspace)
+        if (options.json) {
+          const all: Suppression[] = []
+          for await (const piece of pieces) all.push(...piece)
+          context.print(
+            JSON.stringify(
+              all.map(one => suppressionToApi(one, false)),
+              null,
+              2,
+            ),
+          )
+          return
+        }
+        context.print(csvText([COLUMNS]))
+        for await (const piece of pieces) {
+          if (context.isOutputClosed?.()) return
+          context.print(csvText(piece.map(cellsOf)))
+        }
+      })
+    },
+  )
 }
 
 function cellsOf(one: Suppression): string[] {

@@ -110,7 +110,11 @@ interface ReplayOptions extends CommonOptions {
 }
 
 function replayCommand(group: Command, context: CliContext): void {
-  command(group, 'replay [delivery]', 'redeliver one delivery, or all failed ones of a webhook since a given time')
+  command(
+    group,
+    'replay [delivery]',
+    'redeliver one delivery, or all failed ones of a webhook since a given time',
+  )
     .option('--webhook <id>', 'webhook whose failed deliveries to redeliver')
     .option('--since <time>', 'created at or after this time, ISO 8601')
     .action(async (delivery: string | undefined, options: ReplayOptions) => {

@@ -83,21 +83,26 @@ const checkSettings = validator(Settings, 'settings')
 
 export function workspaceCommands(program: Command, context: CliContext): void {
   const group = program.command('workspace').description('tenants of this appliance')
-  command(group, 'create <name>', 'create a workspace').action(async (name: string, options: CommonOptions) => {
-    await withAppliance(context, options, async ({ database, newId, world }) => {
-      const workspace: Workspace = fromSettings(
-        { id: newId(), createdAt: world.clock.now() },
-        checkSettings({ ...toSettings({ ...NEW_WORKSPACE, name }) }),
-      )
-      await database.write(async tx => {
-        await requireFreeName(tx.db, workspace)
-        await insertWorkspace(tx.db, workspace)
-        await record(tx, 'created', workspace, workspace.createdAt)
+  command(group, 'create <name>', 'create a workspace').action(
+    async (name: string, options: CommonOptions) => {
+      await withAppliance(context, options, async ({ database, newId, world }) => {
+        const workspace: Workspace = fromSettings(
+          { id: newId(), createdAt: world.clock.now() },
+          checkSettings({ ...toSettings({ ...NEW_WORKSPACE, name }) }),
+        )
+        await database.write(async tx => {
+          await requireFreeName(tx.db, workspace)
+          await insertWorkspace(tx.db, workspace)
+          await record(tx, 'created', workspace, workspace.createdAt)
+        })
+        printResult(context, options, toJson(workspace), () => workspace.id)
       })
-      printResult(context, options, toJson(workspace), () => workspace.id)
-    })
-  })
-  const list = command(group, 'list', 'list all workspaces').option('--removed', 'list removed workspaces that can be restored')
+    },
+  )
+  const list = command(group, 'list', 'list all workspaces').option(
+    '--removed',
+    'list removed workspaces that can be restored',
+  )
   list.action(async (options: CommonOptions & { removed?: boolean }) => {
     await withAppliance(context, options, async ({ database, world }) => {
       if (options.removed === true) {
@@ -240,10 +245,7 @@ async function mustFindRemoved(db: Queries, named: string, now: number): Promise
   const [first] = found
   if (!first) throw new AppError('not_found', noneRemoved(named))
   if (found.length > 1)
-    throw new AppError(
-      'conflict',
-      `${found.length} removed workspaces are named ${named}; use an id`,
-    )
+    throw new AppError('conflict', `${found.length} removed workspaces are named ${named}; use an id`)
   return first
 }
 
@@ -326,9 +328,13 @@ function checkChange(settings: unknown): Settings {
   const { default_from_email: fromEmail, default_from_name: fromName } = checked
   const from = fromEmail === null ? undefined : parseAddress(fromEmail)
   if (fromEmail !== null && (!from || from.needsSmtpUtf8))
-    throw new AppError('validation_error', 'default_from_email is not an email address with an ASCII local part', {
-      path: 'default_from_email',
-    })
+    throw new AppError(
+      'validation_error',
+      'default_from_email is not an email address with an ASCII local part',
+      {
+        path: 'default_from_email',
+      },
+    )
   if (fromName !== null && hasHeaderBreak(fromName))
     throw new AppError('validation_error', 'default_from_name contains control characters', {
       path: 'default_from_name',
