@@ -1,9 +1,9 @@
 /**
- * Records finished work in batches. A batch is whatever is waiting when its transaction begins, so its size follows the load.
+ * Records finished work in batches. A batch is whatever is pending when its transaction begins, so its size follows the load.
  *
- * Used by the queue (outcomes of deliveries) and by webhooks (their attempts). When the database is temporarily unavailable (locked, disk
- * full) everything stays here and is retried with back-off. Any other error is caused by an item: the batch is halved until the item stands
- * alone, and it alone is recorded by the fallbacks or, when those fail as well, abandoned. Never throws.
+ * Used by the queue (delivery outcomes) and by webhooks (attempts). While the database is temporarily unavailable (locked, disk full),
+ * items stay here and are retried with back-off. Any other error is caused by an item: the batch is halved until that item is alone, which
+ * is then recorded by the fallbacks or, if those fail too, abandoned. Never throws.
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
@@ -23,20 +23,20 @@ export interface BatchWriterParts {
 }
 
 export interface Batching<T, R> {
-  /** Log events start with it. */
+  /** Prefix of log events. */
   readonly noun: 'delivery outcome' | 'webhook attempt'
-  /** Items in a transaction at most: a few ms of work. */
+  /** Maximum items per transaction: a few ms of work. */
   readonly size: number
   /** Whether the next transaction may wait a few ms for company. Default true. */
   readonly canWait?: () => boolean
   readonly record: (tx: Tx, batch: readonly T[]) => Promise<R>
-  /** Tried in order for an item that `record` cannot take: each records less of it than the one before. */
+  /** Tried in order for an item that `record` rejects; each records less of it. */
   readonly fallbacks: readonly ((tx: Tx, item: T) => Promise<R>)[]
   /** Called after the commit. */
   readonly onRecorded: (batch: readonly T[], result: R) => void
-  /** Called when nothing about the item could be recorded. */
+  /** Called if nothing of the item could be recorded. */
   readonly onAbandoned: (item: T) => void
-  /** Names the item in the log. */
+  /** Identifies the item in the log. */
   readonly describe: (item: T) => Readonly<Record<string, string | number>>
 }
 
@@ -47,7 +47,7 @@ export class BatchWriter<T, R> {
   private readonly batching: Batching<T, R>
   private readonly waiting: T[] = []
   private running: Promise<void> | undefined
-  /** Of the next batch; small after a failure, doubled by each success. */
+  /** Size of the next batch; small after a failure, doubled by each success. */
   private size: number
   private failures = 0
 
@@ -90,7 +90,7 @@ export class BatchWriter<T, R> {
     }
   }
 
-  /** Throws `Unavailable` where nothing that is written can be the cause. */
+  /** Throws `Unavailable` for failures that the values cannot cause. */
   private async write(work: (tx: Tx) => Promise<R>): Promise<R> {
     const progress = { hasBegun: false }
     try {
@@ -107,7 +107,7 @@ export class BatchWriter<T, R> {
     }
   }
 
-  /** For the first of those that wait. */
+  /** Records the first pending item alone. */
   private async recordAlone(item: T, cause: unknown): Promise<void> {
     const { noun, fallbacks, onRecorded, onAbandoned, describe } = this.batching
     const { log } = this.parts
@@ -125,7 +125,7 @@ export class BatchWriter<T, R> {
     onAbandoned(item)
   }
 
-  /** @returns undefined where the item cannot be recorded in this way either */
+  /** @returns undefined if the item cannot be recorded this way either */
   private async tryFallback(work: (tx: Tx) => Promise<R>): Promise<{ readonly value: R } | undefined> {
     try {
       const value = await this.write(work)

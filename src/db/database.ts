@@ -1,7 +1,7 @@
 /**
- * What stores and services see of the database: a reader, and `write` for everything that changes it.
+ * The database as stores and services see it: readers, and `write` for all changes.
  *
- * Opened by `open-sqlite.ts` (and, in tests, over PGlite as well); everything above this floor is the same on both.
+ * Opened by `open-sqlite.ts` (and in tests by PGlite); the layers above behave the same on both.
  */
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
 import type { Storage } from './sqlite/storage-watch.js'
@@ -11,14 +11,14 @@ export type Dialect = 'sqlite' | 'postgres'
 
 export type PrintedQuery = Pick<CompiledQuery, 'sql' | 'parameters'>
 
-/** Runs a printed statement there and then. */
+/** Runs a compiled statement synchronously. */
 export type Run = <Row>(query: PrintedQuery) => QueryResult<Row>
 
-/** Anything that statements can be run on; store functions take this and work inside and outside a transaction. */
+/** Anything that can run statements; store functions take this and work inside and outside a transaction. */
 export type Queries = Kysely<Tables> & {
   /**
-   * The direct way of `statement.ts` to the database, past Kysely. A transaction has it only while it is open: from then on
-   * Kysely is asked, which refuses what comes too late. Absent where the database has none (PostgreSQL).
+   * Direct path of `statement.ts` to the database, bypassing Kysely. A transaction has it only while open; after that Kysely rejects late
+   * statements. Absent if the database has none (PostgreSQL).
    */
   readonly run?: Run | undefined
 }
@@ -26,102 +26,97 @@ export type Queries = Kysely<Tables> & {
 /** One unit of work inside a transaction. */
 export interface Tx {
   readonly db: Queries
-  /** Calls back once after this work is on disk; never when it failed. For waking who waits, not for more writing. */
+  /** Called once when this work is durable; never if it failed. For waking consumers, not for further writes. */
   onCommit(callback: () => void): void
-  /** Calls back once where this work fails or its commit does: for taking back what was counted in memory. */
+  /** Called once if this work or its commit fails. For undoing in-memory counts. */
   onRollback?(callback: () => void): void
 }
 
 export interface WriteOptions {
-  /** A few ms more make no difference to the caller: the work waits for others that share its commit, unless long work waits as well. */
+  /** May wait a few ms for others to share its commit, unless long work is waiting. */
   readonly canWait?: boolean
-  /**
-   * A piece of long work, of some milliseconds, that nobody waits for: others go first, and none of them shares its commit. Between two
-   * pieces whoever does such work rests.
-   */
+  /** One step of long background work, a few milliseconds. Other writes go first and never share its commit. Pause between steps. */
   readonly isLong?: boolean
-  /** How many callers the work stands for at this moment; 1 where absent. */
+  /** Number of callers the work represents now; default 1. */
   readonly callers?: () => number
 }
 
-/** How large the database is, for monitors and the operator. Looked up when asked: some microseconds, and no table is read. */
+/** Database size, for metrics and the operator. Read on demand in microseconds; scans no table. */
 export interface DatabaseFigures {
   /** Octets of the database file. */
   readonly octets: number
-  /** Of those, pages that hold nothing. */
+  /** Octets in unused pages. */
   readonly freeOctets: number
-  /** Octets of the write-ahead log that are in use. */
+  /** Octets used in the write-ahead log. */
   readonly logOctets: number
-  /** Whether what is free can be given back to the file system bit by bit. */
+  /** Whether free pages can be returned to the file system incrementally. */
   readonly canShrink: boolean
 }
 
-/** For threads of this process that write by themselves, each on a connection of its own. */
+/** For threads of this process that write on their own connection. */
 export interface Lending {
   /** Path of the database file. */
   readonly file: string
   /**
-   * Leaves writing to somebody else until what it returns settles, in the line of long work: for some transactions of some milliseconds
-   * each, as long as nobody else wants to write. Meanwhile the event loop goes on, and only writes wait. Where the disk has no room for
-   * new mail it has none for this.
+   * Lends the write lock until the returned promise settles, queued with long work: for short transactions, until someone else wants to
+   * write. The event loop continues; only writes wait. Refused below the disk reserve, like new mail.
    *
-   * @param use rejects with what the database threw
-   * @throws AppError unavailable where nothing can be stored at the moment, or what was committed is not there any more
+   * @param use rejects with the database's error
+   * @throws AppError unavailable if nothing can be stored now, or the committed data is lost
    */
   lend(use: (turn: LentTurn) => Promise<void>): Promise<void>
 }
 
 export interface LentTurn {
   /**
-   * @param end called when the turn is to end with the transaction that it is at: somebody else wants to write, or the log wants to be
-   *   brought over. At once where that is so already
+   * @param end called when the turn should end after the current transaction, because someone else wants to write or the log needs a
+   * checkpoint; called at once if that is already so
    */
   onWanted(end: () => void): void
-  /** To be called now and then in a long turn, and at its end. @param durationsMs of each transaction since it was called last */
+  /** Call periodically in a long turn, and at its end. @param durationsMs of each transaction since the last call */
   committed(durationsMs: readonly number[]): void
 }
 
 export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
-  /** Reads see every commit that has been acknowledged, and for a moment one that is not on disk yet. Never writes. */
+  /** Sees every acknowledged commit, and briefly also commits not yet durable. Never writes. */
   readonly reader: Queries
   /**
-   * For reads that can take over 10 ms: counts, deep pages, search, exports. As `reader`, but on a server they run in a thread
-   * of their own, take turns, and are refused as unavailable where too many wait or one takes too long.
+   * For reads that can take over 10 ms: counts, deep pages, search, exports. Like `reader`, but on a server they are queued to threads, and
+   * fail with `unavailable` if too many wait or one takes too long.
    */
   readonly slowReader: Queries
   /**
-   * For files made while they are sent, page by page: as `slowReader`, but one statement at a time, which waits while other reads do.
-   * However many exports there are, they delay no page of a list.
+   * For exports streamed page by page: like `slowReader`, but one statement at a time and at lower priority, so that exports never delay
+   * lists.
    */
   readonly exportReader: Queries
-  /** Absent where the database is not a file of ours. */
+  /** Absent if the database is not a local file. */
   readonly figures?: () => DatabaseFigures
   /**
-   * Gives pages that hold nothing back to the file system, from the end of the file, in a transaction of its own; absent where the
-   * database cannot.
+   * Returns free pages at the end of the file to the file system, in its own transaction. Absent if unsupported.
    *
-   * @param pages at most
-   * @returns how long everybody else waited, ms, the commit not counted
+   * @param pages maximum
+   * @returns how long others were blocked, ms, excluding the commit
    */
   readonly shrink?: (pages: number) => Promise<number>
-  /** How the disk does; asked before new mail is taken. */
+  /** Disk health; checked before new mail is accepted. */
   readonly storage: Storage
   /**
-   * Runs the work in a transaction and resolves with its result once the commit is on disk.
+   * Runs the work in a transaction and resolves with its result once the commit is durable.
    *
-   * Works that wait at the same time share one commit, each in its own savepoint: one that throws is undone alone.
-   * Inside it await nothing but the database, and in a long one `nextTurn`: everybody else's writes wait meanwhile.
-   * @throws AppError unavailable where nothing can be stored at the moment
+   * Concurrent calls share one commit, each in its own savepoint, so that one that throws is rolled back alone. Await only database calls
+   * inside, and `nextTurn` in a long one: other writes wait meanwhile.
+   * @throws AppError unavailable if nothing can be stored now
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
-  /** Absent but on a server whose database is a file. */
+  /** Present only on a server with a database file. */
   readonly lending?: Lending
-  /** Whether another process has committed anything since this was last asked; a cheap question. */
+  /** Whether another process has committed since the last call; cheap. */
   hasForeignWrites(): boolean
   /**
-   * Grows with commits of other processes, and of threads that write by themselves, however often it is asked; where that cannot be
-   * known it stays. Looked up once in a turn of the event loop: what is asked for within one comes at the same time.
+   * Grows with commits of other processes and of writing threads; constant if that cannot be determined. Read once per turn of the event
+   * loop.
    */
   foreignVersion(): number
 }

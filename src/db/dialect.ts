@@ -1,4 +1,4 @@
-/** Which database statements are run on, for where SQL cannot be the same. */
+/** The database's SQL dialect, for the few places where SQL must differ. */
 import { PostgresAdapter } from 'kysely'
 import type { Dialect, Queries } from './database.js'
 

@@ -1,10 +1,10 @@
-/** SQL of the search in names, of which a workspace has few: tags, segments, templates. */
+/** SQL for searching names of which a workspace has few: tags, segments, templates. */
 import { sql, type RawBuilder } from 'kysely'
 
 /**
- * Each word stands somewhere in the column `name_folded`, which holds the name as `core/fold.ts` folds it. `%` and `_` are letters.
+ * Matches names containing every word, in the column `name_folded`, which holds the name folded by `core/fold.ts`. `%` and `_` are literal.
  *
- * @param words as `searchWords` gives them; without any, every name matches
+ * @param words from `searchWords`; without any, every name matches
  */
 export function foldedHasWords(words: readonly string[]): RawBuilder<boolean> {
   if (words.length === 0) return sql<boolean>`1 = 1`

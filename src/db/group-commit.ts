@@ -1,19 +1,17 @@
 /**
- * Group commit: writes that wait at the same time share one transaction and one fsync.
+ * Group commit: concurrent writes share one transaction and one fsync.
  *
- * A durable commit costs a fraction of a millisecond to several (an fsync); the statements in it cost microseconds.
- * So the queue of waiting works is drained into one transaction, each work inside its own savepoint, and every
- * caller's promise settles only after the shared COMMIT. A work that throws takes back only its own savepoint. One that
- * is alone has none and takes back the transaction: for a savepoint SQLite copies each page that is changed.
+ * A durable commit takes up to several milliseconds (an fsync); its statements take microseconds. So the queue of pending works is drained
+ * into one transaction, each in its own savepoint, and every caller's promise settles only after the shared COMMIT. A work that throws
+ * rolls back only its savepoint. A work alone in its transaction has no savepoint, since SQLite would copy each changed page for it, and
+ * rolls back the transaction.
  *
- * Pieces of long work (`isLong`) wait in a line of their own and share commits with nobody else, so that no request waits for the rest
- * of one that it has come into. They have a turn when nobody else waits or has just written, or all others can, and at the latest after
- * some groups. So has a thread of this process that writes on a connection of its own (`lend`): it gets the turn, this connection waits
- * for its end, and whoever else wants to write has the thread told.
- * While the log that they fill is brought over, they wait and others go on.
+ * Pieces of long work (`isLong`) have their own queue and never share a commit, so that no request waits for one. They run when no other
+ * work waits or has just run, or when all others can wait, and at the latest after a few groups. The same applies to threads that write on
+ * their own connection (`lend`): the connection here waits for the end of the turn, and a new write makes the thread end it. While the log
+ * is checkpointed they wait and others proceed.
  *
- * Fails: when BEGIN or COMMIT itself fails (locked by another process, disk full, I/O error), every work of that group rejects
- * with `unavailable`.
+ * If BEGIN or COMMIT fails (locked by another process, disk full, I/O error), every work of that group rejects with `unavailable`.
  */
 import type { Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
@@ -25,67 +23,67 @@ import type { StorageWatch } from './sqlite/storage-watch.js'
 import { command } from './statement.js'
 import type { Tables } from './tables.js'
 
-/** One caller's work on its way through a group. */
+/** A caller's pending work. */
 interface Work {
-  /** Whether a few ms more make no difference to whoever asked for it. */
+  /** Whether the caller can wait a few ms more. */
   readonly canWait: boolean
-  /** How many it stands for, as long as it has not begun. */
+  /** Number of callers it stands for, until it has begun. */
   readonly callers: () => number
   /**
-   * Runs it in its own savepoint; what it throws is kept for `settle`. Rejects only when the transaction is lost.
+   * Runs it in its own savepoint and keeps an error for `settle`. Rejects only if the transaction is lost.
    *
-   * @param isAlone then without a savepoint: what it throws takes the transaction back
+   * @param isAlone without a savepoint: an error rolls back the transaction
    */
   run(db: Queries, isAlone: boolean): Promise<void>
-  /** Tells the caller how it ended, after the shared COMMIT or its failure. */
+  /** Reports the result to the caller, after the shared COMMIT or its failure. */
   settle(commitError?: Error): void
 }
 
 /**
- * A group takes in no further work once it has run this long, so that one turn of the event loop stays short: the
- * SQLite driver is synchronous, and promises alone do not let sockets have their turn.
+ * A group accepts no more work after running this long, so that one turn of the event loop stays short: the SQLite driver is synchronous,
+ * and awaiting promises alone never processes sockets.
  */
 const GROUP_BUDGET_MS = 4
 
-/** What is left from one group to the next of how many were usual. */
+/** Decay of the usual group size from one group to the next. */
 const FADING = 0.9
-/** Lone commits between two trials at the most. */
+/** Maximum number of lone commits between two attempts to gather. */
 const RAREST_TRIAL = 64
-/** Pauses of a millisecond that a group is gathered for at most. */
+/** Maximum pauses of a millisecond for gathering a group. */
 const MOST_PAUSES = 8
-/** Groups that go before long work at most: whatever comes, it goes on. */
+/** Maximum number of groups before long work gets a turn. */
 const MOST_BEFORE = 4
-/** What was asked for is rarely one write alone: for so long after a group long work leaves the next one the turn. */
+/** Requests often write more than once: after a group, long work lets other writes go first for this long. */
 const REST_MS = 1
 
 export interface GroupCommitParts {
-  /** For a database whose commits do not bring their log over themselves. */
+  /** For a database whose commits do not checkpoint. */
   readonly checkpointer?: Checkpointer | undefined
-  /** Asked before anybody is told of a commit. */
+  /** Checked before a commit is acknowledged. */
   readonly storage?: StorageWatch | undefined
-  /** For a writer whose commits do not wait for the disk: nobody is told of one before this has. */
+  /** For a writer whose commits are not synced: no caller is notified before this. */
   readonly logSync?: Pick<LogSync, 'mayBegin' | 'sync'> | undefined
-  /** What the statements of stores go to directly, where the writer's connection has such a thing. */
+  /** Direct path for the stores' statements, if the writer's connection has one. */
   readonly run?: Run
   readonly onCommitted?: OnCommitted | undefined
 }
 
-/** Told after each commit. @param durationMs from BEGIN until it was on disk @param works that shared it */
+/** Called after each commit. @param durationMs from BEGIN until durable @param works that shared it */
 export type OnCommitted = (durationMs: number, works: number) => void
 
 export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly long: Work[] = []
-  /** Threads that wait for a turn. */
+  /** Threads waiting for a turn. */
   private readonly borrowers: (() => Promise<void>)[] = []
   private wasLent = false
-  /** Whoever has the turn meanwhile is to hear that somebody else wants it. */
+  /** Signals the holder of the turn that a writer is waiting. */
   private onWanted: (() => void) | undefined
-  /** What long work waits for beside its turn. */
+  /** What long work waits for in addition to its turn. */
   private clearing: Promise<void> | undefined
-  /** Groups since long work had its turn. */
+  /** Groups since the last long work. */
   private sinceLong = 0
-  /** The last group had somebody in it who may write again soon. */
+  /** Whether the last group had callers that may soon write again. */
   private mayFollow = false
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
@@ -95,12 +93,12 @@ export class GroupCommit {
   private readonly run: Run | undefined
   private readonly onCommitted: OnCommitted | undefined
   private draining: Promise<void> | undefined
-  /** Of works that were alone in their commit: how many have yet to pass until gathering is tried again. */
+  /** Lone works to skip before gathering is tried again. */
   private loneCommitsToTrial = 1
   private trialEvery = 1
-  /** How many shared the last commit. */
+  /** Size of the last group. */
   private lastCallers = 0
-  /** How many lately shared a commit; fades where fewer come. */
+  /** Usual group size lately; decays. */
   private usualCallers = 0
 
   constructor(writer: Kysely<Tables>, clock: Clock, parts: GroupCommitParts = {}) {
@@ -139,13 +137,13 @@ export class GroupCommit {
     this.draining ??= this.drain().finally(() => (this.draining = undefined))
   }
 
-  /** Resolves when no write waits or runs. */
+  /** Resolves when no write is pending or running. */
   async idle(): Promise<void> {
     while (this.draining) await this.draining
   }
 
   private async drain(): Promise<void> {
-    // Whoever calls write() in the same turn gets into the same group.
+    // Calls to write() in the same turn join the same group.
     await nextTurn()
     while (this.waiting.length + this.long.length + this.borrowers.length > 0) {
       if (this.mayAnotherCome()) await this.rest()
@@ -156,7 +154,7 @@ export class GroupCommit {
     }
   }
 
-  /** Of those who do not wait: one follows the other, and long work has been kept waiting by few. */
+  /** Whether long work leaves the turn to a write that is likely to follow; not once it has waited for several groups. */
   private mayAnotherCome(): boolean {
     return this.mayFollow && this.waiting.length === 0 && this.sinceLong < MOST_BEFORE
   }
@@ -166,7 +164,7 @@ export class GroupCommit {
     await pauseFor(REST_MS)
   }
 
-  /** What is done here and what is done by threads take turns. */
+  /** Alternates between long work here and in threads. */
   private async takeLong(): Promise<void> {
     this.clearing = this.checkpointer?.clear()?.finally(() => (this.clearing = undefined))
     if (this.clearing) return
@@ -181,7 +179,7 @@ export class GroupCommit {
     try {
       this.logSync?.mayBegin()
       this.storage?.mayBegin()
-      // The rest is for what was accepted: to deliver and settle it.
+      // The reserve is for accepted mail: delivering and recording it.
       this.storage?.requireRoom()
       await use({
         onWanted: end => this.endWhenWanted(end),
@@ -203,7 +201,7 @@ export class GroupCommit {
     if (this.waiting.length + this.long.length + this.borrowers.length > 0) end()
   }
 
-  /** What is looked after at the end of each turn, in a long one. */
+  /** Bookkeeping at the end of each turn, and periodically in a long one. */
   private lookAfterTurn(durationsMs: readonly number[]): void {
     for (const duration of durationsMs) this.onCommitted?.(duration, 1)
     try {
@@ -212,12 +210,12 @@ export class GroupCommit {
       this.checkpointer?.committed(ASKED_EVERY)
       if (this.checkpointer?.prepareToClear() !== true) return
     } catch {
-      // It is told at the end of the turn, or in place of the next one.
+      // Reported at the end of the turn, or in place of the next one.
     }
     this.onWanted?.()
   }
 
-  /** While others only wait for company it may as well go first, but not twice in a row. */
+  /** While others only gather company, long work may go first, but not twice in a row. */
   private isTurnOfLong(): boolean {
     if (!this.isLongWaiting || this.clearing) return false
     const isTurn =
@@ -235,7 +233,7 @@ export class GroupCommit {
     this.usualCallers = Math.max(this.lastCallers, FADING * this.usualCallers)
   }
 
-  /** @returns how many callers shared it */
+  /** @returns number of callers that shared it */
   private async commit(line: Work[]): Promise<number> {
     await this.checkpointer?.room()
     const callers = await this.commitGroup(line)
@@ -244,10 +242,8 @@ export class GroupCommit {
   }
 
   /**
-   * Who shared a commit is likely to come back at the same time, one after the other: until as many wait as lately did, or
-   * nobody came for a millisecond, the group is not complete, and an fsync costs more than the moment. Whoever writes alone
-   * may be one of many that come at odd times; now and then it is tried whether a moment brings others, and seldom where
-   * it does not.
+   * Callers that shared a commit often return together. So a group gathers until it has its usual size, or none arrived for a millisecond,
+   * since an fsync costs more than that. After lone commits gathering is tried only occasionally, and more rarely if it brings nothing.
    */
   private async gather(): Promise<void> {
     const canAllWait = () => this.waiting.every(({ canWait }) => canWait)
@@ -267,7 +263,7 @@ export class GroupCommit {
     for (let pauses = 0; pauses < MOST_PAUSES; pauses += 1) {
       const callers = this.callersWaiting
       const isComplete = callers > 1 && callers >= this.usualCallers
-      // Company is worth no more than long work's time: that would only wait for its turn meanwhile.
+      // Gathering is not worth delaying long work.
       if (this.isLongWaiting || ((isComplete || callers <= known) && !canAllWait())) return
       known = callers
       await pauseFor(1)
@@ -292,7 +288,7 @@ export class GroupCommit {
       await this.writer.transaction().execute(async transaction => {
         const started = this.clock.monotonic()
         const isAlone = line.length === 1
-        // This group's own object, on which its statements find their direct way for as long as it is open.
+        // The group's own object, through which its statements use the direct path while it is open.
         const db = Object.assign(transaction, { run: this.run })
         try {
           do {
@@ -308,14 +304,14 @@ export class GroupCommit {
       })
       const syncing = this.logSync?.sync()
       if (syncing) await syncing
-      // What was committed into a deleted file is as good as not written.
+      // What was committed into a deleted file is lost.
       this.storage?.requireFiles()
       this.storage?.committed()
       this.onCommitted?.(this.clock.monotonic() - begunAt, group.length)
     } catch (thrown) {
       this.storage?.failed(thrown)
       const refusal = storageRefusal(asError(thrown))
-      // Where BEGIN itself failed nobody has run yet, and whoever waits would only meet the same.
+      // If BEGIN failed no work has run; the waiting ones would fail the same way.
       for (const work of group.length > 0 ? group : line.splice(0)) work.settle(refusal)
       return callers
     }
@@ -354,7 +350,7 @@ function savepointWork<T>(
       } catch (thrown) {
         if (isAlone) throw thrown
         finish = () => fail(asError(thrown))
-        // Where the database has rolled everything back by itself (disk full) the cause is worth more than its echo.
+        // If the database rolled back by itself (disk full), the cause matters more than this error.
         await command(db, 'rollback to savepoint work').catch(() => {
           throw asError(thrown)
         })
@@ -368,7 +364,7 @@ function savepointWork<T>(
   }
 }
 
-/** A callback that throws is a fault of the program, and must not keep the others of its group from hearing. */
+/** An error in a callback is a bug, and must not keep other callers from being notified. */
 function callInOrder(callback: () => void): void {
   try {
     callback()

@@ -1,8 +1,7 @@
 /**
- * Whether the database takes writes, for `/health`: tried for real, but so that asking costs the server next to nothing.
+ * Checks for `/health` that the database accepts writes, by a real but cheap write.
  *
- * One trial at a time, whose result holds for a second however often it is asked for, and which is given up after two. Fails:
- * never; what went wrong is the answer.
+ * One check at a time; its result is cached for a second, and it times out after two. Never throws; a failure is the result.
  */
 import { sql } from 'kysely'
 import { AppError, describeError } from '../core/errors.js'
@@ -10,7 +9,7 @@ import type { Clock } from '../world/time/clock.js'
 import type { Database } from './database.js'
 import type { StorageFault } from './sqlite/storage-watch.js'
 
-/** The one row that is written to. */
+/** The single row that is written. */
 export interface WriteTrialRow {
   id: number
   tried_at: number
@@ -25,7 +24,7 @@ declare module './tables.js' {
 const HOLDS_MS = 1_000
 const PATIENCE_MS = 2_000
 
-/** @returns what is wrong, undefined where nothing is */
+/** @returns what is wrong; undefined if healthy */
 export type CheckHealth = () => Promise<StorageFault | undefined>
 
 export function healthOf(database: Database, clock: Clock): CheckHealth {
@@ -56,7 +55,7 @@ async function tryWrite(database: Database, clock: Clock): Promise<StorageFault 
       })),
     ])
   } catch (error) {
-    // That somebody else has it locked is told by whoever waits for the lock.
+    // A lock held by another process is reported by the code that waits for it.
     const code =
       error instanceof AppError && error.code === 'unavailable' ? 'database_busy' : 'database_failing'
     return database.storage.fault ?? { code, isFatal: true, reason: describeError(error) }

@@ -1,10 +1,8 @@
 /**
- * Inserts of very many rows, 64 to a statement: on SQLite what all of them have in common is bound once and not with each row, which
- * takes longer than storing it.
+ * Bulk inserts, 64 rows per statement: on SQLite, values common to all rows are bound only once, since binding takes longer than storing.
  *
- * Used by stores that write thousands of rows at a time. A row is an array of its values. Printed and prepared once for each number of rows
- * and of common values that there ever is. PostgreSQL knows the types of values only where they stand beside their columns, and has
- * all of them with each row. Fails: as the insert does.
+ * Used by stores that write thousands of rows. A row is an array of values. A statement is compiled once per number of rows and set of
+ * common values. PostgreSQL only infers types of values beside their columns, so there every row has all values.
  */
 import { sql, type CompiledQuery, type DialectAdapter, type RawBuilder } from 'kysely'
 import type { Queries } from './database.js'
@@ -15,18 +13,18 @@ type Row = readonly unknown[]
 
 export interface RowsInsert {
   readonly table: string
-  /** @param width how many values each row has @returns of each the column */
+  /** @param width values per row @returns the column name of each */
   readonly columns: (width: number) => readonly string[]
-  /** What stands in a column in place of the value itself. */
+  /** Expression used in a column in place of the plain value. */
   readonly written?: (db: Queries, column: string, value: RawBuilder<unknown>) => RawBuilder<unknown>
   /** On conflict, returning. */
   readonly rest?: RawBuilder<unknown>
 }
 
-/** How a column's values are told: once for all rows, not at all since they are null, or with each row. */
+/** How a column's values are passed: once for all rows, not at all (null), or per row. */
 type Telling = 'once' | 'null' | 'each'
 
-/** @returns inserts rows of the same width in their order, and gives back what the statements return */
+/** @returns a function that inserts rows of the same width in order, and returns the statement's rows */
 export function rowsInsert(what: RowsInsert): (db: Queries, rows: readonly Row[]) => Promise<unknown[]> {
   const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
 
@@ -59,11 +57,10 @@ function tellingOf(db: Queries, rows: readonly Row[]): readonly Telling[] {
     if (!mayBeOnce || rows.some(row => row[at] !== value)) return 'each'
     return value === null ? 'null' : 'once'
   })
-  // There have to be rows to be told.
   return told.includes('each') ? told : told.map(() => 'each')
 }
 
-/** In the order in which `insertOf` has them. */
+/** In the order that `insertOf` uses. */
 function parametersOf(rows: readonly Row[], told: readonly Telling[]): unknown[] {
   const parameters = (rows[0] ?? []).filter((_, at) => told[at] === 'once')
   const each = [...told.keys()].filter(at => told[at] === 'each')
@@ -92,6 +89,6 @@ function insertOf(
     return written(db, names[at] ?? '', sql.raw(`column${each}`))
   })
   const values = Array.from({ length: each }, () => sql`${null}`)
-  // The condition tells SQLite that what follows is of the insert.
+  // The condition tells SQLite that `on conflict` belongs to the insert.
   return sql`${into} select ${sql.join(selected)} from (values ${rows(values)}) where true ${rest}`
 }

@@ -1,13 +1,12 @@
 /**
- * Pages of tables that a workspace has few rows in: counted, and read in some order, mostly newest first.
+ * Offset and cursor pages for tables with few rows per workspace, mostly newest first.
  *
- * Called by stores, which say which rows are meant. For lists that may be long there are other ways (`audience/paging.ts`,
- * `msa/log/message-log-store.ts`). Fails: as the statements do.
+ * Used by stores. Long lists have their own paging (`audience/paging.ts`, `msa/log/message-log-store.ts`).
  */
 import { sql, type RawBuilder, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { Tables } from './tables.js'
 
-/** Rows that are meant: a table and conditions, nothing selected yet. */
+/** The rows to list: a table and conditions, nothing selected yet. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- what Kysely says of a query that selects nothing
 type Matching<Table extends keyof Tables> = SelectQueryBuilder<Tables, Table, {}>
 
@@ -34,9 +33,9 @@ export interface PageOf {
 }
 
 /**
- * Both are asked at once: where long reads have threads, nobody waits for one and then for the other.
+ * Counts and reads concurrently, since long reads may run in different threads.
  *
- * @param page the rows of these that are shown @returns what http/ shows as a page of a list
+ * @param page the rows to show @returns a list page as http/ expects it
  */
 export async function pageWithTotal<Table extends keyof Tables, Row, Item>(
   matching: Matching<Table>,
@@ -47,19 +46,19 @@ export async function pageWithTotal<Table extends keyof Tables, Row, Item>(
   return { items: rows.map(fromRow), total }
 }
 
-/** What a list is ordered by, all columns in one direction: together they are unique, and an index has them in this order. */
+/** Sort order, all columns in one direction: unique together, and backed by an index in this order. */
 export interface KeysetOrder {
   readonly columns: readonly string[]
   readonly kinds: readonly ('number' | 'text')[]
   readonly direction: 'asc' | 'desc'
 }
 
-/** Rows behind a position. */
+/** Rows after a position. */
 export function isBehind(order: KeysetOrder, position: readonly unknown[]): RawBuilder<boolean> {
   return compared(order, order.direction === 'asc' ? '>' : '<', position)
 }
 
-/** Rows up to a position, and the one there. */
+/** Rows up to and including a position. */
 export function isUpTo(order: KeysetOrder, position: readonly unknown[]): RawBuilder<boolean> {
   return compared(order, order.direction === 'asc' ? '<=' : '>=', position)
 }
@@ -76,10 +75,10 @@ function compared(
 }
 
 /**
- * A page of rows in this order: behind its cursor, or with an offset. Rows are counted for pages without a cursor only.
+ * A page of rows in this order, after its cursor or at an offset. Only pages without a cursor are counted.
  *
- * @param known how many rows there are, where that is kept
- * @returns with the position of the last row, for the cursor of the next page
+ * @param known total number of rows, if stored
+ * @returns the page with the position of its last row, for the next cursor
  */
 export async function keysetPage<Table extends keyof Tables, Item>(
   matching: Matching<Table>,
@@ -107,7 +106,7 @@ export async function keysetPage<Table extends keyof Tables, Item>(
   return { ...shownOf(found, order, fromRow), total }
 }
 
-/** The part of a query builder that is used here. */
+/** The part of a query builder used here. */
 interface RowsOf<Row> {
   where(condition: RawBuilder<boolean>): RowsOf<Row>
   orderBy(column: RawBuilder<unknown>, direction: 'asc' | 'desc'): RowsOf<Row>
@@ -121,7 +120,7 @@ function shownOf<Row, Item>(rows: readonly Row[], { columns }: KeysetOrder, from
   return { items: rows.map(fromRow), end: last && columns.map(column => last[column] ?? '') }
 }
 
-/** @param key the column that grows with each row @param total how many rows there are, where that is kept */
+/** @param key column that grows with each row @param total number of rows, if stored */
 export async function newestFirst<Table extends keyof Tables, Item>(
   matching: Matching<Table>,
   page: PageOf,

@@ -1,17 +1,16 @@
 /**
- * Brings a database to the schema this program knows, or says why it will not.
+ * Migrates a database to this program's schema, or refuses.
  *
- * Migrations are numbered, run in order, and are never edited once released. Each is one transaction together with the row that
- * says it was done (the adapter of `sqlite-dialect.ts` says that this is possible): whatever ends the process, the next start
- * finds it done or not begun. A database that holds a migration this program does not know was written by a newer one: using
- * it could destroy what it means.
+ * Migrations are numbered, run in order, and never edited once released. Each runs in one transaction with the row that records it (the
+ * adapter in `sqlite-dialect.ts` allows that), so a crash leaves it either done or not begun. A database with unknown migrations was
+ * written by a newer version and is refused, since writing to it could damage data.
  */
 import { Migrator, type Kysely, type Migration } from 'kysely'
 import type { Dialect } from './database.js'
 import { MIGRATIONS, type MigrateUp } from './migrations.js'
 import type { Tables } from './tables.js'
 
-/** The schema on disk and this program do not fit together; the text says what to do. */
+/** The schema does not match this program; the message says what to do. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
@@ -32,11 +31,11 @@ function migratorFor(db: Kysely<Tables>, dialect: Dialect, known: Migrations): M
 }
 
 /**
- * Applies what is missing.
+ * Applies pending migrations.
  *
- * @param known all there are, or the first of them
- * @returns what was applied
- * @throws SchemaError for a newer schema, or for an older one when `mayMigrate` is false
+ * @param known all migrations, or the first of them
+ * @returns the applied ones
+ * @throws SchemaError for a newer schema, or for an older one if `mayMigrate` is false
  */
 export async function migrateToLatest(
   db: Kysely<Tables>,
@@ -57,13 +56,13 @@ export async function migrateToLatest(
   return oneByOne(migratorFor(db, dialect, known))
 }
 
-/** Kysely puts all that it is asked for at once into one transaction: a long one is not to be done again for the next. */
+/** One at a time: Kysely runs all pending migrations in one transaction, and a failure would repeat the long ones. */
 async function oneByOne(migrator: Migrator): Promise<string[]> {
   const applied: string[] = []
   for (;;) {
     const { error, results = [] } = await migrator.migrateUp()
     if (error !== undefined) throw error instanceof Error ? error : new SchemaError(JSON.stringify(error))
-    // Another process may have been quicker.
+    // Another process may have applied it.
     if (results.length === 0) return applied
     applied.push(...results.map(({ migrationName }) => migrationName))
   }

@@ -1,4 +1,4 @@
-/** Every schema change, in order. Append here; never edit or reorder what was released. */
+/** Every schema change, in order. Append only; never edit or reorder a released one. */
 import type { Kysely } from 'kysely'
 import type { Dialect } from './database.js'
 import { up as initial } from './migrations/0001-initial.js'

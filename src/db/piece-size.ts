@@ -1,11 +1,11 @@
 /**
- * How many rows a transaction of long work has: as many as take some milliseconds, learnt from how long the last ones took.
+ * Adapts the number of rows per transaction of long work so that one takes a few milliseconds, based on the previous ones.
  *
- * Used by those who have such work, one for each kind of it. Fails: as the work does.
+ * One instance per kind of work. Fails as the work does.
  */
 import type { Clock } from '../world/time/clock.js'
 
-/** Of one transaction, where nothing else is said: everybody else's writes wait so long. */
+/** Default target duration of one transaction, for which other writes wait. */
 const PIECE_MS = 8
 
 export class PieceSize {
@@ -24,8 +24,8 @@ export class PieceSize {
   }
 
   /**
-   * @param rows that this piece has
-   * @param write runs what it is handed inside its transaction: the wait for the turn and for the disk does not count
+   * @param rows number of rows in this piece
+   * @param write runs its argument inside the transaction; waiting for the turn and the disk does not count
    */
   async measured<T>(
     rows: number,
@@ -40,7 +40,7 @@ export class PieceSize {
         ms = this.clock.monotonic() - startedAt
       }
     })
-    // What was small for want of rows says nothing of a whole one.
+    // A piece that was small for lack of rows says nothing about a full one.
     if (rows >= this.rows / 2) this.learn(rows, ms)
     return result
   }

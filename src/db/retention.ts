@@ -1,27 +1,26 @@
 /**
- * Retention: what it is made of, and deleting the oldest rows of a table that only grows at its end, along its key.
+ * Retention: deletes the oldest rows of an append-only table, in key order.
  *
- * Called by stores. Rows in the order of the key are in the order of time as well (sequence numbers, UUIDv7),
- * or nearly: one that is not holds up no other. Fails: as the database does.
+ * Used by stores. Key order (sequence numbers, UUIDv7) is nearly time order; a row out of order does not block the others.
  */
 import { sql } from 'kysely'
 import type { Queries, Tx } from './database.js'
 import type { Tables } from './tables.js'
 
-/** What one step of a retention came to. */
+/** Result of one retention step. */
 export interface RemovedSome {
   readonly removed: number
-  /** Whether another step may find something. */
+  /** Whether another step may find rows. */
   readonly hasMore: boolean
 }
 
-/** Runs the work in a transaction, for which nobody is in a hurry. */
+/** Runs the work in a low-priority transaction. */
 export type Write = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
 
 /**
- * One step, of a few milliseconds of database work.
+ * One step, a few milliseconds of database work.
  *
- * @param limit rows to be looked at
+ * @param limit rows examined
  */
 export type RemoveSome = (limit: number, write: Write) => Promise<RemovedSome>
 
@@ -29,14 +28,14 @@ export interface GrowingTable<Name extends keyof Tables> {
   readonly table: Name
   /** Primary key. */
   readonly key: keyof Tables[Name] & string
-  /** Its moment, ms since epoch UTC. */
+  /** Timestamp column, ms since epoch UTC. */
   readonly time: keyof Tables[Name] & string
 }
 
 /**
- * @param before rows of this moment stay
- * @param limit rows looked at
- * @returns how many were deleted; 0 when those that are left are young
+ * @param before rows of this moment or later stay
+ * @param limit rows examined
+ * @returns number of deleted rows; 0 once the remaining rows are too young
  */
 export async function deleteOldest<Name extends keyof Tables>(
   db: Queries,

@@ -1,11 +1,9 @@
 /**
- * Statements that are compiled once: Kysely builds and prints a statement anew each time it is run, which costs several
- * times what SQLite needs to run it. The stores on a message's way keep the printed form and only change its parameters.
+ * Statements compiled once: building and compiling a statement with Kysely takes several times as long as SQLite takes to run it.
  *
- * Where what it is run on has a direct way (`Queries.run`), a statement goes to SQLite at once: Kysely's is eight promises long.
- *
- * Used by stores in place of a direct Kysely call where a statement runs for every message or batch. The statement is still
- * written with Kysely, checked against the tables, and right on both dialects. Fails: as the statement itself does.
+ * Used by stores for statements that run for every message or batch. They are still written with Kysely, type-checked, and valid on both
+ * dialects; only the parameters change. With a direct path (`Queries.run`) they go straight to SQLite, since Kysely's takes eight promises.
+ * Fails as the statement does.
  */
 import {
   sql,
@@ -17,10 +15,10 @@ import {
 } from 'kysely'
 import type { Queries } from './database.js'
 
-/** What a statement is given: single values, lists for `in (...)`, rows to be inserted. */
+/** Arguments of a statement: single values, lists for `in (...)`, rows to insert. */
 type Arguments = Readonly<Record<string, unknown>>
 
-/** Stands where an argument's value will be. */
+/** Placeholder for an argument's value. */
 class Place {
   readonly read: (given: Arguments) => unknown
 
@@ -30,9 +28,9 @@ class Place {
 }
 
 /**
- * @param build writes the statement; called once for each length of the lists that it is given, so it must not decide
- *   anything by a value. Rows need the same keys each time, null where there is nothing
- * @returns runs it; no list may be empty
+ * @param build writes the statement; called once per combination of list lengths, so it must not depend on values. Rows need the same keys
+ * each time, null for missing ones
+ * @returns a function that runs it; no list may be empty
  */
 export function statement<A extends Arguments, Row = unknown>(
   build: (db: Queries, given: A) => Compilable<Row>,
@@ -60,10 +58,9 @@ export function statement<A extends Arguments, Row = unknown>(
 }
 
 /**
- * The same for rows of very many, whose values come in the order of their places: no object is made of a row, and none is read.
+ * The same for very many rows, passed as arrays of values without creating objects.
  *
- * @param build writes the statement so that the values stand in it row by row, each once; called once for each number of rows and
- *   of values in a row
+ * @param build writes the statement so that the values appear row by row, each once; called once per number of rows and of values per row
  */
 export function rowsStatement(
   build: (db: Queries, rows: readonly (readonly unknown[])[]) => Compilable,
@@ -83,23 +80,21 @@ export function rowsStatement(
   }
 }
 
-/** For a statement that is written as text. */
+/** For a statement written as SQL text. */
 export function compilable(db: Queries, text: RawBuilder<unknown>): Compilable {
   return { compile: () => text.compile(db) }
 }
 
-/** Runs what has neither parameters nor rows: savepoints. */
+/** Runs a statement without parameters and rows, e.g. a savepoint. */
 export async function command(db: Queries, text: string): Promise<void> {
   if (db.run) db.run({ sql: text, parameters: [] })
   else await sql.raw(text).execute(db)
 }
 
-/** Rows of one insert at most; a power of two. */
+/** Maximum rows per insert; a power of two. */
 const MOST_ROWS = 64
 
-/**
- * Cuts rows into pieces of 64, 32, 16, ... 1, so that few lengths of an insert are ever printed and prepared.
- */
+/** Splits rows into chunks of 64, 32, 16, ... 1, so that few insert lengths are ever compiled. */
 export function* inPieces<T>(rows: readonly T[]): Generator<readonly T[]> {
   let start = 0
   for (let size = MOST_ROWS; start < rows.length;)
@@ -110,16 +105,16 @@ export function* inPieces<T>(rows: readonly T[]): Generator<readonly T[]> {
     }
 }
 
-/** Values of one `in (...)` at most. */
+/** Maximum values per `in (...)`. */
 const MOST_VALUES = 256
 
-/** Cuts the values of an `in (...)` into lists of at most 256. */
+/** Splits the values of an `in (...)` into lists of at most 256. */
 export function* inLists<T>(values: readonly T[]): Generator<readonly T[]> {
   for (let start = 0; start < values.length; start += MOST_VALUES)
     yield values.length <= MOST_VALUES ? values : values.slice(start, start + MOST_VALUES)
 }
 
-/** Lists of values are filled up to a power of two with their last value, which changes nothing inside `in (...)`. */
+/** Pads lists to a power of two by repeating the last value, which does not change the result of `in (...)`. */
 function paddedLength(length: number): number {
   let padded = 1
   while (padded < length) padded *= 2

@@ -13,7 +13,7 @@
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface Tables {}
 
-/** A truth value as both databases keep it. */
+/** A boolean as both databases store it. */
 export type Flag = 0 | 1
 
 export function flag(isTrue: boolean): Flag {

@@ -1,6 +1,6 @@
 /**
- * Tells failures of the database that pass (locked, disk full, connection lost) from those that the written values cause and a retry
- * only repeats.
+ * Distinguishes temporary database failures (locked, disk full, connection lost) from those caused by the values, which a retry would
+ * repeat.
  *
  * Pure. Standards: SQLSTATE classes as in PostgreSQL's Appendix A.
  */

@@ -107,7 +107,7 @@ t.test('what was there before is kept beside what was restored, once somebody sa
   await postroad.json('backup', file)
   writeFileSync(join(visits, '0000000009.visits'), 'another\n')
   await postroad.json('workspace', 'create', 'later')
-  t.match(await postroad.run('restore', file), { status: 2, err: /in place of the database.*--yes/ })
+  t.match(await postroad.run('restore', file), { status: 2, err: /replaces the database.*--yes/ })
   const { former } = await postroad.json<{ former: string }>('restore', file, '--yes')
   t.match(former, /postroad\.db\.before-restore-/)
   t.ok(existsSync(former))

@@ -161,7 +161,7 @@ t.test('what is asked wrongly is told', async t => {
     [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /other options/],
     [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /unknown type/],
     [['login', 'unlock', 'localhost'], /not a valid IP address/],
-    [['key', 'set', 'x'], /say what to change/],
+    [['key', 'set', 'x'], /nothing to change/],
     [['workspace', 'remove', postroad.workspaceId], /--yes/],
     [['queue', 'delete', '--all'], /all queued mail.*--yes/],
   ] as const)

@@ -1,11 +1,10 @@
 /**
- * A copy of a database in one file, beside whoever works with it, and the reading back of such a file.
+ * Copies a database in use to one file, and verifies such a file.
  *
- * Called by `postroad backup` and `restore`, each a process of its own. The copy is made by SQLite's backup within one read
- * transaction: in WAL mode neither the server's reads nor its commits wait for that, and it is begun only once, where without the
- * transaction every commit of the server would have it start anew, and `VACUUM INTO` would write every row again, which takes several
- * times as long and keeps the log from being brought over as much longer. What lies beside the database is put into
- * the file as rows. Fails: Errors whose text says what is wrong with which file; a file that was not finished is taken away.
+ * Used by `postroad backup` and `restore`, in processes of their own. Uses SQLite's backup API within one read transaction: in WAL mode it
+ * blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
+ * times as long and delays checkpoints for that time. Files beside the database are stored as rows. Throws Errors naming the file and the
+ * fault; an unfinished backup is deleted.
  */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,7 +12,7 @@ import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { checkHeader } from './check-file.js'
 
-/** A file beside the database that belongs to it, e.g. `visits/0000000001.visits`. */
+/** A file that belongs to the database, e.g. `visits/0000000001.visits`. */
 export interface CompanionFile {
   /** Relative to the data folder. */
   readonly name: string
@@ -23,9 +22,9 @@ export interface CompanionFile {
 export interface BackupFacts {
   /** Ms since epoch UTC. */
   readonly madeAt: number
-  /** Of the program that made it. */
+  /** Version of the program that made it. */
   readonly version: string
-  /** The last schema change that it has. */
+  /** Its last migration. */
   readonly schema: string
   /** Rows by table. */
   readonly rows: Readonly<Record<string, number>>
@@ -36,13 +35,13 @@ export interface BackupRequest {
   readonly target: string
   readonly now: number
   readonly version: string
-  /** Asked for after the database was copied: what they have beyond it does no harm. */
+  /** Read after the database was copied; what they contain beyond it does no harm. */
   readonly companions: () => Iterable<CompanionFile>
   /** @param done 0 to 1 */
   readonly onProgress?: (done: number) => void
 }
 
-/** Copied before timers and signals have their turn: 8 MB. */
+/** 8 MB, copied before timers and signals are processed. */
 const PAGES_AT_ONCE = 2_000
 const PARTIAL = '.partial'
 
@@ -74,7 +73,7 @@ async function copy(
   const handle = new BetterSqlite(source, { readonly: true, timeout: 5_000 })
   try {
     handle.exec('begin')
-    // The transaction sees the database from its first read on.
+    // The snapshot begins with the transaction's first read.
     const rows = countRows(handle)
     await handle.backup(target, {
       progress({ totalPages, remainingPages }) {
@@ -88,7 +87,7 @@ async function copy(
   }
 }
 
-/** Makes it one file that needs no other, and says in it what it is. */
+/** Merges the log into the file and adds the backup's facts. */
 function finish(
   file: string,
   { now, version, companions }: BackupRequest,
@@ -110,9 +109,9 @@ function finish(
 }
 
 /**
- * Reads the whole file: that it is sound, of a schema, and holds as many rows of each table as it should.
+ * Verifies the whole file: integrity, schema, and row counts of all tables.
  *
- * @param expected where absent, what the file says of itself
+ * @param expected default: the facts stored in the file
  * @throws Error saying what is wrong
  */
 export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
@@ -138,7 +137,7 @@ export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
   }
 }
 
-/** Takes what only a backup has out of a copy of it, which then is a database again. @param take gets one file after the other */
+/** Removes the backup's own tables from a copy of it, which is then a regular database. @param take receives each file */
 export function unpackBackup(file: string, take: (companion: CompanionFile) => void): void {
   const handle = new BetterSqlite(file)
   try {
@@ -158,7 +157,7 @@ function factsIn(handle: BetterSqlite.Database, file: string): BackupFacts {
   }
 }
 
-/** What Kysely keeps for itself changes with each start. */
+/** Kysely's own tables change at each start. */
 const NOT_COUNTED = new Set(['backup_facts', 'backup_files', 'schema_migrations_lock'])
 
 function countRows(handle: BetterSqlite.Database): Record<string, number> {
@@ -182,7 +181,7 @@ function schemaOf(handle: BetterSqlite.Database): string {
   }
 }
 
-/** Of a folder: that the new name is on disk. */
+/** Of a folder: makes a rename durable. */
 export function sync(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

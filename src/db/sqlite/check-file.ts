@@ -1,19 +1,17 @@
 /**
- * A look at a database file before the server works with it: whether it is a database of ours at all, and whole as far as can be
- * told quickly.
+ * Quick check of a database file before the server uses it: whether it is our database and complete.
  *
- * Covers: the header (magic, page size); a file that is shorter than the header says, where no log could make up for it; the
- * schema; that the root of every table and index lies in the file; the first and the last row of every table. Does not read
- * everything (`PRAGMA integrity_check` does, in minutes for a large file), so damage in the middle is met when it is read.
+ * Checks the header (magic, page size), the file size against the header unless a log could supply the rest, the schema, that the root of
+ * every table and index is inside the file, and the first and last row of every table. `PRAGMA integrity_check` would take minutes on a
+ * large file, so damage in the middle is only found when it is read.
  *
- * Called by `open-sqlite.ts`. Standards: sqlite.org/fileformat2.html §1.3. Fails: by DamagedDatabaseError, whose text says
- * what to do.
+ * Used by `open-sqlite.ts`. Standards: sqlite.org/fileformat2.html §1.3. Throws DamagedDatabaseError, whose message says what to do.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import type { Database as SqliteHandle } from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 
-/** The file is no database, or not all of it; the text says what to do. */
+/** The file is not a database, or incomplete; the message says what to do. */
 export class DamagedDatabaseError extends Error {
   override readonly name = 'DamagedDatabaseError'
 
@@ -27,11 +25,11 @@ export class DamagedDatabaseError extends Error {
 const MAGIC = 'SQLite format 3\0'
 const HEADER_OCTETS = 100
 
-/** Before SQLite opens it: an empty file, or none, is a new database. @throws DamagedDatabaseError */
+/** Call before SQLite opens it; a missing or empty file is a new database. @throws DamagedDatabaseError */
 export function checkHeader(file: string): void {
   const stat = statSync(file, { throwIfNoEntry: false })
   if (!stat || stat.size === 0) return
-  // A process that closes a file gives up every lock it has on it: nothing of this process may have it open now.
+  // Closing a file drops all of the process's locks on it, so nothing here may have it open yet.
   const descriptor = openSync(file, 'r')
   try {
     const header = Buffer.alloc(HEADER_OCTETS)
@@ -44,7 +42,7 @@ export function checkHeader(file: string): void {
   }
 }
 
-/** A log that was not brought over may hold the pages that a file lacks. */
+/** A log that was not checkpointed may hold the missing pages. */
 function hasLog(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
@@ -56,14 +54,14 @@ function faultOfHeader(header: Buffer, size: number, hasLog: boolean): string | 
   const pageSize = stated === 1 ? 65_536 : stated
   if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0) return 'its header makes no sense'
   const pages = header.readUInt32BE(28)
-  // The count is valid where both change counters agree; older versions of SQLite did not keep it.
+  // The page count is valid if both change counters agree; old SQLite versions did not maintain it.
   const isCountValid = header.readUInt32BE(24) === header.readUInt32BE(92)
   if (!hasLog && isCountValid && size < pages * pageSize)
     return `it has ${size} octets of ${pages * pageSize}`
   return undefined
 }
 
-/** After it was opened; a few milliseconds. @throws DamagedDatabaseError */
+/** Call after opening; takes a few milliseconds. @throws DamagedDatabaseError */
 export function checkContent(file: string, handle: SqliteHandle): void {
   try {
     const pages = handle.pragma('page_count', { simple: true }) as number

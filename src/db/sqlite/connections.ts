@@ -1,8 +1,8 @@
 /**
- * Connections to the database file, each with what it has to be told: how sure a commit is, how much it remembers, how long it waits.
+ * Opens connections to the database file and sets their durability, cache and timeouts.
  *
- * Used by `open-sqlite.ts`, and by threads that write by themselves (`threads/thread-database.ts`). Fails: DamagedDatabaseError for
- * what is no database; else as SQLite does.
+ * Used by `open-sqlite.ts` and by writing threads (`threads/thread-database.ts`). Throws DamagedDatabaseError if the file is not a
+ * database, otherwise SQLite's error.
  */
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
@@ -11,19 +11,18 @@ import { sqliteCode } from './storage-fault.js'
 
 /** How long opening waits for another process, which may be recovering the log. */
 export const OPENING_TIMEOUT_MS = 5_000
-/** How long a statement waits afterwards, and everything else with it; the write lock is waited for beside it. */
+/** How long a statement blocks on a lock later, and the process with it; the write lock is awaited without blocking (`write-lock.ts`). */
 const BUSY_TIMEOUT_MS = 5
 
 /**
- * Pages in the log (16 MB) from which on a commit brings them over, where no thread does. A checkpoint writes each page
- * once, however often it was written to the log: four times fewer than SQLite's own 1,000 take a tenth off.
+ * Log pages (16 MB) after which a commit checkpoints, if no thread does. A checkpoint writes each page once however often it was logged, so
+ * this is cheaper than SQLite's default of 1,000 pages.
  */
 const LOG_PAGES = 4_000
 
 /**
- * Pages the writer keeps, 16 MB at most, and everybody reads. Rows and index entries go to the end of their table or to few
- * places, so that these are enough; and more of them cost every commit, for which SQLite goes through all of them in databases
- * of less than 1 GB (balancing a tree moves pages to a number beyond the end for a moment).
+ * Page cache, 16 MB. Inserts go to few places, so this suffices. A larger cache slows every commit, since SQLite scans the whole cache in
+ * databases below 1 GB (balancing a tree temporarily moves pages beyond the end of the file).
  */
 const CACHE_KILOBYTES = 16_384
 
@@ -42,7 +41,7 @@ export function openWriter(file: string): BetterSqlite.Database {
 }
 
 function configure(handle: BetterSqlite.Database): void {
-  // Of a new file only, and before anything is written to it: what is deleted can then be given back bit by bit.
+  // Only possible on a new file, before the first write: freed pages can then be returned to the file system incrementally.
   handle.pragma('auto_vacuum = incremental')
   handle.pragma('journal_mode = WAL')
   // The bundled SQLite defaults to NORMAL in WAL mode, which loses acknowledged commits at power failure.
@@ -52,26 +51,23 @@ function configure(handle: BetterSqlite.Database): void {
   handle.pragma(`cache_size = -${CACHE_KILOBYTES}`)
 }
 
-/** Whether its commits bring the log over, or leave that to a thread. */
+/** Whether commits checkpoint the log, or leave it to a thread. */
 export function commitsCheckpoint(handle: BetterSqlite.Database, isWanted: boolean): void {
   handle.pragma(`wal_autocheckpoint = ${isWanted ? LOG_PAGES : 0}`)
 }
 
-/** Whether each of its commits waits for the disk, or leaves that to who is told of it (`log-sync.ts`). */
+/** Whether each commit waits for the disk, or leaves that to `log-sync.ts`. */
 export function commitsSync(handle: BetterSqlite.Database, isWanted: boolean): void {
   handle.pragma(`synchronous = ${isWanted ? 'FULL' : 'NORMAL'}`)
 }
 
-/** Path of the write-ahead log: beside the file itself, wherever a link to it lies. */
+/** Path of the write-ahead log: beside the real file, not beside a symbolic link to it. */
 export function logPathOf(handle: BetterSqlite.Database): string {
   const [main] = handle.pragma('database_list') as readonly { readonly file: string }[]
   return `${main?.file ?? ''}-wal`
 }
 
-/**
- * What a savepoint would have to put back is kept in memory: a file for it would be made, filled and deleted with every commit. And
- * nobody waits long inside of a statement any more.
- */
+/** Keeps savepoint journals in memory, since a file would be created and deleted with every commit; shortens the busy timeout. */
 export function readyForWork(handle: BetterSqlite.Database): void {
   handle.pragma('temp_store = MEMORY')
   handle.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)

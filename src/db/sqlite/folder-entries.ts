@@ -1,18 +1,18 @@
 /**
- * Tells by one question to the file system that the files of a folder are still the ones that were there: a folder says when anything
- * was last put into it, taken out of it or renamed in it.
+ * Detects with one stat call that the entries of a folder are unchanged: its modification time changes when an entry is created, deleted or
+ * renamed.
  *
- * Used by `storage-watch.ts` with every commit. It says so by a clock that ticks, so that a second change in the same tick would go
- * unseen; until a tick is certainly over, it is no answer. Fails: never.
+ * Used by `storage-watch.ts` with every commit. Timestamps have limited resolution, so a second change in the same tick would go unnoticed;
+ * until a tick has certainly passed, it answers that there may be a change. Never throws.
  */
 
-/** Longer than any tick: the kernel's is 10 ms at most, but some file systems keep whole seconds (ext4 with small inodes), or two (FAT). */
+/** Longer than any tick: at most 10 ms in the kernel, but some file systems store whole seconds (ext4 with small inodes), or two (FAT). */
 const TICK_MS = 2_500
 
 export class FolderEntries {
   private readonly read: () => string | undefined
   private seen: string | undefined
-  /** When they were first seen as they are, ms that never go back. */
+  /** When this state was first seen, monotonic ms. */
   private since = 0
   private isSettled = false
 
@@ -22,8 +22,8 @@ export class FolderEntries {
   }
 
   /**
-   * @param now ms that never go back
-   * @returns false where the caller has to look at the files themselves, and does so before it asks again
+   * @param now monotonic ms
+   * @returns false if the caller must check the files themselves, before asking again
    */
   areAsBefore(now: number): boolean {
     const entries = this.read()

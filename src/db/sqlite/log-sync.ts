@@ -1,45 +1,45 @@
 /**
- * Makes sure that what was committed is on disk, in place of SQLite's own fsync inside of a commit.
+ * Makes commits durable, in place of SQLite's own fsync within a commit.
  *
- * Used by `group-commit.ts` on a server, whose writing connection commits without (`synchronous = NORMAL`: the write-ahead log
- * is written, and a checkpoint still syncs what it has to). Nobody is told of a commit before it is here. A disk that takes long
- * is waited for beside the event loop, so that whoever only reads is answered meanwhile; one that is quick is waited for in place,
- * which costs less than the way to a thread and back. Until a commit is on disk others may see it, but it was promised to nobody,
- * and whatever follows from it goes out after a commit of its own: the log is on disk up to a point or not at all.
+ * Used by `group-commit.ts` on a server, whose writing connection commits with `synchronous = NORMAL`: the write-ahead log is written but
+ * not synced, except by checkpoints. No caller is notified until the log is synced. Slow disks are synced in the thread pool so that reads
+ * continue; fast disks are synced inline, which is cheaper than a thread hop. A commit may be visible to readers before it is durable. That
+ * is safe: no caller has been told it succeeded, and any effect that depends on it needs a later commit, which the log orders after this
+ * one.
  *
- * Invariant: of a database's files only the log may be opened here. SQLite takes no locks on it, and closing a descriptor of one that
- * it does lock would drop these locks (fcntl(2)).
- * Fails: as the disk does, and from then on always. What could not be written the system forgets, and would call the next attempt
- * a success with a hole in the log before it; only a start anew reads what there is.
+ * Invariant: of the database's files only the log may be opened here. SQLite takes no locks on it, whereas closing a descriptor of a file
+ * that it locks would drop those locks (fcntl(2)).
+ * Fails with the disk's error, and from then on always: after a failed fsync the kernel discards the dirty pages, and a retry would report
+ * success with a hole in the log. Only a restart reads what is really on disk.
  */
 import type { SyncedFile } from '../../world/disk.js'
 import type { Clock } from '../../world/time/clock.js'
 
-/** A disk that takes so long each time is slow: turning disks, and some of those behind a network. */
+/** A disk whose every sync takes this long is slow: hard disks, some network storage. */
 const SLOW_MS = 4
-/** Times in a row. Where only some take long, a busy machine or another one's traffic is the cause. */
+/** Consecutive slow syncs; occasional ones are due to load or other traffic. */
 const TIMES = 8
 
 export class LogSync {
   private readonly file: SyncedFile
   private readonly clock: Pick<Clock, 'monotonic'>
-  /** How many in a row took long. */
+  /** Number of consecutive slow syncs. */
   private slowInARow = 0
   private fault: Error | undefined
 
-  /** @param file the write-ahead log, of which there is one for as long as the database is open */
+  /** @param file the write-ahead log; it is not replaced while the database is open */
   constructor(file: SyncedFile, clock: Pick<Clock, 'monotonic'>) {
     this.file = file
     this.clock = clock
   }
 
-  /** To be called before a transaction begins. @throws Error as `sync` does, once that has failed */
+  /** Call before a transaction begins. @throws Error as `sync` does, once that has failed */
   mayBegin(): void {
     if (this.fault) throw this.fault
   }
 
   /**
-   * All that is committed is on disk when it returns or, where it returns a promise, when that resolves.
+   * Everything committed is durable when it returns or, if it returns a promise, when that resolves.
    *
    * @throws Error with the code that SQLite would have given it
    */

@@ -1,8 +1,8 @@
 /**
- * Opens the embedded SQLite database: one connection that writes, one that only reads.
+ * Opens the embedded SQLite database: one connection for writing, one for reading only.
  *
- * Called by the composition root and by commands. Brings the schema up to date before handing anything out. Fails
- * with a plain Error whose text an operator can act on: unreadable or damaged file, newer schema, disk full.
+ * Used by the composition root and by commands. Migrates the schema first. Throws an Error an operator can act on: unreadable or damaged
+ * file, newer schema, disk full.
  */
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
@@ -33,13 +33,13 @@ export interface SqliteOptions {
   /** Path of the database file; its folder exists. */
   readonly file: string
   readonly clock: Clock
-  /** False for commands that only look: an older schema is then refused instead of migrated. */
+  /** False for commands: an older schema is rejected instead of migrated. */
   readonly mayMigrate?: boolean
-  /** For a server, which writes much and must not stand still: checkpoints in a thread, instead of inside of commits. */
+  /** For a server: checkpoints in a thread instead of within commits. */
   readonly checkpoints?: Omit<CheckpointerParts, 'clock'>
-  /** For a server, which many wait for: a thread for reads that take long. */
+  /** For a server: a thread for long reads. */
   readonly slowReads?: SlowReaderParts
-  /** For a server, which runs for long: looks at the file first, and notices when the disk is full or the files are gone. */
+  /** For a server: checks the file at opening, and monitors disk space and files. */
   readonly watch?: StorageWatchParts
   readonly onCommitted?: OnCommitted | undefined
 }
@@ -65,7 +65,7 @@ export async function openSqlite({
     await writer.destroy()
     throw error
   }
-  // Only now, since a migration may have an index of millions of rows to sort.
+  // Only now, since a migration may have to sort an index of millions of rows.
   readyForWork(writeHandle)
   const readHandle = openReader(file)
   const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
@@ -91,7 +91,7 @@ export async function openSqlite({
   const logSync = watch && new LogSync(watch.disk.openSynced(logPathOf(writeHandle)), clock)
   if (logSync) commitsSync(writeHandle, false)
   const groups = new GroupCommit(writer, clock, { checkpointer, storage, logSync, run, onCommitted })
-  // Seen from the writing connection, only other processes change it: the reading one never writes.
+  // Seen from the writing connection, only other processes change it, since the reading one never writes.
   const selectVersion = writeHandle.prepare('pragma data_version').pluck()
   const dataVersion = () => Number(selectVersion.get())
   let seenVersion = dataVersion()
@@ -138,12 +138,12 @@ export async function openSqlite({
   }
 }
 
-/** Octets of a database that is written anew in well under a second. */
+/** Size of a database that VACUUM rewrites in well under a second. */
 const SMALL = 64 * 1_024 * 1_024
 
 /**
- * A file of an earlier version learns to give back what it does not need by being written anew, which nobody could wait for where it is
- * large: then it is left to `postroad compact`, and what is free in it is used for new mail as before.
+ * Files of earlier versions need a VACUUM before they can return free pages to the file system. Large ones are left to `postroad compact`;
+ * their free pages are reused as before.
  */
 function makeShrinkable(handle: BetterSqlite.Database, log: Log): void {
   const number = (name: string) => Number(handle.pragma(name, { simple: true }))
@@ -151,12 +151,12 @@ function makeShrinkable(handle: BetterSqlite.Database, log: Log): void {
   try {
     writeAnew(handle)
   } catch (error) {
-    // A full disk, say: it is tried again at the next start.
+    // E.g. a full disk; retried at the next start.
     log.debug('database rewrite failed', { error: describeError(error) })
   }
 }
 
-/** Writes a database that nobody else has open anew, without what is free in it. @throws Error of SQLite */
+/** Vacuums a database that nobody else has open. @throws Error of SQLite */
 export function compactFile(file: string): void {
   const handle = new BetterSqlite(file, { timeout: OPENING_TIMEOUT_MS })
   try {
@@ -184,7 +184,7 @@ function figuresOf(reading: BetterSqlite.Database, writing: BetterSqlite.Databas
   })
 }
 
-/** A checkpoint of the kind that does nothing tells how much there would be to do. */
+/** A no-op checkpoint reports how many pages are pending. */
 function logLengthOf(handle: BetterSqlite.Database): () => LogLength {
   const ask = handle.prepare<[], [number, number, number]>('pragma wal_checkpoint(noop)').raw()
   return () => {

@@ -1,19 +1,19 @@
 /**
  * Keeps a second server off the same data folder.
  *
- * The lock is an exclusive transaction held open on a small SQLite database: the operating system gives it up when the
- * process ends, however it ends, so a kill -9 leaves no stale lock behind, and no guessing about process numbers.
+ * The lock is an exclusive transaction held open on a small SQLite database. The operating system releases it when the process ends, even
+ * by kill -9, so there are no stale locks.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 
-/** Another server runs on this data folder; the text says which process. */
+/** Another server runs on this data folder; the message names its process. */
 export class LockedError extends Error {
   override readonly name = 'LockedError'
 }
 
-/** Long enough to outlast a command that only asks whether somebody serves. */
+/** Long enough to outlast a command that only tests the lock. */
 const WAIT_MS = 300
 
 /** @throws LockedError */
@@ -40,7 +40,7 @@ export function isServing(dataDir: string): boolean {
   return handle === undefined
 }
 
-/** @returns undefined where another process has it */
+/** @returns undefined if another process holds it */
 function lock(dataDir: string, waitMs: number): BetterSqlite.Database | undefined {
   const handle = new BetterSqlite(join(dataDir, 'serve.lock'), { timeout: waitMs })
   try {

@@ -1,13 +1,11 @@
 /**
- * Kysely over better-sqlite3, with what Kysely's own SQLite driver lacks: transactions that take the write lock at
- * once, and statements that are prepared once and kept.
+ * Kysely dialect for better-sqlite3 with immediate transactions and cached prepared statements, which Kysely's own driver lacks.
  *
- * A deferred BEGIN that reads first and writes later fails with SQLITE_BUSY_SNAPSHOT as soon as a second process (the
- * command line beside a running server) has written in between; BEGIN IMMEDIATE waits its turn instead. Preparing a
- * statement costs more than running it, so the most used ones stay prepared.
+ * A deferred BEGIN that reads first and writes later fails with SQLITE_BUSY_SNAPSHOT if another process (the command line) wrote in
+ * between; BEGIN IMMEDIATE waits for the lock instead. Preparing a statement costs more than running it, so frequent ones stay prepared.
  *
- * A connection throws away all pages it knows whenever another one has written. So what only reads goes through the writing
- * connection as well, between its transactions, and takes its own, which sees no open transaction, only during one.
+ * A connection discards its page cache whenever another one has written. Reads therefore use the writing connection between its
+ * transactions, and the reading one, which does not see the open transaction, only during one.
  */
 import type { Database as SqliteHandle, Statement } from 'better-sqlite3'
 import {
@@ -26,12 +24,11 @@ import type { PrintedQuery, Run } from '../database.js'
 import { namedRow } from './named-row.js'
 import { takeWriteLock } from './write-lock.js'
 
-/** Distinct statements kept prepared. Multi-row inserts of many lengths would otherwise grow without bound. */
+/** Prepared statements kept; multi-row inserts of many lengths would otherwise grow without bound. */
 const KEPT_STATEMENTS = 500
 
 export interface DirectDialect {
   readonly dialect: Dialect
-  /** What the dialect itself runs statements with. */
   readonly run: Run
 }
 
@@ -41,9 +38,9 @@ export function sqliteDialect(handle: SqliteHandle, clock: Clock = systemClock):
 }
 
 /**
- * For reading, beside a writer in the same process.
+ * For reading in the process of a writer.
  *
- * @param handle read-only, on the same file @param writer whose pages are used while no transaction is open on it
+ * @param handle read-only, on the same file @param writer its page cache is used while it has no open transaction
  */
 export function sqliteReadingDialect(
   handle: SqliteHandle,
@@ -54,7 +51,7 @@ export function sqliteReadingDialect(
   return dialectOf(handle, clock, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
 }
 
-/** For reads in a thread of their own; they never come to a handle here. */
+/** For reads in threads, which use no handle here. */
 export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Dialect {
   return {
     createAdapter: () => new AtomicAdapter(),
@@ -74,14 +71,14 @@ function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect 
   return { dialect, run }
 }
 
-/** In SQLite a change of the schema is part of its transaction like any other; Kysely's own adapter denies it. */
+/** In SQLite, DDL is transactional; Kysely's own adapter denies it. */
 class AtomicAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true
   }
 }
 
-/** One handle is one connection: callers take turns, a transaction keeps it until it ends. */
+/** One handle is one connection: callers take turns, a transaction holds it until it ends. */
 class SqliteDriver implements Driver {
   private readonly handle: SqliteHandle
   private readonly clock: Clock
@@ -98,7 +95,7 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // The handle is open already.
+    // The handle is already open.
   }
 
   acquireConnection(): Promise<DatabaseConnection> {
@@ -118,7 +115,7 @@ class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    // SQLite itself has already rolled back after a full disk or an I/O error.
+    // SQLite has already rolled back after a full disk or an I/O error.
     if (this.handle.inTransaction) await connection.executeQuery(CompiledQuery.raw('rollback'))
   }
 
@@ -148,18 +145,18 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async *streamQuery<Row>(query: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
-    // Its own statement: a kept one is busy while it is being iterated.
+    // Not cached: a statement is busy while it is being iterated.
     for (const row of this.handle.prepare(query.sql).iterate(query.parameters)) yield { rows: [row as Row] }
   }
 }
 
 interface Prepared {
   readonly statement: Statement
-  /** Of the rows it returns. */
+  /** Column names of its rows. */
   columns: readonly string[]
 }
 
-/** What runs on one handle, each statement prepared once. */
+/** Runs statements on one handle, with a cache of prepared ones. */
 class Statements {
   private readonly handle: SqliteHandle
   private readonly kept = new Map<string, Prepared>()
@@ -172,7 +169,7 @@ class Statements {
     return runPrepared(this.prepared(sql), parameters)
   }
 
-  /** @throws Error for a statement that would write */
+  /** @throws Error for a statement that writes */
   read<Row>({ sql, parameters }: PrintedQuery): QueryResult<Row> {
     const prepared = this.prepared(sql)
     if (!prepared.statement.readonly) throw new Error('attempt to write a readonly database')
@@ -181,7 +178,7 @@ class Statements {
   private prepared(text: string): Prepared {
     const kept = this.kept.get(text)
     if (kept) {
-      // Re-inserted so that the map stays in order of last use.
+      // Re-inserted to keep the map in order of last use.
       this.kept.delete(text)
       this.kept.set(text, kept)
       return kept
@@ -205,7 +202,7 @@ function runPrepared<Row>(prepared: Prepared, parameters: readonly unknown[]): Q
 
 function prepare(handle: SqliteHandle, text: string): Prepared {
   const statement = handle.prepare(text)
-  // As arrays: SQLite's binding takes longer to name the columns of a row, each row anew, than to read it.
+  // As arrays: in SQLite's binding, naming the columns of each row takes longer than reading it.
   return statement.reader
     ? { statement: statement.raw(true), columns: columnsOf(statement) }
     : { statement, columns: [] }
@@ -216,7 +213,7 @@ function columnsOf(statement: Statement): string[] {
 }
 
 function toRows(prepared: Prepared, rows: readonly (readonly unknown[])[]): Record<string, unknown>[] {
-  // `select *` after a change of the schema.
+  // `select *` after a schema change.
   if (rows[0] && rows[0].length !== prepared.columns.length) prepared.columns = columnsOf(prepared.statement)
   return rows.map(values => namedRow(prepared.columns, values))
 }

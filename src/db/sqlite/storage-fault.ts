@@ -1,12 +1,12 @@
 /**
- * What SQLite says when it cannot write, in words for whoever asked: the caller is not at fault, nothing was done, and the
- * same may succeed later.
+ * Turns SQLite's storage errors into `unavailable`, with a message for the client: it is not at fault, nothing was stored, and a retry may
+ * succeed.
  *
- * Called where a transaction failed. Pure. Fails: never; what is no fault of the storage stays as it was thrown.
+ * Called when a transaction failed. Pure. Other errors are returned unchanged.
  */
 import { AppError } from '../../core/errors.js'
 
-/** Result codes (sqlite.org/rescode.html) by their beginning: extended codes begin with the primary one. */
+/** Result codes (sqlite.org/rescode.html) by prefix: extended codes start with the primary one. */
 const FAULTS: readonly (readonly [code: string, message: string, retryAfterMs: number])[] = [
   ['SQLITE_BUSY', 'the database is locked by another process; try again in a few seconds', 5_000],
   ['SQLITE_LOCKED', 'the database is locked by another process; try again in a few seconds', 5_000],
@@ -20,19 +20,19 @@ const FAULTS: readonly (readonly [code: string, message: string, retryAfterMs: n
   ['SQLITE_NOTADB', 'the database file is damaged; nothing was stored, try again later', 60_000],
 ]
 
-/** The code that SQLite gave what it threw; undefined where somebody else threw it. */
+/** SQLite's result code; undefined for errors not thrown by SQLite. */
 export function sqliteCode(thrown: unknown): string | undefined {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   return typeof code === 'string' && code.startsWith('SQLITE_') ? code : undefined
 }
 
-/** The same where it is a fault of the storage, and not of what was asked of it. */
+/** The code, if it is a storage fault and not the statement's. */
 export function storageCode(thrown: unknown): string | undefined {
   const code = sqliteCode(thrown)
   return code !== undefined && faultOf(code) ? code : undefined
 }
 
-/** @returns `unavailable` for a fault of the storage, with what SQLite said as its cause; else the error itself */
+/** @returns `unavailable` for a storage fault, with SQLite's error as cause; otherwise the error itself */
 export function storageRefusal(thrown: Error): Error {
   const fault = faultOf(sqliteCode(thrown) ?? '')
   if (!fault) return thrown

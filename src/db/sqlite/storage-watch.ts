@@ -1,16 +1,14 @@
 /**
- * Watches the ground that the database stands on: its files, the room on their disk, and whether commits succeed.
+ * Storage checks: the database files, free disk space, and whether commits succeed.
  *
- * Used by a server's database (`open-sqlite.ts`). Each commit asks whether the files are still where they were before it is
- * acknowledged: what is committed into a deleted file is gone with the process. As long as nothing was put into their folder, taken
- * out of it or renamed in it they are, which is one question instead of three. New mail asks whether there is room; what
- * was accepted is delivered and settled on the rest. Says each change of state in one line of the log.
+ * Used by a server's database (`open-sqlite.ts`). Each commit checks that the files still exist before it is acknowledged: what is
+ * committed into a deleted file is lost with the process. Usually one stat of the folder is enough (`folder-entries.ts`). New mail is only
+ * accepted above the disk reserve; accepted mail is delivered using the reserve. Each change of state is logged once.
  *
- * States: a file is missing (nothing is written until it is back at its place, or the server started anew); writing fails (it is
- * tried again with each write, and over with the first that succeeds when none has failed for a while); room is short (new mail is
- * refused until there is a tenth more than the reserve).
+ * States: a file is missing (no writes until it is back or the server is restarted); writes fail (every write tries again; over once one
+ * succeeds and none has failed for a while); disk space is low (new mail is refused until a tenth more than the reserve is free).
  *
- * Fails: by `unavailable`, with words for whoever asked.
+ * Throws `unavailable` with a message for the client.
  */
 import { dirname } from 'node:path'
 import { AppError, describeError } from '../../core/errors.js'
@@ -23,40 +21,40 @@ import { storageCode } from './storage-fault.js'
 export interface StorageWatchParts {
   readonly disk: Disk
   readonly log: Log
-  /** Octets of the disk below which new mail is refused; 0 = never. */
+  /** New mail is refused below this many free octets; 0 = never. */
   readonly reserve: number
 }
 
-/** Why the database does not do all that it should, for `/health`. */
+/** Why the database is impaired, for `/health`. */
 export interface StorageFault {
   /** Stable, for programs. */
   readonly code: 'database_gone' | 'database_failing' | 'database_busy' | 'disk_low'
-  /** Whether what was accepted is still worked on. */
+  /** Whether accepted mail is no longer processed. */
   readonly isFatal: boolean
   /** One sentence, for the operator. */
   readonly reason: string
 }
 
-/** What others see of it. */
+/** What other modules use. */
 export interface Storage {
-  /** To be asked before new mail is taken. @throws AppError unavailable */
+  /** Call before accepting new mail. @throws AppError unavailable */
   requireRoom(): void
-  /** The worst that is known at this moment. */
+  /** The most severe current fault. */
   readonly fault: StorageFault | undefined
 }
 
-/** For a database whose ground nobody watches. */
+/** For a database that is not watched. */
 export const UNWATCHED: Storage = { requireRoom() {}, fault: undefined }
 
 const LOOK_EVERY_MS = 1_000
 const RETRY_AFTER_MS = 60_000
-/** Lines on writes that still fail. */
+/** Interval of log lines while writes fail. */
 const REMIND_EVERY_MS = 60_000
-/** Without a failure, until writing counts as mended: on a full disk little writes, such as that of `/health`, find room now and then. */
+/** Time without a failure until writes count as recovered: on a full disk small writes, such as that of `/health`, succeed now and then. */
 const CALM_MS = 10_000
-/** For so long a look holds where a transaction begins; a commit is looked after each time. */
+/** How long a check is valid when a transaction begins; every commit is checked. */
 const LOOK_HOLDS_MS = 20
-/** Room for new mail has to exceed the reserve by this before it is taken again. */
+/** Free space must exceed the reserve by this fraction before new mail is accepted again. */
 const MARGIN = 1.1
 
 const GONE = 'the database files were moved, replaced or deleted while the server runs'
@@ -65,19 +63,19 @@ export class StorageWatch implements Storage {
   private readonly parts: StorageWatchParts
   private readonly clock: Clock
   private readonly folder: string
-  /** By path, as they were when the database was opened. */
+  /** By path, as they were at opening. */
   private readonly files: ReadonlyMap<string, string | undefined>
   private readonly isLogBeside: boolean
   private readonly entries: FolderEntries
   private timer: Timer | undefined
   private isClosed = false
   private missing: string | undefined
-  /** When the files were looked at, on the monotonic clock. */
+  /** Time of the last file check, monotonic. */
   private lookedAt = -Infinity
   private isShort = false
   private failing: { readonly error: string; count: number; lastAt: number; toldAt: number } | undefined
 
-  /** @param file of the database, which is open @param clock drives the looking */
+  /** @param file of the open database @param clock schedules the checks */
   constructor(parts: StorageWatchParts, clock: Clock, file: string) {
     this.parts = parts
     this.clock = clock
@@ -88,7 +86,7 @@ export class StorageWatch implements Storage {
     this.entries = new FolderEntries(() => parts.disk.entriesOf(this.folder))
   }
 
-  /** Looks once before it resolves, and from then on by the clock. */
+  /** Checks once before it resolves, then periodically. */
   async start(): Promise<void> {
     await this.look()
   }
@@ -124,16 +122,16 @@ export class StorageWatch implements Storage {
       })
   }
 
-  /** To be called before a transaction begins. @throws AppError unavailable */
+  /** Call before a transaction begins. @throws AppError unavailable */
   mayBegin(): void {
     if (this.missing !== undefined || this.clock.monotonic() - this.lookedAt >= LOOK_HOLDS_MS)
       this.requireFiles()
   }
 
-  /** To be called after a transaction was committed and before anybody is told of it. @throws AppError unavailable */
+  /** Call after a commit, before it is acknowledged. @throws AppError unavailable */
   requireFiles(): void {
     const now = this.clock.monotonic()
-    // A database that is a link has its log in another folder.
+    // The log is in the folder of the real file, not of a symbolic link to it.
     const isAsBefore = this.isLogBeside && this.entries.areAsBefore(now)
     if (isAsBefore) this.lookedAt = now
     else this.lookAtFiles()
@@ -143,17 +141,17 @@ export class StorageWatch implements Storage {
       })
   }
 
-  /** A transaction is on disk. */
+  /** Call when a transaction is durable. */
   committed(): void {
     if (!this.failing || this.clock.monotonic() - this.failing.lastAt < CALM_MS) return
     this.parts.log.info('database writes resumed', { failures: this.failing.count })
     this.failing = undefined
   }
 
-  /** A transaction came to nothing; what its work threw for a reason of its own says nothing of the ground. */
+  /** Call when a transaction failed; errors of the work itself do not count as storage faults. */
   failed(error: unknown): void {
     const code = storageCode(error)
-    // Of a lock whoever waits is told; it says nothing of the ground.
+    // A lock is reported to the caller that waits for it; it is no storage fault.
     if (code === undefined || code.startsWith('SQLITE_BUSY')) return
     const now = this.clock.monotonic()
     this.failing ??= { error: describeError(error), count: 0, lastAt: now, toldAt: -Infinity }
@@ -198,7 +196,7 @@ export class StorageWatch implements Storage {
     try {
       free = await disk.freeSpace(this.folder)
     } catch {
-      // Files that are gone say so themselves; a file system that does not tell is no reason to refuse mail.
+      // Missing files are reported on their own; a file system that reports no free space is no reason to refuse mail.
       return
     }
     const isShort = free < (this.isShort ? reserve * MARGIN : reserve)

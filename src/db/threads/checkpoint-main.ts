@@ -1,8 +1,7 @@
 /**
- * The program of the thread that brings the write-ahead log over into the database file.
+ * Main module of the checkpoint thread.
  *
- * Started by `checkpointer.ts`, never imported. Never waits for a lock and never makes anybody wait: a passive checkpoint
- * takes what nobody reads any more.
+ * Started by `checkpointer.ts`, never imported. Uses passive checkpoints, which neither wait for locks nor block anyone.
  */
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
@@ -12,7 +11,7 @@ import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.
 
 const thread = ownThread()
 const handle = new BetterSqlite((thread.options as CheckpointOptions).file, { fileMustExist: true })
-// Of the log before, and of the database file after: nothing is lost whenever the power fails.
+// Syncs the log first and the database file afterwards, so that power loss never loses data.
 handle.pragma('synchronous = FULL')
 
 thread.listen(() => {
@@ -20,7 +19,7 @@ thread.listen(() => {
   try {
     handle.pragma('wal_checkpoint(PASSIVE)')
   } catch (error) {
-    // Another process is at it already.
+    // Another process is checkpointing.
     if (!sqliteCode(error)?.startsWith('SQLITE_BUSY')) answer = { error: describeError(error) }
   }
   thread.post(answer)

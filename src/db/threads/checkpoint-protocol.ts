@@ -1,4 +1,4 @@
-/** What the server and the checkpointing thread say to each other. Holds no logic. Each message is answered by one. */
+/** Messages between the server and the checkpoint thread: one response per request. Holds no logic. */
 
 export interface CheckpointOptions {
   /** Path of the database file. */
@@ -6,6 +6,6 @@ export interface CheckpointOptions {
 }
 
 export interface CheckpointAnswer {
-  /** Why it could not be done. */
+  /** Why it failed. */
   readonly error?: string
 }

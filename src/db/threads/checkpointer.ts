@@ -1,17 +1,15 @@
 /**
- * Brings what was committed from the write-ahead log over into the database file, beside the server's work.
+ * Checkpoints the write-ahead log in a thread, beside the server's work.
  *
- * SQLite does so inside of a commit, every so many pages: 16 MB to be copied and two fsyncs, some 40 ms in which nobody is
- * answered. Here a thread with a connection of its own does it (`checkpoint-main.ts`) while others write. Since they do, it
- * never quite comes to the end, and the log would grow for as long as they went on; so from a certain length the next group
- * waits the few ms that the short rest takes, and the log begins anew. Long work, which fills the log as fast as the disk takes it,
- * makes room from half of that length on, when others go on meanwhile (`clear`): nobody else comes upon a log that is full of it. It
- * goes on itself while most of the log is brought over, and waits for the rest.
+ * SQLite would checkpoint within a commit: 16 MB to copy and two fsyncs block the process for some 40 ms. Here a thread with its own
+ * connection does it (`checkpoint-main.ts`) while others write. Under constant writes a checkpoint never quite completes and the log would
+ * keep growing, so above a certain size the next group waits the few ms that the remainder takes, and the log restarts. Long work, which
+ * fills the log at disk speed, pauses from half of that size on until the log is checkpointed (`clear`), so that other writes never meet a
+ * full log.
  *
- * Used by `group-commit.ts`. How far both are is asked of SQLite itself. Never opens a file of the database: closing any
- * descriptor of one drops every POSIX lock that this process holds on it, those of SQLite's own connections too (fcntl(2)).
- * Fails: never; while the thread cannot (a full disk, no thread to be had) the commits do it again, as they would by themselves,
- * and now and then the thread is tried.
+ * Used by `group-commit.ts`. Asks SQLite for the progress. Never opens a database file: closing any descriptor of one drops every POSIX
+ * lock that this process holds on it, including those of SQLite's connections (fcntl(2)).
+ * Never throws; if the thread fails (full disk, cannot be started), commits checkpoint as usual, and the thread is retried periodically.
  */
 import { describeError } from '../../core/errors.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
@@ -28,35 +26,35 @@ export interface CheckpointerParts {
 export interface CheckpointedDatabase {
   /** Path of the database file. */
   readonly file: string
-  /** Asked between two transactions. SQLite prepares the question anew each time: some ten microseconds. */
+  /** Called between transactions. SQLite compiles the pragma each time: some ten microseconds. */
   readonly logLength: () => LogLength
-  /** From now on commits do it themselves, or they leave it. */
+  /** Switches checkpoints within commits on or off. */
   readonly commitsCheckpoint: (isWanted: boolean) => void
 }
 
-/** Pages worth the two fsyncs: 8 MB. */
+/** Pages worth two fsyncs: 8 MB. */
 const WORTHWHILE = 2_000
-/** Pages from which on the log shall begin anew: 64 MB. */
+/** Log size from which commits wait for the log to restart, in pages: 64 MB. */
 const LONG = 16_000
-/** Pages from which on long work sees to it that all of them are brought over: 32 MB. */
+/** Log size from which long work checks that all pages are checkpointed: 32 MB. */
 const LONG_FOR_LONG_WORK = LONG / 2
-/** Pages from which on it waits for that whatever there is still to be done: 48 MB. */
+/** Log size from which it waits for that however much remains: 48 MB. */
 const LONGEST_FOR_LONG_WORK = 0.75 * LONG
-/** Until the end is reached in spite of what others write meanwhile: each time there is less left. */
+/** Runs to complete a checkpoint while others write; each leaves less. */
 const MOST_RUNS_TO_CLEAR = 4
-/** Commits from one question for the length to the next: a few megabytes more or less make no difference. */
+/** Commits between two queries of the log size; a few megabytes do not matter. */
 export const ASKED_EVERY = 8
-/** For the rest; a disk that takes longer is in trouble, and the log may grow. */
+/** Maximum wait; if the disk takes longer, the log may grow. */
 const LONGEST_WAIT_MS = 1_000
-/** Between two trials after a failure, doubled with each. */
+/** Retry delay after a failure, doubled each time. */
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
-/** It needs a tenth of it. */
+/** Heap limit; the thread needs a tenth of it. */
 const HEAP_MEGABYTES = 128
 
 const PROGRAM = new URL('./checkpoint-main.js', import.meta.url)
 
-/** It could not be done, and the commits do it meanwhile. */
+/** It failed; commits checkpoint meanwhile. */
 interface Trouble {
   readonly pauseMs: number
   /** On the monotonic clock. */
@@ -66,7 +64,7 @@ interface Trouble {
 export interface LogLength {
   /** Pages in the log. */
   readonly written: number
-  /** Of those, in the database file too. */
+  /** Of those, checkpointed pages. */
   readonly broughtOver: number
 }
 
@@ -80,14 +78,14 @@ export class Checkpointer {
   private trouble: Trouble | undefined
   private running: Promise<void> | undefined
   private onAnswer: (() => void) | undefined
-  /** As it was when it was last asked for. */
+  /** As last queried. */
   private length: LogLength = EMPTY
   private commitsToQuestion = 0
-  /** Pages in the log when it last was not brought over to its end, for somebody reads in it. */
+  /** Log size when a checkpoint was last incomplete because of a reader. */
   private stuckAt = 0
-  /** Pages in the log when long work last waited for it, since it began anew. */
+  /** Log size when long work last waited for it; reset when the log restarts. */
   private clearedAt = 0
-  /** Most of the log was brought over since then, or is being. */
+  /** Whether most of the log has been checkpointed since then, or is being. */
   private isPrepared = false
 
   constructor(parts: CheckpointerParts, database: CheckpointedDatabase) {
@@ -96,7 +94,7 @@ export class Checkpointer {
     database.commitsCheckpoint(false)
   }
 
-  /** To be called after each commit. @param commits where it is for several together */
+  /** Call after each commit. @param commits how many it stands for */
   committed(commits = 1): void {
     if (this.isClosed || this.mustWait()) return
     this.commitsToQuestion -= commits
@@ -105,7 +103,7 @@ export class Checkpointer {
     if (!this.running && written - broughtOver >= WORTHWHILE) void this.run()
   }
 
-  /** To be awaited before the next commit where there is something to wait for. */
+  /** Await before the next commit, if defined. */
   room(): Promise<void> | undefined {
     if (this.isClosed || this.trouble) return undefined
     const { written } = this.length
@@ -113,7 +111,7 @@ export class Checkpointer {
     return written < this.stuckAt + LONG ? undefined : this.finish()
   }
 
-  /** To be awaited before the next piece of long work where there is something to wait for; others need not wait meanwhile. */
+  /** Await before the next piece of long work, if defined; other writes need not wait. */
   clear(): Promise<void> | undefined {
     if (this.isClosed || this.trouble) return undefined
     this.ask()
@@ -124,9 +122,9 @@ export class Checkpointer {
   }
 
   /**
-   * Begins to bring most of a long log over, where that was not done yet.
+   * Starts checkpointing most of a long log, unless already done.
    *
-   * @returns whether long work is to pause for the rest (`clear`), by the length that was asked for last
+   * @returns whether long work must pause for the rest (`clear`), by the last queried size
    */
   prepareToClear(): boolean {
     const { written } = this.length
@@ -152,7 +150,7 @@ export class Checkpointer {
     await Promise.race([this.finishRunning(), pauseFor(LONGEST_WAIT_MS)])
     const { written, broughtOver } = this.ask()
     if (broughtOver < written) this.stuckAt = written
-    // The next commit begins the log anew.
+    // The next commit restarts the log.
     this.commitsToQuestion = 0
   }
 
@@ -219,7 +217,7 @@ export class Checkpointer {
     this.database.commitsCheckpoint(false)
   }
 
-  /** The log is as good as empty where it cannot be asked. */
+  /** Treated as empty if it cannot be queried. */
   private ask(): LogLength {
     this.commitsToQuestion = ASKED_EVERY
     try {

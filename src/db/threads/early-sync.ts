@@ -1,9 +1,8 @@
 /**
- * Has what a thread commits brought to disk while it goes on: whoever writes next and has to wait for the disk would wait for all of it.
+ * Syncs a writing thread's commits in the background, so that the next writer that needs a durable commit does not wait for all of them.
  *
- * Used by `thread-database.ts` after each of its commits, none of which waits for the disk itself. Beside the write-ahead log no file of the
- * database may be opened here (`log-sync.ts`). Fails: never; the system tells each descriptor of what it could not write, the server's
- * own too.
+ * Used by `thread-database.ts` after each commit, none of which is synced itself. Opens no database file other than the log
+ * (`log-sync.ts`). Never fails: the kernel reports write errors to each descriptor, including the server's.
  */
 import type { SyncedFile } from '../../world/disk.js'
 
@@ -16,11 +15,11 @@ export class EarlySync {
     this.file = file
   }
 
-  /** Something was committed. While the disk is at the last that was, the next goes with those after it. */
+  /** Call after a commit. Commits made during a sync share the next one. */
   committed(): void {
     this.running ??= this.file.sync().then(
       () => (this.running = undefined),
-      // Nothing is gained by trying again.
+      // A retry would gain nothing.
       () => undefined,
     )
   }

@@ -1,8 +1,8 @@
 /**
- * One thread for long reads, as `slow-reader.ts` sees it: runs one statement at a time (`slow-reader-main.ts`).
+ * One reader thread of `slow-reader.ts`: runs one statement at a time (`slow-reader-main.ts`).
  *
- * A statement that takes too long is left to its thread, which ends after it, and another thread is started; so is one where a
- * thread ends by itself. Fails: what was asked rejects, by `unavailable` where it takes too long, otherwise as the statement does.
+ * A statement that takes too long is abandoned: its thread ends after it and is replaced, as is a thread that exits. Rejects with
+ * `unavailable` on timeout, otherwise with the statement's error.
  */
 import type { QueryResult } from 'kysely'
 import { AppError } from '../../core/errors.js'
@@ -24,7 +24,7 @@ export interface Asked extends SlowQuestion {
   readonly reject: (error: Error) => void
 }
 
-/** For one statement, from when it begins. */
+/** Time limit of a statement, from when it begins. */
 export const RUNNING_LIMIT_MS = 5_000
 const HEAP_MEGABYTES = 256
 
@@ -37,10 +37,10 @@ export class ReadingThread {
   private thread: Thread | undefined
   private running: { readonly asked: Asked; readonly timer: Timer } | undefined
   private isClosed = false
-  /** Threads that still run what nobody waits for any more. */
+  /** Threads still running an abandoned statement. */
   leftBehind = 0
 
-  /** @param onFree called when it could be asked again */
+  /** @param onFree called when it can run another statement */
   constructor(parts: ReadingParts, options: SlowReaderOptions, onFree: () => void) {
     this.parts = parts
     this.options = options
@@ -51,7 +51,7 @@ export class ReadingThread {
     return !this.running
   }
 
-  /** Only while it is free. */
+  /** Call only while it is free. */
   ask(asked: Asked): void {
     const timer = this.parts.clock.after(RUNNING_LIMIT_MS, () => this.leaveBehind())
     this.running = { asked, timer }
@@ -65,7 +65,7 @@ export class ReadingThread {
     await this.thread?.terminate()
   }
 
-  /** What runs is over, one way or the other. */
+  /** The statement has ended, successfully or not. */
   private end(tell: (asked: Asked) => void): void {
     const { running } = this
     if (!running) return

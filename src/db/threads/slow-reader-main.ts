@@ -1,8 +1,7 @@
 /**
- * The program of the thread in which long reads run: one statement after the other, on a connection that cannot write.
+ * Main module of a reader thread: runs one statement after the other on a read-only connection.
  *
- * Started by `slow-reader.ts`, never imported. Each statement is a transaction of its own, so that it sees every commit made
- * before it.
+ * Started by `slow-reader.ts`, never imported. Each statement is its own transaction, so that it sees every earlier commit.
  */
 import { given } from '../../core/given.js'
 import BetterSqlite, { type Statement } from 'better-sqlite3'
@@ -11,26 +10,26 @@ import { ownThread } from '../../world/threads.js'
 import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader-protocol.js'
 import { sqliteCode } from '../sqlite/storage-fault.js'
 
-/** Here nobody else waits while a lock is waited for. */
+/** May block on a lock, since it only blocks this thread. */
 const BUSY_TIMEOUT_MS = 2_000
 
 const thread = ownThread()
 const { file, mostRows } = thread.options as SlowReaderOptions
 const handle = new BetterSqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 
-/** Statements that are asked again and again with other parameters; what comes once goes soon. */
+/** Cache of prepared statements; rare ones are evicted first. */
 const KEPT_STATEMENTS = 50
 const kept = new Map<string, Prepared>()
 
 interface Prepared {
   readonly statement: Statement<unknown[], unknown[]>
-  /** As they are for good: no schema changes while a server has its threads. */
+  /** Column names never change: no migration runs while a server has threads. */
   readonly columns: readonly string[]
 }
 
 function prepared(sql: string): Prepared {
   const known = kept.get(sql) ?? prepare(sql)
-  // Put in anew, so that the map stays in the order of last use.
+  // Re-inserted to keep the map in order of last use.
   kept.delete(sql)
   kept.set(sql, known)
   const [oldest] = kept.keys()

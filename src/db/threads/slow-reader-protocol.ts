@@ -1,9 +1,9 @@
-/** What the server and the thread for long reads say to each other. Holds no logic. Each question is answered by one. */
+/** Messages between the server and a reader thread: one response per request. Holds no logic. */
 
 export interface SlowReaderOptions {
   /** Path of the database file. */
   readonly file: string
-  /** Rows of one answer at most. */
+  /** Maximum rows per result. */
   readonly mostRows: number
 }
 
@@ -14,5 +14,5 @@ export interface SlowQuestion {
 
 export type SlowAnswer =
   | { readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }
-  /** `code` is SQLite's, where it was SQLite that threw. */
+  /** `code` is SQLite's, if SQLite threw. */
   | { readonly error: string; readonly code?: string }

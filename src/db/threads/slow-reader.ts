@@ -1,16 +1,15 @@
 /**
- * Reads that can take over 10 ms (counts, deep pages, search, exports), in threads of their own: the main thread prints the
- * statement with Kysely, a thread runs it (`reading-thread.ts`), and everybody else goes on meanwhile.
+ * Reads that can take over 10 ms (counts, deep pages, search, exports), in threads: the main thread compiles the statement with Kysely, a
+ * thread runs it (`reading-thread.ts`), and the event loop continues.
  *
- * Called by Kysely: `Database.slowReader`, for the stores of lists. Statements take turns in the order they came, and whoever
- * needs several stands in line anew for each; one that looks at very much is asked in pieces, which the threads share. What took long
- * when it was last asked has all threads but one: that one is for pages and counts, which would wait for seconds behind somebody's
- * conditions. Exports have a separate queue: one of their statements runs at a time, and only while nothing else could. Never writes, and knows no transactions.
+ * Used through `Database.slowReader`. Statements are queued in order of arrival; large scans are split into several statements, which the
+ * threads share. One thread is reserved for statements that did not take long the last time, so that pages and counts do not wait behind
+ * heavy searches. Exports have their own queue: one of their statements runs at a time, and only when no other can. Never writes; no
+ * transactions.
  *
- * Bounds: how many wait, for how long, how long one runs, and how many rows it gives. A statement cannot be broken off inside
- * of SQLite: one that takes too long is left to its thread, which ends after it, and another thread is started; there are never
- * more than a few of them.
- * Fails: by `unavailable` where too many wait or one takes too long; otherwise as the statement does.
+ * Limits: queue length, wait time, run time and rows per result. SQLite statements here cannot be interrupted: one that takes too long is
+ * abandoned, its thread ends after it and is replaced, up to a small number of such threads.
+ * Throws `unavailable` if the queue is full or a statement takes too long, otherwise the statement's error.
  */
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from 'kysely'
 import { AppError } from '../../core/errors.js'
@@ -19,24 +18,24 @@ import { ReadingThread, type Asked, type ReadingParts } from './reading-thread.j
 
 export type SlowReaderParts = Omit<ReadingParts, 'clock'>
 
-/** Statements in each line. */
+/** Maximum statements per queue. */
 export const MOST_WAITING = 100
-/** In line. */
+/** Maximum time in the queue. */
 export const WAITING_LIMIT_MS = 10_000
-/** The same for exports: one that is refused in its middle is lost. */
+/** The same for exports, which are longer since a rejected statement breaks the download. */
 const EXPORT_WAITING_LIMIT_MS = 60_000
-/** Rows of one answer. */
+/** Maximum rows per result. */
 const MOST_ROWS = 20_000
-/** Threads that still run what nobody waits for any more. */
+/** Maximum number of threads still running an abandoned statement. */
 const MOST_LEFT_BEHIND = 2
-/** Statements that run at the same time: what is asked in pieces is done sooner, and one long read holds up no other. */
+/** Threads: split scans finish sooner, and one long read does not block others. */
 const THREADS = 2
-/** From which on a statement is one of the long ones. */
+/** Duration from which a statement counts as long. */
 const LONG_MS = 100
-/** Texts of statements that are remembered as long. */
+/** Maximum number of long statements remembered. */
 const MOST_REMEMBERED = 1_000
 
-/** What a statement is for: a page that a request waits for, or a streamed file. */
+/** Purpose of a statement: a page that a request waits for, or a streamed export. */
 export type ReadingLine = 'pages' | 'exports'
 
 interface Waiting extends Asked {
@@ -49,7 +48,7 @@ export class SlowReader {
   private readonly clock: Clock
   private readonly waiting: Waiting[] = []
   private readonly threads: readonly ReadingThread[]
-  /** Texts of statements that took long when they last ran; those that ran last, last. */
+  /** SQL of statements that were long when last run, in order of last use. */
   private readonly long = new Set<string>()
   private runningLong = 0
   private isClosed = false
@@ -102,7 +101,7 @@ export class SlowReader {
     this.next()
   }
 
-  /** Who came first, exports last; a long statement, or one of an export, only where a thread is left to others. */
+  /** In order of arrival, exports last; long statements and exports only if a thread remains for others. */
   private takeWaiting(): Waiting | undefined {
     const mayBeLong = this.runningLong < THREADS - 1
     let at = this.waiting.findIndex(({ line, sql }) => line === 'pages' && (mayBeLong || !this.long.has(sql)))
@@ -110,7 +109,7 @@ export class SlowReader {
     return at < 0 ? undefined : this.waiting.splice(at, 1)[0]
   }
 
-  /** Remembers how long it takes, whichever way it ends. */
+  /** Remembers whether the statement is long, even if it fails. */
   private timed({ sql, parameters, line, resolve, reject }: Waiting): Asked {
     const begunAt = this.clock.monotonic()
     const isLong = line === 'exports' || this.long.has(sql)
@@ -146,7 +145,7 @@ function tooBusy(): AppError {
   })
 }
 
-/** What Kysely runs its statements on. */
+/** The driver that Kysely uses. */
 export function slowReadingDriver(reader: SlowReader, line: ReadingLine): Driver {
   const noTransactions = () => Promise.reject(new Error('long reads know no transactions'))
   const connection: DatabaseConnection = {
@@ -162,7 +161,7 @@ export function slowReadingDriver(reader: SlowReader, line: ReadingLine): Driver
     commitTransaction: noTransactions,
     rollbackTransaction: noTransactions,
     releaseConnection: async () => {},
-    // Closed by whoever opened the reader, which has more drivers than one.
+    // Closed by its owner, since several drivers share the reader.
     destroy: async () => {},
   }
 }

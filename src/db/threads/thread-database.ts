@@ -1,9 +1,8 @@
 /**
- * The database as a thread sees it that writes by itself: connections of its own, and the server's leave to write (`turns.ts`).
+ * The database in a writing thread: its own connections, and write turns granted by the server (`turns.ts`).
  *
- * Opened by the programs that `writing-thread.ts` runs, never in the main thread. One write is one transaction; several wait for each other.
- * The schema is the server's business. Fails: as `Database` says; a write that the server does not let pass rejects with its reason. That
- * what was committed does not count, since its files are gone, may come out with a later write only.
+ * Opened by programs that `writing-thread.ts` runs, never in the main thread. One write is one transaction; concurrent writes are queued.
+ * Never migrates. Fails as `Database` says. That a commit was lost because the files are gone may only be reported by a later write.
  */
 import { Kysely } from 'kysely'
 import { systemDisk } from '../../world/disk.js'
@@ -30,11 +29,11 @@ export interface ThreadDatabase {
   /** As the server's. */
   readonly clock: Clock
   readonly database: Database
-  /** The server wants the work to come to an end. */
+  /** Aborted when the server asks the work to finish. */
   readonly stopping: AbortSignal
-  /** Lines of the server's log. */
+  /** Written to the server's log. */
   readonly log: Pick<Log, 'error'>
-  /** To be called last; ends the thread. */
+  /** Call last; ends the thread. */
   readonly finished: () => void
 }
 
@@ -50,9 +49,9 @@ export function openThreadDatabase(thread: OwnThread): ThreadDatabase {
     else turns.answered(answer)
   })
   const writeHandle = openWriter(file)
-  // A thread of the server's does that.
+  // The server's checkpoint thread does that.
   commitsCheckpoint(writeHandle, false)
-  // Its pieces are promised to nobody: they are on disk with the next commit that somebody is told of, and in their order.
+  // No caller is told of its commits before the next synced commit, and the log preserves their order.
   commitsSync(writeHandle, false)
   readyForWork(writeHandle)
   const sync = new EarlySync(systemDisk.openSynced(logPathOf(writeHandle)))

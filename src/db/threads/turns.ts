@@ -1,16 +1,16 @@
 /**
- * A thread's turns at writing: asked of the server, and kept from one transaction to the next for as long as nobody else wants to write.
+ * Write turns of a thread: requested from the server, and kept across transactions until someone else wants to write.
  *
- * Used by `thread-database.ts`; `writing-thread.ts` answers. The server is asked for each turn and told of its end, which takes it
- * a moment each time, longer where it is busy: so one turn is for many transactions. Whether it is to end is looked at between two.
- * Fails: rejects with `unavailable` where the server lets nobody write at the moment.
+ * Used by `thread-database.ts`; the server's side is `writing-thread.ts`. Each request and release costs the server time, so a turn spans
+ * many transactions; between two of them the thread checks whether to end it. Rejects with `unavailable` if the server does not allow
+ * writes now.
  */
 import { AppError, describeError } from '../../core/errors.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import { sqliteCode, storageRefusal } from '../sqlite/storage-fault.js'
 import type { WritingAnswer, WritingFault, WritingMessage, WritingRefusal } from './writing-protocol.js'
 
-/** From one time to the next that the server is told of commits: it then looks at disk and log, and tells others of what was written. */
+/** Interval of commit reports to the server, which then checks disk and log and notifies consumers. */
 const TOLD_EVERY_MS = 50
 
 export interface TurnParts {
@@ -20,7 +20,7 @@ export interface TurnParts {
   readonly wanted: SharedArrayBuffer
 }
 
-/** @param callbacks where to put what is called once the commit counts */
+/** @param callbacks where to add functions called once the commit is acknowledged */
 export type Transact<T> = (callbacks: (() => void)[]) => Promise<T>
 
 export class Turns {
@@ -28,11 +28,11 @@ export class Turns {
   private readonly wanted: Int32Array
   private last: Promise<unknown> = Promise.resolve()
   private isHad = false
-  /** When the server heard of the turn last. */
+  /** Time of the last report to the server. */
   private toldAt = 0
-  /** Of the transactions that the server was not told of yet, ms. */
+  /** Durations of transactions not yet reported, ms. */
   private durations: number[] = []
-  /** Transactions that were begun so far. */
+  /** Number of transactions begun. */
   private begun = 0
   private settled: Promise<WritingRefusal | undefined> = Promise.resolve(undefined)
   private onTurn: () => void = () => {}
@@ -48,12 +48,12 @@ export class Turns {
     else this.onSettled(answer.refusal)
   }
 
-  /** Runs one transaction after the other. */
+  /** Runs transactions one after the other. */
   take<T>(transact: Transact<T>): Promise<T> {
     return this.inOrder(() => this.run(transact))
   }
 
-  /** Gives the turn back, where one is had. A refusal stands in the way of the next turn as well, and is told there. */
+  /** Releases the turn, if held. A refusal also fails the next turn, and is reported there. */
   end(): Promise<void> {
     return this.inOrder(() => this.giveBack()).catch(() => undefined)
   }
@@ -78,15 +78,15 @@ export class Turns {
       return result
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-      // What went wrong here is worth more than what followed from it.
+      // This error takes precedence over errors that follow from it.
       await this.giveBack(faultOf(error)).catch(() => undefined)
       throw storageRefusal(error)
     }
   }
 
-  /** With the turn of the transaction before, if that may be. */
+  /** In the turn of the previous transaction, if allowed. */
   private async goOn(): Promise<void> {
-    // So that messages are heard, a stop among them.
+    // Lets messages be received, such as a stop.
     await nextTurn()
     const { say, clock } = this.parts
     const isToEnd = Atomics.load(this.wanted, 0) === 1
@@ -102,13 +102,13 @@ export class Turns {
     const given = new Promise<boolean>(resolve => (this.onTurn = () => resolve(true)))
     this.settled = new Promise(resolve => (this.onSettled = resolve))
     say({ kind: 'turn' })
-    // Where nothing can be stored at the moment the turn is refused before it is given.
+    // If nothing can be stored, the turn is refused before it is granted.
     if (!(await Promise.race([given, this.settled.then(() => false)]))) throw unavailable(await this.settled)
     this.isHad = true
     this.toldAt = clock.monotonic()
   }
 
-  /** @throws AppError where what was committed does not count */
+  /** @throws AppError if the commits were not acknowledged */
   private async giveBack(fault: { readonly fault?: WritingFault } = {}): Promise<void> {
     if (!this.isHad) return
     this.isHad = false
@@ -123,7 +123,7 @@ export class Turns {
     return durations
   }
 
-  /** Who has nothing to write for the moment keeps nobody waiting. @param begun transactions that were when it was asked */
+  /** An idle thread must not block others. @param begun transactions begun when it was scheduled */
   private async giveBackWhenIdle(begun: number): Promise<void> {
     await nextTurn()
     if (begun === this.begun) await this.end()
@@ -134,7 +134,7 @@ function unavailable({ message, retryAfterMs }: WritingRefusal = { message: '' }
   return new AppError('unavailable', message, { ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 }
 
-/** Of the storage; what the work itself threw is nobody else's business. */
+/** Faults of the storage; errors of the work itself are not reported. */
 function faultOf(error: Error): { readonly fault?: WritingFault } {
   const code = sqliteCode(error)
   return code === undefined ? {} : { fault: { message: describeError(error), code } }

@@ -1,9 +1,8 @@
 /**
- * What the server and a thread that writes by itself say to each other. Holds no logic.
+ * Messages between the server and a writing thread. Holds no logic.
  *
- * The thread asks for a turn, gets it, says that its transactions are over, and hears whether what it committed counts; nothing else is
- * said between the first and the last of these, but now and then, where it has the turn for long, that it has committed. That it is to end the
- * turn it reads in memory that both share.
+ * The thread requests a turn, receives it, reports its end, and learns whether its commits were acknowledged. In a long turn it also
+ * reports commits periodically. The server signals the end of a turn through shared memory.
  */
 import type { LogEvent } from '../../world/log-events.js'
 import type { LogFields } from '../../world/log.js'
@@ -11,35 +10,35 @@ import type { LogFields } from '../../world/log.js'
 export interface WritingOptions {
   /** Path of the database file. */
   readonly file: string
-  /** Of the server's clock as the thread is started; what both write is compared with it. */
+  /** The server's clock when the thread was started, to keep timestamps consistent. */
   readonly now: number
-  /** 1 from when the thread is to end the turn that it has, until it has the next one. One Int32. */
+  /** One Int32: 1 from when the thread should end its turn until it gets the next one. */
   readonly wanted: SharedArrayBuffer
 }
 
-/** Why nothing was committed, as the database said it. */
+/** Why nothing was committed: the database's error. */
 export interface WritingFault {
   readonly message: string
-  /** SQLite's. */
+  /** SQLite's code. */
   readonly code: string
 }
 
-/** For whoever asked for the write: it does not count. */
+/** For the caller of the write, which was not acknowledged. */
 export interface WritingRefusal {
   readonly message: string
   readonly retryAfterMs?: number
 }
 
-/** From the thread. */
+/** Sent by the thread. */
 export type WritingMessage =
   | { readonly kind: 'turn' }
   | { readonly kind: 'committed'; readonly durationsMs: readonly number[] }
   | { readonly kind: 'over'; readonly durationsMs: readonly number[]; readonly fault?: WritingFault }
   | { readonly kind: 'trouble'; readonly event: LogEvent<'error'>; readonly fields: LogFields }
-  /** There is nothing left to do, or it was told to stop. */
+  /** The work is done, or was stopped. */
   | { readonly kind: 'finished' }
 
-/** To the thread. */
+/** Sent to the thread. */
 export type WritingAnswer =
   | { readonly kind: 'turn' }
   | { readonly kind: 'settled'; readonly refusal?: WritingRefusal }

@@ -1,9 +1,8 @@
 /**
- * Has a program do long work in a thread that writes to the database by itself, turn by turn: what it computes and waits for, the
- * disk included, holds nobody up but who wants to write at that moment.
+ * Runs long work in a thread with its own write connection, turn by turn: its computing and disk waits only block writers.
  *
- * Called by whoever has such work, with a program that opens its database by `thread-database.ts`. The thread is there only while there
- * is work. Fails: rejects where the thread ends before its work does; what it had committed counts.
+ * The program opens its database with `thread-database.ts`. The thread only exists while there is work. Rejects if the thread exits early;
+ * what it committed stays.
  */
 import { AppError, describeError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -29,12 +28,12 @@ export interface WritingParts {
 }
 
 const HEAP_MEGABYTES = 256
-/** The rows of a piece live until it is committed: with less, cleaning up takes them for what stays. */
+/** Young generation size: rows of a piece live until its commit, and would be promoted in a smaller one. */
 const YOUNG_MEGABYTES = 48
-/** Whoever waits to write goes before those who follow what was written. */
+/** Waiting writers go before consumers of what was written. */
 const TOLD_AFTER_MS = 5
 
-/** @param program of the thread @param stopping it is asked to come to an end soon, at a point of its choice */
+/** @param program main module of the thread @param stopping asks the thread to finish early, at a point of its choice */
 export async function runWriting(parts: WritingParts, program: URL, stopping: AbortSignal): Promise<void> {
   const running = new RunningWriter(parts, program)
   const stop = () => running.stop()
@@ -49,7 +48,7 @@ export async function runWriting(parts: WritingParts, program: URL, stopping: Ab
 }
 
 class RunningWriter {
-  /** Resolves once it has said that it is done, and is gone. */
+  /** Resolves once it has reported completion and exited. */
   readonly ended: Promise<void>
   private readonly parts: WritingParts
   private readonly thread: Thread
@@ -58,7 +57,7 @@ class RunningWriter {
   private isFinished = false
   private telling: Promise<void> | undefined
   private turn: LentTurn | undefined
-  /** What it was left the turn for is over. */
+  /** Ends the lent turn. */
   private over: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
 
   constructor(parts: WritingParts, program: URL) {
@@ -77,14 +76,14 @@ class RunningWriter {
       onMessage: message => this.take(message as WritingMessage),
       onEnd: ({ exitCode, fault }) => {
         const error = new Error(`a thread that writes ended: ${fault?.message ?? `exit code ${exitCode}`}`)
-        // Its connection is closed, and with it what it had not committed is gone.
+        // Its connection is closed and uncommitted changes are gone.
         this.over?.reject(error)
         onEnd(this.isFinished ? undefined : error)
       },
     })
   }
 
-  /** Resolves once whoever is to hear of it has heard of everything that was written. */
+  /** Resolves once all consumers have been notified of everything written. */
   async told(): Promise<void> {
     await this.telling
   }
