@@ -274,7 +274,7 @@ t.test('two listeners on one port are a fault, which ends serve before it opens 
     POSTROAD_INBOUND_LISTEN: '127.0.0.1:2587',
   })
   t.equal(status, 2)
-  t.match(err, /inbound\.listen: .* takes the same port/)
+  t.match(err, /inbound\.listen: .* uses the same port/)
 })
 
 t.test('names of the example, and capture where mail should be delivered, are warned of', async t => {

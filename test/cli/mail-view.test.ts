@@ -60,7 +60,7 @@ t.test('parts are saved inside the folder, and nothing is written over', async t
   t.same(readdirSync(folder), ['01-etc_passwd', 'body.html', 'text.txt'])
   t.equal(saved.length, 3)
   t.equal(readFileSync(join(folder, '01-etc_passwd'), 'latin1'), 'PDF')
-  await t.rejects(saveParts(view, folder), { code: 'conflict', message: /text\.txt exists/ })
+  await t.rejects(saveParts(view, folder), { code: 'conflict', message: /text\.txt already exists/ })
   const other = t.testdir({ mine: 'keep' })
   symlinkSync(join(other, 'mine'), join(other, 'text.txt'))
   await t.rejects(saveParts(view, other), { code: 'conflict' })
