@@ -2,18 +2,21 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := node_modules/.bin
+# Node itself is a package, so that everything here runs on the same version, whichever the machine has.
+NODE_FOLDER := node_modules/node-linux-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin
+export PATH := $(CURDIR)/$(NODE_FOLDER):$(PATH)
 TS := $(shell find src test bench -name '*.ts' 2>/dev/null)
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-# In CommonJS of old, so that any Node.js can run it.
+# Only what any Node.js understands. npm needs this one; everything else runs on the packaged Node.
 node-version:
-	@node -e 'var v = process.versions.node, n = v.split("."); if (n[0] < 20 || (n[0] == 20 && n[1] < 12)) { console.error("Postroad needs Node.js 20.12 or newer, and this is " + v + " (" + process.execPath + ")"); process.exit(1) }'
+	@node -e 'var v = process.versions.node, n = v.split("."); if (n[0] < 20) { console.error("building Postroad needs Node.js 20 or newer, and this is " + v + " (" + process.execPath + ")"); process.exit(1) }'
 
 node_modules/.installed: package.json package-lock.json | node-version
 	@echo 'installing packages (npm ci) ...'
-	@log=$$(mktemp); npm ci --no-audit --no-fund --no-progress --loglevel=error >"$$log" 2>&1 || status=$$?; \
+	@log=$$(mktemp); npm ci --engine-strict=false --no-audit --no-fund --no-progress --loglevel=error >"$$log" 2>&1 || status=$$?; \
 	  [ -z "$$status" ] || cat "$$log" >&2; rm -f "$$log"; exit $${status:-0}
 	@touch $@
 
@@ -21,13 +24,14 @@ node_modules/.installed: package.json package-lock.json | node-version
 # has native code or worker files of its own stays outside, and what is loaded only when a person wants to see a mail.
 THREADS := src/mta/workers/worker-main.ts src/inbound/reading/parser-main.ts src/db/threads/checkpoint-main.ts src/db/threads/slow-reader-main.ts \
 	src/audience/transfer/import-main.ts src/audience/transfer/reading/import-reader-main.ts
-ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node20 --sourcemap --log-level=warning
+ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node24 --sourcemap --log-level=warning
 BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 DEFINE = --define:POSTROAD_VERSION='"$(VERSION)"'
 dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 	@rm -rf dist
 	@$(ESBUILD) main=src/check-node.ts postroad=src/main.ts $(foreach file,$(THREADS),$(notdir $(basename $(file)))=$(file)) --outdir=dist --entry-names=[name] $(BUNDLE) $(DEFINE)
+	@ln -s "$$(realpath --relative-to=dist "$$(command -v node)")" dist/node
 	@touch $@
 
 # Tests and benchmarks run as plain JavaScript: esbuild only strips the types (0.1 s), `make check` proves them. Test files are

@@ -1,16 +1,16 @@
 # One executable, and the Debian package around it.
 VERSION := $(shell packaging/version)
 INSIDE := dist/inside
-BINARY := --bundle --format=cjs --platform=node --target=node20 --log-level=warning --minify-whitespace --minify-syntax --legal-comments=none
+BINARY := --bundle --format=cjs --platform=node --target=node24 --log-level=warning --minify-whitespace --minify-syntax --legal-comments=none
 
 # Where a module asks for its file, any name will do: what it wants from there is inside, and has the name alone.
 dist/postroad: dist/.built $(wildcard packaging/binary/*)
 	@rm -rf $(INSIDE)
 	@$(BIN)/esbuild src/main.ts $(THREADS) --outdir=$(INSIDE) --entry-names=[name] $(BINARY) $(DEFINE) --metafile=dist/program.json \
 	  --define:import.meta.url='"file:///postroad/main.js"' \
-	  --alias:bindings=./packaging/binary/bindings.cjs --alias:mailparser=./packaging/binary/mailparser.cjs
+	  --alias:better-sqlite3=./packaging/binary/better-sqlite3.cjs --alias:mailparser=./packaging/binary/mailparser.cjs
 	@$(BIN)/esbuild packaging/binary/mailparser-inside.js --outfile=$(INSIDE)/mailparser.js $(BINARY) --metafile=dist/mailparser.json
-	@cp node_modules/better-sqlite3/build/Release/better_sqlite3.node $(INSIDE)/
+	@cp node_modules/better-sqlite3/prebuilds/linux-$$(node -p process.arch).node $(INSIDE)/better_sqlite3.node
 	@packaging/binary/inject.sh $(INSIDE) $@
 	@rm -rf $(INSIDE)
 

@@ -15,7 +15,7 @@ put() { install -D -m "$1" "$2" "$root/$3"; }
 # The unit of an installation from source, with the paths of the package.
 unit() {
   mkdir -p "$root/lib/systemd/system"
-  sed -e 's|/usr/bin/node /opt/postroad/dist/main.js|/usr/bin/postroad|g' \
+  sed -e 's|/opt/postroad/dist/node /opt/postroad/dist/main.js|/usr/bin/postroad|g' \
     -e 's|/opt/postroad/systemd/start-notified|/usr/lib/postroad/start-notified|g' \
     -e 's|file:/opt/postroad/README.md|man:postroad(1)|g' "systemd/$1" >"$root/lib/systemd/system/$1"
   if grep -n /opt/ "$root/lib/systemd/system/$1" >&2; then echo "$1: a path of an installation from source is left" >&2; exit 1; fi

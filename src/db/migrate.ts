@@ -5,7 +5,8 @@
  * adapter in `sqlite-dialect.ts` allows that), so a crash leaves it either done or not begun. A database with unknown migrations was
  * written by a newer version and is refused, since writing to it could damage data.
  */
-import { Migrator, type Kysely, type Migration } from 'kysely'
+import type { Kysely } from 'kysely'
+import { Migrator, type Migration } from 'kysely/migration'
 import type { Dialect } from './database.js'
 import { MIGRATIONS, type MigrateUp } from './migrations.js'
 import type { Tables } from './tables.js'

@@ -6,7 +6,7 @@
  * invalid address is returned as the reason, a phrase that completes "the address ...".
  * Standards: RFC 5321 §4.1.2 (Mailbox), §4.5.3.1 (sizes); RFC 6531 §3.3 (UTF-8); RFC 5890 (A-labels).
  */
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 
 export interface EmailAddress {
   /** As written, including case and quotes: only the receiving host may interpret it (RFC 5321 §2.4). */
@@ -116,7 +116,9 @@ function toALabels(text: string): string | undefined {
   const lower = text.toLowerCase()
   if (/^[a-z0-9.-]*$/.test(lower) && !/(?:^|\.)xn--/.test(lower)) return lower
   if (!/^[a-z0-9.\u{80}-\u{10ffff}-]*$/u.test(lower)) return undefined
-  return domainToASCII(lower) || undefined
+  const aLabels = domainToASCII(lower)
+  // Invalid A-labels pass domainToASCII unchanged, but only valid ones decode.
+  return aLabels === '' || /(?:^|\.)xn--/.test(domainToUnicode(aLabels)) ? undefined : aLabels
 }
 
 /** The root dot after a domain, in any script (RFC 3490 §3.1). */

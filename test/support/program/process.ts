@@ -8,7 +8,7 @@
 import BetterSqlite from 'better-sqlite3'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Test } from 'tap'
@@ -145,6 +145,7 @@ export async function initialise(t: Test, options: InstallOptions = {}): Promise
   const installation = install(t, options)
   const { dataDir, workspaceId, key } = await (template ??= makeTemplate())
   cpSync(dataDir, installation.dataDir, { recursive: true })
+  chmodSync(installation.dataDir, 0o700)
   return { ...installation, workspaceId, key }
 }
 
