@@ -80,7 +80,7 @@ t.test('a Node.js that is too old is refused in one sentence', async t => {
   const { status, out, err } = await shell(install(t), line)
   t.equal(status, 1)
   t.equal(out, '')
-  t.match(err, /^postroad: needs Node\.js 20\.12 or newer, and this is 18\.20\.4 \(.*\)\n$/)
+  t.match(err, /^postroad: needs Node\.js 24 or newer, such as dist\/node, and this is 18\.20\.4 \(.*\)\n$/)
   const first = readFileSync('dist/main.js', 'utf8')
   t.same(first.match(/^import .*$/gm)?.length, 1, 'nothing is loaded before that is looked at')
 })

@@ -48,7 +48,7 @@ export type SystemLookup = (name: string) => Promise<DnsAnswer<string>>
  */
 export const systemLookup: SystemLookup = async name => {
   try {
-    const found = await lookup(name, { all: true, verbatim: true })
+    const found = await lookup(name, { all: true, order: 'verbatim' })
     return { kind: 'found', records: found.map(entry => entry.address), ttlSeconds: 0 }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
