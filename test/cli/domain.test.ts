@@ -145,7 +145,10 @@ t.test('suppressions are added, listed and removed', async t => {
   t.match(await postroad.json('suppress', 'add', '@Closed.test', ...owner), { email: '@closed.test' })
   t.match(await postroad.run('suppress', 'add', 'ann@one.test', ...owner), { status: 1, err: /already/ })
   for (const text of ['ann', '@', '@closed', 'ann@one.test\nbob'])
-    t.match(await postroad.run('suppress', 'add', text, ...owner), { status: 1, err: /not a valid address or @domain/ })
+    t.match(await postroad.run('suppress', 'add', text, ...owner), {
+      status: 1,
+      err: /not a valid address or @domain/,
+    })
   const listed = await postroad.json<{ email: string }[]>('suppress', 'list', ...owner)
   t.same(
     listed.map(({ email }) => email),

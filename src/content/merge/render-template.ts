@@ -162,7 +162,8 @@ class Rendering {
   }
 
   private step(): void {
-    if (++this.steps > this.bounds.steps) throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
+    if (++this.steps > this.bounds.steps)
+      throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
   }
 
   private textFor(node: ValueNode, turn: LoopTurn | undefined): string {
