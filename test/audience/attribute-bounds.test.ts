@@ -65,7 +65,7 @@ t.test('a row of a file for which a contact has no room is rejected, and comes b
   const done = await imported(`email,First name,a0,plan,tags\n${row}\nbob@x.example,Bob,,pro,\n`)
   t.match(done, {
     ...{ status: 'completed', created: 1, updated: 0, unchanged: 0, rejected: 1 },
-    rejected_rows: [{ line: 2, reason: /no room/ }],
+    rejected_rows: [{ line: 2, reason: /exceed its attribute limits/ }],
   })
   const rejected = await fetch(`${baseUrl}${API}/contacts/imports/${done.id}/rejected`, { headers })
   t.match(await rejected.text(), row)

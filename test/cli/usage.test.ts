@@ -17,7 +17,7 @@ const usageErrors: [string[], RegExp][] = [
   [['key', 'revoke'], /missing required argument 'id'/],
   [['domain', 'add', 'sender.test'], /--workspace <name\|id>/],
   [['suppress', 'add', 'ann@one.test'], /--workspace <name\|id>/],
-  [['send', '--from', 'me@sender.test'], /give --from, --to and --subject/],
+  [['send', '--from', 'me@sender.test'], /pass --from, --to and --subject/],
   [['message', 'show'], /missing required argument 'id'/],
   [['queue', 'hold'], /message id.*--domain.*--all/],
   [['queue', 'delete', 'an-id', '--all'], /message id.*--all/],

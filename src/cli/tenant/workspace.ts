@@ -327,20 +327,13 @@ function checkChange(settings: unknown): Settings {
   const checked = checkSettings(settings)
   const { default_from_email: fromEmail, default_from_name: fromName } = checked
   const from = fromEmail === null ? undefined : parseAddress(fromEmail)
+  const fault = (path: keyof Settings, what: string) =>
+    new AppError('validation_error', `${path} ${what}`, { path })
   if (fromEmail !== null && (!from || from.needsSmtpUtf8))
-    throw new AppError(
-      'validation_error',
-      'default_from_email is not an email address with an ASCII local part',
-      {
-        path: 'default_from_email',
-      },
-    )
+    throw fault('default_from_email', 'is not an email address with an ASCII local part')
   if (fromName !== null && hasHeaderBreak(fromName))
-    throw new AppError('validation_error', 'default_from_name contains control characters', {
-      path: 'default_from_name',
-    })
-  if (!isTimezone(checked.timezone))
-    throw new AppError('validation_error', 'timezone is not an IANA time zone name', { path: 'timezone' })
+    throw fault('default_from_name', 'contains control characters')
+  if (!isTimezone(checked.timezone)) throw fault('timezone', 'is not an IANA time zone name')
   return checked
 }
 

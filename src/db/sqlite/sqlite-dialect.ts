@@ -54,7 +54,7 @@ export function sqliteReadingDialect(
 /** For reads in threads, which use no handle here. */
 export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Dialect {
   return {
-    createAdapter: () => new AtomicAdapter(),
+    createAdapter: () => new OwnAdapter(),
     createDriver: () => slowReadingDriver(reader, line),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
@@ -63,7 +63,7 @@ export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Diale
 
 function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect {
   const dialect: Dialect = {
-    createAdapter: () => new AtomicAdapter(),
+    createAdapter: () => new OwnAdapter(),
     createDriver: () => new SqliteDriver(handle, clock, run),
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
@@ -71,9 +71,14 @@ function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect 
   return { dialect, run }
 }
 
-/** In SQLite, DDL is transactional; Kysely's own adapter denies it. */
-class AtomicAdapter extends SqliteAdapter {
+class OwnAdapter extends SqliteAdapter {
+  /** In SQLite, DDL is transactional; Kysely's own adapter denies it. */
   override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+
+  /** The drivers queue callers themselves; with Kysely's lock, long reads would run one at a time. */
+  override get supportsMultipleConnections(): boolean {
     return true
   }
 }

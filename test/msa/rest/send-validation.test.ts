@@ -153,7 +153,7 @@ const beyondAscii: Refusal[] = ['jörg@sender.test', 'Jörg <jörg@sender.test>'
 const two = 'me@sender.test, Ann <ann@sender.test>'
 /** Only of `to` a list can be told. */
 const several: Refusal[] = [
-  { name: 'two in to', body: { ...good, to: two }, path: 'to', message: /give them as a list/ },
+  { name: 'two in to', body: { ...good, to: two }, path: 'to', message: /send them as a list/ },
   ...(['from_email', 'reply_to'] as const).map(field => ({
     name: `two in ${field}`,
     body: { ...good, [field]: two },

@@ -69,7 +69,7 @@ t.test('a wish that cannot be read or kept is refused, not passed over', async t
     ['X-Postroad-Tag: ', /X-Postroad-Tag is empty/],
     ['X-Postroad-Template: welcome', /X-Postroad-Template is not the id of a template/],
     ['X-Postroad-Template: 01890a5d-ac96-774b-bcce-b302099a8057', /no template has this id/],
-    ['X-Postroad-Data: {"name": "Ann"}', /with X-Postroad-Template only/],
+    ['X-Postroad-Data: {"name": "Ann"}', /requires X-Postroad-Template/],
     ['X-Postroad-Data: {broken', /X-Postroad-Data is not JSON/],
     ['X-Postroad-Trak: none', /X-Postroad-Trak is not a known X-Postroad field/],
   ] as const) {

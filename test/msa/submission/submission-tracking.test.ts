@@ -258,7 +258,7 @@ t.test('what its author signed or encrypted stays to the octet, and the reply sa
     )
     t.equal(mail.body, body, type)
     t.notMatch(mail.header, /^List-Unsubscribe/m, type)
-    t.match(reply, /signed or encrypted by its author, so nothing was added/, type)
+    t.match(reply, /signed or encrypted by its author, so no footer or tracking was added/, type)
   }
 })
 
