@@ -1,7 +1,8 @@
 /** What `doctor` finds, each with how to fix it: DNS as a declared zone says, ports as a dialler answers, a machine as described. */
-import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { EventEmitter } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
@@ -478,9 +479,14 @@ t.test(
 t.test(
   'root is told of files that the user of the service may not open, and of what the unit hides',
   async t => {
-    const folder = t.testdir({ open: { 'key.pem': '' }, closed: { 'cert.pem': '' } })
+    // Not below the checkout, whose own folders may be closed to others.
+    const folder = mkdtempSync(join(tmpdir(), 'postroad-access-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    chmodSync(folder, 0o755)
+    for (const name of ['open', 'closed']) mkdirSync(join(folder, name), { mode: 0o755 })
     const [cert, key] = [join(folder, 'closed/cert.pem'), join(folder, 'open/key.pem')]
     const link = join(folder, 'open/cert.pem')
+    for (const file of [cert, key]) writeFileSync(file, '')
     symlinkSync(cert, link)
     chmodSync(key, 0o600)
     chmodSync(cert, 0o644)
