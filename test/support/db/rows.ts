@@ -26,7 +26,12 @@ export async function readAllRows(db: Queries): Promise<ReadRows> {
     table => !table.name.startsWith('schema_migrations') && !INDEX.test(table.name),
   )) {
     const { rows } = await sql<ReadRow>`select * from ${sql.table(name)}`.execute(db)
-    read.set(name, rows.map(comparable))
+    // PostgreSQL returns rows in the order in which space for them was free.
+    const texts = rows.map(row => JSON.stringify(comparable(row))).sort()
+    read.set(
+      name,
+      texts.map(text => JSON.parse(text) as ReadRow),
+    )
   }
   return read
 }
