@@ -130,12 +130,21 @@ export async function openSink(
   return sink
 }
 
-/** A port of this machine on which nobody listens. */
+/**
+ * A port on which nothing listens. It lies below the range from which Linux takes the local ports of outgoing connections (32768 and up):
+ * a port of that range can be taken again before the test uses it.
+ */
 export async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const server = createServer()
+    const isFree = await new Promise<boolean>(resolve => {
+      server.once('error', () => resolve(false))
+      server.listen(20_000 + Math.floor(Math.random() * 12_000), '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
