@@ -52,7 +52,7 @@ TAP := NODE_OPTIONS='--import="$(CURDIR)/build/test/support/light-tap.js"' $(BIN
 TEST_NEEDS := node_modules/.tap-built node_modules/.cache/postgres.tar
 
 # The databases that tests begin with, after all migrations: these are seconds for each test file, reading them is a fraction of one.
-node_modules/.cache/postgres.tar: node_modules/.installed src/db/migrate.ts $(wildcard src/db/migrations/*.ts) | build/.built
+node_modules/.cache/postgres.tar: node_modules/.installed src/db/migrate.ts $(wildcard src/db/migrations/*.ts src/db/migrations/*/*.ts) | build/.built
 	@node build/test/support/db/write-databases.js
 
 # tap has its plugins compiled in. A run that finds others than .taprc wants compiles them, but too late for itself: each of

@@ -3,21 +3,18 @@
  *
  * Migrations are numbered, run in order, and never edited once released. Each runs in one transaction with the row that records it (the
  * adapter in `sqlite-dialect.ts` allows that), so a crash leaves it either done or not begun. A database with unknown migrations was
- * written by a newer version and is refused, since writing to it could damage data.
+ * written by a newer version, or by one from before the first release, and is refused: writing to it could damage data.
  */
 import type { Kysely } from 'kysely'
 import { Migrator, type Migration } from 'kysely/migration'
 import type { Dialect } from './database.js'
-import { MIGRATIONS, type MigrateUp } from './migrations.js'
+import { BASELINE, MIGRATIONS, type Migrations } from './migrations.js'
 import type { Tables } from './tables.js'
 
 /** The schema does not match this program; the message says what to do. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
-
-/** By name. */
-export type Migrations = Readonly<Record<string, MigrateUp>>
 
 function migratorFor(db: Kysely<Tables>, dialect: Dialect, known: Migrations): Migrator {
   const migrations: Record<string, Migration> = {}
@@ -36,7 +33,7 @@ function migratorFor(db: Kysely<Tables>, dialect: Dialect, known: Migrations): M
  *
  * @param known all migrations, or the first of them
  * @returns the applied ones
- * @throws SchemaError for a newer schema, or for an older one if `mayMigrate` is false
+ * @throws SchemaError for a newer schema, one from before the first release, or an older one if `mayMigrate` is false
  */
 export async function migrateToLatest(
   db: Kysely<Tables>,
@@ -45,6 +42,11 @@ export async function migrateToLatest(
   known: Migrations = MIGRATIONS,
 ): Promise<readonly string[]> {
   const executed = await executedMigrations(db)
+  if (executed.length > 0 && !executed.includes(BASELINE))
+    throw new SchemaError(
+      `the database was created before the first release (schema change ${executed[0] ?? ''}) and cannot be migrated; ` +
+        `move the file away to start with a new database, or export what you need with the version that created it`,
+    )
   const newer = executed.filter(name => !(name in known))
   if (newer.length > 0)
     throw new SchemaError(

@@ -1,15 +1,18 @@
 /**
- * Writes `test/db/schema.snapshot.sql` anew, after a migration was added:
- * `node build/test/db/write-schema-snapshot.js` in the project's folder, then read the difference.
+ * Rewrites the schema snapshots after a migration was added: `node build/test/db/write-schema-snapshot.js` in the project's folder, then
+ * read the difference.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { schemaAfterMigrations } from '../support/db/schema.js'
+import { emptyPostgres, endPostgres } from '../support/db/postgres.js'
+import { postgresSchema, SNAPSHOTS, sqliteSchema } from '../support/db/schema.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'schema-'))
 try {
-  writeFileSync('test/db/schema.snapshot.sql', await schemaAfterMigrations(join(folder, 'new.db')))
+  writeFileSync(SNAPSHOTS.sqlite, await sqliteSchema(join(folder, 'new.db')))
+  writeFileSync(SNAPSHOTS.postgres, await postgresSchema(await emptyPostgres()))
 } finally {
+  await endPostgres()
   rmSync(folder, { recursive: true })
 }

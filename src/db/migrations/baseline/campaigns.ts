@@ -1,0 +1,108 @@
+/** Campaigns, one row per recipient, and their results. */
+import type { ColumnTypes } from './column-types.js'
+
+export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[] => [
+  `create table campaigns (
+    seq ${serial},
+    id text not null unique,
+    workspace_id text not null,
+    is_sandbox integer not null,
+    name text not null,
+    subject text not null,
+    template_id text not null,
+    list_id text,
+    segment_id text,
+    resend_of text,
+    resend_to text,
+    from_email text,
+    from_name text,
+    reply_to text,
+    track_opens integer,
+    track_clicks integer,
+    rate_per_hour integer,
+    -- JSON.
+    send_window text,
+    -- draft, scheduled, sending, paused, completed, cancelled or failed.
+    status text not null,
+    error text,
+    created_at bigint not null,
+    updated_at bigint not null,
+    requested_at bigint,
+    scheduled_at bigint,
+    started_at bigint,
+    finished_at bigint,
+    -- When the campaign runner has work for it; null: never.
+    next_at bigint,
+    -- JSON: the audience when it was sent.
+    who text,
+    -- Contact numbers: below fixed_before recipients have rows; contacts above fixed_through were created too late.
+    fixed_before bigint,
+    fixed_through bigint,
+    fixed_at bigint,
+    -- The content of the messages being created, and when it was stored.
+    content_id text,
+    content_at bigint,
+    recipients_pruned_at bigint,
+    -- Recipients; the next five add up to them. Then those left out when it was sent.
+    recipients integer default 0 not null,
+    pending integer default 0 not null,
+    queued integer default 0 not null,
+    done integer default 0 not null,
+    skipped integer default 0 not null,
+    cancelled integer default 0 not null,
+    unsubscribed integer default 0 not null,
+    bounced integer default 0 not null,
+    suppressed integer default 0 not null,
+    -- Results.
+    sends integer default 0 not null,
+    deliveries integer default 0 not null,
+    opens integer default 0 not null,
+    unique_opens integer default 0 not null,
+    clicks integer default 0 not null,
+    unique_clicks integer default 0 not null,
+    bounces integer default 0 not null,
+    complaints integer default 0 not null,
+    unsubscribes integer default 0 not null
+  )`,
+  'create index campaigns_by_workspace on campaigns (workspace_id, seq, status)',
+  'create index campaigns_due on campaigns (next_at, seq) where next_at is not null',
+  'create index campaigns_finished on campaigns (finished_at, seq) where finished_at is not null and recipients_pruned_at is null',
+  // Content and sender, kept while messages are still to be created.
+  `create table campaign_letters (
+    campaign bigint primary key,
+    -- JSON.
+    letter text not null
+  )`,
+  `create table campaign_recipients (
+    campaign bigint not null,
+    contact bigint not null,
+    -- pending, sent, delivered, opened, clicked, bounced, failed, skipped or cancelled.
+    status text not null,
+    -- Why it was skipped.
+    reason text,
+    message_id text,
+    has_opened integer default 0 not null,
+    has_clicked integer default 0 not null,
+    constraint campaign_recipients_pk primary key (campaign, contact)
+  )${withoutRowid}`,
+  'create index campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null',
+  'create index campaign_recipients_by_status on campaign_recipients (campaign, status, contact)',
+  `create table campaign_links (
+    campaign bigint not null,
+    link integer not null,
+    -- Of the URL; empty for all links beyond the number counted separately.
+    digest text not null,
+    url text,
+    clicks integer not null,
+    unique_clicks integer not null,
+    constraint campaign_links_pk primary key (campaign, link)
+  )`,
+  'create unique index campaign_links_by_url on campaign_links (campaign, digest)',
+  // Which recipient clicked which link.
+  `create table campaign_clicks (
+    campaign bigint not null,
+    link integer not null,
+    contact bigint not null,
+    constraint campaign_clicks_pk primary key (campaign, link, contact)
+  )${withoutRowid}`,
+]

@@ -1,0 +1,43 @@
+/** What belongs to the appliance as a whole. */
+export const systemTables = (): string[] => [
+  // The appliance's own secrets, e.g. the key that signs return paths; older versions verify mail in transit.
+  `create table secrets (
+    name text not null,
+    version integer not null,
+    value text not null,
+    created_at bigint not null,
+    constraint secrets_pk primary key (name, version)
+  )`,
+  `create table jobs (
+    name text primary key,
+    schedule text not null,
+    is_running integer not null,
+    started_at bigint,
+    ended_at bigint,
+    -- Of the last finished run, by the monotonic clock.
+    duration_ms bigint,
+    next_run_at bigint,
+    last_error text,
+    failed_at bigint
+  )`,
+  // Stored responses of requests with an Idempotency-Key.
+  `create table kept_answers (
+    -- Digest of workspace, kind of key, method, path and Idempotency-Key.
+    id text primary key,
+    body_hash text not null,
+    status integer not null,
+    value text not null,
+    created_at bigint not null
+  )`,
+  'create index kept_answers_by_age on kept_answers (created_at)',
+  // One row at most: a restored copy does not send until released.
+  `create table restore_holds (
+    id integer primary key,
+    since bigint not null
+  )`,
+  // The health check writes here: only a real commit proves that the disk takes writes.
+  `create table write_trials (
+    id integer primary key,
+    tried_at bigint not null
+  )`,
+]
