@@ -119,6 +119,9 @@ t.test('what a contact bought and looked at is recorded, in the currency of the 
     body: { data: { currency: 'EUR' } },
   })
   await postroad.delete(`/api/v1/contacts/${id}`, { key })
+  const { data } = (await list()).body
+  t.match((await list(`/${data[0].id}`)).body, { data: { id: data[0].id, value: -5, currency: 'EUR' } })
+  t.match(await list(`/${CONTACT}`), { status: 404, body: { error: { code: 'not_found' } } })
   t.match((await list()).body, {
     data: [{ value: -5 }, { value: 20 }],
     pagination: { total: 2 },

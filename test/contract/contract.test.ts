@@ -1,8 +1,8 @@
 /**
- * Holds the table "rule -> test" to the contract, to the running appliance and to the tests: whatever is added to one of
- * the three has to be added to the table, with a test that shows it over HTTP.
+ * Keeps the table "rule -> test" complete: every rule of the contract, every operation, error and limit of the running appliance
+ * has a row that names a test, and every test named exists and runs over HTTP.
  *
- * The contract is read where it lies beside the project; elsewhere that part is skipped.
+ * The contract is read if it lies beside the project; otherwise that part is skipped.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
@@ -10,13 +10,12 @@ import { ERRORS } from '../../src/core/errors.js'
 import { readOperations, type Operation } from '../support/api/api-document.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { LIMITS } from './limits.js'
-import { NOT_BUILT } from './not-built.js'
 import { readPlaces, type Place } from './read-contract.js'
-import { fold, readTestFile, type TestFile } from './read-tests.js'
-import type { BoundInSchema, Row, TestName } from './row.js'
-import { ROWS, UNPROVOKED } from './table.js'
+import type { BoundInSchema, TestName } from './row.js'
+import { findTestFile } from './test-titles.js'
+import { NOT_BUILT, ROWS, UNPROVOKED } from './table.js'
 
-/** Who is meant by an answer that a test shows of many operations at once. */
+/** Classes of operations for answers that one test shows of many at once. */
 const CLASSES: Readonly<Record<string, (operation: Operation) => boolean>> = {
   any: () => true,
   keyed: ({ needsKey }) => needsKey,
@@ -46,65 +45,55 @@ async function operationsOf(t: Parameters<typeof openTestAppliance>[0]): Promise
   return readOperations((await openTestAppliance(t)).baseUrl)
 }
 
-const testFiles = new Map<string, TestFile | undefined>()
-
-function testFile(file: string): TestFile | undefined {
-  const found = testFiles.has(file) ? testFiles.get(file) : readTestFile(file)
-  testFiles.set(file, found)
-  return found
+function faultOfTest({ file, title }: TestName): string[] {
+  const found = findTestFile(file)
+  if (!found) return [`test/${file}.test.ts does not exist`]
+  if (!found.titles.has(title)) return [`${file} has no test "${title}"`]
+  return found.runsAppliance ? [] : [`${file} does not run the appliance`]
 }
 
-function faultOfTest({ file, title, asserts }: TestName): string[] {
-  const found = testFile(file)
-  const asserted = found?.tests.get(title)
-  if (!found) return [`there is no test/${file}.test.ts`]
-  if (asserted === undefined) return [`${file} has no test "${title}"`]
-  if (!found.runsAppliance) return [`${file} does not run the appliance`]
-  return asserts
-    .filter(text => !asserted.includes(fold(text)))
-    .map(text => `"${title}" does not assert ${text}`)
-}
-
-/** What the row says is asserted, and none of its tests asserts. */
-function faultsOfAssertions({ tests, answers = [], asserts = [] }: Row): string[] {
-  const asserted = tests.map(({ file, title }) => testFile(file)?.tests.get(title) ?? '')
-  const isAsserted = (text: string) => asserted.some(one => one.includes(fold(text)))
-  const codes = answers.map(answer => answer.split(': ')[1] ?? answer)
-  const isNamed = [...asserts, ...codes, ...tests.flatMap(test => test.asserts)].length > 0
-  return [
-    ...(tests.length === 0 || isNamed ? [] : ['names no assertion']),
-    ...asserts.filter(text => !isAsserted(text)).map(text => `none of its tests asserts ${text}`),
-    ...codes
-      .filter(code => !isAsserted(`'${code}'`) && !isAsserted(`"${code}"`))
-      .map(code => `none of its tests asserts ${code}`),
+t.test('every row and every limit names existing tests of the running appliance', t => {
+  t.same(repeated(ROWS.map(({ rule }) => rule)), [], 'rules are unique')
+  const groups = new Set(NOT_BUILT.map(({ name }) => name))
+  const faults = [
+    ...ROWS.flatMap(({ rule, tests, waitsFor }) => [
+      ...tests.flatMap(faultOfTest).map(fault => `${rule}: ${fault}`),
+      ...(tests.length > 0 || waitsFor !== undefined ? [] : [`${rule}: no test`]),
+      ...(waitsFor === undefined || groups.has(waitsFor)
+        ? []
+        : [`${rule}: waits for ${waitsFor}, which is built`]),
+    ]),
+    ...LIMITS.flatMap(({ name, at, past }) => [
+      ...[...at, ...past].flatMap(faultOfTest).map(fault => `${name}: ${fault}`),
+      ...(at.length > 0 && past.length > 0 ? [] : [`${name}: not tested on both sides`]),
+    ]),
   ]
-}
+  t.same(faults, [])
+  t.end()
+})
 
-t.test(
-  'every row and every limit names tests that there are, on the running appliance, and what they assert',
-  async t => {
-    t.same(repeated(ROWS.map(({ id }) => id)), [], 'ids are unique')
-    const groups = new Set(NOT_BUILT.map(({ name }) => name))
-    const faults = [
-      ...ROWS.flatMap(row => faultsOfAssertions(row).map(fault => `${row.id}: ${fault}`)),
-      ...ROWS.flatMap(({ id, tests, waitsFor }) => [
-        ...tests.flatMap(faultOfTest).map(fault => `${id}: ${fault}`),
-        ...(tests.length > 0 || waitsFor !== undefined ? [] : [`${id}: no test`]),
-        ...(waitsFor === undefined || groups.has(waitsFor)
-          ? []
-          : [`${id}: waits for ${waitsFor}, which is built`]),
-      ]),
-      ...LIMITS.flatMap(({ name, at, past }) => [
-        ...[...at, ...past].flatMap(faultOfTest).map(fault => `${name}: ${fault}`),
-        ...(at.length > 0 && past.length > 0 ? [] : [`${name}: not tested on both sides`]),
-        ...[...at, ...past]
-          .filter(({ asserts }) => asserts.length === 0)
-          .map(({ title }) => `${name}: names no assertion of "${title}"`),
-      ]),
-    ]
-    t.same(faults, [])
-  },
-)
+t.test('every operation has a row', async t => {
+  const named = new Set([
+    ...[...ANSWERS].map(answer => answer.split(': ')[0] ?? ''),
+    ...LIMITS.flatMap(({ schema = [] }) => schema.map(({ operation }) => operation)),
+  ])
+  const texts = ROWS.flatMap(({ rule, from }) => [rule, ...from]).map(withoutParameterNames)
+  const isNamed = ({ name, method, path }: Operation) => {
+    const short = withoutParameterNames(path.replace(/^\/api\/v1/, ''))
+    return (
+      named.has(name) || texts.some(text => text.includes(method) && text.split(/[\s,;()]+/).includes(short))
+    )
+  }
+  t.same(
+    (await operationsOf(t)).filter(operation => !isNamed(operation)).map(({ name }) => name),
+    [],
+  )
+})
+
+/** `/lists/:id` and `/lists/{id}` become `/lists/*`. */
+function withoutParameterNames(text: string): string {
+  return text.replace(/:\w+|\{\w+\}/g, '*')
+}
 
 t.test('every error that an operation describes has a row', async t => {
   const operations = await operationsOf(t)
@@ -121,7 +110,7 @@ t.test('every error that an operation describes has a row', async t => {
   t.same(
     Object.keys(UNPROVOKED).filter(answer => !missing.includes(answer)),
     [],
-    'what is excused is not shown elsewhere',
+    'excused answers are shown nowhere',
   )
   const known = new Set([
     ...operations.flatMap(operation => describedCodes(operation).map(code => `${operation.name}: ${code}`)),
@@ -130,11 +119,11 @@ t.test('every error that an operation describes has a row', async t => {
   t.same(
     [...ANSWERS].filter(answer => !known.has(answer)),
     [],
-    'rows tell of answers that there are',
+    'rows name only answers that some operation describes',
   )
 })
 
-t.test('what is not built has no route', async t => {
+t.test('groups that are not built have no route', async t => {
   const operations = await operationsOf(t)
   const built = NOT_BUILT.flatMap(({ name, paths }) =>
     operations
@@ -152,7 +141,7 @@ t.test('every code of the error table has a row', t => {
   t.end()
 })
 
-t.test('the appliance describes the limits as the table has them, on every list there is', async t => {
+t.test('the appliance describes the limits of the table, and every paged list has its own', async t => {
   const operations = await operationsOf(t)
   const bounds = LIMITS.flatMap(({ schema = [] }) => schema)
   t.same(
@@ -207,7 +196,7 @@ t.test(
     t.same(
       pointing.filter(name => !known.has(name)),
       [],
-      'what the table points to is there',
+      'every place the table names exists',
     )
     t.same(
       [
@@ -218,7 +207,7 @@ t.test(
         ),
       ],
       [],
-      'nothing is both built and not',
+      'no place is both built and not built',
     )
   },
 )

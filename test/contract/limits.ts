@@ -15,20 +15,9 @@ const answer = inFile('http/api/every-answer')
 const contacts = inFile('audience/contacts-served')
 const audience = inFile('audience/lists-served')
 
-const REFUSED = validation(
-  'every refused request names its fault and leaves nothing behind',
-  't.match(answer, { status, body: { error: { code, message } } }, name)',
-  't.equal(answer.body.error.path, path',
-)
-const AT_BOUND = validation(
-  'what is as large as allowed is accepted',
-  't.match(await postroad.send(postroad.key, body), { status: 200 }, name)',
-)
-const BATCH_BOUNDS = batch(
-  'a message of a batch has the bounds of a single send',
-  't.match(await send(postroad, [atBound]), { status: 202',
-  'path: `messages.1.${field}`',
-)
+const REFUSED = validation('every refused request names its fault and leaves nothing behind')
+const AT_BOUND = validation('what is as large as allowed is accepted')
+const BATCH_BOUNDS = batch('a message of a batch has the bounds of a single send')
 const SEND = 'POST /api/v1/email/send'
 const BATCH = 'POST /api/v1/email/batch'
 
@@ -70,39 +59,19 @@ export const LIMITS: readonly Limit[] = [
   {
     name: 'Limits > Requests per API key',
     value: '100 per minute, sliding window',
-    ...both(
-      keys(
-        'a new key has a hundred requests in any minute, and is told of each',
-        "[200, '100', String(100 - count)]",
-        't.match(refused, { status: 429',
-      ),
-    ),
+    ...both(keys('a new key has a hundred requests in any minute, and is told of each')),
   },
   {
     name: 'Limits > Emails per API key',
     value: '100 per minute',
-    ...both(keys('a new key has a hundred mails a minute, whatever its requests', 'status: 429')),
+    ...both(keys('a new key has a hundred mails a minute, whatever its requests')),
   },
   {
     name: 'Limits > Recipients in one send',
     value: '100',
     schema: [{ operation: SEND, field: 'to', keyword: 'maxItems', value: 100 }],
-    at: [
-      AT_BOUND,
-      parts(
-        'to, cc and bcc together have at most a hundred addresses',
-        "t.match(refused, { status: 400, body: { error: { code: 'validation_error', path: 'to' } } })",
-        'data: { sent: 100 }',
-      ),
-    ],
-    past: [
-      REFUSED,
-      parts(
-        'to, cc and bcc together have at most a hundred addresses',
-        "t.match(refused, { status: 400, body: { error: { code: 'validation_error', path: 'to' } } })",
-        'data: { sent: 100 }',
-      ),
-    ],
+    at: [AT_BOUND, parts('to, cc and bcc together have at most a hundred addresses')],
+    past: [REFUSED, parts('to, cc and bcc together have at most a hundred addresses')],
   },
   {
     name: 'Limits > Messages in one batch',
@@ -111,16 +80,8 @@ export const LIMITS: readonly Limit[] = [
       { operation: BATCH, field: 'messages', keyword: 'minItems', value: 1 },
       { operation: BATCH, field: 'messages', keyword: 'maxItems', value: 1_000 },
     ],
-    at: [
-      batch('a batch of a thousand is accepted and mailed', 'data: { total: 1_000, sent: 1_000 }'),
-      BATCH_BOUNDS,
-    ],
-    past: [
-      batch(
-        'a fault of form in any message refuses the whole batch and names it',
-        "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
-      ),
-    ],
+    at: [batch('a batch of a thousand is accepted and mailed'), BATCH_BOUNDS],
+    past: [batch('a fault of form in any message refuses the whole batch and names it')],
   },
   {
     name: 'Limits > Subject length',
@@ -165,13 +126,7 @@ export const LIMITS: readonly Limit[] = [
   {
     name: 'copies (cc, bcc) of a batch',
     value: '2,000',
-    ...both(
-      batch(
-        'the copies of all messages of a batch have a bound',
-        'message: /at most 2000 addresses/',
-        'data: { sent: 21 }',
-      ),
-    ),
+    ...both(batch('the copies of all messages of a batch have a bound')),
   },
   {
     name: 'Limits > Contact first_name, last_name',
@@ -181,13 +136,7 @@ export const LIMITS: readonly Limit[] = [
         operation => ({ operation, field, keyword: 'maxLength', value: 100 }) as const,
       ),
     ),
-    ...both(
-      contacts(
-        'what cannot be a contact is refused by name',
-        "first_name: 'x'.repeat(101)",
-        "first_name: 'x'.repeat(100), last_name: 'y'.repeat(100)",
-      ),
-    ),
+    ...both(contacts('what cannot be a contact is refused by name')),
   },
   {
     name: 'Limits > Bulk contact delete',
@@ -198,34 +147,17 @@ export const LIMITS: readonly Limit[] = [
         ...{ keyword: 'maxItems', value: 5_000 },
       },
     ],
-    ...both(
-      audience(
-        'many contacts are deleted for good at once, up to 5,000',
-        'contact_ids: many })',
-        'contact_ids: many.slice(1) })',
-      ),
-    ),
+    ...both(audience('many contacts are deleted for good at once, up to 5,000')),
   },
   {
     name: 'Limits > Soft-deleted contacts restorable',
     value: '30 days',
-    ...both(
-      audience(
-        'deleting all asks for confirmation, and can be taken back for thirty days',
-        "restorable_until: '2026-02-04T10:00:00.000Z'",
-      ),
-    ),
+    ...both(audience('deleting all asks for confirmation, and can be taken back for thirty days')),
   },
   {
     name: 'Limits > Scheduling horizon',
     value: '72 hours',
-    ...both(
-      schedule(
-        'send_at has to be a moment in the next 72 hours',
-        "code: 'invalid_schedule', path: 'send_at'",
-        "'the last moment'",
-      ),
-    ),
+    ...both(schedule('send_at has to be a moment in the next 72 hours')),
   },
   {
     name: 'Limits > Pagination',
@@ -240,119 +172,60 @@ export const LIMITS: readonly Limit[] = [
         { operation, field: 'offset', keyword: 'minimum', value: 0 },
       ] as const
     }),
-    ...both(
-      answer(
-        'every list begins at the first of at most 100, and shows up to 1,000',
-        'pagination: { limit, offset, total: Number }',
-        "path: 'limit'",
-        "path: 'offset'",
-      ),
-    ),
+    ...both(answer('every list begins at the first of at most 100, and shows up to 1,000')),
   },
   {
     name: 'Limits > Idempotency key lifetime',
     value: '1 hour',
     ...both(
-      repeats(
-        'a key is forgotten after an hour, and what was kept goes with it',
-        "t.equal(late.headers.get('X-Idempotency-Status'), 'new')",
-      ),
-      failures('the key of a batch counts for its body, and for an hour', "'cached'", "'new'"),
+      repeats('a key is forgotten after an hour, and what was kept goes with it'),
+      failures('the key of a batch counts for its body, and for an hour'),
     ),
   },
   {
     name: 'Limits > Analytics period',
     value: '90 days',
     ...both(
-      report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer', "path: 'period'"),
-      report('what left 90 days ago is not counted any more', 'sends: 1', 'sends: 0'),
+      report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer'),
+      report('what left 90 days ago is not counted any more'),
     ),
   },
   {
     name: 'hourly and daily email limits of a workspace',
     value: '1,000 an hour and 10,000 a day where nothing else is set; 0 is none',
     at: [
-      limits(
-        'a request that would cross the ${limit} is refused whole',
-        "t.match(crossing, { status: 403, body: { error: { code: 'limit_reached', message } } })",
-      ),
-      keys(
-        'a new workspace has 1,000 mails an hour and 10,000 a day',
-        'hourly_limit: 1_000, daily_limit: 10_000',
-        'message: /1000 mails per hour/',
-      ),
-      batch(
-        'a batch that would cross a limit of the workspace is refused whole',
-        "code: 'limit_reached'",
-        't.match(await send(postroad, many(3)), { status: 202 })',
-      ),
-      limits('a limit of 0 is none', '{ status: 200 }'),
+      limits('a request that would cross the ${limit} is refused whole'),
+      keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
+      batch('a batch that would cross a limit of the workspace is refused whole'),
+      limits('a limit of 0 is none'),
     ],
     past: [
-      limits(
-        'a request that would cross the ${limit} is refused whole',
-        "t.match(crossing, { status: 403, body: { error: { code: 'limit_reached', message } } })",
-      ),
-      limits(
-        'of fifty sends at once no more pass than ${name} allows',
-        't.equal(answers.filter(answer => answer.status === 200).length, 7)',
-      ),
-      keys(
-        'a new workspace has 1,000 mails an hour and 10,000 a day',
-        'hourly_limit: 1_000, daily_limit: 10_000',
-        'message: /1000 mails per hour/',
-      ),
-      batch(
-        'a batch that would cross a limit of the workspace is refused whole',
-        "code: 'limit_reached'",
-        't.match(await send(postroad, many(3)), { status: 202 })',
-      ),
+      limits('a request that would cross the ${limit} is refused whole'),
+      limits('of fifty sends at once no more pass than ${name} allows'),
+      keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
+      batch('a batch that would cross a limit of the workspace is refused whole'),
     ],
   },
   {
     name: 'metadata of conversions and product views',
     value: '8 KB',
     at: [
-      shop(
-        'a conversion of an unknown contact is a 404 of its own, and is not recorded',
-        "code: 'contact_not_found', path: 'contact_id'",
-      ),
-      shop(
-        'a product view of an unknown contact is a 404 of its own',
-        "code: 'contact_not_found', path: 'contact_email'",
-      ),
+      shop('a conversion of an unknown contact is a 404 of its own, and is not recorded'),
+      shop('a product view of an unknown contact is a 404 of its own'),
     ],
     past: [
-      shop(
-        'what cannot be a conversion is refused by name before the contact is looked for',
-        't.match(await convert(body), { status: 400',
-      ),
-      shop(
-        'what cannot be a product view is refused by name before the contact is looked for',
-        't.match(await look(body), { status: 400',
-      ),
+      shop('what cannot be a conversion is refused by name before the contact is looked for'),
+      shop('what cannot be a product view is refused by name before the contact is looked for'),
     ],
   },
   {
     name: 'Idempotency-Key',
     value: '1 to 255 characters',
-    ...both(
-      failures(
-        'an Idempotency-Key has 1 to 255 printable characters',
-        "path: 'Idempotency-Key'",
-        "ask('x'.repeat(255))",
-      ),
-    ),
+    ...both(failures('an Idempotency-Key has 1 to 255 printable characters')),
   },
   {
     name: 'size of a message with its attachments',
     value: 'limits.message_size',
-    ...both(
-      parts(
-        'attachments that cannot be are refused, and nothing of them stays',
-        "error: { code: 'validation_error', path }",
-        'attachments: [fits] }), { status: 200 })',
-      ),
-    ),
+    ...both(parts('attachments that cannot be are refused, and nothing of them stays')),
   },
 ]

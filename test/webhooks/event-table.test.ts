@@ -1,10 +1,10 @@
-/** The table event -> operations -> test is complete, and its tests are there and ask for the event. */
+/** The table event -> operations -> test is complete, and its tests exist and ask for the event. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { Compile } from 'typebox/compile'
 import { describedEvents, bodySchema } from '../../src/webhooks/events/described-events.js'
 import { WEBHOOK_EVENT_NAMES } from '../../src/webhooks/events/webhook-event.js'
-import { readTestFile } from '../contract/read-tests.js'
+import { findTestFile } from '../contract/test-titles.js'
 import { EVENT_TABLE } from './event-table.js'
 
 t.test('each of the 20 events has a row with its causes and a test that asks for it', async t => {
@@ -13,7 +13,7 @@ t.test('each of the 20 events has a row with its causes and a test that asks for
   for (const { event, causedBy, test } of EVENT_TABLE) {
     const [file, title] = test
     t.ok(causedBy.length > 0, event)
-    t.ok(readTestFile(file)?.tests.has(title), `${file} has "${title}"`)
+    t.ok(findTestFile(file)?.titles.has(title), `${file} has "${title}"`)
     t.ok(readFileSync(`test/${file}.test.ts`, 'utf8').includes(`'${event}'`), `${file} asks for ${event}`)
   }
 })

@@ -7,27 +7,19 @@ const TABLE = 'Deliverability, domains, analytics, tracking'
 
 export const ANALYTICS_ROWS: readonly Row[] = [
   {
-    id: 'analytics.period',
     rule: 'GET /analytics takes 1d, 7d, 30d or 90d; zero-filled days in UTC',
     from: [`${TABLE} > GET /analytics`],
     tests: [
       report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer'),
       report('what left 90 days ago is not counted any more'),
     ],
-    asserts: [
-      't.same([daily.length, series.length], [days, days], query)',
-      "status: 400, body: { error: { code: 'validation_error', path: 'period' } }",
-    ],
   },
   {
-    id: 'analytics.groups',
     rule: 'GET /analytics also takes since and until, one of campaign_id, tag and domain, or group_by (additive)',
     from: [`${TABLE} > GET /analytics`],
     tests: [report('a report can be narrowed to a tag, a sender domain and a campaign, or grouped by them')],
-    asserts: ["t.match((await report('?group_by=tag')).groups, [{ value: 'receipt', ...mailed }])"],
   },
   {
-    id: 'analytics.totals',
     rule: 'totals sends, api_sends, delivered, bounces, and daily_api_sends as {date, count}; no sandbox',
     from: [
       'Other resources > Analytics totals sends campaign_sends api_sends',
@@ -37,10 +29,8 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       report('mail is counted as accepted, sent, delivered and bounced, on the day on which it was'),
       report('neither the sandbox nor another workspace is counted; the sandbox has counters of its own'),
     ],
-    asserts: ["period: '1d', accepted: 3, ...totals", "t.match(await report('', sandbox), played)"],
   },
   {
-    id: 'analytics.opens',
     rule: 'totals opens and clicks',
     from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
     tests: [
@@ -49,10 +39,8 @@ export const ANALYTICS_ROWS: readonly Row[] = [
         'a tracked link redirects to its target, and a person is counted once',
       ),
     ],
-    asserts: ['postroad.counted(1, 0)', 'postroad.counted(1, 2)'],
   },
   {
-    id: 'analytics.inferred_opens',
     rule: 'a click without an open also records the open, everywhere; mailbox image proxies are people, prefetchers machines',
     from: ['decisions: Added after the whole contract was tried from outside > **Opens and clicks** A click'],
     tests: [
@@ -61,21 +49,17 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       ),
       inFile('webhooks/events-served')('what becomes of mail is told'),
     ],
-    asserts: ['t.ok(await postroad.counted(1, 1))', 'inferred: true'],
   },
   {
-    id: 'analytics.campaigns',
     rule: 'total campaign_sends',
     from: ['Other resources > Analytics totals sends campaign_sends api_sends'],
     tests: [
       inFile('campaigns/campaign-send')(
         'a campaign goes to everybody in the list who may be mailed, once each, and is completed',
-        't.match(analytics, { campaign_sends: 148, delivered: 148 })',
       ),
     ],
   },
   {
-    id: 'conversions.refused',
     rule: 'contact_id (a UUID) and value (a number) are required; currency is ISO 4217, metadata an object of at most 8 KB',
     from: [
       `${TABLE} > POST /conversions`,
@@ -83,12 +67,8 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
     tests: [shop('what cannot be a conversion is refused by name before the contact is looked for')],
-    asserts: [
-      "t.match(await convert(body), { status: 400, body: { error: { code: 'validation_error', path } } }",
-    ],
   },
   {
-    id: 'conversions.contact',
     rule: 'an unknown contact is a 404 contact_not_found',
     from: ['Errors > contact_not_found'],
     answers: [
@@ -101,18 +81,15 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'conversions.recorded',
-    rule: 'a conversion is recorded, put down to the last message clicked or opened within 7 days, and listed',
+    rule: 'a conversion is recorded, attributed to the last message clicked or opened within 7 days, listed, and read by GET /conversions/:id',
     from: [
       `${TABLE} > POST /conversions`,
       `${TABLE} > GET /conversions`,
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
-    asserts: ['data: [{ value: -5 }, { value: 20 }]'],
     tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
   },
   {
-    id: 'product-view.refused',
     rule: 'contact_email and product_id are required; product data is checked',
     from: [
       `${TABLE} > POST /track/product-view`,
@@ -123,15 +100,10 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       shop('what cannot be a product view is refused by name before the contact is looked for'),
       shop('a product view of an unknown contact is a 404 of its own'),
     ],
-    asserts: [
-      "t.match(await look(body), { status: 400, body: { error: { code: 'validation_error', path } } }",
-    ],
   },
   {
-    id: 'product-view.recorded',
     rule: 'a product view is recorded',
     from: [`${TABLE} > POST /track/product-view`],
-    asserts: ["contact_id: id, product_id: 'jug-1'"],
     tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
   },
 ]

@@ -60,16 +60,13 @@ const TABLE = 'Lists, segments, tags'
 
 export const AUDIENCE_ROWS: readonly Row[] = [
   {
-    id: 'contacts.erase',
     rule: 'POST /contacts/erase removes a person everywhere and keeps a suppression',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Erasure** POST /contacts/erase {email} removes',
     ],
     tests: [contacts('an erased person is gone everywhere, and a suppression still holds')],
-    asserts: ['contacts: 1, suppressions_hashed: 1'],
   },
   {
-    id: 'contacts.fields',
     rule: 'a contact has id, email, names, attributes, subscribed (default true), created_at, and its lists where one is retrieved',
     from: [
       'What the service does > Contacts lists segments and tags',
@@ -79,11 +76,9 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'Contacts > GET /contacts/:id',
       'decisions: Contacts > Additive fields updated_at bounced (boolean)',
     ],
-    asserts: ["lists: [{ id: list.body.data.id, name: 'News' }]", 'subscribed: true'],
     tests: [MADE, ONCE],
   },
   {
-    id: 'contacts.create',
     rule: 'POST /contacts makes a contact and puts it into a list; one that exists is a 409 duplicate',
     from: ['Contacts > POST /contacts', 'decisions: Contacts > Additive fields updated_at bounced (boolean)'],
     answers: [
@@ -94,29 +89,21 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [MADE, ONCE, REFUSED, DYNAMIC],
   },
   {
-    id: 'contacts.list',
     rule: 'contacts are searched by several words in address and names, filtered by subscribed and bounced, and paged',
     from: ['Contacts > GET /contacts'],
-    asserts: [
-      "searched('GARCÍA josé'), ['jose.garcia@mail.example']",
-      "emails('?subscribed=false'), ['gone@mail.example']",
-    ],
     tests: [SEARCH, FOLLOWS],
   },
   {
-    id: 'contacts.filters',
     rule: 'GET /contacts filters by email, list_id, tag, segment_id, created_since and updated_since, and sorts',
     from: ['Contacts > GET /contacts'],
     answers: ['GET /api/v1/contacts: not_found'],
     tests: [cursors('contacts are listed by address, list, tag, segment and moment, in the order asked for')],
   },
   {
-    id: 'lists.cursor',
     rule: 'long lists page by an opaque cursor, which belongs to one list, its filters and its order',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Idempotency-Key** is accepted on every',
     ],
-    asserts: ['t.same(rows, whole.data, path)', 't.match(await get(query), refused, query)'],
     tests: [
       cursors('every long list is read to its end by cursor, and says the same total on each page'),
       cursors(
@@ -125,14 +112,12 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'contacts.person',
     rule: 'GET /contacts/:id/timeline and GET /contacts/:id/export show what is stored about one contact',
     from: ['Contacts > GET /contacts/:id'],
     answers: ['timeline', 'export'].map(what => `GET /api/v1/contacts/{id}/${what}: contact_not_found`),
     tests: [inFile('appliance/person')('the timeline and the export of a contact are read over HTTP')],
   },
   {
-    id: 'contacts.change',
     rule: 'PATCH changes the fields given; null clears a name, attributes are merged, a null attribute goes',
     from: [
       'Contacts > PATCH /contacts/:id',
@@ -143,36 +128,29 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [CHANGED, ONCE],
   },
   {
-    id: 'contacts.missing',
     rule: 'a missing contact is a 404 contact_not_found',
     from: ['Contacts > DELETE /contacts/:id', 'Contacts > GET /contacts/:id'],
     answers: ['GET', 'PATCH', 'DELETE'].map(method => `${method} /api/v1/contacts/{id}: contact_not_found`),
     tests: [MISSING],
   },
   {
-    id: 'contacts.upsert',
     rule: 'PUT /contacts makes the contact of an address or changes it',
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
-    asserts: ['attributes: { a: 1, b: 2 }'],
     tests: [UPSERT],
   },
   {
-    id: 'contacts.upsert-adds',
     rule: 'PUT /contacts adds to lists and tags in the same transaction, and never removes',
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
     answers: ['PUT /api/v1/contacts: not_found', 'PUT /api/v1/contacts: conflict'],
     tests: [UPSERT_ADDS],
   },
   {
-    id: 'contacts.batch',
     rule: 'POST /contacts/batch upserts up to 1,000 contacts, each with its own result',
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
-    asserts: ['t.match(body.data, { created: 1, updated: 1, unchanged: 1, rejected: 3 })'],
     tests: [BATCH],
   },
   {
-    id: 'contacts.transfer',
-    rule: 'POST /contacts/import takes a file of CSV, 202 {import_id}; columns by heading, unknown ones become attributes; GET /contacts/imports/:id shows progress and rejected rows',
+    rule: 'POST /contacts/import takes a CSV file, 202 {import_id}; columns by heading, unknown ones become attributes; GET /contacts/imports/:id shows progress, GET /contacts/imports/:id/rejected the rejected rows',
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
     answers: [
       'POST /api/v1/contacts/import: not_found',
@@ -181,30 +159,20 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'POST /api/v1/contacts/import: request_timeout',
       'POST /api/v1/contacts/imports/{id}/cancel: conflict',
     ],
-    asserts: [
-      "{ line: 4, reason: 'the address has no @' }",
-      "{ name: 'Plan', field: 'attributes.Plan' }",
-      "'gone@x.example': false",
-    ],
     tests: [IMPORT, UNWANTED, CHARSETS, REFUSED_FILE, STALLED, CANCEL, MENDED],
   },
   {
-    id: 'contacts.export',
     rule: "GET /contacts/export streams CSV, cells that begin a formula prefixed with '",
     from: ['decisions: Contacts > PUT /contacts {email } (additive)'],
     answers: ['GET /api/v1/contacts/export: not_found'],
-    asserts: ["emails('?subscribed=false'), 'b'"],
     tests: [ROUND_TRIP, EXPORT_FILTER],
   },
   {
-    id: 'contacts.bulk-delete',
     rule: 'up to 5,000 contacts are deleted at once, for good: {deleted, not_found}',
     from: ['Contacts > POST /contacts/bulk-delete', 'decisions: Contacts > attributes PATCH merges a null'],
-    asserts: ['data: { deleted: 2, not_found: 1 }'],
     tests: [BULK],
   },
   {
-    id: 'contacts.delete-all',
     rule: 'delete-all wants confirm true, is in the activity log, and can be taken back for 30 days: {deleted, restorable_until}',
     from: [
       'Contacts > POST /contacts/delete-all',
@@ -220,21 +188,17 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [DELETE_ALL, UNDER_WAY],
   },
   {
-    id: 'contacts.duplicates',
     rule: 'contacts that are in more than one list are listed, of all lists or of one',
     from: ['Contacts > GET /contacts/duplicates'],
     answers: ['GET /api/v1/contacts/duplicates: not_found'],
     tests: [DUPLICATES],
   },
   {
-    id: 'contacts.follow',
     rule: 'subscribed and bounced follow bounces, complaints, wishes and suppressions by hand',
     from: ['decisions: Contacts > Additive fields updated_at bounced (boolean)'],
-    asserts: ["bounce_type: 'permanent'"],
     tests: [FOLLOWS],
   },
   {
-    id: 'lists.crud',
     rule: 'lists are made, listed by type, shown with their member count, changed and deleted; members stay',
     from: [
       `${TABLE} > GET /lists`,
@@ -243,18 +207,15 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'Other resources > List fields name (required) description',
       'decisions: Contacts > PATCH bodies list {name? description?',
     ],
-    asserts: ['member_count: 1', 'data: { success: true }'],
     tests: [LIST],
   },
   {
-    id: 'lists.dynamic',
     rule: 'members of a dynamic list are computed; editing them is a 409 conflict',
     from: ['decisions: Contacts > List type static (default) or'],
     answers: ['POST /api/v1/lists/{id}/members: conflict', 'DELETE /api/v1/lists/{id}/members: conflict'],
     tests: [DYNAMIC],
   },
   {
-    id: 'lists.members',
     rule: 'members are added and removed by id: {added|removed, skipped, not_found}; DELETE also takes ?contact_ids=',
     from: [
       `${TABLE} > GET /lists/:id/members`,
@@ -262,11 +223,9 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'decisions: Contacts > List type static (default) or',
       'decisions: Contacts > PATCH bodies list {name? description?',
     ],
-    asserts: ['added: 2, skipped: 0, not_found: 2', 'removed: 1, skipped: 1, not_found: 1'],
     tests: [MEMBERS],
   },
   {
-    id: 'references.used',
     rule: 'deleting what an active automation, a scheduled campaign, a segment, a dynamic list or a form uses is a 409 conflict; force=true overrides',
     from: [
       'Errors > conflict',
@@ -275,22 +234,18 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     answers: ['lists', 'segments', 'tags', 'templates', 'automations'].map(
       things => `DELETE /api/v1/${things}/{id}: conflict`,
     ),
-    asserts: ['is used by segment "Gold"', '?force=true'],
     tests: [USED],
   },
   {
-    id: 'things.bounds',
     rule: 'a workspace has a bounded number of lists, segments and tags; one more is a 403 limit_reached',
     from: ['Errors > limit_reached'],
     answers: [
       ...['lists', 'segments', 'tags'].map(things => `POST /api/v1/${things}: limit_reached`),
       'PUT /api/v1/contacts: limit_reached',
     ],
-    asserts: ["code: 'limit_reached', message: `a workspace has at most ${most} ${things}`"],
     tests: [FULL],
   },
   {
-    id: 'segments.history',
     rule: 'rules ask for campaigns, purchases and coming days, and for campaigns that exist (additive)',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Segment rules** With a number',
@@ -302,58 +257,42 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       ),
       references('a campaign that a rule names is not deleted without force'),
     ],
-    asserts: [
-      't.equal(await count(segment), expected, `${field} ${operator}`)',
-      't.match(refused, { status: 409',
-    ],
   },
   {
-    id: 'segments.estimate-unsaved',
-    rule: 'conditions can be estimated before they are saved (additive)',
+    rule: 'POST /segments/estimate counts the matches of unsaved conditions (additive)',
     from: [`${TABLE} > POST /segments/:id/estimate`],
     tests: [
       lists('conditions can be estimated before they are saved, with a sample for who may see contacts'),
     ],
-    asserts: ['t.match([status, body.data], [200, { count: 12, mailable_count: 10, warnings: [] }])'],
   },
   {
-    id: 'segments.crud',
     rule: 'segments are made, searched, shown, changed and deleted',
     from: [
       `${TABLE} > GET /segments`,
       `${TABLE} > POST /segments`,
       `${TABLE} > GET, PATCH, DELETE /segments/:id`,
     ],
-    asserts: ["data: { name: 'Best', conditions }", "data: [{ name: 'Nobody' }]"],
     tests: [SEGMENT],
   },
   {
-    id: 'segments.conditions',
     rule: 'conditions are {match, rules}; all or any; all operators and fields, nested three deep',
     from: [
       'Other resources > Segment name (required) conditions =',
       'decisions: Contacts > Segment match all or any',
       'decisions: Added after the whole contract was tried from outside > **Segment rules** With a number',
     ],
-    asserts: ['conditions: deep(3) }), { status: 201 }', 'conditions: deep(4) }), { status: 400 }'],
     tests: [CONDITIONS, SEGMENT],
   },
   {
-    id: 'segments.contacts',
     rule: 'a segment is estimated {count, mailable_count}, and its contacts are listed',
     from: [
       `${TABLE} > POST /segments/:id/estimate`,
       `${TABLE} > GET /segments/:id/contacts`,
       'decisions: Contacts > Segment match all or any',
     ],
-    asserts: [
-      'data: { count: 4, mailable_count: 2 }',
-      "data: [{ email: 'eve@x.example' }, { email: 'cat@x.example' }]",
-    ],
     tests: [SEGMENT],
   },
   {
-    id: 'tags.crud',
     rule: 'tags have a name, color, description and contact_count; deleting one takes it off its contacts',
     from: [
       `${TABLE} > GET /tags`,
@@ -366,18 +305,12 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [TAG],
   },
   {
-    id: 'tags.contacts',
     rule: 'a tag is put on contacts and taken off, and its contacts are listed',
     from: [`${TABLE} > GET /tags/:id/contacts`, `${TABLE} > POST, DELETE /tags/:id/contacts`],
-    asserts: [
-      "emails(`${tag}/contacts`), ['bob@x.example', 'ann@x.example']",
-      'removed: 1, skipped: 0, not_found: 0',
-    ],
     tests: [TAG],
   },
   {
-    id: 'forms.crud',
-    rule: 'forms {name, list_ids, fields, redirect_url} are made, listed, shown, changed and deleted',
+    rule: 'forms {name, list_ids, fields, redirect_url}: POST /forms, GET /forms, and GET, PATCH, DELETE /forms/:id',
     from: ['decisions: Deliverability > Forms (additive the source of'],
     answers: [
       'POST /api/v1/forms: not_found',
@@ -389,10 +322,13 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       forms('a form is made, shown, changed and deleted'),
       forms('what cannot be a form is refused by name'),
     ],
-    asserts: ['list_ids: [list],'],
   },
   {
-    id: 'forms.public',
+    rule: 'GET /forms/:id/embed returns the form as plain HTML for another page',
+    from: ['decisions: Deliverability > Forms (additive the source of'],
+    tests: [forms('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too')],
+  },
+  {
     rule: 'POST /f/:id takes an HTML form or JSON, with a honeypot and a limit, and leads only to the form’s own redirect_url',
     from: ['decisions: Deliverability > Forms (additive the source of'],
     tests: [
@@ -404,13 +340,10 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       forms('nobody is flooded with mail by a form, nor a form by one address'),
       forms('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too'),
     ],
-    asserts: ["headers: { location: 'https://shop.example/thanks?a=1' }", 'status: 429'],
   },
   {
-    id: 'forms.double-opt-in',
     rule: 'a list with double_opt_in: a subscription through a form is confirmed by mail first',
     from: ['decisions: Contacts > List type static (default) or'],
     tests: [forms('with double opt-in nothing happens before the button behind the link is pressed')],
-    asserts: ["'twice is as once'"],
   },
 ]

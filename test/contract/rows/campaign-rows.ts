@@ -12,7 +12,6 @@ const STATUSES = 'States and transitions > Campaign statuses after draft and'
 
 export const CAMPAIGN_ROWS: readonly Row[] = [
   {
-    id: 'campaigns.create',
     rule: 'name, subject, template_id and one of list_id and segment_id; made as a draft',
     from: [
       `${TABLE} > POST /campaigns`,
@@ -28,20 +27,16 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       records('a campaign is made as a draft, read, listed, changed and deleted'),
       records('what cannot be a campaign is refused by name'),
     ],
-    asserts: ['t.match(made, { status: 201, body: { data: draft } })'],
   },
   {
-    id: 'campaigns.read',
     rule: 'lists are filtered by status; one is shown with stats and rates',
     from: [`${TABLE} > GET /campaigns`, `${TABLE} > GET /campaigns/:id`],
     tests: [
       records('a campaign is made as a draft, read, listed, changed and deleted'),
       sending('a campaign goes to everybody in the list who may be mailed, once each, and is completed'),
     ],
-    asserts: ["get('/campaigns?status=sending')", 'rates: { delivery_rate: 1, bounce_rate: 0 }'],
   },
   {
-    id: 'campaigns.send',
     rule: 'send answers total_recipients, batches_queued and excluded with 202, and delivery goes on by itself',
     from: [`${TABLE} > POST /campaigns/:id/send/api`, 'States and transitions > Campaign POST send'],
     answers: [
@@ -56,10 +51,8 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       sending('what a campaign needs in order to be sent is asked for when it is sent'),
       sending('what was sent is neither changed, sent again nor deleted'),
     ],
-    asserts: ['batches_queued: 1'],
   },
   {
-    id: 'campaigns.idempotency',
     rule: 'making a campaign takes an Idempotency-Key, sending one demands it; neither happens twice',
     from: ['Email > Applies to POST /email/send POST'],
     answers: [
@@ -72,32 +65,26 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       sending('sending takes an Idempotency-Key, without which it is refused, and happens once'),
       sending('a request that comes while the first is in flight is a conflict, and sends nothing'),
     ],
-    asserts: ["path: 'Idempotency-Key'", "['new', 'cached']"],
   },
   {
-    id: 'campaigns.audience',
-    rule: 'a segment is evaluated once, when the campaign starts; who is left out is told before and after',
+    rule: 'a segment is evaluated once, when the campaign starts; GET /campaigns/:id/audience counts who is left out, before and after',
     from: [`${TABLE} > POST /campaigns/:id/send/api`, ADDED],
     tests: [
       records('the audience says who is meant, who may be mailed, and why the others may not'),
       sending('a scheduled campaign evaluates its segment when it starts, and never again'),
       sending('who unsubscribes, bounces, is suppressed or deleted before the hand-over is skipped'),
     ],
-    asserts: ["['unsubscribed', 'deleted', 'bounced', 'suppressed']", "'an estimate'"],
   },
   {
-    id: 'campaigns.pause',
     rule: 'pause holds what is queued, resume releases it, cancel withdraws it',
     from: [ADDED],
     tests: [
       pausing('pause holds what is queued, also over a command of another process; resume sends each once'),
       pausing('cancel withdraws what is held, and its recipients read cancelled'),
     ],
-    asserts: ["'nobody twice'", 'stats: { held: COUNT }'],
   },
   {
-    id: 'campaigns.copies',
-    rule: 'duplicate and resend make a draft; a resend is for those who had the mail and have not opened it, or not clicked (additive)',
+    rule: 'POST /campaigns/:id/duplicate and POST /campaigns/:id/resend create a draft; a resend goes to recipients who have not opened, or not clicked (additive)',
     from: [`${TABLE} > POST /campaigns`],
     answers: ['POST /api/v1/campaigns/{id}/resend: conflict'],
     tests: [
@@ -108,10 +95,8 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
         'a resend goes to those who had it and have not opened it, or not clicked, when it starts',
       ),
     ],
-    asserts: ["t.same(await mailed(made.body.data.id), ['c3@x.test', 'c4@x.test'])"],
   },
   {
-    id: 'campaigns.statuses',
     rule: 'draft, scheduled, sending, paused, completed, cancelled, failed; each act has its statuses, else 409',
     from: [STATUSES],
     answers: [
@@ -130,7 +115,6 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'campaigns.test',
     rule: 'a test send is refused for what the campaign would be',
     from: [`${TABLE} > POST /campaigns/:id/send/api`],
     answers: [
@@ -142,10 +126,8 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     tests: [sending('a test is refused for what the campaign would be refused for, and for limits')],
   },
   {
-    id: 'campaigns.sandbox',
     rule: 'with a sandbox key a campaign runs to its end without mail',
     from: ['decisions: Email > Sandbox each workspace has a'],
     tests: [sending('with a sandbox key a campaign runs to its end without mail, and the simulator plays')],
-    asserts: ["t.equal(one('select count(*) from queue'), 0)"],
   },
 ]

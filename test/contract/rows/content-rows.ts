@@ -6,17 +6,14 @@ const TABLE = 'Campaigns and templates'
 
 export const CONTENT_ROWS: readonly Row[] = [
   {
-    id: 'templates.create',
     rule: 'name and html are required, description and json_structure optional; 201',
     from: ['Template > Creation fields name (required) html', `${TABLE} > POST /templates`],
     tests: [
       served('a template is created with its first version, read whole, and listed without its content'),
       served('what cannot be a template is refused by name, merge tags with line and column'),
     ],
-    asserts: ['t.match(made, { status: 201, body: { data: whole } })', "[{ name: 'a' }, 'html']"],
   },
   {
-    id: 'templates.read',
     rule: 'GET gives html and json_structure; lists leave them out and take a search',
     from: [
       `${TABLE} > GET /templates`,
@@ -28,10 +25,8 @@ export const CONTENT_ROWS: readonly Row[] = [
       served('a template is created with its first version, read whole, and listed without its content'),
       served('search looks for each word in the name, without case and accents; wildcards are letters'),
     ],
-    asserts: ["'html' in list.data[0]!", "t.same(await found('sale ete'), ['Été 2026 sale'])"],
   },
   {
-    id: 'templates.versions',
     rule: 'every update makes a version; versions are listed, read and restored',
     from: ['Template > Every update creates a new', `${TABLE} > PATCH /templates/:id`],
     answers: [
@@ -39,10 +34,8 @@ export const CONTENT_ROWS: readonly Row[] = [
       'POST /api/v1/templates/{id}/versions/{n}/restore: not_found',
     ],
     tests: [served('every update makes a version, and any of them can be read and restored')],
-    asserts: ['version: 4'],
   },
   {
-    id: 'templates.structure',
     rule: 'html is what is sent; a structure without html is rendered, an unknown block type is a 400',
     from: ['Template > html is what is sent'],
     tests: [
@@ -50,10 +43,8 @@ export const CONTENT_ROWS: readonly Row[] = [
       served('html and structure: what is given counts, and null takes the structure away'),
       served('what cannot be a template is refused by name, merge tags with line and column'),
     ],
-    asserts: ['json_structure: { blocks }', 'json_structure: null', "'json_structure.blocks.0.type'"],
   },
   {
-    id: 'templates.blocks',
     rule: 'all fourteen types of block, with their content and the settings',
     from: [
       'Template > blocks',
@@ -69,28 +60,22 @@ export const CONTENT_ROWS: readonly Row[] = [
       'Template > html',
     ],
     tests: [served('every block of the contract is taken and rendered with its fields')],
-    asserts: ['t.ok(html.includes(part), `${type}: ${part}`)'],
   },
   {
-    id: 'templates.block-fields',
     rule: 'every block’s content has a published schema; an unknown field is a 400 with its path',
     from: [
       "decisions: Added after the whole contract was tried from outside > **Blocks** Every block's content has",
     ],
     tests: [served('a field that no block knows is refused with its path')],
-    asserts: ["path: 'json_structure.blocks.0.content.blocks.0.content.foo'"],
   },
   {
-    id: 'templates.visible-unsubscribe-link',
     rule: 'whether a mail has an unsubscribe link is judged on what its recipient sees',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Unsubscribe link** Whether a mail',
     ],
     tests: [served('an unsubscribe link that the recipient does not see is none')],
-    asserts: ['/<body><table.*>Unsubscribe<\\/a>/'],
   },
   {
-    id: 'templates.delete',
     rule: 'deleting is a soft delete; a deleted or unknown template is a 404 template_not_found',
     from: [
       'Template > Deleting is a soft delete',
@@ -107,14 +92,11 @@ export const CONTENT_ROWS: readonly Row[] = [
       'POST /api/v1/templates/{id}/preview: template_not_found',
     ],
     tests: [served('a deleted template is gone for everybody')],
-    asserts: ['t.match(await remove(id), gone)'],
   },
   {
-    id: 'templates.preview',
     rule: 'a preview renders subject, html and text with template_data or a contact',
     from: [],
     answers: ['POST /api/v1/templates/{id}/preview: contact_not_found'],
     tests: [served('a preview is rendered with template_data and the footer, and sends nothing')],
-    asserts: ['Sent with Postroad'],
   },
 ]

@@ -13,71 +13,32 @@ const failures = inFile('msa/rest/send-failures')
 const domains = inFile('deliverability/domains-served')
 const suppressions = inFile('deliverability/suppressions-served')
 
-const REFUSED = validation(
-  'every refused request names its fault and leaves nothing behind',
-  't.match(answer, { status, body: { error: { code, message } } }, name)',
-  't.equal(answer.body.error.path, path',
-)
-const AT_BOUND = validation(
-  'what is as large as allowed is accepted',
-  't.match(await postroad.send(postroad.key, body), { status: 200 }, name)',
-)
+const REFUSED = validation('every refused request names its fault and leaves nothing behind')
+const AT_BOUND = validation('what is as large as allowed is accepted')
 const SEND = 'POST /api/v1/email/send'
 
 export const EMAIL_ROWS: readonly Row[] = [
   {
-    id: 'send',
     rule: 'POST /email/send answers sent, failed, skipped, total and a result for each recipient',
     from: ['Email > POST /email/send', 'What the service does > Transactional email one message to'],
     tests: [
       recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others'),
       validation('what is as large as allowed is accepted'),
     ],
-    asserts: [
-      't.same(counts, { sent: 2, failed: 0, skipped: 5, total: 7',
-      'results.map(({ to, success, reason }) => [to, success, reason])',
-    ],
   },
   {
-    id: 'send.to',
     rule: 'to is one address, or a list of at most 100; required',
     from: ['Email > to'],
     tests: [REFUSED, AT_BOUND, recipients('a single suppressed recipient is no error')],
-    asserts: [
-      "name: 'no recipient', body: withoutTo, path: 'to', message: /is required/",
-      "name: '101 recipients'",
-      "'100 recipients':",
-    ],
   },
   {
-    id: 'send.subject',
     rule: 'subject is required, at most 998 characters, without HTML tags, without a line break',
     from: ['Email > subject'],
     tests: [REFUSED, AT_BOUND, validation('tags are stripped from the subject')],
-    asserts: [
-      "name: 'no subject'",
-      "'a subject of 999 characters'",
-      'name: `${name} in subject`',
-      "'a subject of 998 characters'",
-      "t.equal(message.subject, '5 < 6 & more')",
-    ],
   },
+  { rule: 'html has at most 256 KB', from: ['Email > html'], tests: [REFUSED, AT_BOUND] },
+  { rule: 'text alone is enough', from: ['Email > text'], tests: [REFUSED, AT_BOUND] },
   {
-    id: 'send.html',
-    rule: 'html has at most 256 KB',
-    from: ['Email > html'],
-    tests: [REFUSED, AT_BOUND],
-    asserts: ["'html of 256 KB and an octet'", "'html of 256 KB': { ...good, html: kilobytes(256) }"],
-  },
-  {
-    id: 'send.text',
-    rule: 'text alone is enough',
-    from: ['Email > text'],
-    tests: [REFUSED, AT_BOUND],
-    asserts: ["'text of 1 MB and an octet'", "'text of 1 MB': { ...good, text: kilobytes(1_024, 'ü') }"],
-  },
-  {
-    id: 'send.template-id',
     rule: 'template_id stands instead of html and text; an unknown one is a 404',
     from: ['Email > template_id'],
     tests: [
@@ -85,14 +46,8 @@ export const EMAIL_ROWS: readonly Row[] = [
       merged('a template is sent with its html, and what the request says goes before it'),
       merged("a template that is unknown, deleted or somebody else's is refused in its turn"),
     ],
-    asserts: [
-      "name: 'an unknown template'",
-      "name: 'a template_id that is no UUID'",
-      "t.match(made.html, '<h1>Hi Ann</h1>')",
-    ],
   },
   {
-    id: 'send.template-data',
     rule: 'template_data is an object of any JSON',
     from: ['Email > template_data', 'decisions: Email > html and template_id both given'],
     tests: [
@@ -101,38 +56,26 @@ export const EMAIL_ROWS: readonly Row[] = [
       merged('a template is sent with its html, and what the request says goes before it'),
       merged('each recipient gets the mail with what is known of them and with the data of the request'),
     ],
-    asserts: ["path: 'template_data'", "'template_data of any JSON'", "t.match(own.html, '<p>Own x</p>')"],
   },
   {
-    id: 'send.from-email',
     rule: "from_email falls back to the workspace's default, and is Reply-To where the shared address sends",
     from: ['Email > from_email', 'What the service does > Every workspace may send from'],
     tests: [
       sender("the workspace's defaults stand in for what the request leaves out"),
       sender('a domain that was not added sends from the shared address and is answered at its own'),
     ],
-    asserts: ["from: 'The Shop|shop@shop.test'", "replyTo: 'Me|me@else.test'"],
   },
   {
-    id: 'send.from-name',
     rule: "from_name has at most 100 characters and falls back to the workspace's",
     from: ['Email > from_name'],
     tests: [REFUSED, AT_BOUND, sender("the workspace's defaults stand in for what the request leaves out")],
-    asserts: [
-      "'a from_name of 101 characters'",
-      "'a from_name of 100 characters'",
-      "from: 'Ann|shop@shop.test'",
-    ],
   },
   {
-    id: 'send.reply-to',
     rule: 'reply_to is an address, with or without a name',
     from: ['Email > reply_to'],
     tests: [REFUSED, sender('a verified domain sends under its own name')],
-    asserts: ['name: `${name} in reply_to`', "replyTo: 'Desk|desk@else.test'"],
   },
   {
-    id: 'send.tracking',
     rule: 'track_opens and track_clicks are truth values, true where left out',
     from: ['Email > track_opens', 'Email > track_clicks'],
     tests: [
@@ -140,45 +83,38 @@ export const EMAIL_ROWS: readonly Row[] = [
       inFile('msa/rest/batch')('a message of a batch has the bounds of a single send'),
       inFile('tracking/tracked-served')('a message without tracking has no pixel and no tracked links'),
     ],
-    asserts: ["path: 'track_opens'", 't.match(opensOnly.html, PIXEL)'],
   },
   {
-    id: 'send.send-at',
     rule: 'send_at is an ISO 8601 moment in the future and within 72 hours, else 400 invalid_schedule',
     from: ['Email > send_at', 'Email > 5', 'Errors > invalid_schedule'],
     answers: [`${SEND}: invalid_schedule`],
     tests: [schedule('send_at has to be a moment in the next 72 hours')],
   },
   {
-    id: 'send.schedule-failed',
     rule: 'a scheduled mail that cannot be queued is a 500 schedule_failed',
     from: ['Email > 5', 'Errors > schedule_failed'],
     answers: [`${SEND}: schedule_failed`],
     tests: [failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated')],
   },
   {
-    id: 'send.no-content',
     rule: 'without html, text and template_id: 400 no_content',
     from: ['Email > 1', 'Errors > no_content'],
     answers: [`${SEND}: no_content`],
     tests: [REFUSED],
   },
   {
-    id: 'send.missing-from-email',
     rule: 'without from_email and a default: 400 missing_from_email',
     from: ['Email > 2', 'Errors > missing_from_email'],
     answers: [`${SEND}: missing_from_email`],
     tests: [REFUSED, sender("the workspace's defaults stand in for what the request leaves out")],
   },
   {
-    id: 'send.template-not-found',
     rule: 'an unknown template_id: 404 template_not_found',
     from: ['Email > 3', 'Errors > template_not_found'],
     answers: [`${SEND}: template_not_found`],
     tests: [REFUSED, merged("a template that is unknown, deleted or somebody else's is refused in its turn")],
   },
   {
-    id: 'send.domain-invalid',
     rule: 'a sending domain that is unverified or lacks DKIM: 403 domain_invalid',
     from: ['Email > 4', 'Errors > domain_invalid'],
     answers: [`${SEND}: domain_invalid`],
@@ -188,7 +124,6 @@ export const EMAIL_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'send.from-rules',
     rule: 'From is from_email of a verified domain, else the shared address; without one domain_invalid',
     from: ["decisions: Email > From (1) from_email's domain verified"],
     tests: [
@@ -198,14 +133,8 @@ export const EMAIL_ROWS: readonly Row[] = [
       sender('a domain below a verified one is another domain'),
       sender('a domain that another workspace has verified is not verified here'),
     ],
-    asserts: [
-      "from: '|me@sender.test'",
-      "from: '|notify@mail.postroad.test'",
-      "code: 'domain_invalid', message: /sender\\.test/",
-    ],
   },
   {
-    id: 'send.recipients',
     rule: 'each recipient is processed on its own; suppressed, invalid and repeated ones are skipped, with a row and an id',
     from: ['Email > 6', 'decisions: Email > to array one message (own'],
     tests: [
@@ -214,44 +143,26 @@ export const EMAIL_ROWS: readonly Row[] = [
       recipients('whatever an entry of a list holds, it fails nobody else'),
       parts('each recipient of to sees itself alone'),
     ],
-    asserts: [
-      "['GONE@one.test', false, 'suppressed']",
-      "['nobody', false, 'invalid']",
-      "['Ann@one.test', false, 'duplicate']",
-      "t.equal(postroad.rowCounts()['queue'], 0)",
-      't.same([namesOf(mail.to), mail.cc], [[to], undefined])',
-    ],
   },
   {
-    id: 'send.names',
     rule: 'addresses may have names, which the mail shows; results have the bare ones; who sends or is answered is ASCII before the @',
     from: ["decisions: Email > A mail's addresses may have"],
     tests: [
       recipients('names are taken with the addresses and shown in the mail, results have the bare ones'),
       REFUSED,
     ],
-    asserts: [
-      't.ok(raw.includes(`\\r\\nTo: ${to}\\r\\n`), to)',
-      "['carl@xn--bcher-kva.test', undefined]",
-      'message: /ASCII before the @/',
-    ],
   },
   {
-    id: 'send.null',
     rule: 'null for an optional field is as absent',
     from: ['decisions: Email > Optional fields null is as'],
     tests: [validation('null for an optional field is as if it were left out')],
-    asserts: ['send(postroad.key, { ...good, ...nulls, send_at: null }), { status: 200 }'],
   },
   {
-    id: 'send.message-id',
     rule: 'a mail has one Message-ID, which its copies share; without copies each recipient has a mail of its own',
     from: ['decisions: Email > Every mail has one Message-ID'],
     tests: [parts('with copies all see to and cc, and nobody sees a blind copy')],
-    asserts: ["t.same(mail.messageId, mails.get('ann@one.test')?.messageId", 't.equal(new Set(ids).size, 3'],
   },
   {
-    id: 'send.email-rate',
     rule: 'mails count against the email rate of the key, skipped recipients do not; more than a minute has room for is a 400',
     from: ['decisions: Accounts and keys > Each key has rate_limit (requests/min'],
     tests: [
@@ -259,14 +170,8 @@ export const EMAIL_ROWS: readonly Row[] = [
       limits('a request that no minute of its key has room for is refused for good, and told why'),
       limits('who is skipped uses nothing of the email rate up'),
     ],
-    asserts: [
-      'message: /4 recipients.*3 mails per minute/',
-      'data: { sent: 2, skipped: 4 }',
-      't.equal(refused.status, 429)',
-    ],
   },
   {
-    id: 'send.limit-reached',
     rule: 'a request that would cross the hourly or daily limit is refused whole: 403 limit_reached',
     from: ['Email > 7', 'Errors > limit_reached', 'Errors > 403'],
     answers: [`${SEND}: limit_reached`],
@@ -276,7 +181,6 @@ export const EMAIL_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'send.sandbox',
     rule: 'with a sandbox key nothing is sent, everything is checked and readable, no quota is used',
     from: [
       'Email > 8',
@@ -289,14 +193,8 @@ export const EMAIL_ROWS: readonly Row[] = [
       schedule('with a sandbox key a scheduled send plays its outcome when its time has come'),
       inFile('msa/rest/batch')('a batch of a sandbox key is completed at once and mails nobody'),
     ],
-    asserts: [
-      'captured_mails: 0, sending_usage: 0',
-      "t.match(await statusOf(postroad, id, key), { status: 'sent', sent_at: AT })",
-      "body: { data: { status: 'completed', sent: 3 } }",
-    ],
   },
   {
-    id: 'send.simulator',
     rule: 'addresses at simulator.test play an outcome for a sandbox key',
     from: ['decisions: Email > Sandbox each workspace has a'],
     tests: [
@@ -305,29 +203,16 @@ export const EMAIL_ROWS: readonly Row[] = [
       inFile('msa/simulator')('batches play as well'),
       inFile('msa/simulator')('for a live key they are addresses like any other'),
     ],
-    asserts: [
-      "status: 'bounced', bounced_at: NOW, bounce_type: 'permanent'",
-      'complained_at: NOW',
-      "status: 'opened', opened_at: NOW",
-      "status: 'clicked', delivered_at: NOW",
-      't.match(postroad.rowCounts(), { suppressions: 0, queue: 0 })',
-    ],
   },
   {
-    id: 'send.scheduled',
     rule: 'a scheduled send is a 202 with scheduled, message_id and scheduled_at',
     from: ['Email > 9'],
     tests: [
       schedule('a scheduled mail waits for its time and is then sent'),
       group('a scheduled send with nobody left to mail is answered as an immediate one'),
     ],
-    asserts: [
-      't.same(body.data, { scheduled: true, message_id: id, scheduled_at: AT',
-      "t.notOk('scheduled' in several.body.data)",
-    ],
   },
   {
-    id: 'send.suppression-scope',
     rule: 'scope all stops every mail, marketing no single send and no batch; looked at again when the mail leaves',
     from: ['decisions: Email > Suppression scope all stops every'],
     tests: [
@@ -339,15 +224,8 @@ export const EMAIL_ROWS: readonly Row[] = [
         'a workspace may mark its mail as marketing: who unsubscribed does not get it',
       ),
     ],
-    asserts: [
-      't.match(await postroad.send(key, mail), skipped)',
-      "data: { scope: 'marketing' }",
-      't.match(await postroad.send(key, mail), { status: 200, body: { data: { sent: 1, skipped: 0 } } })',
-      "t.match(found, { status: 'suppressed', sent_at: null, reason: 'suppressed' })",
-    ],
   },
   {
-    id: 'send.copies',
     rule: 'cc and bcc are mailed and count among the 100',
     from: ['decisions: Email > cc bcc attachments [{filename content'],
     tests: [
@@ -355,14 +233,8 @@ export const EMAIL_ROWS: readonly Row[] = [
       parts('with blind copies alone the recipients stay unknown to each other'),
       parts('to, cc and bcc together have at most a hundred addresses'),
     ],
-    asserts: [
-      "t.same(namesOf(mail.cc), ['carl@one.test', 'ANN@one.test'], to)",
-      't.notMatch(mail.raw, /^bcc:/im)',
-      "t.match(refused, { status: 400, body: { error: { code: 'validation_error', path: 'to' } } })",
-    ],
   },
   {
-    id: 'send.attachments',
     rule: 'attachments arrive as they were; the message has a size limit',
     from: ['decisions: Email > cc bcc attachments [{filename content'],
     tests: [
@@ -370,24 +242,13 @@ export const EMAIL_ROWS: readonly Row[] = [
       parts('attachments are taken as clients write them'),
       parts('attachments that cannot be are refused, and nothing of them stays'),
     ],
-    asserts: [
-      "['logo.png', 'image/png', 'inline', 'logo@here']",
-      't.ok(mail.attachments[0]?.content.equals(picture))',
-      "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
-    ],
   },
   {
-    id: 'send.headers-and-tags',
     rule: "own headers are written, the server's refused; tags are kept",
     from: ['decisions: Email > cc bcc attachments [{filename content'],
     tests: [
       parts('own header fields are written, those of the server are refused'),
       parts('tags are kept with the message and sent to nobody'),
-    ],
-    asserts: [
-      't.match(mail.raw, /^X-Order: 7\\r$/m)',
-      't.match(answer, refused, name)',
-      "t.same(body.data.tags, ['welcome', 'Größe'])",
     ],
   },
 ]

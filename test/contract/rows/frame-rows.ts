@@ -17,48 +17,32 @@ const activity = inFile('accounts/activity-routes')
 
 export const FRAME_ROWS: readonly Row[] = [
   {
-    id: 'form.single',
     rule: 'a single resource is {data: object}; times are ISO 8601 and ids text',
     from: ['Conventions > A single resource is returned', 'Conventions > Timestamps are ISO 8601 strings'],
     tests: [
       domains('adding a domain answers the records to publish'),
       suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
     ],
-    asserts: [
-      "t.match(body.data, { id: String, domain: 'shop.example', verified: false",
-      "body: { data: { email: 'ann@x.example', reason: 'manual'",
-      "created_at: '2026-01-05T10:00:00.000Z'",
-    ],
   },
   {
-    id: 'form.list',
     rule: 'a list is {data, pagination: {total, limit, offset, has_more}}',
     from: ['Conventions > A list is returned as'],
     tests: [
       answer('every list begins at the first of at most 100, and shows up to 1,000'),
       domains('domains are listed by name and in pages, for their own workspace'),
     ],
-    asserts: [
-      'pagination: { limit, offset, total: Number }',
-      'pagination: { total: 3, limit: 2, offset: 0, has_more: true }',
-    ],
   },
   {
-    id: 'form.described',
     rule: 'whatever is sent, the answer has a described status, code and form',
     from: ['Errors > 400', 'Errors > 404'],
     tests: [every('whatever is sent, the answer is described and never an error of the server')],
-    asserts: ['t.same(faults, [])'],
   },
   {
-    id: 'workspace.foreign',
     rule: "what belongs to another workspace is a 404; a key's workspace is its own",
     from: ['Conventions > Resources belong to a workspace', 'Authentication > 2'],
     tests: [every("another workspace's things are a 404 as well")],
-    asserts: ['t.equal(status, 404, `${operation.name} with ${value}`)'],
   },
   {
-    id: 'success.codes',
     rule: 'creates 201, accepted for later 202, else 200; DELETE is {data: {success: true}}',
     from: ['Errors > 200', 'Errors > 201', 'Errors > 202'],
     tests: [
@@ -68,14 +52,8 @@ export const FRAME_ROWS: readonly Row[] = [
       inFile('msa/rest/batch')('each message of a batch is mailed to its own recipient with its own content'),
       inFile('msa/schedule')('a scheduled mail waits for its time and is then sent'),
     ],
-    asserts: [
-      't.equal(status, 201)',
-      't.match(await remove(id), { status: 200, body: { data: { success: true } } })',
-      't.equal(status, 202)',
-    ],
   },
   {
-    id: 'key.needed',
     rule: 'every request but the open ones carries a valid key; without one 401 unauthorized',
     from: ['Authentication > 1', 'Errors > 401', 'Errors > unauthorized'],
     answers: ['keyed: unauthorized'],
@@ -86,14 +64,11 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'key.revoked',
     rule: 'a revoked key gives 401 unauthorized',
     from: ['Authentication > 4'],
     tests: [keys('a revoked key is unauthorized')],
-    asserts: ["t.match(refused, { status: 401, body: { error: { code: 'unauthorized' } } })"],
   },
   {
-    id: 'key.permission',
     rule: 'a valid key without the permission gives 403 forbidden',
     from: [
       'Authentication > 4',
@@ -107,7 +82,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'key.workspace-gone',
     rule: 'a key whose workspace is gone gives 404 workspace_not_found',
     from: ['Authentication > 4', 'Errors > workspace_not_found'],
     answers: ['keyed: workspace_not_found'],
@@ -117,24 +91,19 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'key.prefix',
     rule: 'live keys begin with ts_live_, sandbox keys with ts_test_',
     from: ['Authentication > 3', 'decisions: Accounts and keys > Key prefixes ts_live_ and ts_test_'],
     tests: [keys('live and sandbox keys are told apart by their beginning')],
-    asserts: ['/^ts_live_[0-9A-Za-z]{32,}$/', '/^ts_test_[0-9A-Za-z]{32,}$/'],
   },
   {
-    id: 'key.sandbox',
     rule: 'a sandbox key acts on the sandbox of its workspace: it neither sees nor touches live data, nor is the sandbox seen',
     from: [],
     tests: [
       sandbox('every route called with a sandbox key leaves every live row as it was, and shows none'),
       sandbox('nothing of a sandbox shows to a live key, or to another sandbox'),
     ],
-    asserts: ['t.ok(kept.has(JSON.stringify(row))', 't.equal(owner, sandboxId', "t.notMatch(text, 'mine'"],
   },
   {
-    id: 'key.introspection',
     rule: 'GET /api-key/permissions tells name, type, permissions, rate_limit and is_sandbox',
     from: [
       'Authentication > 5',
@@ -143,10 +112,8 @@ export const FRAME_ROWS: readonly Row[] = [
       'decisions: Accounts and keys > GET /api-key/permissions -> {name string',
     ],
     tests: [keys('a key is told its name, type, permissions, rate and whether it is for the sandbox')],
-    asserts: ["name: 'usual', type: 'full_access', permissions: ['*'], rate_limit: 100, is_sandbox: false"],
   },
   {
-    id: 'workspace.settings',
     rule: 'a new workspace may send 1,000 mails an hour and 10,000 a day; its settings fill in what a send leaves out',
     from: ['decisions: Accounts and keys > Workspace settings name default_from_email default_from_name'],
     tests: [
@@ -154,10 +121,8 @@ export const FRAME_ROWS: readonly Row[] = [
       limits('a limit of 0 is none'),
       inFile('msa/rest/send-sender')("the workspace's defaults stand in for what the request leaves out"),
     ],
-    asserts: ['hourly_limit: 1_000, daily_limit: 10_000', "from: 'The Shop|shop@shop.test'"],
   },
   {
-    id: 'rate.requests',
     rule: 'over its requests per minute (sliding) a key gets 429 rate_limited with Retry-After, always by this name',
     from: [
       'Errors > 429',
@@ -173,7 +138,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'rate.emails',
     rule: "single sends count their recipients against the key's emails per minute at admission, refused whole",
     from: ['decisions: Accounts and keys > Each key has rate_limit (requests/min'],
     tests: [
@@ -181,13 +145,8 @@ export const FRAME_ROWS: readonly Row[] = [
       limits('of fifty sends at once no more pass than ${name} allows'),
       limits('a request refused by the limit of its workspace uses nothing of its key up'),
     ],
-    asserts: [
-      "t.match(refused, { status: 429, body: { error: { code: 'rate_limited' } } })",
-      "t.equal(postroad.rowCounts()['messages'], before)",
-    ],
   },
   {
-    id: 'rate.headers',
     rule: 'X-RateLimit-Limit, -Remaining and -Reset stand on every answer, errors included',
     from: ['Limits > Rate-limit response headers'],
     tests: [
@@ -195,39 +154,21 @@ export const FRAME_ROWS: readonly Row[] = [
       open('an unknown path is a 404 in the form of every error'),
       keys('a new key has a hundred requests in any minute, and is told of each'),
     ],
-    asserts: [
-      'showsLimits(t, await ask(operation, { key }), operation.name)',
-      "headers.get('x-ratelimit-remaining')",
-      "headers.get('x-ratelimit-reset')",
-      '`${operation.name}: 400`',
-    ],
   },
   {
-    id: 'rate.anonymous',
     rule: 'callers without a valid key are counted by address',
     from: ['Errors > 429'],
     tests: [open('callers without a valid key are counted by address, and refused beyond their rate')],
-    asserts: ['t.same(statuses, [401, 401, 401, 429, 429])'],
   },
   {
-    id: 'error.order',
     rule: 'errors come in the order 401, 429, 403, 400, rules of the business, limits',
     from: ['Errors > 400'],
     tests: [
       keys('of several faults the first in the order 401, 429, 403, 400, rule, limit is told'),
       validation('every refused request names its fault and leaves nothing behind'),
     ],
-    asserts: [
-      "'401 unauthorized'",
-      "'403 forbidden'",
-      "'429 rate_limited'",
-      "'400 validation_error'",
-      "'400 no_content'",
-      "'403 limit_reached'",
-    ],
   },
   {
-    id: 'error.validation',
     rule: 'an invalid body or query is a 400 validation_error whose path names the field',
     from: ['Errors > validation_error'],
     answers: ['any: validation_error'],
@@ -238,7 +179,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'error.bounds',
     rule: 'one past any bound of a body is a 400 that names the field, the bound itself is not refused',
     from: ['Errors > validation_error'],
     tests: [
@@ -246,27 +186,19 @@ export const FRAME_ROWS: readonly Row[] = [
         'one past each bound of a body is a 400 that names the field; the bound itself is not refused',
       ),
     ],
-    asserts: [
-      "t.match(past, { status: 400, error: { code: 'validation_error', path: one.path } }",
-      't.notMatch(error.message, BOUND_MESSAGE',
-    ],
   },
   {
-    id: 'error.not-found',
     rule: 'what does not exist is a 404 not_found',
     from: ['Errors > not_found'],
     answers: ['naming: not_found'],
     tests: [every('what does not exist is a 404 on every route that names one thing')],
   },
   {
-    id: 'error.local',
     rule: 'routes for this machine alone do not exist for others',
     from: [],
     tests: [answer('a route for this machine alone is a 404 for whoever comes through a proxy')],
-    asserts: ["t.match(errorOf(answer), { code: 'not_found', message: 'no such path' }, path)"],
   },
   {
-    id: 'error.internal',
     rule: 'an unexpected error is a 500 internal_error that tells nothing, leaves nothing and is safe to repeat',
     from: ['Errors > 500', 'Errors > internal_error'],
     answers: ['keyed: internal_error'],
@@ -276,7 +208,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'error.unavailable',
     rule: 'what the appliance cannot do at the moment is a 503 unavailable that says when to come again',
     from: [],
     answers: ['keyed: unavailable'],
@@ -289,7 +220,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'error.method',
     rule: 'another method than a path takes is a 405 method_not_allowed with Allow; an unknown path below the base needs a key first',
     from: ['decisions: Email > Optional fields null is as'],
     answers: ['any: method_not_allowed'],
@@ -300,7 +230,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'error.http',
     rule: 'what is no HTTP, too long or too slow is answered in the form of every error, with the headers of every answer',
     from: [],
     answers: ['any: headers_too_large', 'bodied: request_timeout'],
@@ -310,7 +239,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'body.coding',
     rule: 'a body may be gzip, bounded by what it unfolds to; another coding or charset is a 415',
     from: ['decisions: Email > Optional fields null is as'],
     answers: ['bodied: unsupported_media_type'],
@@ -319,21 +247,16 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'body.bounds',
     rule: 'a body has at most 100 levels and 32,768 values (a batch 500,000), with and without an Idempotency-Key',
     from: [],
     tests: [clients('a body of too many values or levels is a 400, with an Idempotency-Key and without')],
-    asserts: ['/deeper than 100 levels/', '/more than 32768 values/', 't.equal(batch.status, 202)'],
   },
   {
-    id: 'error.internal.capture',
     rule: 'the local inbox that cannot be read is a 500',
     from: [],
     tests: [answer('a local inbox that cannot be read is a 500 as well')],
-    asserts: ["t.same([answer.status, errorOf(answer).code], [500, 'internal_error'], path)"],
   },
   {
-    id: 'error.conflict',
     rule: 'a duplicate, a state that does not allow it, and a conflicting repeat are 409',
     from: ['Errors > 409', 'Errors > duplicate', 'Errors > conflict'],
     answers: ['POST /api/v1/domains: duplicate', 'POST /api/v1/suppressions: duplicate'],
@@ -343,7 +266,6 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'health',
     rule: 'health needs no key',
     from: [
       'What the service does > Health check endpoint that needs',
@@ -353,10 +275,8 @@ export const FRAME_ROWS: readonly Row[] = [
       open('health needs no key, below the version and at the root'),
       storage('a database that takes no write is told by health as failing'),
     ],
-    asserts: ["status: 'ok', version:", "status: 'failing', reason: /no such table/"],
   },
   {
-    id: 'version',
     rule: 'the base ends in /api/v1; the machine-readable description is served',
     from: [],
     tests: [
@@ -365,16 +285,13 @@ export const FRAME_ROWS: readonly Row[] = [
       ),
       every('the description is valid OpenAPI 3.1, and its examples pass their own schemas'),
     ],
-    asserts: ['openapi: /^3\\.1\\./', '/api\\/v1$/', 'validate(document)).errors, undefined'],
   },
   {
-    id: 'activity',
     rule: 'GET /activity reads the workspace activity log',
     from: [],
     tests: [
       activity('what a key or the operator changes stands in the log, newest first'),
       activity('the log is filtered, paged, and shows no other workspace'),
     ],
-    asserts: ["action: 'domain.removed', subject: 'shop.example', actor"],
   },
 ]

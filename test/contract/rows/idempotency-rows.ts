@@ -8,7 +8,6 @@ const SCOPE = 'decisions: Email > Idempotency scope = workspace +'
 
 export const IDEMPOTENCY_ROWS: readonly Row[] = [
   {
-    id: 'idempotency.every-post',
     rule: 'every POST accepts an Idempotency-Key; a repeat is not executed again, nor after a crash; secrets are stored sealed',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Idempotency-Key** is accepted on every',
@@ -19,22 +18,15 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       posts('a repeat of an interrupted POST is refused, and so is one with another body'),
       posts('an answer with a secret is repeated, and stored sealed'),
     ],
-    asserts: [
-      "t.equal(again.headers.get('x-idempotency-status'), isReadOnly(operation) ? 'new' : 'cached', name)",
-      't.notMatch(stored, /whsec_/)',
-    ],
   },
   {
-    id: 'location.created',
     rule: 'every 201 has a Location where what was created can be read (additive)',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Idempotency-Key** is accepted on every',
     ],
     tests: [posts('every 201 has a Location, where what was created can be read')],
-    asserts: ['t.match(location, /^\\/api\\/v1\\//, operation.name)'],
   },
   {
-    id: 'etag.templates',
     rule: 'templates and automations have a strong ETag; If-None-Match and If-Match are honoured (additive)',
     from: ['decisions: Automations > Status draft active paused other'],
     answers: [
@@ -56,49 +48,31 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
         'an automation changes only as its editor saw it, where the editor says so',
       ),
     ],
-    asserts: ["{ error: { code: 'precondition_failed', path: 'If-Match' } }"],
   },
   {
-    id: 'idempotency.routes',
     rule: 'single sends, scheduled ones and batches take an Idempotency-Key',
     from: ['Email > Applies to POST /email/send POST'],
     tests: [repeats('scheduled sends and batches are repeated in the same way')],
-    asserts: [
-      't.same([first.status, again.status, again.body], [202, 202, first.body])',
-      't.same([one.status, two.status, two.body], [202, 202, one.body])',
-    ],
   },
   {
-    id: 'idempotency.key',
     rule: 'the key is 1 to 255 printable characters',
     from: ['Email > The header is Idempotency-Key with'],
     tests: [failures('an Idempotency-Key has 1 to 255 printable characters')],
-    asserts: ["path: 'Idempotency-Key'", "ask('x'.repeat(255))"],
   },
   {
-    id: 'idempotency.repeat',
     rule: 'the first is executed and answered `new`, a repeat gets the same answer as `cached`, and nothing is resent',
     from: ['Email > A first request is executed', 'Email > A repeat with the same'],
     tests: [
       repeats('a repeated send is answered as the first was, and mails nobody again'),
       repeats('scheduled sends and batches are repeated in the same way'),
     ],
-    asserts: [
-      "t.equal(first.headers.get('X-Idempotency-Status'), 'new')",
-      "t.equal(again.headers.get('X-Idempotency-Status'), 'cached')",
-      't.same([again.status, again.body], [200, first.body])',
-      't.equal(messages(postroad), 1)',
-    ],
   },
   {
-    id: 'idempotency.canonical',
     rule: 'bodies are compared as JSON, whatever the order of their fields',
     from: [SCOPE],
     tests: [repeats('a repeated send is answered as the first was, and mails nobody again')],
-    asserts: ['t.same([again.status, again.body], [200, first.body])'],
   },
   {
-    id: 'idempotency.other-body',
     rule: 'the same key with another body is a 409 idempotency_conflict',
     from: ['Email > The same key with a', 'Errors > idempotency_conflict'],
     answers: [
@@ -111,7 +85,6 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'idempotency.in-flight',
     rule: 'while the first is in flight a repeat is a 409 conflict; fifty at once are one',
     from: [SCOPE, 'Errors > conflict'],
     answers: ['POST /api/v1/email/send: conflict', 'POST /api/v1/email/batch: conflict'],
@@ -122,17 +95,14 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'idempotency.expiry',
     rule: 'keys expire after an hour',
     from: ['Email > Keys expire after 1 hour'],
     tests: [
       repeats('a key is forgotten after an hour, and what was kept goes with it'),
       failures('the key of a batch counts for its body, and for an hour'),
     ],
-    asserts: ["t.equal(late.headers.get('X-Idempotency-Status'), 'new')", 'kept_answers: 1'],
   },
   {
-    id: 'idempotency.scope',
     rule: 'a key counts for its workspace, kind of API key, method and path',
     from: [SCOPE],
     tests: [
@@ -140,24 +110,13 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       repeats('scheduled sends and batches are repeated in the same way'),
       repeats('a repeat needs a valid key and its permission like any request'),
     ],
-    asserts: [
-      "send(postroad, 'same', good, colleague)).headers.get('X-Idempotency-Status'), 'cached'",
-      "send(postroad, 'same', good, sandbox)).headers.get('X-Idempotency-Status'), 'new'",
-      "send(postroad, 'same', good, stranger)).headers.get('X-Idempotency-Status'), 'new'",
-      "'its path is another one'",
-    ],
   },
   {
-    id: 'idempotency.successes',
     rule: 'only successes are kept, in the transaction that accepts the mail',
     from: [SCOPE],
     tests: [
       repeats('a refused request is not remembered: with its fault mended the key can be used'),
       failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated'),
-    ],
-    asserts: [
-      "t.match(broken, { status: 400, body: { error: { code: 'no_content' } } })",
-      't.match(answer, { status: 200 })',
     ],
   },
 ]

@@ -14,7 +14,6 @@ const DEFERRED = bounces('a message that is put off reads as sent, with its next
 
 export const MESSAGE_ROWS: readonly Row[] = [
   {
-    id: 'batch',
     rule: 'POST /email/batch takes 1 to 1,000 messages, each to one recipient: 202 with batch_id, status and counts',
     from: [
       'Email > POST /email/batch',
@@ -27,70 +26,42 @@ export const MESSAGE_ROWS: readonly Row[] = [
       batch('each message of a batch is mailed to its own recipient with its own content'),
       batch('a batch of a thousand is accepted and mailed'),
     ],
-    asserts: [
-      "t.match(body.data, { status: 'completed', total: 2, sent: 2",
-      'data: { total: 1_000, sent: 1_000 }',
-    ],
   },
   {
-    id: 'batch.fields',
     rule: 'a message has the fields and bounds of a single send, but one recipient and no send_at',
     from: ['Email > POST /email/batch'],
     tests: [
       batch('a message of a batch has the bounds of a single send'),
       batch('a fault of form in any message refuses the whole batch and names it'),
     ],
-    asserts: [
-      'path: `messages.1.${field}`',
-      "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
-    ],
   },
   {
-    id: 'batch.form',
     rule: 'a fault of form anywhere is a 400 with its path, and nothing is accepted',
     from: ['decisions: Email > Batch schema error anywhere ->'],
     tests: [batch('a fault of form in any message refuses the whole batch and names it')],
-    asserts: [
-      "t.match(answer, { status: 400, body: { error: { code: 'validation_error', path } } }, path)",
-      "t.same(postroad.rowCounts(), before, 'nothing was accepted')",
-    ],
   },
   {
-    id: 'batch.business',
     rule: 'what the rules of sending refuse fails that message alone and stands in errors',
     from: ['decisions: Email > Batch schema error anywhere ->'],
     tests: [batch('what the rules of sending refuse fails one message alone')],
-    asserts: [
-      "index: 1, to: 'ann@one.test', code: 'no_content'",
-      "{ index: 4, code: 'domain_invalid' }",
-      't.match(body.data, { total: 8, sent: 2, failed: 4, skipped: 2 })',
-    ],
   },
   {
-    id: 'batch.copies',
     rule: 'cc and bcc of a batch have a bound in all, and one that is no address fails its message',
     from: ['decisions: Email > cc bcc attachments [{filename content'],
     tests: [
       batch('a copy to what is no address fails its message, and is not left out silently'),
       batch('the copies of all messages of a batch have a bound'),
     ],
-    asserts: ['message: /^cc\\.1 has no @/', 'message: /at most 2000 addresses/'],
   },
   {
-    id: 'batch.status',
     rule: 'processing until the last message is released, then completed; failed where none was accepted',
     from: ['States and transitions > Batch statuses processing completed failed'],
     tests: [
       batch('messages are released at the email rate of the key, those of two batches one after the other'),
       batch('what the rules of sending refuse fails one message alone'),
     ],
-    asserts: [
-      "{ status: 'processing', sent: 3 }",
-      "status: 'completed', completed_at: '2026-01-05T10:01:00.000Z'",
-    ],
   },
   {
-    id: 'batch.read',
     rule: 'GET /email/batch/:batchId adds created_at, completed_at, skipped and results, in pages',
     from: ['Email > GET /email/batch/:batchId', 'Batch record > created_at, completed_at'],
     tests: [
@@ -98,29 +69,21 @@ export const MESSAGE_ROWS: readonly Row[] = [
       batch('results are paged'),
       batch('a batch is for its own workspace, and for keys that may'),
     ],
-    asserts: [
-      "completed_at: '2026-01-05T10:00:00.000Z'",
-      "t.same(await indexes('?limit=2&offset=4'), [4, 5])",
-    ],
   },
   {
-    id: 'batch.rate',
     rule: "a batch is never refused for the key's email rate; its messages are released at it",
     from: ['decisions: Accounts and keys > Each key has rate_limit (requests/min'],
     tests: [
       batch('messages are released at the email rate of the key, those of two batches one after the other'),
     ],
-    asserts: ['t.same((await dueTimes(a)).slice(1), [30, 60])', 't.same(await dueTimes(b), [90])'],
   },
   {
-    id: 'batch.limit-reached',
     rule: 'a batch that would cross the hourly or daily limit is refused whole',
     from: ['Errors > limit_reached'],
     answers: ['POST /api/v1/email/batch: limit_reached'],
     tests: [batch('a batch that would cross a limit of the workspace is refused whole')],
   },
   {
-    id: 'status.fields',
     rule: 'a status has message_id, status, to and a moment or null for each event',
     from: [
       'Email > GET /email/:messageId/status',
@@ -130,13 +93,8 @@ export const MESSAGE_ROWS: readonly Row[] = [
       'Message status record > sent_at, delivered_at, opened_at, clicked_at, bounced_at',
     ],
     tests: [recipients("a message's status and trace are for its own workspace"), OUTCOMES],
-    asserts: [
-      'opened_at: null, clicked_at: null, bounced_at: null, complained_at: null',
-      "data: { message_id: id, status: 'delivered' }",
-    ],
   },
   {
-    id: 'status.machine',
     rule: 'sent, delivered, opened, clicked, bounced; the highest wins, a click sets opened_at, bounced replaces sent',
     from: [
       'Message status record > status',
@@ -149,24 +107,13 @@ export const MESSAGE_ROWS: readonly Row[] = [
       bounces('a refusal is a bounced message and a record with what the server said'),
       DEFERRED,
     ],
-    asserts: [
-      'opened_at: NOW, clicked_at: NOW',
-      "status: 'bounced', bounce_type: 'permanent', bounced_at: '2026-01-05T10:00:00.000Z'",
-      "t.match(await status(), { status: 'delivered', attempts: 2",
-    ],
   },
   {
-    id: 'status.skipped',
     rule: 'who was skipped reads suppressed or failed, with the reason',
     from: ['decisions: Email > Message status machine scheduled ->'],
     tests: [recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others')],
-    asserts: [
-      "status: 'suppressed', reason: 'suppressed', sent_at: null",
-      "status: 'failed', reason: 'invalid'",
-    ],
   },
   {
-    id: 'status.scheduled',
     rule: 'the id of a scheduled send stands for all its recipients',
     from: [
       'decisions: Email > Scheduled send one message_id stands',
@@ -178,13 +125,8 @@ export const MESSAGE_ROWS: readonly Row[] = [
       group('recipients stand in the order of the request, skipped ones with their reason'),
       group('while any recipient waits the group is scheduled, and then what they got to'),
     ],
-    asserts: [
-      "t.match(found, { message_id: id, status: 'scheduled', scheduled_at: AT, sent_at: null })",
-      "t.equal(found.to, to.join(', '))",
-    ],
   },
   {
-    id: 'cancel',
     rule: 'DELETE /email/:messageId calls a scheduled mail back: it is never sent',
     from: [
       'Email > DELETE /email/:messageId',
@@ -196,13 +138,8 @@ export const MESSAGE_ROWS: readonly Row[] = [
       group('what is called back is given back to the limits of its hour and day'),
       group('what was counted in an hour that is over is not given to this one'),
     ],
-    asserts: [
-      "t.match(await statusOf(postroad, id), { status: 'cancelled', sent_at: null })",
-      "t.match((await postroad.get('/capture')).body.pagination, { total: 1 })",
-    ],
   },
   {
-    id: 'cancel.conflict',
     rule: 'what was sent, was called back before or was never scheduled is a 409 conflict and stays as it is',
     from: [
       'Email > DELETE /email/:messageId',
@@ -217,7 +154,6 @@ export const MESSAGE_ROWS: readonly Row[] = [
     ],
   },
   {
-    id: 'log',
     rule: 'GET /email is the log of messages with filters; GET /email/:messageId has the trace of every attempt',
     from: ['decisions: Email > GET /email (additive) message log'],
     tests: [
@@ -227,14 +163,8 @@ export const MESSAGE_ROWS: readonly Row[] = [
       inFile('msa/message-log')('the log can be asked for a tag, alone and with other fields, in pages'),
       recipients("a message's status and trace are for its own workspace"),
     ],
-    asserts: [
-      "t.same(await shown('?to=ANN@one.test'), ['Third ann@one.test', 'First Ann@one.test'])",
-      "t.equal(await shown({ tag: 'welcome', is_sandbox: 'false' }), 'CA')",
-      "trace: [{ attempt: 1, outcome: 'delivered', hosts: [] }]",
-    ],
   },
   {
-    id: 'log.dates',
     rule: 'dates are any ISO 8601 form, without a zone UTC; a date alone as until includes that day; an impossible one is a 400',
     from: ['decisions: Email > Optional fields null is as'],
     tests: [
@@ -242,11 +172,6 @@ export const MESSAGE_ROWS: readonly Row[] = [
         'the log shows the messages of the workspace, newest first, and can be asked by field',
       ),
       schedule('send_at has to be a moment in the next 72 hours'),
-    ],
-    asserts: [
-      "'that day included'",
-      "['?until=2026-11-31', 'until']",
-      "shown('?since=20260105T110100%2B0100&until=2026-01-05T10:02')",
     ],
   },
 ]

@@ -9,52 +9,39 @@ const FOOTER = merged('the footer is as much as the mail lacks, with links of th
 
 export const RENDERING_ROWS: readonly Row[] = [
   {
-    id: 'rendering.contact-tags',
     rule: 'contact tags and attributes are replaced',
     from: [`${RULES} > Contact tags {{firstName}} or {{first_name}}`],
     tests: [
       LANGUAGE,
       merged('each recipient gets the mail with what is known of them and with the data of the request'),
     ],
-    asserts: ["subject: 'Order 7 for Ann'"],
   },
   {
-    id: 'rendering.system-tags',
     rule: 'system tags are replaced, empty where unset',
     from: [`${RULES} > System tags {{unsubscribe_url}} {{preferences_url}} {{company_name}}`],
     tests: [LANGUAGE, FOOTER],
-    asserts: ['t.same(text', 't.ok(unsubscribe && preferences'],
   },
   {
-    id: 'rendering.fallback',
     rule: 'fallback and format',
     from: [`${RULES} > Fallback and format {{field|fallback}} uses`],
     tests: [LANGUAGE],
-    asserts: ['t.same(text'],
   },
   {
-    id: 'rendering.conditions',
     rule: 'conditions with every comparison',
     from: [`${RULES} > Conditions {{#if expr}}{{else}}{{/if}} and {{#unless`],
     tests: [LANGUAGE],
-    asserts: ['t.same(text'],
   },
   {
-    id: 'rendering.loops',
     rule: 'loops over template_data with their variables',
     from: [`${RULES} > Loops {{#each arrayName}}{{/each}} over arrays`],
     tests: [LANGUAGE],
-    asserts: ['t.same(text'],
   },
   {
-    id: 'rendering.template-data',
     rule: 'every key of template_data is a tag; it overrides contact tags, never system tags',
     from: [`${RULES} > Every key of template_data is`],
     tests: [LANGUAGE, merged('each message of a batch is filled in with its own data')],
-    asserts: ["t.match(bob!.html, '<p>Hi Bob</p>')"],
   },
   {
-    id: 'rendering.footer',
     rule: 'each HTML mail is checked for an unsubscribe link and an address, and gets what it lacks',
     from: [
       'What the service does > Email compliance the service checks',
@@ -63,10 +50,8 @@ export const RENDERING_ROWS: readonly Row[] = [
       `${RULES} > no \`{{unsubscribe_url}}\``,
     ],
     tests: [FOOTER],
-    asserts: ['t.match(completed', 't.match(kept', 't.ok(unsubscribe && preferences'],
   },
   {
-    id: 'rendering.list-unsubscribe',
     rule: 'a managed unsubscribe link brings List-Unsubscribe and List-Unsubscribe-Post along',
     from: ['decisions: Email > Compliance "contains an address" means'],
     tests: [
@@ -74,13 +59,8 @@ export const RENDERING_ROWS: readonly Row[] = [
       merged('marketing tells how to unsubscribe in its header, whatever is in it'),
       merged('signatures are over what was filled in, and over List-Unsubscribe'),
     ],
-    asserts: [
-      't.equal(list?.unsubscribe.url, unsubscribe)',
-      'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
-    ],
   },
   {
-    id: 'rendering.escaping',
     rule: 'values are escaped for their place, subjects are one line; faults are told with line and column',
     from: ['decisions: Rendering > Values merged into HTML are'],
     tests: [
@@ -88,16 +68,13 @@ export const RENDERING_ROWS: readonly Row[] = [
       merged('what cannot be read or filled in is refused with its place, and nothing is accepted'),
       merged('a line break of a contact never ends the subject'),
     ],
-    asserts: ['t.match(made.html', '/^html: line 2, column 3: this #if has no'],
   },
   {
-    id: 'rendering.tracking',
     rule: 'links of unsubscribing, preferences, mailto, tel, # and other schemes stay; machines move nothing',
     from: ['decisions: Email > Tracking never rewrites unsubscribe preferences'],
     tests: [
       tracked('links to our own pages are not tracked'),
       tracked('visits by machines change neither status nor counters'),
     ],
-    asserts: ['t.same(found.slice(0, kept.length), kept)', 'postroad.counted(0, 0)'],
   },
 ]

@@ -29,7 +29,6 @@ const CAMPAIGN = events('a campaign is told as it begins and as it ends')
 
 export const WEBHOOK_ROWS: readonly Row[] = [
   {
-    id: 'webhooks.list-joins',
     rule: 'contact.subscribed and contact.unsubscribed accompany every list join or leave',
     from: [
       'decisions: Added after the whole contract was tried from outside > **List events** contactsubscribed/contactunsubscribed accompany every',
@@ -38,10 +37,8 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       events('who joins and leaves lists is told'),
       events('a contact subscribes to the list that it is created in or imported into'),
     ],
-    asserts: ["t.same(await told('contact.subscribed'), [subscription])"],
   },
   {
-    id: 'webhooks.subscriptions',
     rule: 'a webhook is made with targetUrl and event, shown without its secret, deleted by the id in the query',
     from: [
       'What the service does > Webhook subscriptions for real-time event',
@@ -51,14 +48,8 @@ export const WEBHOOK_ROWS: readonly Row[] = [
     ],
     answers: ['DELETE /api/v1/webhooks/triggers: not_found'],
     tests: [MADE, webhooks('what no webhook has as its id is not found')],
-    asserts: [
-      "event: 'contact.created', targetUrl: `${receiver.url}/hook`, createdAt: /Z$/",
-      'status: 200, body: { data: { success: true } }',
-      "t.notMatch(JSON.stringify(listed), /whsec_/, 'the secret is shown once')",
-    ],
   },
   {
-    id: 'webhooks.changes',
     rule: 'a webhook is read and changed by its id, without its secret (additive)',
     from: ['Webhooks > GET /webhooks/triggers'],
     answers: ['GET /api/v1/webhooks/{id}: not_found', 'PATCH /api/v1/webhooks/{id}: not_found'],
@@ -67,13 +58,8 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       webhooks('a webhook cannot be changed to what could not be created'),
       webhooks('what no webhook has as its id is not found'),
     ],
-    asserts: [
-      't.notMatch(JSON.stringify(answer.body), /whsec_/)',
-      "status: 400, body: { error: { code: 'validation_error', path } }",
-    ],
   },
   {
-    id: 'webhooks.refused',
     rule: 'targetUrl and event are required; targets are http or https and public unless the operator lists their network',
     from: [
       'Webhooks > POST /webhooks/triggers',
@@ -84,20 +70,14 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       webhooks('nothing is told to private addresses that the operator does not list'),
       webhooks('where the list is for permitted workspaces, only their settings open it'),
     ],
-    asserts: [
-      "status: 400, body: { error: { code: 'validation_error', path } }",
-      "t.match(body, { error: { path: 'targetUrl' } })",
-    ],
   },
   {
-    id: 'webhooks.most',
     rule: 'a workspace has a bounded number of webhooks',
     from: ['Webhooks > POST /webhooks/triggers'],
     answers: ['POST /api/v1/webhooks/triggers: limit_reached'],
     tests: [webhooks('a workspace can have 200 webhooks')],
   },
   {
-    id: 'webhooks.test',
     rule: 'a test answers success, status_code and response_time_ms; without a connection false and 0',
     from: [
       'Webhooks > POST /webhooks/:id/test',
@@ -105,15 +85,9 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       'decisions: Webhooks > Attempts at 0 5 s',
     ],
     tests: [TESTED],
-    asserts: [
-      'success: true, status_code: 200, response_time_ms: Number',
-      'success: false, status_code: 0, response_time_ms: Number',
-      'success: false, status_code: 302',
-    ],
   },
   {
-    id: 'webhooks.signed',
-    rule: 'X-Service-Signature is t and HMAC-SHA256 over timestamp, dot, body; Standard Webhooks signatures as well; two after a rotation',
+    rule: 'X-Service-Signature is t and HMAC-SHA256 over timestamp, dot, body; Standard Webhooks signatures as well; two after POST /webhooks/:id/rotate-secret',
     from: [
       'Authentication > 6',
       'Events > X-Service-Signature',
@@ -121,14 +95,8 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       'decisions: Webhooks > Creation returns secret once (whsec_',
     ],
     tests: [SIGNED, MADE],
-    asserts: [
-      't.ok(isSigned(first, secret) && isStandard(first, secret))',
-      't.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)',
-      't.notOk(isSigned(third, secret) || isStandard(third, secret))',
-    ],
   },
   {
-    id: 'webhooks.form',
     rule: 'a delivery is a JSON object of event, timestamp and data, with the headers of the contract',
     from: [
       'Events > Body JSON object with event',
@@ -138,31 +106,17 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       'Events > X-Service-Webhook-Id',
     ],
     tests: [MADE],
-    asserts: [
-      "t.same(Object.keys(told!.json), ['event', 'timestamp', 'data'])",
-      "'x-service-event': 'contact.created'",
-      "'x-service-webhook-id': made.id",
-      "'x-service-delivery-id': /^[0-9a-f-]{36}$/",
-    ],
   },
   {
-    id: 'webhooks.retried',
-    rule: 'eight attempts on the decided schedule with one id; 410 and five days of failures disable; Retry-After is honoured; replays',
+    rule: 'eight attempts on the decided schedule with one id; 410 and five days of failures disable; POST /webhooks/:id/enable; Retry-After is honoured; replays',
     from: ['decisions: Webhooks > Attempts at 0 5 s'],
     answers: [
       'POST /api/v1/webhooks/{id}/replay: conflict',
       'POST /api/v1/webhooks/deliveries/{id}/replay: conflict',
     ],
     tests: [RETRIED, REPLAYED, GONE, FAILING, PUT_OFF],
-    asserts: [
-      't.ok(toWait >= 0.9 * wait && toWait <= 1.1 * wait',
-      "details: { id, reason: 'gone' }",
-      "t.match(disabled, { id: failing.id, disabledReason: 'failing' })",
-      't.ok(Date.parse(String(next)) >= clock.now() + 600_000)',
-    ],
   },
   {
-    id: 'events.contacts',
     rule: 'contact.created, .updated (with changed), .subscribed and .unsubscribed (list_id or null, source)',
     from: [
       'Events > contact.created',
@@ -173,24 +127,18 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       'decisions: Webhooks > Event data email* message_id to',
     ],
     tests: [CONTACTS, FORMS],
-    asserts: ["changed: ['first_name']", "contact_id: id, list_id: null, source: 'api'"],
   },
   {
-    id: 'events.lists',
     rule: 'list.member_added and list.member_removed tell list, contact and source',
     from: ['Events > list.member_added', 'Events > list.member_removed'],
     tests: [LISTS],
-    asserts: ["t.match(await told('list.member_removed'), [membership])"],
   },
   {
-    id: 'events.forms',
     rule: 'form.submitted tells form, contact and fields',
     from: ['Events > form.submitted'],
     tests: [FORMS],
-    asserts: ["t.match(submitted, { form_id: form['id'], fields: {} })"],
   },
   {
-    id: 'events.mail',
     rule: 'email.sent fires when a mail is first handed over; delivered, opened, clicked, bounced, complained follow',
     from: [
       'Events > email.sent',
@@ -202,41 +150,25 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       'decisions: Webhooks > emailsent fires when the message',
     ],
     tests: [MAIL, PLAYED],
-    asserts: [
-      "t.match(await told('email.sent'), [mail])",
-      "bounce_type: 'permanent'",
-      'feedback_type: String',
-    ],
   },
   {
-    id: 'events.conversions',
     rule: 'conversion.created tells the record',
     from: ['Events > conversion.created'],
     tests: [CONVERSIONS],
-    asserts: ["t.same(await told('conversion.created'), [conversion])"],
   },
   {
-    id: 'events.campaigns',
     rule: 'campaign.sent and campaign.completed tell campaign, name and total_recipients',
     from: ['Events > campaign.sent', 'Events > campaign.completed'],
     tests: [CAMPAIGN],
-    asserts: [
-      "t.match(await told('campaign.sent'), [about])",
-      'stats: { sends: 2, delivered: 2, bounces: 0 }',
-    ],
   },
   {
-    id: 'events.automations',
     rule: 'flow.triggered and flow.completed tell automation, run, contact and trigger type',
     from: ['Events > flow.triggered', 'Events > flow.completed'],
     tests: [FLOWS],
-    asserts: ["t.match(await told('flow.triggered'), [run])", "t.match(await told('flow.completed'), [run])"],
   },
   {
-    id: 'events.steps',
     rule: 'webhook steps of automations are requests of their own, apart from subscriptions',
     from: ['Events > Automation webhook steps (see step'],
     tests: [events('a webhook step of an automation is a request of its own')],
-    asserts: ["t.notOk('x-service-signature' in step!.headers)"],
   },
 ]
