@@ -1,10 +1,16 @@
-/** SQL of forms. Deleted forms are kept, so that their page can say that the form is closed. */
+/**
+ * SQL of forms and of opt-ins, the submissions pending confirmation by email.
+ *
+ * Deleted forms are kept, so that their page can say that the form is closed. Opt-ins are kept until their link expires, to distinguish a
+ * link followed twice from an expired one.
+ */
 import type { Insertable, Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
+import { deleteOldest } from '../../db/retention.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import type { Form, FormContent, FormField } from './form.js'
+import type { FieldValues, Form, FormContent, FormField } from './form.js'
 
 interface FormRow {
   id: string
@@ -120,4 +126,98 @@ function fromRow(row: Selectable<FormRow>): Form {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
+}
+
+interface OptInRow {
+  id: string
+  form_id: string
+  workspace_id: string
+  email: string
+  fields: string
+  created_at: number
+  confirmed_at: number | null
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    opt_ins: OptInRow
+  }
+}
+
+export interface OptIn {
+  readonly id: string
+  readonly formId: string
+  readonly workspaceId: string
+  /** Normalized (`normalizedAddress`). */
+  readonly email: string
+  readonly fields: FieldValues
+  readonly createdAt: number
+}
+
+export async function insertOptIn(db: Queries, optIn: OptIn): Promise<void> {
+  await db
+    .insertInto('opt_ins')
+    .values({
+      id: optIn.id,
+      form_id: optIn.formId,
+      workspace_id: optIn.workspaceId,
+      email: optIn.email,
+      fields: JSON.stringify(optIn.fields),
+      created_at: optIn.createdAt,
+      confirmed_at: null,
+    })
+    .execute()
+}
+
+export async function findOptIn(
+  db: Queries,
+  id: string,
+): Promise<(OptIn & { readonly isConfirmed: boolean }) | undefined> {
+  const row = await db.selectFrom('opt_ins').selectAll().where('id', '=', id).executeTakeFirst()
+  return (
+    row && {
+      id: row.id,
+      formId: row.form_id,
+      workspaceId: row.workspace_id,
+      email: row.email,
+      fields: JSON.parse(row.fields) as FieldValues,
+      createdAt: row.created_at,
+      isConfirmed: row.confirmed_at !== null,
+    }
+  )
+}
+
+/** Clears the submitted fields, which the contact now has. @returns false if it was already confirmed */
+export async function markConfirmed(db: Queries, id: string, at: number): Promise<boolean> {
+  const result = await db
+    .updateTable('opt_ins')
+    .set({ confirmed_at: at, fields: '{}' })
+    .where('id', '=', id)
+    .where('confirmed_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/** Opt-ins since a moment, newest first. @param email normalized */
+export async function recentOptIns(
+  db: Queries,
+  workspaceId: string,
+  email: string,
+  since: number,
+): Promise<{ readonly formId: string; readonly createdAt: number }[]> {
+  const rows = await db
+    .selectFrom('opt_ins')
+    .select(['form_id', 'created_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .where('created_at', '>', since)
+    .orderBy('created_at', 'desc')
+    .limit(50)
+    .execute()
+  return rows.map(row => ({ formId: row.form_id, createdAt: row.created_at }))
+}
+
+/** @returns rows deleted */
+export function deleteOptInsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'opt_ins', key: 'id', time: 'created_at' }, before, limit)
 }

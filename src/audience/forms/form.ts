@@ -1,4 +1,9 @@
-/** Forms: their fields and target lists. Holds no logic. */
+/** What a form is, the event of its submission, and what forms need from the composition root. Holds no logic. */
+import type { Queries, Tx } from '../../db/database.js'
+import type { Sender } from '../../http/public/public-route.js'
+import type { LinkKeys } from '../../mail/links/link-keys.js'
+import type { Log } from '../../world/log.js'
+import type { AudienceParts } from '../audience-parts.js'
 
 export const FIELD_TYPES = ['text', 'number', 'date', 'select', 'checkbox'] as const
 export type FieldType = (typeof FIELD_TYPES)[number]
@@ -38,3 +43,55 @@ export interface Form extends FormContent {
 
 /** Submitted values by field name: text, number, ISO date, or checkbox state. */
 export type FieldValues = Readonly<Record<string, string | number | boolean>>
+
+/** A mail that its recipient requested. */
+export interface RequestedMail {
+  readonly to: string
+  readonly subject: string
+  readonly html: string
+  readonly text: string
+}
+
+/** Sends in the caller's transaction, outside the workspace's sending limits. */
+export type SendRequested = (tx: Tx, mail: RequestedMail) => Promise<void>
+
+/** A form's workspace, as visitors see it. */
+export interface FormOwner {
+  readonly sender: Sender
+  readonly isSandbox: boolean
+}
+
+export interface FormParts extends AudienceParts {
+  readonly log: Log
+  readonly linkKeys: LinkKeys
+  /** Without a trailing slash. */
+  readonly publicUrl: string
+  /** @returns undefined if the workspace was removed */
+  readonly findPublicSender: (db: Queries, workspaceId: string) => Promise<FormOwner | undefined>
+  /**
+   * Looks up the workspace's sender before the transaction begins; the result sends.
+   *
+   * @throws AppError missing_from_email, domain_invalid, unavailable, workspace_not_found
+   */
+  readonly openRequestedMail: (workspaceId: string) => Promise<SendRequested>
+}
+
+/** @param publicUrl without a trailing slash */
+export function formUrl(publicUrl: string, formId: string): string {
+  return `${publicUrl}/f/${formId}`
+}
+
+declare module '../../events/event.js' {
+  interface ContactEvents {
+    /** Submitted and, for double opt-in, confirmed. */
+    'form.submitted': ContactEventOf<
+      'form.submitted',
+      { readonly form_id: string; readonly contact_id: string; readonly fields: FieldValues }
+    >
+  }
+}
+
+/** Fields that set the contact's name; all others set attributes. */
+export function isNamePart(name: string): name is 'first_name' | 'last_name' {
+  return name === 'first_name' || name === 'last_name'
+}

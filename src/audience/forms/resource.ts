@@ -2,12 +2,11 @@
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { formReferences } from '../segments/audience-references.js'
-import { formPages } from './form-pages.js'
-import type { FormParts } from './form-parts.js'
+import { formPages, optInPages } from './public-pages.js'
+import type { FormParts } from './form.js'
 import { formRoutes } from './form-routes.js'
-import { deleteOptInsBefore } from './opt-in-store.js'
-import { optInPages } from './opt-in-pages.js'
-import { OPT_IN_MS } from './take-form.js'
+import { deleteOptInsBefore } from './form-store.js'
+import { OPT_IN_MS } from './submit-form.js'
 
 export const forms = resource({
   chapters: { Forms: 'Subscription forms.' },

@@ -1,14 +1,15 @@
 /**
- * HTML of a form, for its own page and for embedding.
+ * The HTML of a form, for its own page and for embedding, and the reading of what was filled in.
  *
- * Every field has a label; errors name their field and appear next to it; entered values are kept. Works without scripts. Pure.
- * Standards: HTML Living Standard §4.10 (forms, autofill), WCAG 2.2 §3.3 (input assistance).
+ * Every field has a label; errors name their field and appear next to it; entered values are kept. Works without scripts.
+ * Unknown fields are ignored, since a host page may have named buttons. Invalid values are returned as faults, in the order of the form.
+ * Standards: HTML Living Standard §4.10 (forms, autofill), WCAG 2.2 §3.3 (input assistance). Pure; never throws.
  */
 import type { FormFields } from '../../http/public/form-body.js'
 import { html, type Html } from '../../http/public/html.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'
-import type { Form, FormField } from './form.js'
-import { HONEYPOT, MOST_NAME, MOST_TEXT, type Fault } from './form-values.js'
+import { normalizedAddress, readAddress } from '../../mail/address.js'
+import type { FieldValues, Form, FormField } from './form.js'
 
 export interface Shown {
   readonly form: Form
@@ -115,14 +116,14 @@ function input(
 ): Html {
   const isEmail = name === 'email'
   const kind = isEmail ? 'email' : type === 'number' ? 'text' : type
-  const most = isEmail ? 254 : name.endsWith('_name') ? MOST_NAME : MOST_TEXT
+  const maxLength = isEmail ? 254 : name.endsWith('_name') ? MAX_NAME_LENGTH : MAX_TEXT_LENGTH
   return html`<input
     id="${id}"
     name="${name}"
     type="${kind}"
     value="${value}"
     autocomplete="${isEmail ? 'email' : (AUTOFILL[name] ?? 'off')}"
-    ${type === 'number' && html` inputmode="decimal"`}${kind !== 'date' && html` maxlength="${most}"`}${
+    ${type === 'number' && html` inputmode="decimal"`}${kind !== 'date' && html` maxlength="${maxLength}"`}${
       required && html` required`
     }${invalid}
   />`
@@ -165,4 +166,86 @@ function faultList({ form, texts, faults = [] }: Shown): Html | undefined {
 export function faultText({ kind }: Fault, label: string, { form }: PageTexts): string {
   const text = form[kind]
   return typeof text === 'string' ? text : text(label)
+}
+
+/** A hidden field that only bots fill in. Browsers and password managers have no autofill for its name. */
+export const HONEYPOT = 'leave_blank'
+
+/** Maximum characters of a text field; names have a lower limit. */
+export const MAX_TEXT_LENGTH = 500
+export const MAX_NAME_LENGTH = 100
+
+export type FaultKind = 'missing' | 'badEmail' | 'badNumber' | 'badDate' | 'badChoice' | 'tooLong'
+
+export interface Fault {
+  /** `email`, or a field's name. */
+  readonly name: string
+  readonly kind: FaultKind
+}
+
+export interface Filled {
+  /** Normalized (`normalizedAddress`). */
+  readonly email: string
+  readonly values: FieldValues
+}
+
+export function readFilled(
+  fields: readonly FormField[],
+  form: FormFields,
+): Filled | { readonly faults: readonly Fault[] } {
+  const faults: Fault[] = []
+  const written = (form.get('email') ?? '').trim()
+  const fault = emailFault(written)
+  if (fault) faults.push({ name: 'email', kind: fault })
+  const values: Record<string, string | number | boolean> = {}
+  for (const field of fields) {
+    const read = readValue(field, (form.get(field.name) ?? '').trim())
+    if (read === undefined) continue
+    if (typeof read === 'object') faults.push({ name: field.name, kind: read.fault })
+    else values[field.name] = read
+  }
+  return faults.length > 0 ? { faults } : { email: normalizedAddress(written), values }
+}
+
+function emailFault(text: string): FaultKind | undefined {
+  if (text === '') return 'missing'
+  return 'fault' in readAddress(text) ? 'badEmail' : undefined
+}
+
+/** @returns undefined for an empty optional field */
+function readValue(
+  { name, type, required, options }: FormField,
+  text: string,
+): string | number | boolean | { readonly fault: FaultKind } | undefined {
+  if (type === 'checkbox') {
+    const isTicked = text !== '' && !/^(false|0|off|no)$/i.test(text)
+    return isTicked || !required ? isTicked : { fault: 'missing' }
+  }
+  if (text === '') return required ? { fault: 'missing' } : undefined
+  switch (type) {
+    case 'number':
+      return /^[-+]?\d{1,15}(?:[.,]\d{1,15})?$/.test(text)
+        ? Number(text.replace(',', '.'))
+        : { fault: 'badNumber' }
+    case 'date':
+      return isDate(text) ? text : { fault: 'badDate' }
+    case 'select':
+      return options.includes(text) ? text : { fault: 'badChoice' }
+    case 'text': {
+      const maxLength = name === 'first_name' || name === 'last_name' ? MAX_NAME_LENGTH : MAX_TEXT_LENGTH
+      return text.length > maxLength ? { fault: 'tooLong' } : withoutControls(text)
+    }
+  }
+}
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
+  const at = Date.parse(`${text}T00:00:00Z`)
+  // Date.parse accepts February 30 as a day in March.
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
+}
+
+function withoutControls(text: string): string {
+  // eslint-disable-next-line no-control-regex -- these are what it is about
+  return text.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim()
 }

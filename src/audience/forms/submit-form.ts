@@ -8,29 +8,35 @@
  */
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
+import { html } from '../../http/public/html.js'
+import type { PageTexts } from '../../http/public/languages/page-texts.js'
+import type { Sender } from '../../http/public/public-route.js'
 import { confirmationUrl } from '../../mail/links/links.js'
 import type { Acting } from '../audience-parts.js'
 import { isWithinBounds } from '../checks.js'
 import type { Contact } from '../contacts/contact.js'
 import {
   changeContact,
+  type ContactPatch,
   createContact,
   findContact,
   upsertContact,
-  type ContactPatch,
 } from '../contacts/contacts.js'
 import { findList, type List } from '../lists/list-store.js'
 import { changeSome } from '../lists/members.js'
-import type { FieldValues, Form } from './form.js'
-import type { FormOwner, FormParts } from './form-parts.js'
-import { isNamePart } from './form-schema.js'
-import type { Filled } from './form-values.js'
-import { insertOptIn, markConfirmed, recentOptIns, type OptIn } from './opt-in-store.js'
-import { writeOptInMail } from './opt-in-mail.js'
-import type { PageTexts } from '../../http/public/languages/page-texts.js'
+import type { Filled } from './form-html.js'
+import { insertOptIn, markConfirmed, type OptIn, recentOptIns } from './form-store.js'
+import {
+  isNamePart,
+  type FieldValues,
+  type Form,
+  type FormOwner,
+  type FormParts,
+  type RequestedMail,
+} from './form.js'
 
 /** Validity of an opt-in link. */
-export const OPT_IN_DAYS = 7
+const OPT_IN_DAYS = 7
 const DAY_MS = 86_400_000
 export const OPT_IN_MS = OPT_IN_DAYS * DAY_MS
 /** Interval between two mails for the same form and address, and mails per workspace, address and day: prevents mail bombing. */
@@ -52,25 +58,29 @@ export interface Visit {
 }
 
 /** @returns whether confirmation is required, which depends on the form only */
-export async function takeFilled(parts: FormParts, visit: Visit, filled: Filled): Promise<'waits' | 'taken'> {
+export async function submitForm(
+  parts: FormParts,
+  visit: Visit,
+  filled: Filled,
+): Promise<'pending' | 'subscribed'> {
   const { database, onEvents } = parts
   const { form } = visit
   const lists = await listsOf(parts, form)
   if (form.doubleOptIn || lists.some(({ doubleOptIn }) => doubleOptIn)) {
     await askToConfirm(parts, visit, filled)
-    return 'waits'
+    return 'pending'
   }
   await database.write(async tx => {
     const acting = actingOf(form, visit.owner)
-    const contact = await takeUnconfirmed(parts, tx, acting, filled)
+    const contact = await applyUnconfirmed(parts, tx, acting, filled)
     await join(parts, tx, acting, form, contact, filled.values)
     tx.onCommit(onEvents)
   })
-  return 'taken'
+  return 'subscribed'
 }
 
 /** @returns false if it was already confirmed */
-export async function confirm(
+export async function confirmOptIn(
   parts: FormParts,
   form: Form,
   owner: FormOwner,
@@ -124,7 +134,7 @@ function actingOf({ workspaceId }: Form, { isSandbox }: FormOwner): Acting {
 }
 
 /** Creates the contact subject to its suppressions; for an existing one, only fills missing fields. */
-async function takeUnconfirmed(
+async function applyUnconfirmed(
   parts: FormParts,
   tx: Tx,
   acting: Acting,
@@ -195,5 +205,42 @@ function patchOf(values: FieldValues): Omit<ContactPatch, 'email'> {
     ...(typeof firstName === 'string' ? { firstName } : {}),
     ...(typeof lastName === 'string' ? { lastName } : {}),
     ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
+  }
+}
+
+interface OptInMail {
+  readonly sender: Sender
+  readonly texts: PageTexts
+  readonly language: string
+  readonly email: string
+  readonly url: string
+  readonly days: number
+}
+
+const BODY = 'margin:0;padding:24px 16px;font:16px/24px Arial,Helvetica,sans-serif'
+const BUTTON =
+  'display:inline-block;padding:12px 24px;border:1px solid #757d86;border-radius:6px;color:#ffffff;background-color:#1d5fa8;text-decoration:none;font-weight:bold'
+
+/**
+ * The mail asking a subscriber to confirm, in the language of the visitor's page. Contains no submitted text except the address, so that
+ * strangers cannot send messages through a form.
+ */
+function writeOptInMail({ sender, texts, language, email, url, days }: OptInMail): RequestedMail {
+  const { optIn } = texts
+  const { name, address } = sender
+  const lines = [optIn.mailText(email, name), `${optIn.mailExpires(days)} ${optIn.mailIgnore}`]
+  const body = html`<html lang="${language}">
+    <body style="${BODY}">
+      <p>${lines[0]}</p>
+      <p><a href="${url}" style="${BUTTON}">${optIn.mailButton}</a></p>
+      <p>${lines[1]}</p>
+      <p>${name}${address !== '' && html`<br />${address}`}</p>
+    </body>
+  </html>`
+  return {
+    to: email,
+    subject: optIn.mailSubject(name),
+    html: `<!doctype html>\n${body.toString()}`,
+    text: `${[lines[0], url, lines[1], `${name}\n${address}`.trim()].join('\n\n')}\n`,
   }
 }

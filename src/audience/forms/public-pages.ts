@@ -1,33 +1,39 @@
 /**
- * `/f/<id>`: a form's page, and the target of its submissions from that page, from other sites, or as JSON.
+ * Public pages of forms.
  *
- * Public, so rate-limited per address and per form. If the honeypot field is filled in, nothing is stored and the visitor is asked to submit
- * again: people whose browser filled it in do, most bots do not. The response never reveals who is already a contact. Browsers are
- * redirected only to the form's own `redirect_url`. Other sites may send JSON and read the response (CORS), which reveals only the form.
+ * `/f/<id>` shows the form and takes submissions from that page, from other sites, or as JSON. Rate-limited per address and per form. If the
+ * honeypot field is filled in, nothing is stored and the visitor is asked to submit again: people whose browser filled it in do, most bots do
+ * not. The response never reveals who is already a contact. Browsers are redirected only to the form's own `redirect_url`. Other sites may
+ * send JSON and read the response (CORS), which reveals only the form.
+ *
+ * `/s/<token>` is the link of a confirmation mail. Link scanners follow every link in a mail, so GET only shows a button and POST confirms.
+ * Confirming is idempotent. The token contains its creation time and expires after some days.
+ *
  * Standards: RFC 9110 §15.4.4 (303), Fetch Standard §3.2.
  * Fails: with a page, or with an API error for JSON; `unavailable`, and logged, if the confirmation mail cannot be sent.
  */
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { noticePage } from '../../http/public/document.js'
+import { html } from '../../http/public/html.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'
 import type { PublicAnswer, PublicPost, PublicRoute } from '../../http/public/public-route.js'
-import type { Form } from './form.js'
+import { LINK_PATHS } from '../../mail/links/links.js'
+import { readConfirmationToken } from '../../mail/links/subscriber-link.js'
 import { FormAllowance } from './form-allowance.js'
-import { formContent, faultText, type Shown } from './form-page.js'
-import type { FormOwner, FormParts } from './form-parts.js'
-import { findAnyForm } from './form-store.js'
-import { HONEYPOT, readFilled, type Fault } from './form-values.js'
-import { takeFilled, type Visit } from './take-form.js'
+import { type Fault, faultText, formContent, HONEYPOT, readFilled, type Shown } from './form-html.js'
+import { findAnyForm, findOptIn, type OptIn } from './form-store.js'
+import type { Form, FormOwner, FormParts } from './form.js'
+import { confirmOptIn, OPT_IN_MS, submitForm, type Visit } from './submit-form.js'
 
-const PATH = '/f/:id'
+const FORM_PATH = '/f/:id'
 
 export function formPages(parts: FormParts): PublicRoute[] {
   const allowance = new FormAllowance(parts.clock)
   return [
     {
       method: 'GET',
-      path: PATH,
+      path: FORM_PATH,
       isLimited: true,
       isOpenToOrigins: true,
       async handle({ params, texts }) {
@@ -39,7 +45,7 @@ export function formPages(parts: FormParts): PublicRoute[] {
     },
     {
       method: 'POST',
-      path: PATH,
+      path: FORM_PATH,
       isLimited: true,
       isOpenToOrigins: true,
       async handle(request) {
@@ -54,10 +60,10 @@ export function formPages(parts: FormParts): PublicRoute[] {
         allowance.takeSubmission(form.id, visitor.address)
         const filled = readFilled(form.fields, fields)
         if ('faults' in filled) return refused(request, form, owner, filled.faults)
-        if ((fields.get(HONEYPOT) ?? '') !== '') return toSendAgain(request, form, owner)
+        if ((fields.get(HONEYPOT) ?? '') !== '') return honeypotFilled(request, form, owner)
         const mayAsk = (email: string) => allowance.takeConfirmation(form, visitor.address, email)
         const visit: Visit = { form, owner, texts, language, mayAsk }
-        const result = await take(parts, visit, filled)
+        const result = await submitLoggingFaults(parts, visit, filled)
         return thanks(request, form, owner, result, filled.email)
       },
     },
@@ -98,13 +104,13 @@ export function gone({ form }: PageTexts, owner: FormOwner): PublicAnswer {
 }
 
 /** Errors in sending the confirmation mail are logged for the operator and hidden from the visitor. */
-async function take(
+async function submitLoggingFaults(
   { log, ...parts }: FormParts,
   visit: Visit,
-  filled: Parameters<typeof takeFilled>[2],
-): Promise<'waits' | 'taken'> {
+  filled: Parameters<typeof submitForm>[2],
+): Promise<'pending' | 'subscribed'> {
   try {
-    return await takeFilled({ log, ...parts }, visit, filled)
+    return await submitForm({ log, ...parts }, visit, filled)
   } catch (error) {
     if (!(error instanceof AppError) || error.code === 'unavailable' || error.code === 'rate_limited')
       throw error
@@ -127,7 +133,7 @@ function refused(
   throw new AppError('validation_error', faultText(first, label, texts), { path: first.name })
 }
 
-function toSendAgain(
+function honeypotFilled(
   { wantsJson, texts, form: filled }: PublicPost,
   form: Form,
   owner: FormOwner,
@@ -140,7 +146,7 @@ function thanks(
   { wantsJson, texts }: PublicPost,
   { redirectUrl }: Form,
   owner: FormOwner,
-  result: 'waits' | 'taken',
+  result: 'pending' | 'subscribed',
   email: string,
 ): PublicAnswer {
   if (wantsJson)
@@ -148,12 +154,81 @@ function thanks(
       json: {
         data: {
           success: true,
-          status: result === 'waits' ? 'confirmation_sent' : 'subscribed',
+          status: result === 'pending' ? 'confirmation_sent' : 'subscribed',
           redirect_url: redirectUrl,
         },
       },
     }
   if (redirectUrl !== null) return { redirect: redirectUrl, status: 303 }
-  const notice = result === 'waits' ? texts.form.checkInbox(email) : texts.form.thanks
+  const notice = result === 'pending' ? texts.form.checkInbox(email) : texts.form.thanks
   return { page: noticePage(notice, owner.sender) }
+}
+
+const CONFIRM_PATH = `${LINK_PATHS.confirm}:token`
+
+export function optInPages(parts: FormParts): PublicRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: CONFIRM_PATH,
+      isLimited: true,
+      async handle({ params, texts }) {
+        const found = await findWaiting(parts, params['token'] ?? '', texts)
+        if ('answer' in found) return found.answer
+        return found.optIn.isConfirmed ? done(texts, found) : asking(texts, found)
+      },
+    },
+    {
+      method: 'POST',
+      path: CONFIRM_PATH,
+      isLimited: true,
+      async handle({ params, texts }) {
+        const found = await findWaiting(parts, params['token'] ?? '', texts)
+        if ('answer' in found) return found.answer
+        await confirmOptIn(parts, found.form, found.owner, found.optIn)
+        return done(texts, found)
+      },
+    },
+  ]
+}
+
+interface Waiting {
+  readonly optIn: OptIn & { readonly isConfirmed: boolean }
+  readonly form: Form
+  readonly owner: FormOwner
+}
+
+/** The pending opt-in, or the page to show instead. */
+async function findWaiting(
+  { database, clock, linkKeys, findPublicSender }: FormParts,
+  text: string,
+  texts: PageTexts,
+): Promise<Waiting | { readonly answer: PublicAnswer }> {
+  const token = readConfirmationToken(linkKeys, text)
+  const owner = token && (await findPublicSender(database.reader, token.workspaceId))
+  if (!token || !owner) return { answer: { page: noticePage(texts.badLink), status: 404 } }
+  const optIn = await findOptIn(database.reader, token.subjectId)
+  const found = optIn && (await findAnyForm(database.reader, optIn.formId))
+  const isOver = clock.now() > token.madeAt + OPT_IN_MS
+  if (found?.isDeleted) return { answer: gone(texts, owner) }
+  if (!optIn || !found || isOver) return { answer: expired(texts, owner, found?.form) }
+  return { optIn, form: found.form, owner }
+}
+
+function asking({ optIn: said }: PageTexts, { optIn, owner }: Waiting): PublicAnswer {
+  const { sender } = owner
+  const content = html`<p>${said.question(optIn.email, sender.name)}</p>
+    <form method="post"><button>${said.button}</button></form>
+    <p class="soft">${said.ignore}</p>`
+  return { page: { title: said.title, content, sender } }
+}
+
+function done({ optIn: said }: PageTexts, { optIn, owner }: Waiting): PublicAnswer {
+  const { sender } = owner
+  return { page: noticePage(said.done(optIn.email, sender.name), sender) }
+}
+
+function expired({ optIn, form }: PageTexts, owner: FormOwner, of?: Form): PublicAnswer {
+  const toForm = of && html`<p><a href="../f/${of.id}">${form.toForm}</a></p>`
+  return { page: noticePage(optIn.expired, owner.sender, toForm), status: 410 }
 }
