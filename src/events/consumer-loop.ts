@@ -3,14 +3,13 @@
  *
  * Only one process runs consumers, so the cursor is read once and then kept in memory. Never rejects; retries with backoff.
  */
-import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import { isAppliance } from '../core/owner.js'
 import type { Database, Tx } from '../db/database.js'
 import { PieceSize } from '../db/piece-size.js'
-import { pauseFor, type Clock, type Timer } from '../world/time/clock.js'
+import { pauseFor, type Clock } from '../world/time/clock.js'
+import { AT_ONCE, WHEN_WOKEN, Worker } from '../world/time/worker.js'
 import type { Log } from '../world/log.js'
-import type { Random } from '../world/random.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
 import type { EventTail, Read } from './event-tail.js'
@@ -20,7 +19,6 @@ import { findCursor, moveCursor, newestSeq, readEventsAfter, type StoredEvent } 
 export interface LoopParts {
   readonly database: Database
   readonly clock: Clock
-  readonly random: Random
   readonly log: Log
 }
 
@@ -31,7 +29,6 @@ const MIN_EVENTS_PER_TURN = 10
 const MAX_UNSAVED = 50_000
 /** Pause between reads, so that under load many events share a batch. */
 const PAUSE_MS = 20
-const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 /** Attempts at a single event before it is set aside: about half a minute, for transient errors to pass. */
 const MAX_TRIES = 5
 
@@ -42,12 +39,7 @@ export class ConsumerLoop {
   private readonly consumer: AnyConsumer
   private readonly tail: EventTail
   private readonly size: PieceSize
-  private running: Promise<void> | undefined
-  private isWoken = false
-  private isStopped = false
-  /** Consecutive failures. Setting an event aside does not reset it, so a consumer that fails on everything backs off. */
-  private failures = 0
-  private retry: Timer | undefined
+  private readonly worker: Worker
   private cursor: number | undefined
   /** Events up to here are processed or irrelevant; at least `cursor`. */
   private seen = 0
@@ -66,6 +58,12 @@ export class ConsumerLoop {
       Math.min(MIN_EVENTS_PER_TURN, this.eventsPerTurn),
       this.eventsPerTurn,
     )
+    this.worker = new Worker({
+      ...parts,
+      failure: 'event consumer failed',
+      failureFields: { consumer: consumer.name },
+      runPiece: () => this.runBatch(),
+    })
   }
 
   /** Loads the cursor, or stores that of a new consumer. */
@@ -91,23 +89,12 @@ export class ConsumerLoop {
   }
 
   wake(): void {
-    this.isWoken = true
-    if (this.isStopped || this.running || this.retry) return
-    this.running = this.run().finally(() => {
-      this.running = undefined
-      this.wakeAgain()
-    })
+    this.worker.start()
+    this.worker.wake()
   }
 
-  /** For a wake between the last read and the end of the run. */
-  private wakeAgain(): void {
-    if (this.isWoken) this.wake()
-  }
-
-  async stop(): Promise<void> {
-    this.isStopped = true
-    this.retry?.cancel()
-    await this.running
+  stop(): Promise<void> {
+    return this.worker.stop()
   }
 
   /** The last position this consumer no longer needs, which may be past its cursor. @param newest read before the call */
@@ -119,21 +106,7 @@ export class ConsumerLoop {
     return next ? next.seq - 1 : newest
   }
 
-  private async run(): Promise<void> {
-    try {
-      let mayHaveMore = true
-      while (mayHaveMore && !this.isStopped) {
-        this.isWoken = false
-        mayHaveMore = await this.runBatch()
-      }
-      if (!this.isStopped) await pauseFor(PAUSE_MS)
-    } catch (error) {
-      this.pause(describeError(error))
-    }
-  }
-
-  /** Reads and processes one batch. @returns whether there may be more */
-  private async runBatch(): Promise<boolean> {
+  private async runBatch(): Promise<number> {
     if (this.cursor === undefined) await this.open()
     const read = await this.readNext()
     const batch = read.events.slice(0, this.batchSizeFor(read.events))
@@ -141,7 +114,9 @@ export class ConsumerLoop {
     const upTo = isCut ? (batch.at(-1)?.seq ?? read.end) : read.end
     if (batch.length > 0) await this.process(batch, upTo)
     else await this.skipTo(upTo)
-    return isCut || !read.isLast
+    if (isCut || !read.isLast) return AT_ONCE
+    if (!this.worker.isStopped) await pauseFor(PAUSE_MS)
+    return WHEN_WOKEN
   }
 
   private async readNext(): Promise<Read> {
@@ -197,7 +172,7 @@ export class ConsumerLoop {
           }
         }),
       )
-      this.failures = 0
+      this.worker.resetBackoff()
     } catch (error) {
       // Errors of the commit or the disk are not the event's fault.
       if (!thrown || isStorageError(thrown.error)) throw error
@@ -205,7 +180,11 @@ export class ConsumerLoop {
     }
   }
 
-  /** Counts a failure against a single event. @returns whether it was set aside */
+  /**
+   * Counts a failure against a single event. Setting it aside does not reset the back-off, so a consumer that fails on everything slows down.
+   *
+   * @returns whether it was set aside
+   */
   private async countFailure(batch: Batch, error: string): Promise<boolean> {
     this.singlyUpTo = Math.max(this.singlyUpTo, batch.at(-1)?.seq ?? 0)
     const [event, ...others] = batch
@@ -230,15 +209,5 @@ export class ConsumerLoop {
       { canWait: true },
     )
     this.cursor = this.seen = seq
-  }
-
-  private pause(error: string): void {
-    this.failures += 1
-    const delayMs = retryDelayMs(RETRY, this.failures, this.parts.random.fraction())
-    this.parts.log.error('event consumer failed', { consumer: this.consumer.name, error, retryInMs: delayMs })
-    this.retry = this.parts.clock.after(delayMs, () => {
-      this.retry = undefined
-      this.wake()
-    })
   }
 }

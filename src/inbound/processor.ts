@@ -7,14 +7,13 @@
  * and kept. Database errors are logged and retried. Woken by the receiver's commits, and every few seconds for mail a
  * command marked for reprocessing.
  */
-import { type Timer, nextTurn, type Clock } from '../world/time/clock.js'
+import type { Timer, Clock } from '../world/time/clock.js'
 import type { SpawnThread } from '../world/threads.js'
 import { ParserThread } from './reading/parser-thread.js'
 import type { InboundCounters, InboundResult } from './results.js'
-import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
-import { RetryingLoop } from '../world/time/retrying-loop.js'
+import { AT_ONCE, WHEN_WOKEN, Worker } from '../world/time/worker.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { applyFindings, type ApplyParts, type ReadMail } from './effects/apply-findings.js'
@@ -88,7 +87,6 @@ const REPORT_WEIGHT = BATCH_OCTETS / 2
 const MAX_THREAD_EXITS = 2
 /** For a mail whose effects cannot be written although the database works. */
 const MAX_FAILED_WRITES = 5
-const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 /** Bytes parsed of a mail. The parser of returned mail reads at most half a million. */
 const MAX_REPORT_OCTETS = 16_000_000
@@ -105,7 +103,7 @@ export class ProcessingLoop {
   private readonly parts: ProcessingParts
   private readonly isSigned: boolean
   private readonly parser: ParserThread
-  private readonly loop: RetryingLoop
+  private readonly worker: Worker
   /** Mails left to write one by one, because a batch could not be written. */
   private singleMails = 0
 
@@ -113,37 +111,32 @@ export class ProcessingLoop {
     this.parts = parts
     this.isSigned = isSigned
     this.parser = parser
-    const { clock, random, log } = parts
-    this.loop = new RetryingLoop({
-      clock,
-      backoffMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
-      runBatch: () => this.takeTurn(),
-      // Lets waiting requests run first.
-      afterBatch: nextTurn,
-      onFailure: (error, retryInMs) => {
-        log.error('inbound processing failed, retrying', { error: describeError(error), retryInMs })
-      },
+    this.worker = new Worker({
+      ...parts,
+      failure: 'inbound processing failed, retrying',
+      runPiece: () => this.processBatch(),
     })
   }
 
   wake(): void {
-    this.loop.wake()
+    this.worker.start()
+    this.worker.wake()
   }
 
   async stop(): Promise<void> {
-    this.loop.halt()
+    const stopped = this.worker.stop()
     // Mail being parsed is parsed again after the next start.
     await this.parser.close()
-    await this.loop.stop()
+    await stopped
   }
 
-  private async takeTurn(): Promise<boolean> {
+  private async processBatch(): Promise<number> {
     const { reader } = this.parts.database
     const limit = this.singleMails > 0 ? 1 : BATCH_MAILS
     const mails = takeBatch(await findWaitingMails(reader, limit, this.isSigned))
     if (mails.length === 0) {
       this.singleMails = 0
-      return false
+      return WHEN_WOKEN
     }
     const wanting = mails.filter(mail => needsParsing(wantedOf(mail)))
     const tasks: ParseTask[] = []
@@ -154,12 +147,12 @@ export class ProcessingLoop {
     const found = new Map(wanting.map((mail, index) => [mail.seq, findings[index]]))
     const read = lost === undefined ? mails : mails.slice(0, mails.indexOf(lost))
     if (read.length > 0) await this.apply(read.map(mail => ({ mail, finding: found.get(mail.seq) ?? {} })))
-    if (this.loop.isStopped) return false
+    if (this.worker.isStopped) return WHEN_WOKEN
     if (end === 'unavailable') throw new Error('inbound parser thread does not start')
     if (end !== 'read' && lost) await this.recordLost(lost, end)
     this.singleMails = Math.max(0, this.singleMails - 1)
-    this.loop.resetBackoff()
-    return true
+    this.worker.resetBackoff()
+    return AT_ONCE
   }
 
   private async taskOf(mail: InboundMail): Promise<ParseTask> {

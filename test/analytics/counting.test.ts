@@ -10,7 +10,6 @@ import type { Event } from '../../src/events/event.js'
 import { appendEvents, findCursor, newestSeq } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
-import { SeededRandom } from '../../src/world/fake-random.js'
 import { serveRoutes } from '../support/api/api.js'
 import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { DAY_MS, NOW } from '../support/mailroom.js'
@@ -39,7 +38,7 @@ const sent = (head: Head = {}): Event => event({ kind: 'email.sent', payload: { 
 async function count(database: Database, events: readonly Event[]): Promise<void> {
   await database.write(tx => appendEvents(tx, events))
   const dispatcher = new Dispatcher(
-    { database, clock: new FakeClock(), random: new SeededRandom(1), log: new FakeLog() },
+    { database, clock: new FakeClock(), log: new FakeLog() },
     [countingConsumer()],
   )
   await dispatcher.start()

@@ -64,7 +64,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     onAppended: () => dispatcher.wake(),
     ...options,
   })
-  const dispatcher = new Dispatcher({ database, clock, random, log }, [bounceConsumer(followSuppressions())])
+  const dispatcher = new Dispatcher({ database, clock, log }, [bounceConsumer(followSuppressions())])
   await dispatcher.start()
   let isStopped = false
   const stop = async () => {

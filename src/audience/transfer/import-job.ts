@@ -5,44 +5,46 @@
  * the importer runs in a thread of its own (`import-main.ts`), started only when there is work. Never fails; a thread that
  * exits early is restarted.
  */
-import { describeError } from '../../core/errors.js'
 import { runWriting } from '../../db/threads/writing-thread.js'
 import { importWithNeedlessParts, waitingImports } from './import-store.js'
+import { AT_ONCE, Worker } from '../../world/time/worker.js'
 import { Importer, RECEIVING_MS, type ImporterParts } from './importer.js'
 
-/** Interval of checks for imports queued by other processes. */
-const LOOK_EVERY_MS = 1_000
 /** Interval of checks for stale files, whose upload was interrupted by a crash. */
 const LONGEST_REST_MS = RECEIVING_MS / 24
-/** Delay before restarting a thread that exited early. */
-const RETRY_MS = 1_000
 
 const PROGRAM = new URL('./import-main.js', import.meta.url)
 
 export class ImportJob {
   private readonly parts: ImporterParts
-  private wakes = 0
-  private wakeUp: () => void = () => {}
+  private readonly worker: Worker
 
   constructor(parts: ImporterParts) {
     this.parts = parts
+    const { database } = parts
+    this.worker = new Worker({
+      ...parts,
+      failure: 'import thread exited',
+      runPiece: stopping => this.runPiece(stopping),
+      version: () => database.foreignVersion(),
+    })
   }
 
   /** Call when an import was queued. */
   wake(): void {
-    this.wakes += 1
-    this.wakeUp()
+    this.worker.wake()
   }
 
   /** Runs until aborted. */
-  async run(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted) {
-      const { wakes } = this
-      // Read before checking for work, so that concurrent commits of other processes are not missed.
-      const version = this.parts.database.foreignVersion()
-      if (await this.hasWork()) await this.work(stopping)
-      else if (wakes === this.wakes) await this.rest(version, stopping)
-    }
+  run(stopping: AbortSignal): Promise<void> {
+    return this.worker.run(stopping)
+  }
+
+  private async runPiece(stopping: AbortSignal): Promise<number> {
+    if (!(await this.hasWork())) return this.parts.clock.now() + LONGEST_REST_MS
+    await this.work(stopping)
+    this.worker.resetBackoff()
+    return AT_ONCE
   }
 
   private async hasWork(): Promise<boolean> {
@@ -55,23 +57,6 @@ export class ImportJob {
     const { database, spawn, log, clock, onEvents } = this.parts
     const { lending } = database
     if (!lending) return new Importer(this.parts).run(stopping)
-    try {
-      await runWriting({ spawn, log, lending, clock, onWritten: onEvents }, PROGRAM, stopping)
-    } catch (error) {
-      log.error('import thread exited', { error: describeError(error) })
-      await clock.sleep(RETRY_MS, stopping)
-    }
-  }
-
-  private async rest(version: number, stopping: AbortSignal): Promise<void> {
-    const { clock, database } = this.parts
-    const end = clock.monotonic() + LONGEST_REST_MS
-    const over = new AbortController()
-    const stop = () => over.abort()
-    this.wakeUp = stop
-    stopping.addEventListener('abort', stop, { once: true })
-    const isOver = () => over.signal.aborted || stopping.aborted || clock.monotonic() >= end
-    while (!isOver() && version === database.foreignVersion()) await clock.sleep(LOOK_EVERY_MS, over.signal)
-    stopping.removeEventListener('abort', stop)
+    await runWriting({ spawn, log, lending, clock, onWritten: onEvents }, PROGRAM, stopping)
   }
 }

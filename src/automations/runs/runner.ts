@@ -10,6 +10,7 @@ import { AppError, describeError } from '../../core/errors.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { isStorageError } from '../../events/set-aside-store.js'
 import { pauseFor } from '../../world/time/clock.js'
+import { AT_ONCE, Worker } from '../../world/time/worker.js'
 import type { AutomationParts, FlowParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import {
@@ -48,11 +49,8 @@ const SLOW_SLOTS_PER_WORKSPACE = 8
 const SLOT_RETRY_MS = 5_000
 /** Real time between batches, so that other writers are not starved. */
 const BATCH_PAUSE_MS = 1
-/** Longest sleep: the system clock may have been set. */
-const MAX_SLEEP_MS = 30_000
-/** Interval of the check for commits of other processes. */
-const FOREIGN_CHECK_MS = 1_000
-const RETRY_AFTER_MS = 5_000
+/** Until the runner looks again while slow steps are under way. */
+const SLOW_CHECK_MS = 1_000
 /** Delay of a run after an error that is not its step's. */
 const FAILED_RUN_DELAY_MS = 300_000
 /** Delay of a run whose workspace was removed and may be restored. */
@@ -68,37 +66,35 @@ export class Runner {
   private storageError: unknown
   /** The last workspace served; the next shared batch starts after it. */
   private lastOwner = ''
-  private wakes = 0
-  private wakeUp: () => void = () => {}
+  private readonly worker: Worker
 
   constructor(parts: AutomationParts) {
     this.parts = { ...parts, wakeRunner: () => this.wake() }
     this.flows = new FlowCache(parts.database.reader)
+    this.worker = new Worker({
+      ...parts,
+      failure: 'automation runner failed',
+      runPiece: stopping => this.runPiece(stopping),
+      version: () => parts.database.foreignVersion(),
+    })
   }
 
   /** Cheap; call it whenever there may be work. */
   wake(): void {
-    this.wakes += 1
-    this.wakeUp()
+    this.worker.wake()
   }
 
   /** Resolves after `stopping` is aborted and all slow steps are done. */
   async run(stopping: AbortSignal): Promise<void> {
-    const { log, clock } = this.parts
-    try {
-      while (!stopping.aborted) {
-        const { wakes } = this
-        try {
-          if (await this.runBatch(stopping)) await pauseFor(BATCH_PAUSE_MS)
-          else if (wakes === this.wakes) await this.sleep(stopping)
-        } catch (error) {
-          log.error('automation runner failed', { error: describeError(error) })
-          await clock.sleep(RETRY_AFTER_MS, stopping)
-        }
-      }
-    } finally {
-      await this.slowStepsDone()
-    }
+    await this.worker.run(stopping)
+    await this.slowStepsDone()
+  }
+
+  private async runPiece(stopping: AbortSignal): Promise<number> {
+    if (!(await this.runBatch(stopping))) return this.nextDueAt()
+    this.worker.resetBackoff()
+    await pauseFor(BATCH_PAUSE_MS)
+    return AT_ONCE
   }
 
   /** Does everything that is due now, slow steps included. For tests with a fake clock. */
@@ -208,34 +204,11 @@ export class Runner {
     })
   }
 
-  private async sleep(stopping: AbortSignal): Promise<void> {
-    const { clock, database } = this.parts
-    const over = new AbortController()
-    const { wakes } = this
-    const stop = () => over.abort()
-    this.wakeUp = stop
-    stopping.addEventListener('abort', stop, { once: true })
-    try {
-      const next = await this.nextWakeAt()
-      const end = clock.monotonic() + Math.min(MAX_SLEEP_MS, Math.max(1, next - clock.now()))
-      const version = database.foreignVersion()
-      while (wakes === this.wakes && !over.signal.aborted && !stopping.aborted) {
-        const left = end - clock.monotonic()
-        if (left <= 0 || version !== database.foreignVersion()) return
-        await clock.sleep(Math.min(FOREIGN_CHECK_MS, left), over.signal)
-      }
-    } finally {
-      this.wakeUp = () => {}
-      stopping.removeEventListener('abort', stop)
-    }
-  }
-
-  /** When the next run is due, ms since epoch UTC. Runs in slow steps are due too, but wake the runner when they are done. */
-  private async nextWakeAt(): Promise<number> {
+  /** Ms since epoch UTC. Runs in slow steps are due too, but wake the runner when they are done. */
+  private async nextDueAt(): Promise<number> {
     const { database, clock } = this.parts
-    const next = await nextDueAt(database.reader)
-    if (next === undefined) return Infinity
-    return this.slow.size > 0 && next <= clock.now() ? clock.now() + FOREIGN_CHECK_MS : next
+    const next = (await nextDueAt(database.reader)) ?? Infinity
+    return this.slow.size > 0 ? Math.max(next, clock.now() + SLOW_CHECK_MS) : next
   }
 }
 

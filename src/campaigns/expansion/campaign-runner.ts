@@ -7,12 +7,14 @@
  */
 import { describeError } from '../../core/errors.js'
 import { pauseFor } from '../../world/time/clock.js'
+import { AT_ONCE, Worker } from '../../world/time/worker.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { listDue, nextDueAfter } from '../records/campaign-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { ActiveCampaign, type StepResult } from './active-campaign.js'
 
-const AT_ONCE = 100
+/** Due campaigns read at once. */
+const LIST_SIZE = 100
 /** Campaigns with state in memory, some hundred octets each. */
 const MAX_ACTIVE = 10_000
 /** Campaigns with their content in memory. */
@@ -21,13 +23,6 @@ const MAX_WITH_TEXT = 32
 const REST_MS = 1
 const POLL_EVERY_MS = 1_000
 const RETRY_AFTER_MS = 2_000
-
-/** Snapshot at the start of a round: changes after it end the wait that follows. */
-interface Snapshot {
-  /** Ms since epoch UTC. */
-  readonly at: number
-  readonly version: number
-}
 
 export class CampaignRunner {
   private readonly parts: CampaignParts
@@ -38,45 +33,38 @@ export class CampaignRunner {
   private hasWaiting = false
   /** Retry times of failed campaigns, on the monotonic clock. */
   private readonly resting = new Map<number, number>()
-  private wakes = 0
-  private wakeUp: () => void = () => {}
+  private readonly worker: Worker
 
   constructor(parts: CampaignParts) {
     this.parts = parts
+    const { clock, database } = parts.send
+    this.worker = new Worker({
+      clock,
+      log: parts.log,
+      failure: 'campaign runner failed',
+      runPiece: stopping => this.round(stopping),
+      version: () => database.foreignVersion(),
+    })
   }
 
   wake(): void {
-    this.wakes += 1
-    this.wakeUp()
+    this.worker.wake()
   }
 
-  async run(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted)
-      try {
-        await this.turn(stopping)
-      } catch (error) {
-        this.parts.log.error('campaign runner failed', { error: describeError(error) })
-        await this.parts.send.clock.sleep(RETRY_AFTER_MS, stopping)
-      }
+  run(stopping: AbortSignal): Promise<void> {
+    return this.worker.run(stopping)
   }
 
-  private async turn(stopping: AbortSignal): Promise<void> {
+  /** Runs a step of each due campaign. @returns when the next step is due */
+  private async round(stopping: AbortSignal): Promise<number> {
     const { clock, database } = this.parts.send
-    const { wakes } = this
-    const snapshot = { at: clock.now(), version: database.foreignVersion() }
-    const hasMore = await this.round(snapshot.at, stopping)
-    if (!hasMore && wakes === this.wakes) await this.rest(snapshot, stopping)
-  }
-
-  /** Runs a step of each due campaign. @returns whether more work may be due at once */
-  private async round(now: number, stopping: AbortSignal): Promise<boolean> {
-    const { clock, database } = this.parts.send
+    const now = clock.now()
     let hasMore = false
     this.hasWaiting = false
     for (let last: Campaign | undefined; ;) {
-      const due = await listDue(database.reader, now, last, AT_ONCE)
+      const due = await listDue(database.reader, now, last, LIST_SIZE)
       for (const campaign of due) {
-        if (stopping.aborted) return false
+        if (stopping.aborted) return AT_ONCE
         if ((this.resting.get(campaign.seq) ?? 0) > clock.monotonic()) {
           this.hasWaiting = true
           continue
@@ -87,8 +75,14 @@ export class CampaignRunner {
         await pauseFor(REST_MS)
       }
       last = due.at(-1)
-      if (due.length < AT_ONCE) return hasMore
+      if (due.length < LIST_SIZE) break
     }
+    this.worker.resetBackoff()
+    if (hasMore) return AT_ONCE
+    // Counts from the start of the round, so nothing due in between is missed; if the clock was set back, from now.
+    const since = Math.min(now, clock.now())
+    const next = (await nextDueAfter(database.reader, since)) ?? Infinity
+    return this.hasWaiting ? Math.min(next, clock.now() + POLL_EVERY_MS) : next
   }
 
   private async step(campaign: Campaign): Promise<StepResult> {
@@ -110,29 +104,6 @@ export class CampaignRunner {
     putLast(this.active, seq, one, MAX_ACTIVE)
     putLast(this.withText, seq, one, MAX_WITH_TEXT)?.forgetText()
     return one
-  }
-
-  private async rest(snapshot: Snapshot, stopping: AbortSignal): Promise<void> {
-    const { clock, database } = this.parts.send
-    const over = new AbortController()
-    const before = this.wakes
-    const stop = () => over.abort()
-    this.wakeUp = stop
-    stopping.addEventListener('abort', stop, { once: true })
-    try {
-      // Counts from the snapshot, so nothing due in between is missed; if the clock was set back, from now.
-      const since = Math.min(snapshot.at, clock.now())
-      const next = (await nextDueAfter(database.reader, since)) ?? Infinity
-      while (!over.signal.aborted && !stopping.aborted && before === this.wakes) {
-        const left = next - clock.now()
-        if (left <= 0) return
-        await clock.sleep(Math.min(POLL_EVERY_MS, left), over.signal)
-        if (this.hasWaiting || snapshot.version !== database.foreignVersion()) return
-      }
-    } finally {
-      this.wakeUp = () => {}
-      stopping.removeEventListener('abort', stop)
-    }
   }
 }
 

@@ -6,8 +6,6 @@
  * so under load responses come before counting as long as the journal has space.
  * Never rejects; database errors are logged and retried.
  */
-import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
-import { describeError } from '../../core/errors.js'
 import type { Database, Tx } from '../../db/database.js'
 import type { Event } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
@@ -15,9 +13,8 @@ import { findOrigins } from '../../messages/content-store.js'
 import { eventOf, recordTransitions, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
 import type { Log } from '../../world/log.js'
-import type { Random } from '../../world/random.js'
-import { pauseFor, type Clock, type Timer } from '../../world/time/clock.js'
-import { RetryingLoop } from '../../world/time/retrying-loop.js'
+import { pauseFor, type Clock } from '../../world/time/clock.js'
+import { AT_ONCE, WHEN_WOKEN, Worker } from '../../world/time/worker.js'
 import { countLinks, BURST_MS, ClickBursts, isBurst, isKnownMachine, isNearlyAll } from './bot-detection.js'
 import type { JournalPosition, VisitJournal, ReadVisit, VisitReader, Visit } from './visit-journal.js'
 import { findDeliveryMoments, findHtmlSource, saveCountedPosition } from './visit-store.js'
@@ -25,7 +22,6 @@ import { findDeliveryMoments, findHtmlSource, saveCountedPosition } from './visi
 export interface CounterParts {
   readonly database: Database
   readonly clock: Clock
-  readonly random: Random
   readonly log: Log
   readonly journal: VisitJournal
   readonly reader: VisitReader
@@ -40,69 +36,63 @@ const MIN_PAUSE_MS = 10
 /** Pause per ms that the batch took; batches take longer under load. */
 const PAUSE_FACTOR = 8
 const MAX_PAUSE_MS = 200
-const RETRY: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
 
 export class VisitCounter {
   private readonly parts: CounterParts
-  private readonly loop: RetryingLoop
+  private readonly worker: Worker
   private readonly bursts = new ClickBursts()
   private readonly ahead: ReadVisit[] = []
   private counted: JournalPosition
-  private delayedWake: Timer | undefined
-  private pauseMs = MIN_PAUSE_MS
+  /** The next visit is known, and waits for the end of its burst. */
+  private isWaiting = false
 
   /** @param counted everything before it is counted */
   constructor(parts: CounterParts, counted: JournalPosition) {
     this.parts = parts
     this.counted = counted
-    const { clock, random, log } = parts
-    this.loop = new RetryingLoop({
-      clock,
-      backoffMs: failures => retryDelayMs(RETRY, failures, random.fraction()),
-      runBatch: () => this.runBatch(),
-      afterBatch: () => pauseFor(this.pauseMs),
-      onFailure: (error, retryInMs) => {
-        log.error('visit counting failed', { error: describeError(error), retryInMs })
-      },
+    this.worker = new Worker({
+      ...parts,
+      failure: 'visit counting failed',
+      runPiece: () => this.runBatch(),
     })
   }
 
   /** Call after appending to the journal. Cheap. */
   wake(): void {
-    if (this.delayedWake === undefined) this.loop.wake()
+    this.worker.start()
+    if (!this.isWaiting) this.worker.wake()
   }
 
   /** Visits not yet counted are counted after the next start. */
-  async stop(): Promise<void> {
-    this.loop.halt()
-    this.delayedWake?.cancel()
-    await this.loop.stop()
+  stop(): Promise<void> {
+    return this.worker.stop()
   }
 
-  private async runBatch(): Promise<boolean> {
+  private async runBatch(): Promise<number> {
     const { clock, journal } = this.parts
     const begunAt = clock.monotonic()
-    this.pauseMs = MIN_PAUSE_MS
+    this.isWaiting = false
     await this.readAhead()
     const [first] = this.ahead
-    if (!first) return false
+    if (!first) return WHEN_WOKEN
     const isReady = ({ at }: Visit) => clock.now() - at >= BURST_MS || at > clock.now()
     const end = this.ahead.slice(0, BATCH_SIZE).findIndex(({ visit }) => !isReady(visit))
     const ready = this.ahead.slice(0, end < 0 ? BATCH_SIZE : end)
     const last = ready.at(-1)
     if (!last) {
-      this.wakeIn(first.visit.at + BURST_MS - clock.now())
-      return false
+      this.isWaiting = true
+      return first.visit.at + BURST_MS
     }
     await this.count(
       ready.map(({ visit }) => visit),
       last.end,
     )
     this.ahead.splice(0, ready.length)
-    this.loop.resetBackoff()
+    this.worker.resetBackoff()
     const took = clock.monotonic() - begunAt
-    if (!journal.isFilling) this.pauseMs = Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * took))
-    return true
+    const isUrgent = journal.isFilling || this.worker.isStopped
+    await pauseFor(isUrgent ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * took)))
+    return AT_ONCE
   }
 
   private async readAhead(): Promise<void> {
@@ -111,13 +101,6 @@ export class VisitCounter {
       this.bursts.add(read.visit, this.ahead[0]?.visit.at ?? read.visit.at)
       this.ahead.push(read)
     }
-  }
-
-  private wakeIn(ms: number): void {
-    this.delayedWake ??= this.parts.clock.after(ms, () => {
-      this.delayedWake = undefined
-      this.loop.wake()
-    })
   }
 
   private async count(visits: readonly Visit[], end: JournalPosition): Promise<void> {

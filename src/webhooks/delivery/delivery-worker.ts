@@ -10,6 +10,7 @@ import { describeError } from '../../core/errors.js'
 import { BatchWriter } from '../../db/batch-writer.js'
 import type { Tx } from '../../db/database.js'
 import { nextTurn, pauseFor } from '../../world/time/clock.js'
+import { AT_ONCE, Worker } from '../../world/time/worker.js'
 import type { KnownSubscription, SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import type { Subscription } from '../subscriptions/subscription-store.js'
 import { signingSecrets } from '../subscriptions/subscriptions.js'
@@ -34,12 +35,10 @@ export interface DeliveryWorkerParts extends WebhookParts {
 
 /** Pause between rounds, so that attempts ending close together cause one round. */
 const ROUND_MS = 4
-const POLL_EVERY_MS = 1_000
 const STARTS_AT_ONCE = 24
 /** Attempts recorded in one transaction. */
 const BATCH = 200
 const LOOKUPS_PER_TURN = 100
-const RETRY_AFTER_MS = 1_000
 /** Grace period of running attempts at shutdown; those abandoned are repeated after the next start. */
 const STOP_MS = 1_000
 /** Upper bound of a pause requested with Retry-After. */
@@ -52,9 +51,9 @@ export class DeliveryWorker {
   private awake = new Set<Lane>()
   private readonly attempts = new Set<Promise<void>>()
   private readonly batches: BatchWriter<Conclusion, readonly Change[]>
-  private wakes = 0
-  private wakeUp: () => void = () => {}
-  private version = -1
+  private readonly worker: Worker
+  /** `Database.foreignVersion` when subscriptions were last read. */
+  private version: number | undefined
   private isOver = false
 
   constructor(parts: DeliveryWorkerParts) {
@@ -68,6 +67,12 @@ export class DeliveryWorker {
       // The delivery stays claimed, so this process does not attempt it again.
       onAbandoned: () => this.wake(),
       describe: ({ subscriptionId, ended }) => ({ webhook: subscriptionId, delivery: ended.deliveryId }),
+    })
+    this.worker = new Worker({
+      ...parts,
+      failure: 'webhook queue read failed',
+      runPiece: stopping => this.round(stopping),
+      version: () => parts.database.foreignVersion(),
     })
   }
 
@@ -97,35 +102,16 @@ export class DeliveryWorker {
 
   async run(stopping: AbortSignal): Promise<void> {
     this.isOver = false
-    for (let isOpen = false; !stopping.aborted;)
-      try {
-        if (!isOpen || this.isBehind()) await this.catchUp()
-        isOpen = true
-        await this.work(stopping)
-      } catch (error) {
-        this.parts.log.error('webhook queue read failed', { error: describeError(error) })
-        await this.parts.clock.sleep(RETRY_AFTER_MS, stopping)
-      }
+    this.version = undefined
+    await this.worker.run(stopping)
     await this.close()
-  }
-
-  private async work(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted && !this.isBehind()) {
-      const { wakes } = this
-      const hasMore = await this.turn(stopping)
-      if (!hasMore && wakes === this.wakes) await this.rest(stopping)
-      else await pauseFor(ROUND_MS)
-    }
-  }
-
-  private isBehind(): boolean {
-    return this.parts.database.foreignVersion() !== this.version
   }
 
   /** Another process may have changed subscriptions or replayed deliveries. */
   private async catchUp(): Promise<void> {
     const { register, database, clock } = this.parts
-    this.version = database.foreignVersion()
+    const version = database.foreignVersion()
+    if (version === this.version) return
     await register.refresh()
     for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)
     let lookups = 0
@@ -137,15 +123,19 @@ export class DeliveryWorker {
       lane?.forgetRead(clock.now())
       lane?.noteDue(dueAt)
     }
+    this.version = version
   }
 
-  private async turn(stopping: AbortSignal): Promise<boolean> {
+  private async round(stopping: AbortSignal): Promise<number> {
+    await this.catchUp()
     const now = this.parts.clock.now()
     for (const lane of this.lanes.values()) if ((lane.wakesAt ?? Infinity) <= now) this.awake.add(lane)
     const read = await this.readDue(now)
     const started = stopping.aborted ? 0 : await this.startAttempts(now)
     for (const lane of this.awake) if (!lane.hasReady && !lane.wantsToRead(now)) this.awake.delete(lane)
-    return read + started > 0
+    this.worker.resetBackoff()
+    await pauseFor(ROUND_MS)
+    return read + started > 0 ? AT_ONCE : this.nextDueAt()
   }
 
   private async readDue(now: number): Promise<number> {
@@ -306,28 +296,15 @@ export class DeliveryWorker {
   }
 
   private wake(): void {
-    this.wakes += 1
-    this.wakeUp()
+    this.worker.wake()
   }
 
-  private async rest(stopping: AbortSignal): Promise<void> {
-    if (stopping.aborted) return
-    const { clock } = this.parts
-    const now = clock.now()
-    let until = now + POLL_EVERY_MS
-    // Due deliveries wait for a free share and are woken when an attempt ends.
-    for (const { wakesAt = 0 } of this.lanes.values()) if (wakesAt > now) until = Math.min(until, wakesAt)
-    await new Promise<void>(resolve => {
-      const wake = () => {
-        timer.cancel()
-        stopping.removeEventListener('abort', wake)
-        resolve()
-      }
-      const timer = clock.after(Math.max(ROUND_MS, until - now), wake)
-      this.wakeUp = wake
-      stopping.addEventListener('abort', wake, { once: true })
-    })
-    this.wakeUp = () => {}
+  /** Due deliveries wait for a free share and are woken when an attempt ends. */
+  private nextDueAt(): number {
+    const now = this.parts.clock.now()
+    let next = Infinity
+    for (const { wakesAt = 0 } of this.lanes.values()) if (wakesAt > now) next = Math.min(next, wakesAt)
+    return next
   }
 
   private async close(): Promise<void> {
