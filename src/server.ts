@@ -41,7 +41,7 @@ import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender-cache.js'
 import { openCertificates } from './appliance/open-certificates.js'
-import { RenderDesk } from './content/rendering/render-desk.js'
+import { RenderQueue } from './content/rendering/render-queue.js'
 import { replaceablePool } from './mta/workers/worker-pool.js'
 import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
 import { followAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
@@ -125,10 +125,10 @@ async function openParts(
   }
   const agent = replaceablePool(openAgent(appliance))
   closing.defer(() => agent.terminate())
-  const renderDesk = new RenderDesk({ clock: world.clock, render: request => agent.render(request) })
+  const renderQueue = new RenderQueue({ clock: world.clock, render: request => agent.render(request) })
   const send = {
     ...submit,
-    renderDesk,
+    renderQueue,
     senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,
   }
@@ -139,7 +139,7 @@ async function openParts(
   const resources = openResources(
     {
       ...resourceParts(appliance),
-      renderDesk,
+      renderQueue,
       references: openReferences(),
       send,
       openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),

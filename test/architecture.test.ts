@@ -70,7 +70,7 @@ const NARROW_DOORS = [
       'content/rendering/plan-cache.ts',
       'content/rendering/relayed-plan.ts',
       'content/rendering/render-request.ts',
-      'content/tracking/tracked-urls.ts',
+      'content/tracking/followed-url.ts',
     ],
   },
   { from: 'mta', to: 'db', only: [] },

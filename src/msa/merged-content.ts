@@ -6,13 +6,12 @@
  * Fails: AppError validation_error with the field's path, and template_not_found.
  */
 import type { ActingWorkspace, Workspace } from '../accounts/workspace-store.js'
-import { comesOutEmpty, EMPTY_SUBJECT, hasTags, type MailSource } from '../content/rendering/mail-plan.js'
+import { rendersEmpty, EMPTY_SUBJECT, hasTags, type MailSource } from '../content/rendering/mail-plan.js'
 import { brandOf, type MergeData, type Merging } from '../content/rendering/merging.js'
-import { MergeError } from '../content/merge/merge-error.js'
-import { renderKey, type RenderDesk } from '../content/rendering/render-desk.js'
+import { renderKey, type RenderQueue } from '../content/rendering/render-queue.js'
 import type { RenderRequest, RenderResult } from '../content/rendering/render-request.js'
 import type { UrlParameters } from '../content/tracking/followed-url.js'
-import type { MergePlace } from '../content/merge/merge-tree.js'
+import { MergeError, type MergePlace } from '../content/merge/merge-tree.js'
 import { parseTemplate } from '../content/merge/parse-template.js'
 import { RENDER_BOUNDS, renderTemplate } from '../content/merge/render-template.js'
 import { findTemplateHtml } from '../content/templates/template-store.js'
@@ -119,7 +118,7 @@ export function requireFilledSubject(
   if (!hasTags(subject)) return
   const { names } = parseTemplate(subject, 'subject')
   if (names.some(name => OF_CONTACTS.test(name))) return
-  if (comesOutEmpty(subject, brandOf(workspace), given({ data })))
+  if (rendersEmpty(subject, brandOf(workspace), given({ data })))
     throw fault(path, `${EMPTY_SUBJECT}: template_data has no value for ${names.join(', ')}`)
 }
 
@@ -139,7 +138,7 @@ export function readableName(place: 'html' | 'text', source: string): string {
  * @param known receives the results
  */
 export async function readElsewhere(
-  desk: RenderDesk | undefined,
+  desk: RenderQueue | undefined,
   workspaceId: string,
   sources: { readonly html?: string | null | undefined; readonly text?: string | null | undefined },
   known: KnownReadable,
@@ -162,7 +161,7 @@ export async function readElsewhere(
  * @throws AppError validation_error if it exceeds the limits
  */
 export async function tryElsewhere(
-  desk: RenderDesk | undefined,
+  desk: RenderQueue | undefined,
   workspaceId: string,
   { html = '', text = '' }: { readonly html?: string | undefined; readonly text?: string | undefined },
   data: MergeData | undefined,
@@ -182,7 +181,7 @@ export async function tryElsewhere(
 
 /** @returns undefined if the thread is busy */
 async function renderedElsewhere(
-  desk: RenderDesk,
+  desk: RenderQueue,
   workspaceId: string,
   request: RenderRequest,
 ): Promise<RenderResult | undefined> {

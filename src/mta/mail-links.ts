@@ -5,7 +5,7 @@
  * Standards: RFC 2369 §3.2 (List-Unsubscribe), RFC 8058 (List-Unsubscribe-Post, which requires an HTTPS link).
  */
 import type { Merging } from '../content/rendering/merging.js'
-import { trackedUrls } from '../content/tracking/tracked-urls.js'
+import { trackedUrls } from '../content/tracking/followed-url.js'
 import type { HeaderField } from '../mail/compose/compose.js'
 import { openLinkKeys } from '../mail/links/link-keys.js'
 import { LinkPartCache } from '../mail/links/click-link.js'

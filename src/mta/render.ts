@@ -27,7 +27,7 @@ import { findBareLineEnd } from './smtp/smtp-transaction.js'
 import type { Merging } from '../content/rendering/merging.js'
 import { PlanCache } from '../content/rendering/plan-cache.js'
 import { foldField } from '../mail/compose/header-field.js'
-import { planRelayed, type OwnTexts, type RelayedPlan } from '../content/rendering/relayed-plan.js'
+import { planRelayed, type RecipientTexts, type RelayedPlan } from '../content/rendering/relayed-plan.js'
 
 export interface RenderParts {
   readonly clock: Clock
@@ -193,7 +193,7 @@ function openRelayDecorator(mailLinks: MailLinks | undefined): DecorateRelayed {
     const message = { messageId, workspaceId, recipient }
     const links = mailLinks.of(message)
     const tracking = merging.tracking && mailLinks.tracked(workspaceId, links, merging.tracking)
-    const own: OwnTexts = {
+    const own: RecipientTexts = {
       values: valuesOf(merging, {}, recipient, acceptedAt, links, tracking),
       unsubscribeFields: () =>
         mailLinks

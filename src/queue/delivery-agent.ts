@@ -3,7 +3,7 @@
  *
  * Jobs are complete, so the agent needs no database; outcomes are values, so the queue needs no SMTP.
  */
-import type { Merging, OwnValues } from '../content/rendering/merging.js'
+import type { Merging, RecipientValues } from '../content/rendering/merging.js'
 import type { Outcome } from '../mail/outcome.js'
 import type { ComposedContent, RelayedContent } from '../mail/compose/compose.js'
 import type { DkimKey } from '../mail/dkim/dkim-sign.js'
@@ -29,7 +29,7 @@ export interface DeliveryJob {
   readonly acceptedAt: number
   readonly content: JobContent
   /** Merge values of this recipient, if the content has merge tags. */
-  readonly mergeValues?: OwnValues
+  readonly mergeValues?: RecipientValues
   /** One signature per key, in this order; none if empty. */
   readonly signingKeys: readonly DkimKey[]
   /** Campaign, automation or batch; absent for a single send or relayed mail. */

@@ -1,7 +1,7 @@
 /**
  * `/v/<token>`: shows a message in the browser, rendered again for its recipient until the content expires. Linked by `{{view_url}}`.
  *
- * Renders in another thread (`render-desk.ts`), so pages do not hold up the API. The HTML is the workspace's but comes from our origin,
+ * Renders in another thread (`render-queue.ts`), so pages do not hold up the API. The HTML is the workspace's but comes from our origin,
  * so its policy sandboxes it without scripts, forms or an origin. Links lead directly to their targets and there is no pixel: the link
  * to this page was already counted as a click. Messages without HTML are shown as text.
  * Standards: CSP Level 3 §6.3.2 (`sandbox`), RFC 9110 §9.2.1 (safe methods).
@@ -9,8 +9,8 @@
  */
 import { findPublicSender } from '../accounts/public-sender.js'
 import type { MailSource } from '../content/rendering/mail-plan.js'
-import { renderKey, type RenderDesk } from '../content/rendering/render-desk.js'
-import type { OwnValues } from '../content/rendering/merging.js'
+import { renderKey, type RenderQueue } from '../content/rendering/render-queue.js'
+import type { RecipientValues } from '../content/rendering/merging.js'
 import type { RenderRequest } from '../content/rendering/render-request.js'
 import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
@@ -29,7 +29,7 @@ import { resource } from '../resource/resource.js'
 export interface ViewParts {
   readonly database: Database
   readonly linkKeys: LinkKeys
-  readonly renderDesk: RenderDesk
+  readonly renderQueue: RenderQueue
   /** Without a trailing slash. */
   readonly publicUrl: string
 }
@@ -68,10 +68,10 @@ async function renderMessage(
   message: Message,
   network: string,
 ): Promise<MailSource | undefined> {
-  const { database, renderDesk } = parts
+  const { database, renderQueue } = parts
   const { id, workspaceId } = message
   const own = (await findMergeValues(database.reader, [id])).get(id) ?? {}
-  const result = await renderDesk.render({
+  const result = await renderQueue.render({
     key: renderKey('view', id, own),
     workspaceId,
     network,
@@ -83,7 +83,7 @@ async function renderMessage(
 async function requestOf(
   { database, linkKeys, publicUrl }: ViewParts,
   { id, contentId, workspaceId, recipient }: Message,
-  own: OwnValues,
+  own: RecipientValues,
 ): Promise<RenderRequest> {
   const [content] = await findContents(database.reader, [contentId])
   if (!content) throw new AppError('not_found', 'the message is no longer stored')

@@ -3,7 +3,7 @@ import { Parser } from 'htmlparser2'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import t from 'tap'
 import { addComplianceFooter, footerCase } from '../../src/content/footer/compliance-footer.js'
-import { findEndOfBody } from '../../src/content/footer/find-end-of-body.js'
+import { findEndOfBody } from '../../src/content/footer/visible-html.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
 import { renderTemplate } from '../../src/content/merge/render-template.js'
 

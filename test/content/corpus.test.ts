@@ -5,11 +5,10 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { findEndOfBody } from '../../src/content/footer/find-end-of-body.js'
-import { followedUrl } from '../../src/content/tracking/followed-url.js'
-import { trackedUrls } from '../../src/content/tracking/tracked-urls.js'
+import { findEndOfBody } from '../../src/content/footer/visible-html.js'
+import { followedUrl, trackedUrls } from '../../src/content/tracking/followed-url.js'
 import { planBody, renderMail, valuesOf } from '../../src/content/rendering/mail-plan.js'
-import { planFinishedHtml } from '../../src/content/rendering/finished-part.js'
+import { planHtmlPart } from '../../src/content/rendering/relayed-plan.js'
 import type { Merging } from '../../src/content/rendering/merging.js'
 import { renderTemplate } from '../../src/content/merge/render-template.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
@@ -65,7 +64,7 @@ const WAYS = {
   },
   finished(html: string): string {
     const place = { isMain: true, isFirst: true }
-    return renderTemplate(planFinishedHtml(html, MERGING, place, piece => piece).template, values)
+    return renderTemplate(planHtmlPart(html, MERGING, place, piece => piece).template, values)
   },
 }
 
@@ -73,7 +72,7 @@ const WAYS = {
 function tracked(html: string): string {
   const merging = { ...MERGING, hasFooter: false, tracking: { opens: false, clicks: {} } }
   const place = { isMain: true, isFirst: true }
-  return renderTemplate(planFinishedHtml(html, merging, place, piece => piece).template, values)
+  return renderTemplate(planHtmlPart(html, merging, place, piece => piece).template, values)
 }
 
 /** With what closes in front of it what would hide it. */

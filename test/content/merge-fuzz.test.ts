@@ -1,7 +1,7 @@
 /** The merge language under random templates and hostile values, against an evaluation that is not ours and a parser that is not ours. */
 import { Parser } from 'htmlparser2'
 import t from 'tap'
-import { MergeError } from '../../src/content/merge/merge-error.js'
+import { MergeError } from '../../src/content/merge/merge-tree.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
 import { renderTemplate } from '../../src/content/merge/render-template.js'
 

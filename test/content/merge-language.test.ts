@@ -1,8 +1,7 @@
 /** The merge language as its authors see it: what is put where, and what a fault is told as. */
 import { parseFragment, type DefaultTreeAdapterTypes } from 'parse5'
 import t from 'tap'
-import { MergeError } from '../../src/content/merge/merge-error.js'
-import type { MergePlace } from '../../src/content/merge/merge-tree.js'
+import { MergeError, type MergePlace } from '../../src/content/merge/merge-tree.js'
 import type { MergeValues } from '../../src/content/merge/merge-values.js'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
 import { renderTemplate } from '../../src/content/merge/render-template.js'

@@ -1,8 +1,8 @@
 /** Long html and text are read and tried out in another thread, and refused in the same words as short ones. */
 import t from 'tap'
 import { PlanCache } from '../../src/content/rendering/plan-cache.js'
-import { RenderDesk } from '../../src/content/rendering/render-desk.js'
-import { carryOut, type RenderRequest } from '../../src/content/rendering/render-request.js'
+import { RenderQueue } from '../../src/content/rendering/render-queue.js'
+import { runRenderRequest, type RenderRequest } from '../../src/content/rendering/render-request.js'
 import { AppError } from '../../src/core/errors.js'
 import {
   readableName,
@@ -18,13 +18,13 @@ const LONG = '<p>News</p>'.repeat(5_000)
 function openDesk(isBusy = false) {
   const asked: RenderRequest[] = []
   const plans = new PlanCache()
-  const desk = new RenderDesk({
+  const desk = new RenderQueue({
     clock: new FakeClock(),
     render(request) {
       asked.push(request)
       return isBusy
         ? Promise.reject(new AppError('unavailable', 'no room'))
-        : Promise.resolve(carryOut(request, plans))
+        : Promise.resolve(runRenderRequest(request, plans))
     },
   })
   return { desk, asked }

@@ -18,8 +18,8 @@ import { findRunBySeq, listStepRecords } from '../../src/automations/runs/run-st
 import { Runner } from '../../src/automations/runs/runner.js'
 import { triggerConsumer } from '../../src/automations/triggers/trigger-consumer.js'
 import { PlanCache } from '../../src/content/rendering/plan-cache.js'
-import { RenderDesk } from '../../src/content/rendering/render-desk.js'
-import { carryOut } from '../../src/content/rendering/render-request.js'
+import { RenderQueue } from '../../src/content/rendering/render-queue.js'
+import { runRenderRequest } from '../../src/content/rendering/render-request.js'
 import { createTemplate } from '../../src/content/templates/templates.js'
 import { orderedIds } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
@@ -96,7 +96,10 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
   }
 
   const plans = new PlanCache()
-  const renderDesk = new RenderDesk({ clock, render: request => Promise.resolve(carryOut(request, plans)) })
+  const renderQueue = new RenderQueue({
+    clock,
+    render: request => Promise.resolve(runRenderRequest(request, plans)),
+  })
   return {
     ...{ database, clock, random, log, http, parts, acting, owner, workspace },
     follow,
@@ -126,7 +129,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
         ),
       ),
     template: async (html = '<p>Hello {{first_name}}</p>'): Promise<string> =>
-      (await createTemplate({ ...parts, renderDesk }, owner, OPERATOR, { name: 'T', html })).id,
+      (await createTemplate({ ...parts, renderQueue }, owner, OPERATOR, { name: 'T', html })).id,
     async list(name: string) {
       const list = {
         ...{ id: newId(), workspaceId: workspace.id, name, description: null, type: 'static' as const },

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { refusal } from '../../audience/checks.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { escapeHtml } from '../../content/merge/escape-value.js'
-import { comesOutEmpty } from '../../content/rendering/mail-plan.js'
+import { rendersEmpty } from '../../content/rendering/mail-plan.js'
 import { brandOf } from '../../content/rendering/merging.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -133,7 +133,7 @@ function withPreview(html: string, preview: string): string {
 async function send(execution: StepExecution, mail: StepMail): Promise<StepOutcome> {
   const { parts, tx, run, contact, now } = execution
   if (!contact.subscribed) return { kind: 'done', isSkipped: true, detail: { reason: 'unsubscribed' } }
-  if (comesOutEmpty(mail.content.subject, brandOf(mail.workspace), valuesFor(run, contact)))
+  if (rendersEmpty(mail.content.subject, brandOf(mail.workspace), valuesFor(run, contact)))
     return { kind: 'done', isSkipped: true, detail: { reason: 'empty_subject' } }
   const [[recipient] = []] = await submitAll(
     tx,

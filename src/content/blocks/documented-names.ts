@@ -8,7 +8,7 @@ import type { TSchema } from 'typebox'
 import { AppError } from '../../core/errors.js'
 
 /** Submitted names by the documented path of their field. */
-export type WrittenNames = Map<string, string>
+export type SubmittedNames = Map<string, string>
 
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>
@@ -22,12 +22,12 @@ export function withDocumentedNames(
   value: unknown,
   schema: TSchema,
   place: readonly string[],
-  written: WrittenNames,
+  written: SubmittedNames,
 ): unknown {
   return rename(value, schema, place, written)
 }
 
-function rename(value: unknown, shape: Shape, place: readonly string[], written: WrittenNames): unknown {
+function rename(value: unknown, shape: Shape, place: readonly string[], written: SubmittedNames): unknown {
   if (Array.isArray(value))
     return shape.items === undefined
       ? value
@@ -47,8 +47,8 @@ function rename(value: unknown, shape: Shape, place: readonly string[], written:
   return Object.fromEntries(renamed)
 }
 
-/** @returns the path as it was submitted */
-export function submittedPath(path: string, written: WrittenNames): string {
+/** Converts a documented path to the submitted spelling. */
+export function submittedPath(path: string, written: SubmittedNames): string {
   const documented: string[] = []
   const submitted = path.split('.').map(name => {
     documented.push(name)
@@ -57,7 +57,6 @@ export function submittedPath(path: string, written: WrittenNames): string {
   return submitted.join('.')
 }
 
-/** Maps every accepted spelling to its documented name. */
 const known = new WeakMap<object, ReadonlyMap<string, string>>()
 
 function documentedNames(properties: Readonly<Record<string, Shape>>): ReadonlyMap<string, string> {

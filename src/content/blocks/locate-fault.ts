@@ -3,11 +3,11 @@
  *
  * Called by `templates/read-content.ts` for a structure whose HTML does not parse. Pure. Never throws.
  */
-import { MergeError } from '../merge/merge-error.js'
+import { MergeError } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { submittedPath } from './documented-names.js'
 import { renderStructure } from './render-structure.js'
-import type { Block, Structure } from './block.js'
+import type { Block, Structure } from './read-structure.js'
 
 export interface LocatedFault {
   /** With the submitted field names. */

@@ -9,23 +9,22 @@
 import type { TSchema } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { placedValidator } from '../../http/validate.js'
-import { refusedScheme } from '../merge/url-scheme.js'
-import { MergeError } from '../merge/merge-error.js'
+import { MergeError } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
-import { submittedPath, withDocumentedNames, type WrittenNames } from './documented-names.js'
-import type { Block, Condition, Structure } from './block.js'
+import { refusedScheme } from '../merge/url-scheme.js'
+import { submittedPath, withDocumentedNames, type SubmittedNames } from './documented-names.js'
 import {
   BLOCK_CONTENTS,
   BLOCK_TYPES,
   BlockFrame,
-  HOLDING_BLOCKS,
+  CONTAINER_BLOCKS,
   PLAIN_BLOCKS,
   StructureFrame,
   URL_FORMAT,
   type BlockType,
   type ConditionalContent,
   type ContentOf,
-  type HoldingType,
+  type ContainerType,
   type PlainType,
 } from './structure.js'
 
@@ -38,10 +37,60 @@ const WHOLE = 'json_structure'
 const readFrame = placedValidator(StructureFrame, WHOLE)
 const readBlockFrame = placedValidator(BlockFrame, WHOLE)
 const readPlain = mapped(PLAIN_BLOCKS)
-const readHolding = mapped(HOLDING_BLOCKS)
+const readHolding = mapped(CONTAINER_BLOCKS)
+
+/** A validated block. `place` is its path, `json_structure.blocks.3`. */
+export type Block = { readonly id: string; readonly place: readonly string[] } & (
+  | { readonly [T in PlainType]: { readonly type: T; readonly content: ContentOf<T> } }[PlainType]
+  | { readonly type: 'columns'; readonly columns: readonly Column[] }
+  | { readonly type: 'dynamic'; readonly source: string; readonly blocks: readonly Block[] }
+  | {
+      readonly type: 'conditional'
+      /** The opening tag, `{{#if ...}}` or `{{#unless ...}}`; undefined if the block is empty. */
+      readonly condition: Condition | undefined
+      readonly blocks: readonly Block[]
+      readonly elseBlocks: readonly Block[]
+    }
+  | {
+      readonly type: 'dropshadow'
+      readonly blocks: readonly Block[]
+      readonly backgroundColor: string | undefined
+      readonly borderRadius: number
+      readonly blur: number
+    }
+)
+
+interface Condition {
+  readonly tag: 'if' | 'unless'
+  readonly expression: string
+}
+
+export interface Column {
+  readonly blocks: readonly Block[]
+  /** Percent. */
+  readonly width: number
+}
+
+export interface Settings {
+  /** CSS font stack. */
+  readonly fontFamily: string
+  /** Pixels. */
+  readonly contentWidth: number
+  /** Colours are hex. */
+  readonly backgroundColor: string
+  readonly contentBackgroundColor: string
+  readonly defaultTextColor: string
+}
+
+export interface Structure {
+  /** Fields submitted under another spelling. */
+  readonly written: SubmittedNames
+  readonly settings: Settings
+  readonly blocks: readonly Block[]
+}
 
 export function readStructure(value: unknown): Structure {
-  const written: WrittenNames = new Map()
+  const written: SubmittedNames = new Map()
   try {
     const { blocks, settings = {} } = readFrame(
       withDocumentedNames(value, StructureFrame, [WHOLE], written),
@@ -64,7 +113,7 @@ export function readStructure(value: unknown): Structure {
       }),
     }
   } catch (error) {
-    throw error instanceof AppError ? asWritten(error, written) : error
+    throw error instanceof AppError ? withSubmittedNames(error, written) : error
   }
 }
 
@@ -78,9 +127,9 @@ interface Position {
 
 class BlockReader {
   private count = 0
-  private readonly written: WrittenNames
+  private readonly written: SubmittedNames
 
-  constructor(written: WrittenNames) {
+  constructor(written: SubmittedNames) {
     this.written = written
   }
 
@@ -112,7 +161,7 @@ class BlockReader {
   }
 
   /** @param checked the content, valid for the type */
-  private readHolding(type: HoldingType, id: string, checked: object, at: Position) {
+  private readHolding(type: ContainerType, id: string, checked: object, at: Position) {
     const inside = (blocks: readonly unknown[], ...way: readonly string[]) =>
       this.readAll(blocks, { ...at, place: [...at.place, ...way] })
     switch (type) {
@@ -150,7 +199,7 @@ class BlockReader {
   }
 }
 
-type Checked<T extends HoldingType> = ReturnType<(typeof readHolding)[T]>
+type Checked<T extends ContainerType> = ReturnType<(typeof readHolding)[T]>
 
 /** Blocks without a condition would be shown to everybody, so it is required unless the block is empty. */
 function readCondition(content: ConditionalContent, { place, isInLoop }: Position): Condition | undefined {
@@ -277,7 +326,7 @@ function fault(place: readonly string[], problem: string): AppError {
 }
 
 /** Replaces documented field names in an error by the submitted ones. */
-function asWritten(error: AppError, written: WrittenNames): AppError {
+function withSubmittedNames(error: AppError, written: SubmittedNames): AppError {
   const { path = WHOLE, message } = error
   const submitted = submittedPath(path, written)
   return submitted === path

@@ -1,17 +1,21 @@
 /**
  * Renders the visual editor's structure to HTML: a table-based column with a maximum width that shrinks on phones.
  *
- * Called when a template with a structure and no HTML is submitted; the result is an ordinary merge template. Columns are side by side
- * if they fit and stack otherwise, without media queries, which some clients drop; Outlook for Windows, which cannot wrap, gets a
- * table of its own. Pure. Never throws.
+ * The result is an ordinary merge template. Columns stand side by side if they fit and stack otherwise, without media queries, which
+ * some clients drop; Outlook for Windows cannot wrap and gets a separate table. Pure. Never throws.
+ *
+ * The markup is what all clients draw alike: table layout with width attributes (Outlook for Windows renders with Word's engine, which
+ * lacks `max-width` and `float`); `role="presentation"` for screen readers; inline styles (some Gmail apps drop `<style>`);
+ * `mso-line-height-rule` for line heights in Outlook; images with `display:block` and no border.
+ * Word's capabilities: Microsoft's "Word 2007 HTML and CSS Rendering Capabilities in Outlook 2007",
+ * hteumeuleu.com/2020/outlook-rendering-engine.
  */
-import { forOutlook, style, table } from './markup.js'
-import { RENDER_PLAIN } from './plain-blocks.js'
-import type { Block, Column, Settings, Structure } from './block.js'
-import type { PlainType } from './structure.js'
+import { escapeHtml } from '../merge/escape-value.js'
+import type { Block, Column, Settings, Structure } from './read-structure.js'
+import type { ContentOf, PlainType } from './structure.js'
 
 /** Transforms a block's HTML; `locate-fault.ts` marks its position. */
-export type Mark = (block: Block, html: string) => string
+type Mark = (block: Block, html: string) => string
 
 export function renderStructure({ settings, blocks }: Structure, mark: Mark = (_, html) => html): string {
   const { contentWidth, backgroundColor, contentBackgroundColor } = settings
@@ -119,4 +123,220 @@ function renderPlain(block: Extract<Block, { type: PlainType }>, settings: Setti
   // TypeScript cannot relate the function and the content to the same block type.
   const render = RENDER_PLAIN[block.type] as (content: unknown, settings: Settings, width: number) => string
   return render(block.content, settings, width)
+}
+
+type Render<T extends PlainType> = (content: ContentOf<T>, settings: Settings, width: number) => string
+
+/** Default button colours. */
+const ACCENT = '#2563eb'
+const ON_ACCENT = '#ffffff'
+const HEADING_SIZES = { 1: 28, 2: 22, 3: 18 } as const
+
+/** @param width of the enclosing column, pixels */
+const RENDER_PLAIN: { readonly [T in PlainType]: Render<T> } = {
+  header: ({ text = '', level = 1, alignment = 'left', color }, settings) => {
+    const size = HEADING_SIZES[level]
+    const rules = { margin: '0', 'font-size': size, ...lines(size * 1.25), ...letters(settings, color) }
+    return row(`<h${level}${style(rules)}>${authored(text)}</h${level}>`, alignment)
+  },
+
+  text: ({ html = '', alignment = 'left', color }, settings) =>
+    row(`<div${style(body(settings, color))}>${html}</div>`, alignment, { 'text-align': alignment }),
+
+  button: (content, settings) => row(button(content, settings), content.alignment ?? 'center'),
+
+  image: ({ src = '', alt = '', width = 'auto', alignment = 'center', url }, settings, column) => {
+    if (src === '') return ''
+    const isFull = width === 'full'
+    const pixels = typeof width === 'number' ? Math.min(width, column) : isFull ? column : undefined
+    return row(image({ src, alt, pixels, alignment }, url, settings), alignment, {
+      padding: isFull ? '0' : '8px 24px',
+    })
+  },
+
+  divider: ({ color = '#dddddd', thickness = 1, style: line = 'solid', width = 100 }) => {
+    const rules = { 'border-top': `${thickness}px ${line} ${color}`, 'font-size': '0', 'line-height': '0' }
+    const cell = `<tr><td${style(rules)}>&nbsp;</td></tr>`
+    return row(table(cell, ` width="${width}%"`), 'center')
+  },
+
+  spacer: ({ height = 20 }) =>
+    `<tr><td height="${height}"${style({ height, 'font-size': '0', ...lines(height) })}>&nbsp;</td></tr>\n`,
+
+  html: ({ html = '' }) => `<tr><td>${html}</td></tr>\n`,
+
+  social: ({ links = [], alignment = 'center', color }, settings) => {
+    const look = { ...body(settings, color), 'text-decoration': 'underline' }
+    const shown = links.map(({ platform, url, label = platform, icon }) => {
+      const inner =
+        icon === undefined ? authored(label) : picture({ src: icon, alt: label, pixels: 24 }, settings)
+      return `<a href="${authored(url)}"${style(look)}>${inner}</a>`
+    })
+    return shown.length === 0 ? '' : row(shown.join(' &nbsp; '), alignment, body(settings, color))
+  },
+
+  hero: (content, settings, width) => {
+    const {
+      title = '',
+      text = '',
+      src,
+      alt = '',
+      backgroundColor = '#1f2937',
+      textColor = '#ffffff',
+    } = content
+    const { alignment = 'center', buttonText, buttonUrl, buttonColor = ACCENT } = content
+    const heading = { margin: '0 0 12px', 'font-size': 32, ...lines(40), ...letters(settings, textColor) }
+    const inner = [
+      src === undefined
+        ? ''
+        : row(picture({ src, alt, pixels: width, color: textColor }, settings), 'center', { padding: '0' }),
+      title === ''
+        ? ''
+        : row(`<h1${style(heading)}>${authored(title)}</h1>`, alignment, { padding: '32px 24px 0' }),
+      text === '' ? '' : row(`<div${style(body(settings, textColor))}>${authored(text)}</div>`, alignment),
+      buttonText === undefined || buttonUrl === undefined
+        ? ''
+        : row(
+            button({ text: buttonText, url: buttonUrl, backgroundColor: buttonColor }, settings),
+            alignment,
+            {
+              padding: '8px 24px 32px',
+            },
+          ),
+    ]
+    return `<tr><td bgcolor="${backgroundColor}"${style({ 'background-color': backgroundColor })}>${table(inner.join(''))}</td></tr>\n`
+  },
+
+  profile: ({ src, name = '', role = '', text = '', url, alignment = 'center' }, settings) => {
+    const small = { ...body(settings, undefined), 'font-size': 13, ...lines(20) }
+    const strong = { ...body(settings, undefined), 'font-weight': 'bold' }
+    // The name is already shown below; only a link needs it as alternative text.
+    const alt = url === undefined ? '' : name
+    const inner = [
+      src === undefined
+        ? ''
+        : image({ src, alt, pixels: 96, alignment, rules: { 'border-radius': '50%' } }, url, settings),
+      name === '' ? '' : `<div${style(strong)}>${authored(name)}</div>`,
+      role === '' ? '' : `<div${style(small)}>${authored(role)}</div>`,
+      text === '' ? '' : `<div${style(body(settings, undefined))}>${authored(text)}</div>`,
+    ]
+    return row(inner.join(''), alignment, { 'text-align': alignment })
+  },
+}
+
+/** A table cell with a background, since Outlook ignores padding on links; elsewhere the link's padding makes the whole button clickable. */
+function button(content: ContentOf<'button'>, settings: Settings): string {
+  const { text = '', url = '', backgroundColor = ACCENT, textColor = ON_ACCENT, borderRadius = 4 } = content
+  const link = {
+    ...letters(settings, textColor),
+    'font-size': 16,
+    ...lines(20),
+    'font-weight': 'bold',
+    'text-decoration': 'none',
+    display: 'inline-block',
+    padding: '12px 24px',
+    'mso-padding-alt': '0',
+  }
+  const cell = {
+    'border-radius': borderRadius,
+    'background-color': backgroundColor,
+    'mso-padding-alt': '12px 24px',
+  }
+  const width = content.fullWidth === true ? ' width="100%"' : ''
+  return table(
+    `<tr><td align="center" bgcolor="${backgroundColor}"${style(cell)}><a href="${authored(url)}"${style(link)}>${authored(text)}</a></td></tr>`,
+    width,
+  )
+}
+
+interface Picture {
+  readonly src: string
+  readonly alt: string
+  /** Absent for the image's own size. */
+  readonly pixels?: number | undefined
+  /** Colour of the alternative text. */
+  readonly color?: string | undefined
+  readonly alignment?: keyof typeof MARGINS
+  readonly rules?: Readonly<Record<string, string>>
+}
+
+/** Block elements ignore `text-align`. */
+const MARGINS = { left: '0 auto 0 0', center: '0 auto', right: '0 0 0 auto' } as const
+
+function image(shown: Picture, url: string | undefined, settings: Settings): string {
+  const inner = picture(shown, settings)
+  return url === undefined
+    ? inner
+    : `<a href="${authored(url)}"${style({ 'text-decoration': 'none' })}>${inner}</a>`
+}
+
+/** Width from which an image may exceed a phone's column, pixels. */
+const FLUID_FROM = 200
+
+/**
+ * The width attribute is for Outlook. Elsewhere a wide image fills its cell up to that width: with `max-width:100%` alone, the
+ * alternative text of an image that is not loaded would stretch the mail beyond a phone's screen.
+ */
+function picture({ src, alt, pixels, color, alignment, rules }: Picture, settings: Settings): string {
+  const width = pixels === undefined ? undefined : Math.round(pixels)
+  const isFluid = width !== undefined && width >= FLUID_FROM
+  const look = {
+    display: 'block',
+    border: '0',
+    ...(isFluid ? { width: '100%', 'max-width': width } : { 'max-width': '100%' }),
+    height: 'auto',
+    ...(alignment === undefined ? {} : { margin: MARGINS[alignment] }),
+    ...letters(settings, color),
+    'font-size': 14,
+    ...lines(20),
+    ...rules,
+  }
+  const attribute = width === undefined ? '' : ` width="${width}"`
+  return `<img src="${authored(src)}" alt="${authored(alt)}"${attribute}${style(look)}>`
+}
+
+function letters({ fontFamily, defaultTextColor }: Settings, color: string | undefined) {
+  return { 'font-family': fontFamily, color: color ?? defaultTextColor }
+}
+
+function body(settings: Settings, color: string | undefined) {
+  return { ...letters(settings, color), 'font-size': 16, ...lines(24) }
+}
+
+function lines(height: number) {
+  return { 'line-height': Math.round(height), 'mso-line-height-rule': 'exactly' }
+}
+
+/** Escapes the author's text except for merge tags, which are escaped when they are filled in. */
+function authored(text: string): string {
+  return text
+    .split(/(\{\{\{?[^{}]*\}?\}\})/)
+    .map((piece, index) => (index % 2 === 1 ? piece : escapeHtml(piece)))
+    .join('')
+}
+
+function style(rules: Readonly<Record<string, string | number | undefined>>): string {
+  const written = Object.entries(rules).flatMap(([name, value]) =>
+    value === undefined || value === ''
+      ? []
+      : [`${name}:${typeof value === 'number' ? `${value}px` : value}`],
+  )
+  return ` style="${written.join(';').replaceAll('"', "'")}"`
+}
+
+function row(
+  inner: string,
+  align: string,
+  rules: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  return `<tr><td align="${align}"${style({ padding: '8px 24px', ...rules })}>${inner}</td></tr>\n`
+}
+
+function table(inner: string, attributes = ' width="100%"'): string {
+  return `<table role="presentation"${attributes} cellpadding="0" cellspacing="0" border="0">${inner}</table>`
+}
+
+/** Markup that only Outlook for Windows renders. */
+function forOutlook(markup: string): string {
+  return `<!--[if mso]>${markup}<![endif]-->`
 }

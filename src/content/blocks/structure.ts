@@ -5,7 +5,7 @@
  * `docs/blocks.md`. No logic.
  *
  * `x-aliases` lists alternative spellings of a field; the snake_case form of any field is accepted too. A `default` documents what
- * `plain-blocks.ts` and `render-structure.ts` use for an absent field.
+ * `render-structure.ts` uses for an absent field.
  * Source: the contract's tables of `json_structure` and of block types; where it leaves a type's content open, it is defined here.
  */
 import Type, { type Static, type TSchema } from 'typebox'
@@ -59,7 +59,6 @@ function content<T extends Record<string, TSchema>>(description: string, example
 
 const textBlock = (id: string, html: string) => ({ id, type: 'text', content: { html } })
 
-/** Content of blocks without nested blocks. */
 export const PLAIN_BLOCKS = {
   header: content(
     'A heading.',
@@ -214,8 +213,7 @@ export const CONDITION_OPERATORS = [
   'is_not_set',
 ] as const
 
-/** Content of blocks with nested blocks. */
-export const HOLDING_BLOCKS = {
+export const CONTAINER_BLOCKS = {
   columns: content(
     'Up to four columns, stacked on phones.',
     {
@@ -302,11 +300,11 @@ export const HOLDING_BLOCKS = {
 } as const
 
 export type PlainType = keyof typeof PLAIN_BLOCKS
-export type HoldingType = keyof typeof HOLDING_BLOCKS
+export type ContainerType = keyof typeof CONTAINER_BLOCKS
 export type ContentOf<T extends PlainType> = Static<(typeof PLAIN_BLOCKS)[T]>
-export type ConditionalContent = Static<typeof HOLDING_BLOCKS.conditional>
+export type ConditionalContent = Static<typeof CONTAINER_BLOCKS.conditional>
 
-export const BLOCK_CONTENTS = { ...PLAIN_BLOCKS, ...HOLDING_BLOCKS }
+export const BLOCK_CONTENTS = { ...PLAIN_BLOCKS, ...CONTAINER_BLOCKS }
 export type BlockType = keyof typeof BLOCK_CONTENTS
 export const BLOCK_TYPES = Object.keys(BLOCK_CONTENTS) as BlockType[]
 

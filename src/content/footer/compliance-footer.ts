@@ -2,25 +2,31 @@
  * Adds the compliance footer to HTML and text: who sent the mail, their postal address, and how to unsubscribe.
  *
  * Runs once per content, before merge tags are parsed: the footer contains tags that are filled in per recipient. The author's own
- * content is not changed. Pure.
- * Source: the contract's table "Compliance footer". A mail has an address if a reader sees `{{company_address}}` or the workspace's
- * own address.
+ * content is not changed. A mail has an address if a reader sees `{{company_address}}` or the workspace's address. Pure.
  * Never throws; linear in the length of the HTML.
  */
 import { escapeHtml } from '../merge/escape-value.js'
-import { MergeError } from '../merge/merge-error.js'
-import { splitTags } from '../merge/split-tags.js'
-import { findEndOfBody, findStartOfBody, type EndOfBody } from './find-end-of-body.js'
-import type { FooterTexts } from './footer-texts.js'
-import { de } from './languages/de.js'
-import { en } from './languages/en.js'
-import { es } from './languages/es.js'
-import { fr } from './languages/fr.js'
-import { mayHide, readVisibleHtml, unsubscribeMark, type VisibleHtml } from './visible-html.js'
+import { MergeError } from '../merge/merge-tree.js'
+import { splitTags } from '../merge/parse-template.js'
+import {
+  findEndOfBody,
+  findStartOfBody,
+  mayHide,
+  readVisibleHtml,
+  unsubscribeMark,
+  type EndOfBody,
+  type VisibleHtml,
+} from './visible-html.js'
 
-const LANGUAGES: Readonly<Record<string, FooterTexts>> = { de, en, es, fr }
+const ENGLISH = { unsubscribe: 'Unsubscribe', preferences: 'Email preferences' }
+const LANGUAGES: Readonly<Record<string, typeof ENGLISH>> = {
+  de: { unsubscribe: 'Abmelden', preferences: 'E-Mail-Einstellungen' },
+  en: ENGLISH,
+  es: { unsubscribe: 'Darse de baja', preferences: 'Preferencias de correo' },
+  fr: { unsubscribe: 'Se désabonner', preferences: 'Préférences e-mail' },
+}
 
-export interface Brand {
+interface Brand {
   /** Empty if unset. */
   readonly companyName: string
   readonly companyAddress: string
@@ -33,11 +39,11 @@ const ATTRIBUTION = 'Sent with Postroad'
 /** `kept`: the author's footer is complete. `completed`: it lacked the address. `added`: it had no visible unsubscribe link. */
 export type FooterCase = 'kept' | 'completed' | 'added'
 
-/** Tried in this order: the start is used if something in the mail hides its end. */
+/** In order of preference: the start is used if something in the mail hides its end. */
 export const FOOTER_PLACES = ['end', 'start'] as const
 export type FooterPlace = (typeof FOOTER_PLACES)[number]
 
-export interface NeededFooter {
+interface NeededFooter {
   readonly kind: FooterCase
   readonly place: FooterPlace
   /** Merge tags and blocks in the source are ours to interpret. */
@@ -59,9 +65,9 @@ export function hasAddress(text: string, { companyAddress }: Brand, source: stri
   return address === '' ? source.search(ADDRESS_TAG) >= 0 : squeezed(text).includes(address)
 }
 
-/** For HTML without conditions; tags may differ by recipient. */
+/** For HTML without conditions. */
 export function footerCase(html: string, brand: Brand): FooterCase {
-  return html.includes('unsubscribe_url') ? caseOf(seenOf(html, brand), brand, html) : 'added'
+  return html.includes('unsubscribe_url') ? caseOf(visibleOf(html, brand), brand, html) : 'added'
 }
 
 export function addComplianceFooter(html: string, brand: Brand): string {
@@ -75,13 +81,13 @@ export function neededFooter(html: string, brand: Brand, isTemplate: boolean): N
   if (kind === 'kept' || !mayHide(html)) return { kind, place: 'end', isTemplate }
   const place = FOOTER_PLACES.find(one => {
     const { at, added } = complianceFooter(html, brand, { kind, place: one, isTemplate })
-    const seen = seenOf(html.slice(0, at) + added + html.slice(at), brand, true)
+    const seen = visibleOf(html.slice(0, at) + added + html.slice(at), brand, true)
     return kind === 'added' ? seen.hasUnsubscribeLink : hasAddress(seen.text, brand, html)
   })
   return { kind, place: place ?? 'end', isTemplate }
 }
 
-function seenOf(html: string, { companyAddress }: Brand, isOurs = false): VisibleHtml {
+function visibleOf(html: string, { companyAddress }: Brand, isOurs = false): VisibleHtml {
   const mark = unsubscribeMark(html)
   const filled = html.replace(UNSUBSCRIBE_TAG, mark).replace(ADDRESS_TAG, () => escapeHtml(companyAddress))
   return readVisibleHtml(filled, mark, isOurs)
@@ -111,7 +117,7 @@ export function complianceFooter(
  */
 export function complianceText(text: string, brand: Brand, language: string): string {
   const kind = text.search(UNSUBSCRIBE_TAG) < 0 ? 'added' : textHasAddress(text, brand) ? 'kept' : 'completed'
-  const texts = LANGUAGES[language] ?? en
+  const texts = LANGUAGES[language] ?? ENGLISH
   return [
     ...(kind === 'added'
       ? [`${texts.unsubscribe}: {{unsubscribe_url}}`, `${texts.preferences}: {{preferences_url}}`]
@@ -123,7 +129,7 @@ export function complianceText(text: string, brand: Brand, language: string): st
     .join('\n')
 }
 
-/** Every recipient must get the footer: if the end of the body is inside a block or tag, it goes to the very end. */
+/** Every recipient must get the footer: if `</body>` is inside a block or tag, the footer goes to the very end. */
 function endOfMail(html: string): EndOfBody {
   const end = findEndOfBody(html)
   return !html.includes('{{') || isOutsideOfBlocks(html.slice(0, end.at)) ? end : { ...end, at: html.length }
@@ -157,7 +163,7 @@ function squeezed(text: string): string {
 function footerFor(kind: FooterCase, html: string, brand: Brand): string {
   const { companyName, companyAddress, attribution } = brand
   const isNamed = companyName !== '' || companyAddress !== ''
-  const texts = LANGUAGES[languageOf(html)] ?? en
+  const texts = LANGUAGES[languageOf(html)] ?? ENGLISH
   const links = [
     `<a href="{{unsubscribe_url}}" style="${LINK_STYLE}">${texts.unsubscribe}</a>`,
     `<a href="{{preferences_url}}" style="${LINK_STYLE}">${texts.preferences}</a>`,
@@ -187,7 +193,7 @@ function table(lines: readonly string[], width: number, direction: 'ltr' | 'rtl'
 
 const USUAL_WIDTH = 600
 
-/** The mail's column width: the most frequent width in its markup, within 320 to 1,000 px. */
+/** The mail's column width: the most frequent one in its markup, within 320 to 1,000 px. */
 function widthOf(html: string): number {
   const counts = new Map<number, number>()
   for (const [, style, attribute] of html.matchAll(/max-width:\s*(\d{3,4})px|\swidth=["']?(\d{3,4})\b/gi)) {

@@ -1,16 +1,15 @@
 /**
  * Extracts what a reader sees of an HTML mail: its text, and whether an unsubscribe link is visible.
  *
- * Decides which compliance footer a mail needs; runs once per content, or once per outcome of its conditions. Covers what mail clients
- * agree on: comments (including Outlook's conditional ones), elements that are never drawn, `hidden`, inline styles, and style sheet
- * rules for a single element, class or id outside media queries. When in doubt content counts as hidden: that may duplicate a
- * footer, but never lose one. Pure.
- * Standards: HTML Living Standard §15.3.1 (hidden elements), CSS Display 3, CSS 2.2 §11.2 (visibility).
- * Never throws; linear in the length of the HTML.
+ * Decides which compliance footer a mail needs and where to insert it. Covers what mail clients agree on: comments (including Outlook's conditional ones), elements that are never drawn, `hidden`, inline styles, and style sheet
+ * rules for a single element, class or id outside media queries. When in doubt content counts as hidden, which may duplicate a footer
+ * but never loses one. Pure. Never throws; linear in the length of the HTML.
+ * Standards: HTML Living Standard §13.2.6.4.7 (end tags), §15.3.1 (hidden elements), CSS Display 3, CSS 2.2 §11.2 (visibility).
  */
 import { createHash } from 'node:crypto'
 import { Parser } from 'htmlparser2'
 import { hasMoreTags } from '../../mail/compose/html-tags.js'
+import { readMarkup, startOfMarkup } from '../tracking/read-markup.js'
 
 /** Placeholder for the unsubscribe URL. A hash of the html, so that the author cannot have written it. */
 export function unsubscribeMark(html: string): string {
@@ -46,7 +45,7 @@ const MAX_TAGS = 12_000
 const MAY_HIDE =
   /display|visibility|hidden|opacity|overflow|clip|indent|position|transform|font|color\s*:\s*(transparent|rgba)/i
 
-/** Whether styles might hide what follows; elements that might are handled by `find-end-of-body.ts`. */
+/** Whether styles might hide what follows; elements that might are handled by `findEndOfBody`. */
 export function mayHide(html: string): boolean {
   return MAY_HIDE.test(html)
 }
@@ -83,8 +82,7 @@ class Reader {
   hasUnsubscribeLink = false
   readonly texts: string[] = []
   private readonly open: { readonly look: Look; readonly isLink: boolean }[] = []
-  /** Number of open unsubscribe links. */
-  private links = 0
+  private openLinks = 0
   /** Hiding rules of style sheets, by selector. */
   private readonly rules = new Map<string, Styles[]>()
   private style: string | undefined
@@ -93,7 +91,6 @@ class Reader {
   private isInHead = false
   private readonly hasBody: boolean
   private readonly isBehindShown: boolean
-
   private readonly mark: string
 
   constructor(mark: string, hasBody: boolean, isBehindShown: boolean) {
@@ -112,13 +109,13 @@ class Reader {
     const look =
       this.open.length > MAX_LEVELS ? { ...outer, isHidden: true } : this.lookOf(name, attributes, outer)
     const isLink = name === 'a' && this.isUnsubscribe(attributes['href'] ?? '')
-    if (isLink) this.links++
+    if (isLink) this.openLinks++
     this.open.push({ look, isLink })
     if (name === 'img') this.image(attributes, look)
   }
 
   onclosetag(name: string): void {
-    if (this.open.pop()?.isLink === true) this.links--
+    if (this.open.pop()?.isLink === true) this.openLinks--
     if (name === 'body' && this.hasBody) this.isInBody = this.isBehindShown
     if (name === 'head') this.isInHead = false
     if (name === 'style' && this.style !== undefined) {
@@ -131,7 +128,7 @@ class Reader {
   ontext(text: string): void {
     if (this.style !== undefined) this.style += text
     const look = this.open.at(-1)?.look ?? DRAWN
-    if (this.isSeen(look)) this.see(text)
+    if (this.isVisible(look)) this.add(text)
   }
 
   /** After any other prefix, the mark is a parameter of another URL, or not a link. */
@@ -141,18 +138,18 @@ class Reader {
 
   private image({ alt = '', width, height }: Readonly<Record<string, string>>, look: Look): void {
     const isDot = [width, height].some(size => size !== undefined && /^\s*[012]\s*(px)?\s*$/.test(size))
-    if (!isDot && this.isSeen({ ...look, isTiny: false, isTransparent: false })) this.see(alt)
+    if (!isDot && this.isVisible({ ...look, isTiny: false, isTransparent: false })) this.add(alt)
   }
 
-  private isSeen({ isHidden, isInvisible, isTiny, isTransparent }: Look): boolean {
+  private isVisible({ isHidden, isInvisible, isTiny, isTransparent }: Look): boolean {
     return this.isInBody && !this.isInHead && !isHidden && !isInvisible && !isTiny && !isTransparent
   }
 
-  private see(text: string): void {
+  private add(text: string): void {
     this.texts.push(text)
     if (this.hasUnsubscribeLink || text.replace(BLANK, '') === '') return
     // Mail clients linkify URLs in text.
-    this.hasUnsubscribeLink = text.includes(this.mark) || this.links > 0
+    this.hasUnsubscribeLink = text.includes(this.mark) || this.openLinks > 0
   }
 
   private lookOf(name: string, attributes: Readonly<Record<string, string>>, outer: Look): Look {
@@ -247,4 +244,59 @@ function hidingRules(sheet: string): { selector: string; styles: Styles }[] {
     } else if (character === ';' && depth === 0) from = at + 1
   }
   return rules
+}
+
+/** Elements that hide their content; their end tag also closes everything opened inside. */
+const HIDING: ReadonlySet<string> = new Set(['select', 'template', 'object', 'button', 'details', 'dialog'])
+/** Nesting limit; real mail stays far below it. */
+const MAX_OPEN = 100
+
+export interface EndOfBody {
+  /** Index in the html: the last `</body>`, else the last `</html>`, else the end of the visible part. */
+  readonly at: number
+  /** Open elements that would hide content at this position, innermost first. */
+  readonly hiding: readonly string[]
+}
+
+/**
+ * Finds the last real `</body>`: not in a comment, script, style or attribute value.
+ *
+ * In truncated HTML the position is before the unclosed comment, tag or style, which would hide the footer; other elements that would
+ * hide it are reported for closing.
+ */
+export function findEndOfBody(html: string): EndOfBody {
+  const place = startOfMarkup()
+  const ends: { body?: EndOfBody; html?: EndOfBody } = {}
+  const open: string[] = []
+  let lastMarkup = 0
+  const endAt = (at: number): EndOfBody => ({ at, hiding: open.toReversed() })
+  readMarkup(place, html, {
+    markupBegins(at) {
+      lastMarkup = at
+    },
+    startTag(name) {
+      if (HIDING.has(name) && open.length < MAX_OPEN) open.push(name)
+    },
+    endTag(name, at) {
+      if (name === 'body' || name === 'html') ends[name] = endAt(at)
+      else if (HIDING.has(name) && open.includes(name)) open.length = open.lastIndexOf(name)
+    },
+    hrefBegins() {},
+    hrefEnds() {},
+  })
+  return ends.body ?? ends.html ?? endAt(place.mode === 'text' ? html.length : lastMarkup)
+}
+
+/** @returns the index after the first `<body>` tag, or 0 without one */
+export function findStartOfBody(html: string): number {
+  let start = 0
+  readMarkup(startOfMarkup(), html, {
+    startTag(name, end) {
+      if (name === 'body' && start === 0) start = end
+    },
+    endTag() {},
+    hrefBegins() {},
+    hrefEnds() {},
+  })
+  return start
 }

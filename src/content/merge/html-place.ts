@@ -1,12 +1,12 @@
 /**
- * Tracks where in the markup a merged value would land while reading the static text of an HTML template.
+ * Tracks the HTML context (text, tag, attribute, URL) in which a merged value will stand, once per template.
  *
- * Used by `parse-template.ts` once per template, so that rendering only looks the place up. Follows tags, attribute values and
- * comments without validating the HTML; malformed markup counts as text, which is escaped like an attribute. Pure.
- * Standards: HTML Living Standard §13.2.5 (tokenization), simplified.
- * Never throws; linear in the length of the text.
+ * Follows tags, attribute values and comments without validating the HTML; malformed markup counts as text, which is escaped like an
+ * attribute. Pure. Never throws; linear in the length of the text.
+ * Standard: HTML Living Standard §13.2.5 (tokenization), simplified.
  */
-import type { HtmlPlace, UrlKind } from './merge-tree.js'
+import { mapLeaves, type HtmlPlace, type MergeNode, type UrlKind, type ValueNode } from './merge-tree.js'
+import { isSettled } from './url-scheme.js'
 
 type Mode = 'text' | 'comment' | 'tag' | 'before value' | 'value'
 
@@ -41,7 +41,7 @@ export function readOn(cursor: HtmlCursor, text: string): HtmlCursor {
 }
 
 /** @returns also the index in `text` where the last attribute value starts; -1 for none */
-export function readOnFrom(
+function readOnFrom(
   cursor: HtmlCursor,
   text: string,
 ): { readonly cursor: HtmlCursor; readonly valueAt: number } {
@@ -94,7 +94,7 @@ function endsName(text: string, at: number): boolean {
 }
 
 /** @returns the index where a value continued in `text` ends; its length if it does not */
-export function endOfValue(text: string, from: number, quote: string): number {
+function endOfValue(text: string, from: number, quote: string): number {
   if (quote !== '') {
     const end = text.indexOf(quote, from)
     return end < 0 ? text.length : end
@@ -119,8 +119,120 @@ export function placeAt({ mode, attribute, quote, value }: HtmlCursor): HtmlPlac
 }
 
 /** @returns what kind of URL the current attribute value holds; undefined if none */
-export function urlKindAt({ mode, attribute }: HtmlCursor): UrlKind | undefined {
+function urlKindAt({ mode, attribute }: HtmlCursor): UrlKind | undefined {
   if (mode !== 'value' && mode !== 'before value') return undefined
   if (URL_ATTRIBUTES.has(attribute)) return 'url'
   return Object.hasOwn(OTHER_KINDS, attribute) ? OTHER_KINDS[attribute] : undefined
+}
+
+
+interface OpenUrl {
+  /** The node list it belongs to. */
+  readonly list: MergeNode[]
+  readonly holds: UrlKind
+  readonly parts: MergeNode[]
+  /** It ended inside a branch. */
+  isBroken: boolean
+}
+
+/**
+ * Collects the parts of URL attributes, so that rendering can check the finished value: `{{a}}{{b}}` may form a scheme that neither
+ * value has.
+ *
+ * The parser passes every text and node in order, with the node list it belongs to. An attribute that starts and ends in the same list
+ * becomes one node, unless the author's text already fixes its scheme. If it ends in a branch, each value is rendered so that it
+ * cannot contribute to a scheme.
+ */
+export class UrlAttributes {
+  private readonly open: OpenUrl[] = []
+
+  /** @returns the position after the text */
+  addText(list: MergeNode[], cursor: HtmlCursor, text: string): HtmlCursor {
+    const inner = this.open.at(-1)
+    let here = cursor
+    let rest = text
+    if (inner && urlKindAt(cursor) !== undefined && cursor.mode === 'value') {
+      const end = endOfValue(text, 0, cursor.quote)
+      if (inner.list !== list) inner.isBroken ||= end < text.length
+      else {
+        if (end > 0) inner.parts.push(text.slice(0, end))
+        here = readOnFrom(cursor, text.slice(0, end)).cursor
+        if (end === text.length) return here
+        this.close()
+        rest = text.slice(end)
+      }
+    }
+    const { cursor: after, valueAt } = readOnFrom(here, rest)
+    const holds = after.mode === 'value' && valueAt >= 0 ? urlKindAt(after) : undefined
+    if (holds === undefined) {
+      this.add(list, rest)
+      return after
+    }
+    if (valueAt > 0) this.add(list, rest.slice(0, valueAt))
+    this.begin(list, holds, valueAt < rest.length ? [rest.slice(valueAt)] : [])
+    return after
+  }
+
+  /** @param cursor the position before it */
+  addValue(list: MergeNode[], cursor: HtmlCursor, node: ValueNode): void {
+    const holds = urlKindAt(cursor)
+    if (holds !== undefined && cursor.mode === 'before value') this.begin(list, holds, [node])
+    else if (holds !== undefined && !this.open.some(({ isBroken }) => !isBroken) && !isSettled(cursor.value))
+      // The attribute started in a branch.
+      this.add(list, settlingValue(node))
+    else this.add(list, node)
+  }
+
+  add(list: MergeNode[], node: MergeNode): void {
+    const inner = this.open.at(-1)
+    if (inner?.list !== list) list.push(node)
+    else {
+      inner.parts.push(node)
+      if (inner.isBroken) this.giveUp()
+    }
+  }
+
+  /** Call at the end of each branch and of the template. */
+  endList(list: MergeNode[]): void {
+    while (this.open.at(-1)?.list === list) this.giveUp()
+  }
+
+  private begin(list: MergeNode[], holds: UrlKind, parts: MergeNode[]): void {
+    this.endList(list)
+    this.open.push({ list, holds, parts, isBroken: false })
+  }
+
+  private close(): void {
+    const url = this.open.pop()
+    if (!url) return
+    const { list, holds, parts } = url
+    if (isSafe(parts, holds)) list.push(...parts)
+    else list.push({ kind: 'url', holds, parts })
+  }
+
+  private giveUp(): void {
+    const url = this.open.pop()
+    if (url) url.list.push(...settling(url.parts))
+  }
+}
+
+/** Whether no value can change the scheme beyond what checking it alone would catch. */
+function isSafe(parts: readonly MergeNode[], holds: UrlKind): boolean {
+  const [first, second] = parts
+  if (parts.every(part => typeof part === 'string')) return true
+  if (holds !== 'url') return false
+  if (typeof first === 'string') return isSettled(first)
+  if (first?.kind !== 'value' || first.place === 'unescaped') return false
+  return second === undefined || (typeof second === 'string' && /^[/?#]/.test(second))
+}
+
+function settling(parts: readonly MergeNode[]): MergeNode[] {
+  const [first] = parts
+  if (typeof first === 'string' && isSettled(first)) return [...parts]
+  // A branch may continue past the attribute.
+  return mapLeaves(parts, leaf => (typeof leaf === 'string' ? leaf : settlingValue(leaf)))
+}
+
+function settlingValue(node: ValueNode): ValueNode {
+  return node.place === 'url start' || node.place === 'url path' ? { ...node, isSettling: true } : node
 }

@@ -1,7 +1,7 @@
 /**
  * Syntax tree of a merge template: produced by `parse-template.ts`, rendered per recipient by `render-template.ts`.
  *
- * Plain values, so that a tree can be sent to a delivery thread. Types only.
+ * Plain values, so that a tree can be sent to a delivery thread.
  */
 
 /** Kind of output, which decides how values are escaped. A subject is one line of text. */
@@ -59,7 +59,7 @@ export interface UrlNode {
   readonly parts: readonly MergeNode[]
 }
 
-export interface ChoiceNode {
+interface ChoiceNode {
   readonly kind: 'choice'
   readonly expression: Expression
   /** For `#unless`, the body is `whenFalse`. */
@@ -67,7 +67,7 @@ export interface ChoiceNode {
   readonly whenFalse: readonly MergeNode[]
 }
 
-export interface LoopNode {
+interface LoopNode {
   readonly kind: 'loop'
   readonly list: Lookup
   readonly body: readonly MergeNode[]
@@ -85,11 +85,10 @@ export interface LinkNode {
 }
 
 /** The tracking pixel; inserted by `tracking/`. */
-export interface PixelNode {
+interface PixelNode {
   readonly kind: 'pixel'
 }
 
-/** A string is literal text. */
 export type MergeNode = string | ValueNode | UrlNode | ChoiceNode | LoopNode | LinkNode | PixelNode
 
 export interface MergeTemplate {
@@ -97,4 +96,58 @@ export interface MergeTemplate {
   readonly nodes: readonly MergeNode[]
   /** Distinct names of values used outside loop items, such as `unsubscribe_url`. */
   readonly names: readonly string[]
+}
+
+/** Maps the texts and values of a tree; conditions and loops are kept. */
+export function mapLeaves(
+  nodes: readonly MergeNode[],
+  change: (leaf: string | ValueNode) => MergeNode,
+): MergeNode[] {
+  const all = (some: readonly MergeNode[]) => mapLeaves(some, change)
+  return nodes.map(node => {
+    if (typeof node === 'string') return change(node)
+    switch (node.kind) {
+      case 'value':
+        return change(node)
+      case 'choice':
+        return { ...node, whenTrue: all(node.whenTrue), whenFalse: all(node.whenFalse) }
+      case 'loop':
+        return { ...node, body: all(node.body), whenEmpty: all(node.whenEmpty) }
+      case 'url':
+        return { ...node, parts: all(node.parts) }
+      case 'link':
+      case 'pixel':
+        return node
+    }
+  })
+}
+
+/** A fault in a template, shown to its author: a syntax error, or rendering that exceeds its limits. */
+export class MergeError extends Error {
+  override readonly name = 'MergeError'
+  /** From 1; 0 if the fault has no position. */
+  readonly line: number
+  /** From 1, in UTF-16 units as in editors; 0 if the fault has no position. */
+  readonly column: number
+  /** The message without the position. */
+  readonly reason: string
+
+  /** @param reason one sentence without a full stop; may quote the source, never a value */
+  constructor(reason: string, line = 0, column = 0) {
+    super(line === 0 ? reason : `line ${line}, column ${column}: ${reason}`)
+    this.reason = reason
+    this.line = line
+    this.column = column
+  }
+}
+
+/** @param offset of the source, in UTF-16 units */
+export function mergeErrorAt(source: string, offset: number, reason: string): MergeError {
+  let line = 1
+  let start = 0
+  for (let end = source.indexOf('\n'); end >= 0 && end < offset; end = source.indexOf('\n', end + 1)) {
+    line++
+    start = end + 1
+  }
+  return new MergeError(reason, line, offset - start + 1)
 }

@@ -4,6 +4,7 @@
  * Precedence: system tags, template_data, contact. Only own properties are read, so that names such as `__proto__` and
  * `constructor` find nothing. Pure. Never throws.
  */
+import { zoneTime } from '../../world/time/zone-time.js'
 import type { Lookup } from './merge-tree.js'
 
 export interface MergeContact {
@@ -34,13 +35,13 @@ export interface TrackedUrls {
 }
 
 /** One iteration of a loop. */
-export interface LoopTurn {
+export interface LoopIteration {
   readonly item: unknown
   readonly index: number
   readonly count: number
 }
 
-export function findValue(lookup: Lookup, values: MergeValues, turn: LoopTurn | undefined): unknown {
+export function findValue(lookup: Lookup, values: MergeValues, turn: LoopIteration | undefined): unknown {
   switch (lookup.of) {
     case 'root':
       return findByName(lookup.name, lookup.path, values)
@@ -51,13 +52,16 @@ export function findValue(lookup: Lookup, values: MergeValues, turn: LoopTurn | 
   }
 }
 
-function loopVariable(variable: 'index' | 'first' | 'last', { index, count }: LoopTurn): number | boolean {
+function loopVariable(
+  variable: 'index' | 'first' | 'last',
+  { index, count }: LoopIteration,
+): number | boolean {
   if (variable === 'index') return index
   return variable === 'first' ? index === 0 : index === count - 1
 }
 
 /** Reads template_data only: just the API caller's own data may appear unescaped in HTML. */
-export function findRawValue(lookup: Lookup, values: MergeValues, turn: LoopTurn | undefined): unknown {
+export function findRawValue(lookup: Lookup, values: MergeValues, turn: LoopIteration | undefined): unknown {
   if (lookup.of !== 'root') return findValue(lookup, values, turn)
   return Object.hasOwn(values.system, lookup.name) ? undefined : findInData(lookup.name, lookup.path, values)
 }
@@ -119,4 +123,34 @@ export function textOf(value: unknown): string {
 /** False for missing, false, 0, empty text and empty lists. The texts "0" and "false" are true. */
 export function isTrue(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value)
+}
+
+interface DateTags {
+  readonly current_year: string
+  readonly current_month: string
+  readonly current_date: string
+}
+
+/** Days start on a quarter of an hour in every time zone. */
+const QUARTER_MS = 900_000
+
+/** Consecutive messages usually share date and zone. */
+let last: { readonly key: string; readonly tags: DateTags } | undefined
+
+/** System tags for the mail's date. @param now ms since epoch UTC @param timezone IANA name; UTC if unknown */
+export function dateTags(now: number, timezone: string): DateTags {
+  const key = `${timezone} ${Math.floor(now / QUARTER_MS)}`
+  if (last?.key !== key) last = { key, tags: tagsOf(now, timezone) }
+  return last.tags
+}
+
+const shown = zoneTime({ year: 'numeric', month: 'long', day: 'numeric' })
+
+function tagsOf(now: number, timezone: string): DateTags {
+  const part = shown(now, timezone)
+  return {
+    current_year: part('year'),
+    current_month: part('month'),
+    current_date: `${part('month')} ${part('day')}, ${part('year')}`,
+  }
 }

@@ -5,12 +5,20 @@
  * rendering. Pure. Linear in the length of the source.
  * Throws MergeError at the first fault.
  */
-import { AT_START, passValue, placeAt, type HtmlCursor } from './html-place.js'
-import { mergeErrorAt } from './merge-error.js'
-import type { Expression, Lookup, MergeNode, MergePlace, MergeTemplate, ValueNode } from './merge-tree.js'
-import { Fault, quoted, readExpression, readLookup, readValue } from './read-expression.js'
-import { splitTags, type Piece } from './split-tags.js'
-import { UrlAttributes } from './url-attributes.js'
+import { AT_START, passValue, placeAt, UrlAttributes, type HtmlCursor } from './html-place.js'
+import {
+  COMPARISONS,
+  FORMATS,
+  mergeErrorAt,
+  type Expression,
+  type Format,
+  type Lookup,
+  type MergeNode,
+  type MergePlace,
+  type MergeTemplate,
+  type Operand,
+  type ValueNode,
+} from './merge-tree.js'
 
 export const MERGE_BOUNDS = {
   /** Nesting depth of blocks. */
@@ -31,7 +39,7 @@ interface OpenBlock {
   second: MergeNode[] | undefined
   /** `{{else if}}`: closed together with the enclosing block. */
   readonly isElseIf: boolean
-  /** Position in the HTML where it starts, and so where each branch starts. */
+  /** Position in the HTML where each of its branches starts. */
   readonly cursor: HtmlCursor
 }
 
@@ -58,7 +66,7 @@ class Parser {
     for (const piece of splitTags(this.source))
       if (piece.kind === 'text') this.addText(piece.text)
       else if (++tags > MERGE_BOUNDS.tags)
-        throw this.fault(piece, `there are more than ${MERGE_BOUNDS.tags} tags`)
+        throw this.fault(piece, `more than ${MERGE_BOUNDS.tags} tags`)
       else this.readTag(piece)
     this.urls.endList(this.nodes)
     const unclosed = this.open.findLast(({ isElseIf }) => !isElseIf)
@@ -75,8 +83,7 @@ class Parser {
     this.urls.add(this.list, node)
   }
 
-  /** The node list at the current position. */
-  private get list(): MergeNode[] {
+    private get list(): MergeNode[] {
     const block = this.open.at(-1)
     return block ? (block.second ?? block.first) : this.nodes
   }
@@ -180,7 +187,7 @@ class Parser {
 
 function toNode({ kind, condition, list, first, second = [] }: OpenBlock): MergeNode {
   if (list) return { kind: 'loop', list, body: first, whenEmpty: second }
-  // A block other than a loop always has a condition.
+  // Every block except a loop has a condition.
   const expression = condition ?? { left: { literal: null } }
   return kind === 'unless'
     ? { kind: 'choice', expression, whenTrue: second, whenFalse: first }
@@ -204,4 +211,133 @@ function readReferences(inner: string): string {
     .replaceAll('\u00a0', ' ')
     .replace(/&(amp|lt|gt|quot|apos|nbsp|#39|#34);/g, (found, name: string) => REFERENCES[name] ?? found)
     .trim()
+}
+
+type Piece =
+  | { readonly kind: 'text'; readonly text: string }
+  /** `offset` of the first brace; `inner` is the trimmed text between the braces. */
+  | { readonly kind: 'tag'; readonly inner: string; readonly isRaw: boolean; readonly offset: number }
+
+/** A longer tag was never closed. UTF-16 units. */
+const MAX_TAG_LENGTH = 1_000
+
+/**
+ * Splits a template into text and tags. `\{{` is a literal `{{`; `{{! ... }}` is a comment.
+ *
+ * @throws MergeError for an unclosed tag
+ */
+export function splitTags(source: string): Piece[] {
+  const pieces: Piece[] = []
+  let text = ''
+  let at = 0
+  for (;;) {
+    const open = source.indexOf('{{', at)
+    if (open < 0) break
+    if (source[open - 1] === '\\' && open > at) {
+      text += `${source.slice(at, open - 1)}{{`
+      at = open + 2
+      continue
+    }
+    const isRaw = source[open + 2] === '{'
+    const end = isRaw ? '}}}' : '}}'
+    const from = open + end.length
+    const close = source.indexOf(end, from)
+    if (close < 0 || close - from > MAX_TAG_LENGTH) throw mergeErrorAt(source, open, 'this tag is not closed')
+    const inner = source.slice(from, close).trim()
+    if (inner.includes('{{'))
+      throw mergeErrorAt(source, open, 'this tag is not closed before the next one begins')
+    text += source.slice(at, open)
+    at = close + end.length
+    if (inner.startsWith('!')) continue
+    if (text !== '') pieces.push({ kind: 'text', text })
+    text = ''
+    pieces.push({ kind: 'tag', inner, isRaw, offset: open })
+  }
+  text += source.slice(at)
+  if (text !== '') pieces.push({ kind: 'text', text })
+  return pieces
+}
+
+/** A fault inside a tag, without its position. */
+class Fault extends Error {}
+
+interface ReadValue {
+  readonly lookup: Lookup
+  readonly fallback: string
+  readonly format: Format
+}
+
+/** Levels of a dotted name. */
+const MAX_STEPS = 20
+/** Characters of operators, strings and markup, which names must not contain. */
+// eslint-disable-next-line no-control-regex -- control characters are what no name holds
+const NO_NAME = /[\x00-\x1f\x7f{}<>|"'`()=!&#^*~\\]/
+
+/** `name`, `name|fallback`, `name|fallback|format`. @param isInLoop whether `this` and `@index` are valid */
+function readValue(inner: string, isInLoop: boolean): ReadValue {
+  const [name = '', fallback = '', format = '', ...more] = inner.split('|')
+  if (more.length > 0) throw new Fault('a tag has at most a name, a fallback and a format')
+  const asked = format.trim().toLowerCase()
+  const known = asked === '' ? 'text' : FORMATS.find(one => one === asked)
+  if (known === undefined)
+    throw new Fault(`unknown format ${quoted(asked)}; formats are ${FORMATS.join(', ')}`)
+  return { lookup: readLookup(name, isInLoop), fallback: fallback.trim(), format: known }
+}
+
+function readLookup(text: string, isInLoop: boolean): Lookup {
+  const name = text.trim()
+  if (name === '') throw new Fault('a name is missing')
+  if (name.startsWith('@') || name === 'this' || name.startsWith('this.')) return readLoopName(name, isInLoop)
+  if (NO_NAME.test(name)) throw new Fault(`${quoted(name)} is not a valid name`)
+  const path = readPath(name)
+  return { of: 'root', name, path }
+}
+
+function readLoopName(name: string, isInLoop: boolean): Lookup {
+  if (!isInLoop) throw new Fault(`${quoted(name)} is only valid inside #each`)
+  if (name === '@index' || name === '@first' || name === '@last')
+    return { of: 'loop', variable: name === '@index' ? 'index' : name === '@first' ? 'first' : 'last' }
+  if (name.startsWith('@'))
+    throw new Fault(`unknown loop variable ${quoted(name)}; loops have @index, @first and @last`)
+  if (NO_NAME.test(name)) throw new Fault(`${quoted(name)} is not a valid name`)
+  return { of: 'this', path: readPath(name).slice(1) }
+}
+
+function readPath(name: string): string[] {
+  const path = name.split('.')
+  if (path.some(step => step.trim() === ''))
+    throw new Fault(`${quoted(name)} is not a valid name: it has an empty part between dots`)
+  if (path.length > MAX_STEPS) throw new Fault(`${quoted(name)} has more than ${MAX_STEPS} levels`)
+  return path
+}
+
+const EXPRESSION = /^((?:"[^"]*"|'[^']*'|[^"'=!<>])*?)\s*(===|!==|==|!=|>=|<=|>|<|=)\s*(.*)$/s
+
+function readExpression(text: string, isInLoop: boolean): Expression {
+  const match = EXPRESSION.exec(text)
+  if (!match) return { left: readOperand(text, isInLoop) }
+  const [, left = '', written = '', right = ''] = match
+  const comparison = COMPARISONS.find(one => one === written)
+  if (comparison === undefined)
+    throw new Fault(`unknown comparison ${quoted(written)}; comparisons are ${COMPARISONS.join(' ')}`)
+  return {
+    left: readOperand(left, isInLoop),
+    right: { comparison, operand: readOperand(right, isInLoop) },
+  }
+}
+
+function readOperand(text: string, isInLoop: boolean): Operand {
+  const written = text.trim()
+  if (written === '') throw new Fault('a comparison needs a value on both sides')
+  const string = /^"([^"]*)"$|^'([^']*)'$/.exec(written)
+  if (string) return { literal: string[1] ?? string[2] ?? '' }
+  if (/^-?\d+(\.\d+)?$/.test(written)) return { literal: Number(written) }
+  if (written === 'true' || written === 'false') return { literal: written === 'true' }
+  if (written === 'null') return { literal: null }
+  return { lookup: readLookup(written, isInLoop) }
+}
+
+/** Quoted for an error message, truncated to 60 characters. */
+function quoted(text: string): string {
+  return `"${text.length > 60 ? `${text.slice(0, 60)}…` : text}"`
 }

@@ -5,25 +5,25 @@
  * block a thread. Pure.
  * Throws MergeError if a limit is exceeded; nothing else, whatever the values.
  */
-import { compare } from './compare-values.js'
 import { encodeForPlace, escapeForPlace, escapeForSubject, escapeHtml } from './escape-value.js'
-import { MergeError } from './merge-error.js'
-import type {
-  Expression,
-  Format,
-  LinkNode,
-  MergeNode,
-  MergePlace,
-  MergeTemplate,
-  Operand,
-  ValueNode,
+import {
+  MergeError,
+  type Comparison,
+  type Expression,
+  type Format,
+  type LinkNode,
+  type MergeNode,
+  type MergePlace,
+  type MergeTemplate,
+  type Operand,
+  type ValueNode,
 } from './merge-tree.js'
 import {
   findRawValue,
   findValue,
   isTrue,
   textOf,
-  type LoopTurn,
+  type LoopIteration,
   type MergeValues,
   type TrackedUrls,
 } from './merge-values.js'
@@ -43,7 +43,7 @@ export const RENDER_BOUNDS: RenderBounds = { steps: 20_000, units: 1_024 * 1_024
 const PIXEL_LOOKS = 'width="1" height="1" alt="" style="display:block;border:0;width:1px;height:1px"'
 
 /** Receives the output in pieces. Literal text arrives as the template's own string. */
-export interface RenderSink {
+interface RenderSink {
   put(text: string): void
 }
 
@@ -91,7 +91,7 @@ class Rendering {
     this.of = of
   }
 
-  write(nodes: readonly MergeNode[], turn: LoopTurn | undefined): void {
+  write(nodes: readonly MergeNode[], turn: LoopIteration | undefined): void {
     for (const node of nodes) {
       if (typeof node === 'string') {
         this.put(node)
@@ -116,7 +116,7 @@ class Rendering {
     }
   }
 
-  private writeLink({ written, url }: LinkNode, turn: LoopTurn | undefined): void {
+  private writeLink({ written, url }: LinkNode, turn: LoopIteration | undefined): void {
     const { tracking } = this.values
     if (!tracking) {
       this.write(written, turn)
@@ -139,7 +139,7 @@ class Rendering {
     this.put(part)
   }
 
-  private textOf(nodes: readonly MergeNode[], turn: LoopTurn | undefined): string {
+  private textOf(nodes: readonly MergeNode[], turn: LoopIteration | undefined): string {
     const { sink, units } = this
     const whole = new WholeText()
     this.sink = whole
@@ -166,12 +166,15 @@ class Rendering {
       throw new MergeError(`rendering takes more than ${this.bounds.steps} steps`)
   }
 
-  private textFor(node: ValueNode, turn: LoopTurn | undefined): string {
+  private textFor(node: ValueNode, turn: LoopIteration | undefined): string {
     const text = this.escapedFor(node, turn)
     return node.isSettling ? settled(text, node.place === 'url start') : text
   }
 
-  private escapedFor({ lookup, fallback, format, place }: ValueNode, turn: LoopTurn | undefined): string {
+  private escapedFor(
+    { lookup, fallback, format, place }: ValueNode,
+    turn: LoopIteration | undefined,
+  ): string {
     if (place === 'unescaped') return this.plain(withoutNul(textOf(findRawValue(lookup, this.values, turn))))
     const found = withoutNul(textOf(findValue(lookup, this.values, turn)))
     const text = applyFormat(found.trim() === '' ? fallback : found, format)
@@ -183,12 +186,12 @@ class Rendering {
     return this.of === 'subject' ? escapeForSubject(text) : text
   }
 
-  private holds({ left, right }: Expression, turn: LoopTurn | undefined): boolean {
+  private holds({ left, right }: Expression, turn: LoopIteration | undefined): boolean {
     const value = this.operand(left, turn)
     return right ? compare(value, right.comparison, this.operand(right.operand, turn)) : isTrue(value)
   }
 
-  private operand(operand: Operand, turn: LoopTurn | undefined): unknown {
+  private operand(operand: Operand, turn: LoopIteration | undefined): unknown {
     return 'literal' in operand ? operand.literal : findValue(operand.lookup, this.values, turn)
   }
 }
@@ -218,4 +221,37 @@ function capitalize(text: string): string {
     /(^|[\s-])(\p{L})/gu,
     (_, before: string, letter: string) => before + letter.toUpperCase(),
   )
+}
+
+/**
+ * Strings that look like numbers compare as numbers, since template_data and imported attributes are often strings. Other values
+ * compare as text; a missing value is empty text.
+ */
+function compare(left: unknown, comparison: Comparison, right: unknown): boolean {
+  const [a, b] = sides(left, right)
+  switch (comparison) {
+    case '==':
+      return a === b
+    case '!=':
+      return a !== b
+    case '>':
+      return a > b
+    case '<':
+      return a < b
+    case '>=':
+      return a >= b
+    case '<=':
+      return a <= b
+  }
+}
+
+function sides(left: unknown, right: unknown): [number, number] | [string, string] {
+  const numbers = [numberOf(left), numberOf(right)] as const
+  if (numbers[0] !== undefined && numbers[1] !== undefined) return [numbers[0], numbers[1]]
+  return [textOf(left), textOf(right)]
+}
+
+function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : undefined
 }

@@ -1,8 +1,7 @@
 /**
  * Detects the scheme of a URL in an HTML attribute the way browsers do, and whether mail may use it.
  *
- * Called at parsing (`url-attributes.ts`), for merged values and finished attributes (`render-template.ts`) and for block URLs
- * (`blocks/read-structure.ts`). Pure. Never throws.
+ * Applied to author's URLs on parsing, to merged values and to finished attributes. Pure. Never throws.
  * Standards: URL Standard §4.4 (leading control characters and spaces, and all tabs and line breaks, are removed), HTML Living Standard
  * §13.2.5.72 (character references).
  */

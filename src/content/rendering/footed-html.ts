@@ -16,8 +16,7 @@ import {
   type FooterPlace,
 } from '../footer/compliance-footer.js'
 import { mayHide, readVisibleHtml, unsubscribeMark, type VisibleHtml } from '../footer/visible-html.js'
-import { mapLeaves } from '../merge/map-nodes.js'
-import type { MergeNode, MergeTemplate, ValueNode } from '../merge/merge-tree.js'
+import { mapLeaves, type MergeNode, type MergeTemplate, type ValueNode } from '../merge/merge-tree.js'
 import type { MergeValues } from '../merge/merge-values.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'

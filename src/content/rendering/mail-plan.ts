@@ -1,23 +1,36 @@
 /**
  * The plan of a mail: everything its recipients share, computed once per content.
  *
- * Made by the delivery threads (`plan-cache.ts`): adds the compliance footer, parses merge tags, evaluates constants, derives text
- * from HTML. Pure.
- * Fails: MergeError, on planning if a source cannot be parsed (which `submit` rejects), on rendering if values exceed the limits.
+ * Adds the compliance footer, parses merge tags, evaluates constants, derives text from HTML. Runs in the delivery threads. Pure.
+ * Throws MergeError: on planning if a source cannot be parsed (which `submit` rejects), on rendering if values exceed the limits.
  */
 import { given } from '../../core/given.js'
 import type { MaybeEncoded } from '../../mail/compose/compose.js'
-import { dateTags } from '../merge/date-tags.js'
-import type { MergePlace, MergeTemplate } from '../merge/merge-tree.js'
-import type { MergeValues, TrackedUrls } from '../merge/merge-values.js'
+import {
+  encodePiece,
+  MIN_PIECE_LENGTH,
+  QuotedPrintableWriter,
+  type EncodedPiece,
+  type EncodedText,
+} from '../../mail/compose/encoded-text.js'
+import { plainTextOf } from '../../mail/compose/plain-text.js'
+import { isShorterInBase64 } from '../../mail/mime/transfer-encoding.js'
+import {
+  mapLeaves,
+  type HtmlPlace,
+  type MergeNode,
+  type MergePlace,
+  type MergeTemplate,
+  type UrlNode,
+  type ValueNode,
+} from '../merge/merge-tree.js'
+import { dateTags, type MergeValues, type TrackedUrls } from '../merge/merge-values.js'
 import { parseTemplate } from '../merge/parse-template.js'
-import { renderTemplate } from '../merge/render-template.js'
-import { renderEncoded } from './encode-template.js'
+import { renderInto, renderTemplate } from '../merge/render-template.js'
+import { trackTemplate } from '../tracking/track-template.js'
 import { foldConstants } from './fold-constants.js'
 import { FootedHtml } from './footed-html.js'
-import { brandTags, type MailBrand, type Merging, type OwnValues } from './merging.js'
-import { trackTemplate } from '../tracking/track-template.js'
-import { TextFromHtml } from './text-from-html.js'
+import { brandTags, type MailBrand, type Merging, type RecipientValues } from './merging.js'
 
 /** As the author wrote it. */
 export interface MailSource {
@@ -26,7 +39,7 @@ export interface MailSource {
   readonly text?: string
 }
 
-/** Plan of html and text, shared by mails that differ only in subject. */
+/** Shared by mails that differ only in subject. */
 export interface BodyPlan {
   /** By recipient, whose values decide which footer is needed. */
   readonly html: { for(values: MergeValues): HtmlPlan } | undefined
@@ -36,7 +49,7 @@ export interface BodyPlan {
   readonly hasUnsubscribeLink: boolean
 }
 
-export interface HtmlPlan {
+interface HtmlPlan {
   readonly template: MergeTemplate
   /** Links are redirected through this server; the text derived from it keeps the original ones. */
   readonly isTracked: boolean
@@ -67,8 +80,8 @@ export function isEmptied(written: string, filled: string): boolean {
   return filled.trim() === '' && written.trim() !== ''
 }
 
-/** Predicts `isEmptied` before delivery. @param values data, and the contact as far as it is known */
-export function comesOutEmpty(
+/** Predicts `isEmptied` before delivery. @param values data, and the contact if known */
+export function rendersEmpty(
   written: string,
   brand: MailBrand,
   values: Pick<MergeValues, 'data' | 'contact'>,
@@ -78,7 +91,6 @@ export function comesOutEmpty(
   return isEmptied(written, renderTemplate(toTemplate(written, 'subject'), { ...values, system }))
 }
 
-/** Whether the source may contain merge tags. */
 export function hasTags(source: string | undefined): boolean {
   return source?.includes('{{') ?? false
 }
@@ -118,7 +130,7 @@ export function renderMail(plan: MailPlan, values: MergeValues): MailSource {
   return { subject: subjectOf(plan, values), ...given({ html, text }) }
 }
 
-/** For delivery: pre-encoded where possible. */
+/** For delivery: already in its transfer encoding where possible. */
 export function renderFilled(plan: MailPlan, values: MergeValues): MaybeEncoded<MailSource> {
   const planned = plan.body.html?.for(values)
   const html = planned && renderEncoded(planned.template, values)
@@ -151,7 +163,7 @@ function subjectOf({ subject }: MailPlan, values: MergeValues): string {
  */
 export function valuesOf(
   { brand, data }: Merging,
-  { contact, data: own }: OwnValues,
+  { contact, data: own }: RecipientValues,
   recipient: string,
   date: number,
   links: SubscriberLinks,
@@ -199,4 +211,152 @@ function cut(subject: string): string {
   if (subject.length <= MAX_SUBJECT) return subject
   // Do not cut a surrogate pair in half.
   return subject.slice(0, MAX_SUBJECT).replace(/[\ud800-\udbff]$/, '')
+}
+
+/** Private use characters; HTML that contains one is converted for each mail. */
+const [MARK, MARK_END] = ['\ue000', '\ue001']
+const MARKS = /\ue000(\d+)\ue001/g
+
+/** Cached outcomes; further ones are converted for each mail. */
+const MAX_CACHED = 16
+
+/**
+ * The plain-text alternative of merged HTML.
+ *
+ * Converting HTML to text is the most expensive step of a mail, so it is done once for all recipients where possible: each value is
+ * replaced by a mark, which then becomes a tag of a text template. Each outcome of the conditions has its own text, converted on
+ * first use. Loops and unescaped values may contain any markup; then the rendered HTML is converted for each mail.
+ */
+class TextFromHtml {
+  private readonly html: MergeTemplate
+  /** Renders to the outcomes of the conditions; undefined if each mail must be converted. */
+  private readonly outcomes: MergeTemplate | undefined
+  private readonly texts = new Map<string, MergeTemplate>()
+
+  constructor(html: MergeTemplate) {
+    this.html = html
+    this.outcomes = isMarkable(html.nodes) ? outcomesOf(html) : undefined
+  }
+
+  /**
+   * @param rendered the HTML of the same values, if available
+   * @param render renders the text's template
+   */
+  textFor<T>(
+    rendered: string | undefined,
+    values: MergeValues,
+    render: (template: MergeTemplate, values: MergeValues) => T,
+  ): T | string {
+    if (this.outcomes === undefined) return plainTextOf(rendered ?? renderTemplate(this.html, values))
+    const chosen = this.outcomes.nodes.length === 0 ? '' : renderTemplate(this.outcomes, values)
+    const known = this.texts.get(chosen)
+    const text = known ?? textTemplate(this.html, chosen)
+    if (known === undefined && this.texts.size < MAX_CACHED) this.texts.set(chosen, text)
+    return render(text, values)
+  }
+}
+
+/** Whether values can be replaced by marks without affecting the conversion. */
+function isMarkable(nodes: readonly MergeNode[]): boolean {
+  return nodes.every(node => {
+    if (typeof node === 'string') return !node.includes(MARK)
+    if (node.kind === 'value') return node.place !== 'unescaped' && !node.fallback.includes(MARK)
+    if (node.kind === 'url') return isMarkable(node.parts)
+    return node.kind === 'choice' && isMarkable(node.whenTrue) && isMarkable(node.whenFalse)
+  })
+}
+
+/** Keeps only conditions, each rendering `1` or `0` followed by those inside the chosen branch. */
+function outcomesOf(html: MergeTemplate): MergeTemplate {
+  const only = (nodes: readonly MergeNode[]): MergeNode[] =>
+    nodes.flatMap(node =>
+      typeof node === 'string' || node.kind !== 'choice'
+        ? []
+        : [{ ...node, whenTrue: ['1', ...only(node.whenTrue)], whenFalse: ['0', ...only(node.whenFalse)] }],
+    )
+  return { place: 'text', nodes: only(html.nodes), names: html.names }
+}
+
+/** @param chosen output of `outcomesOf` */
+function textTemplate(html: MergeTemplate, chosen: string): MergeTemplate {
+  const values: (ValueNode | UrlNode)[] = []
+  let at = 0
+  const marked = (nodes: readonly MergeNode[]): string => {
+    let text = ''
+    for (const node of nodes)
+      if (typeof node === 'string') text += node
+      else if (node.kind === 'value' || node.kind === 'url')
+        text += `${MARK}${values.push(node) - 1}${MARK_END}`
+      else if (node.kind === 'choice') text += marked(chosen[at++] === '1' ? node.whenTrue : node.whenFalse)
+    return text
+  }
+  const pieces = plainTextOf(marked(html.nodes)).split(MARKS)
+  const nodes = pieces.flatMap((piece, index): MergeNode[] => {
+    if (index % 2 === 0) return piece === '' ? [] : [piece]
+    const value = values[Number(piece)]
+    return value === undefined ? [] : mapLeaves([value], inText)
+  })
+  return { place: 'text', nodes, names: html.names }
+}
+
+function inText(leaf: string | ValueNode): MergeNode {
+  return typeof leaf === 'string' ? leaf : { ...leaf, place: placeInText(leaf.place) }
+}
+
+function placeInText(place: ValueNode['place']): ValueNode['place'] {
+  const inUrl: readonly HtmlPlace[] = ['url start', 'url path', 'url query']
+  return inUrl.some(one => one === place) ? place : 'plain'
+}
+
+interface Prepared {
+  /** The template with its texts copied. */
+  readonly template: MergeTemplate
+  /** Encoded texts, by the copied text. */
+  readonly pieces: ReadonlyMap<string, EncodedPiece>
+}
+
+/** Null if base64 is shorter. */
+const known = new WeakMap<MergeTemplate, Prepared | null>()
+
+/**
+ * Renders in the transfer encoding: literal text is encoded once per template instead of once per mail, from the first mail on, so that
+ * a retry has the same octets. Mostly non-ASCII text is shorter in base64, which cannot be pre-encoded, and is returned as text.
+ */
+function renderEncoded(template: MergeTemplate, values: MergeValues): string | EncodedText {
+  const prepared = preparedOf(template)
+  if (!prepared) return renderTemplate(template, values)
+  const encoder = new QuotedPrintableWriter(prepared.pieces)
+  renderInto(encoder, prepared.template, values)
+  return encoder.end()
+}
+
+function preparedOf(template: MergeTemplate): Prepared | null {
+  const found = known.get(template)
+  if (found !== undefined) return found
+  const prepared = prepare(template)
+  known.set(template, prepared)
+  return prepared
+}
+
+function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
+  const texts: string[] = []
+  const copied = mapLeaves(nodes, leaf => {
+    if (typeof leaf !== 'string') return leaf
+    const copy = compact(leaf)
+    texts.push(copy)
+    return copy
+  })
+  if (isShorterInBase64(Buffer.from(texts.join('')))) return null
+  const pieces = new Map<string, EncodedPiece>()
+  for (const text of texts) {
+    const piece = text.length < MIN_PIECE_LENGTH ? undefined : encodePiece(text)
+    if (piece) pieces.set(text, piece)
+  }
+  return { template: { ...template, nodes: copied }, pieces }
+}
+
+/** A slice of a string with a wide character uses two octets per character, as does every mail it is copied into. */
+function compact(text: string): string {
+  // eslint-disable-next-line no-control-regex -- one octet each
+  return /^[\x00-\xff]*$/.test(text) ? Buffer.from(text, 'latin1').toString('latin1') : text
 }

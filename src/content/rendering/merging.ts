@@ -4,7 +4,7 @@
  * Created on acceptance, stored with the content as JSON, read in the delivery threads. Pure. Never throws.
  */
 import type { MergeContact } from '../merge/merge-values.js'
-import type { Tracked } from '../tracking/track-template.js'
+import type { TrackingOptions } from '../tracking/track-template.js'
 
 export type MergeData = Readonly<Record<string, unknown>>
 
@@ -42,11 +42,11 @@ export interface Merging {
   /** `template_data` of the request. */
   readonly data?: MergeData
   /** Absent if neither opens nor clicks are tracked. */
-  readonly tracking?: Tracked
+  readonly tracking?: TrackingOptions
 }
 
 /** Values of one recipient. */
-export interface OwnValues {
+export interface RecipientValues {
   /** As of the start of delivery; absent if no contact has the address. */
   readonly contact?: MergeContact
   /** Overrides the content's data. */

@@ -1,16 +1,15 @@
 /**
  * A rendering that a request waits for, such as a preview or the view-in-browser page, as plain values that can cross threads.
  *
- * Created by request handlers, passed on by `render-desk.ts`, executed in the delivery threads (`mta/workers/`). Pure.
+ * Created by request handlers, passed on by `render-queue.ts`, executed in the delivery threads (`mta/workers/`). Pure.
  * Never throws for faulty templates or data; the result is then `refused`.
  */
 import { given } from '../../core/given.js'
-import { MergeError } from '../merge/merge-error.js'
-import type { MergePlace } from '../merge/merge-tree.js'
+import { MergeError, type MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { renderMail, valuesOf, type MailSource, type SubscriberLinks } from './mail-plan.js'
-import type { MergeData, Merging, OwnValues } from './merging.js'
+import type { MergeData, Merging, RecipientValues } from './merging.js'
 import type { PlanCache } from './plan-cache.js'
 
 export type RenderRequest = MailRequest | ParseRequest | TryRequest
@@ -21,7 +20,7 @@ export interface MailRequest {
   readonly source: MailSource
   /** Absent if there is nothing to merge. */
   readonly merging?: Omit<Merging, 'tracking'>
-  readonly own: OwnValues
+  readonly own: RecipientValues
   readonly recipient: string
   /** Date of the mail, ms since epoch UTC. */
   readonly date: number
@@ -50,7 +49,7 @@ export type RenderResult =
   /** The source or its data cannot be rendered; with line and column if known. */
   | { readonly kind: 'refused'; readonly message: string }
 
-export function carryOut(request: RenderRequest, plans: PlanCache): RenderResult {
+export function runRenderRequest(request: RenderRequest, plans: PlanCache): RenderResult {
   try {
     if (request.kind === 'mail') return mailOf(request, plans)
     if (request.kind === 'parse') {

@@ -1,34 +1,32 @@
 /**
  * Validates the content of a template. The html is given, or rendered from the structure.
  *
- * Called when a template is created or changed. Merge tags of long HTML are parsed in another thread.
+ * Long HTML is parsed in another thread.
  * Throws AppError validation_error with the field's path; for merge tags with line and column.
  */
 import { AppError } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
 import { locateFault } from '../blocks/locate-fault.js'
-import { readStructure } from '../blocks/read-structure.js'
+import { readStructure, type Structure } from '../blocks/read-structure.js'
 import { renderStructure } from '../blocks/render-structure.js'
-import type { Structure } from '../blocks/block.js'
-import { MergeError } from '../merge/merge-error.js'
-import type { MergePlace } from '../merge/merge-tree.js'
+import { MergeError, type MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
-import { renderKey, type RenderDesk } from '../rendering/render-desk.js'
+import { renderKey, type RenderQueue } from '../rendering/render-queue.js'
 import type { TemplateContent } from './template-store.js'
 
 /** Limit of html, octets of UTF-8. */
 const MAX_OCTETS = 256 * 1_024
 
 /** As in a request; undefined fields stay unchanged. */
-export interface GivenContent {
+export interface ContentInput {
   readonly name?: string | undefined
   readonly description?: string | null | undefined
   readonly html?: string | undefined
   readonly json_structure?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** @returns the parsed blocks; undefined if there are none */
-export function readGivenStructure({ json_structure: structure }: GivenContent): Structure | undefined {
+/** @returns undefined without blocks */
+export function readGivenStructure({ json_structure: structure }: ContentInput): Structure | undefined {
   return structure === undefined || structure === null ? undefined : readStructure(structure)
 }
 
@@ -37,7 +35,7 @@ export function readGivenStructure({ json_structure: structure }: GivenContent):
  * @param before the current content; undefined for a new template, which must have a name
  */
 export function readContent(
-  given: GivenContent,
+  given: ContentInput,
   read: Structure | undefined,
   before?: TemplateContent,
 ): TemplateContent {
@@ -49,7 +47,7 @@ export function readContent(
 }
 
 function readHtml(
-  { html, json_structure: structure }: GivenContent,
+  { html, json_structure: structure }: ContentInput,
   read: Structure | undefined,
   before: TemplateContent | undefined,
 ): Pick<TemplateContent, 'html' | 'structure'> {
@@ -67,15 +65,12 @@ function readHtml(
 /** UTF-16 units that are parsed inline, which takes a few milliseconds at most. */
 const SHORT = 16_384
 
-/**
- * @throws AppError validation_error, with line and column for submitted html, with the block for html rendered from blocks; and as the
- * render desk does
- */
+/** @throws AppError validation_error, with line and column for submitted html, with the block for blocks; and as `RenderQueue` does */
 export async function requireParsableHtml(
-  desk: RenderDesk,
+  desk: RenderQueue,
   workspaceId: string,
   html: string,
-  given: GivenContent,
+  given: ContentInput,
   structure: Structure | undefined,
 ): Promise<void> {
   const error = await findParseError(desk, workspaceId, html)
@@ -86,7 +81,7 @@ export async function requireParsableHtml(
 }
 
 async function findParseError(
-  desk: RenderDesk,
+  desk: RenderQueue,
   workspaceId: string,
   html: string,
 ): Promise<MergeError | undefined> {

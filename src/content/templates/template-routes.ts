@@ -1,19 +1,20 @@
 /** Routes of templates, their versions and previews. */
 import Type, { type Static } from 'typebox'
-import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries } from '../../db/database.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
-import { listRoute, route, type Route } from '../../http/route.js'
 import { Tagged } from '../../http/preconditions.js'
+import { listRoute, route, type Route } from '../../http/route.js'
+import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { MergeContact } from '../merge/merge-values.js'
-import type { BrandSettings } from '../rendering/merging.js'
-import type { RenderDesk } from '../rendering/render-desk.js'
-import { preview } from './preview.js'
+import { brandOf, type BrandSettings } from '../rendering/merging.js'
+import { renderKey, type RenderQueue } from '../rendering/render-queue.js'
+import type { MailRequest } from '../rendering/render-request.js'
 import { requireParsable } from './read-content.js'
 import {
   headToApi,
@@ -24,8 +25,8 @@ import {
   TemplateHeadSchema,
   TemplateSchema,
   templateToApi,
-  versionHeadToApi,
   VersionHeadSchema,
+  versionHeadToApi,
   VersionSchema,
   versionToApi,
 } from './template-schema.js'
@@ -34,8 +35,8 @@ import {
   changeTemplate,
   createTemplate,
   deleteTemplate,
-  mustFindTemplate,
-  mustFindVersion,
+  getTemplate,
+  getVersion,
   restoreVersion,
   templateEtag,
 } from './templates.js'
@@ -44,7 +45,7 @@ export interface TemplateParts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
-  readonly renderDesk: RenderDesk
+  readonly renderQueue: RenderQueue
   /** @returns undefined if the workspace was removed */
   readonly findBrand: (db: Queries, workspaceId: string) => Promise<BrandSettings | undefined>
   /** @returns undefined for an unknown or deleted contact, or another workspace's */
@@ -121,7 +122,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }) {
-        const template = await mustFindTemplate(database.reader, principal.workspaceId, params.id)
+        const template = await getTemplate(database.reader, principal.workspaceId, params.id)
         return tagged(template, principal.isSandbox)
       },
     }),
@@ -136,7 +137,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       summary: 'Update a template',
       description:
         'Changes only the given fields and creates a new version; earlier versions are kept. `json_structure` without `html` ' +
-        'renders the html anew; `json_structure: null` removes the structure and keeps the html. A body without fields changes ' +
+        'renders the html again; `json_structure: null` removes the structure and keeps the html. A body without fields changes ' +
         'nothing and creates no version.',
       params: TemplateParams,
       body: TemplateChangesBody,
@@ -190,7 +191,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       item: VersionHeadSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }, page) {
-        await mustFindTemplate(database.reader, principal.workspaceId, params.id)
+        await getTemplate(database.reader, principal.workspaceId, params.id)
         const found = await listVersions(database.slowReader, params.id, page)
         return { ...found, items: found.items.map(versionHeadToApi) }
       },
@@ -206,8 +207,8 @@ function versionRoutes(parts: TemplateParts): Route[] {
       response: VersionSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params: { id, n } }) {
-        await mustFindTemplate(database.reader, principal.workspaceId, id)
-        return versionToApi(await mustFindVersion(database.reader, id, readVersion(n)))
+        await getTemplate(database.reader, principal.workspaceId, id)
+        return versionToApi(await getVersion(database.reader, id, readVersion(n)))
       },
     }),
     route({
@@ -240,7 +241,7 @@ function readVersion(text: string): number {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0
 }
 
-function previewRoute({ database, clock, renderDesk, findBrand, findMergeContact }: TemplateParts): Route {
+function previewRoute({ database, clock, renderQueue, findBrand, findMergeContact }: TemplateParts): Route {
   return route({
     method: 'POST',
     path: '/templates/:id/preview',
@@ -258,16 +259,53 @@ function previewRoute({ database, clock, renderDesk, findBrand, findMergeContact
     errors: ['template_not_found', 'contact_not_found', 'workspace_not_found', 'not_found'],
     async handle({ principal: { workspaceId }, params, body }) {
       const { subject, template_data: data, contact_id: contactId } = body
-      const template = await mustFindTemplate(database.reader, workspaceId, params.id)
+      const template = await getTemplate(database.reader, workspaceId, params.id)
       if (subject !== undefined) requireParsable(subject, 'subject', 'subject')
       const contact =
         contactId === undefined ? undefined : await findMergeContact(database.reader, workspaceId, contactId)
       if (contactId !== undefined && !contact)
-        throw new AppError('contact_not_found', 'there is no such contact', { path: 'contact_id' })
+        throw new AppError('contact_not_found', 'no such contact', { path: 'contact_id' })
       const brand = await findBrand(database.reader, workspaceId)
       if (!brand) throw new AppError('workspace_not_found', 'the workspace was removed')
-      const asked = { workspaceId, template, subject, data, contact }
-      return preview(renderDesk, asked, brand, clock.now())
+      return preview(renderQueue, { workspaceId, template, subject, data, contact }, brand, clock.now())
     },
   })
+}
+
+/** Dead links, since a preview belongs to no recipient. */
+const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' }
+/** How long a preview may be cached, and so the precision of its date tags. */
+const SAME_MS = 60_000
+
+interface PreviewOf {
+  readonly workspaceId: string
+  readonly template: Pick<Template, 'id' | 'version' | 'html'>
+  readonly subject: string | undefined
+  readonly data: Readonly<Record<string, unknown>> | undefined
+  readonly contact: MergeContact | undefined
+}
+
+/** @throws AppError validation_error if the template cannot be rendered with that data, and as `RenderQueue` does */
+async function preview(
+  desk: RenderQueue,
+  { workspaceId, template: { id, version, html }, subject, data, contact }: PreviewOf,
+  settings: BrandSettings,
+  now: number,
+): Promise<{ subject: string | null; html: string; text: string }> {
+  const request: MailRequest = {
+    kind: 'mail',
+    source: { subject: subject ?? '', html },
+    merging: { brand: brandOf(settings), hasFooter: true },
+    own: given({ data, contact }),
+    recipient: '',
+    date: now - (now % SAME_MS),
+    links: NO_LINKS,
+    isHtmlEnough: false,
+  }
+  const key = renderKey('preview', id, version, { ...request, source: { subject } })
+  const result = await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
+  if (result.kind === 'refused')
+    throw new AppError('validation_error', result.message, { path: 'template_data' })
+  const { subject: line, html: rendered = '', text = '' } = result.kind === 'mail' ? result : { subject: '' }
+  return { subject: subject === undefined ? null : line, html: rendered, text }
 }

@@ -40,7 +40,7 @@ export const PreviewBody = Type.Object(
     subject: Type.Optional(
       Type.String({
         maxLength: 998,
-        description: 'May contain merge tags. Templates have no subject of their own.',
+        description: 'May contain merge tags. Templates do not store a subject.',
       }),
     ),
   },

@@ -60,7 +60,7 @@ export interface TemplateContent {
   readonly name: string
   readonly description: string | null
   readonly html: string
-  /** As submitted, JSON; null if there is none. */
+  /** As submitted, JSON. */
   readonly structure: string | null
 }
 
@@ -90,7 +90,6 @@ export async function insertTemplate(db: Queries, template: Template): Promise<v
   await db.insertInto('template_versions').values(versionToRow(template)).execute()
 }
 
-/** Stores the next version. */
 export async function updateTemplate(db: Queries, template: Template): Promise<void> {
   await db
     .updateTable('templates')
@@ -171,7 +170,6 @@ export async function markTemplateDeleted(
   return result.numUpdatedRows > 0n
 }
 
-/** Newest first. */
 export async function listVersions(
   db: Queries,
   templateId: string,

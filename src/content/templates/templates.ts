@@ -10,8 +10,8 @@ import { recordActivity, type Actor } from '../../events/activity-store.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
 import type { References } from '../../resource/references.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { RenderDesk } from '../rendering/render-desk.js'
-import { readContent, readGivenStructure, requireParsableHtml, type GivenContent } from './read-content.js'
+import type { RenderQueue } from '../rendering/render-queue.js'
+import { readContent, readGivenStructure, requireParsableHtml, type ContentInput } from './read-content.js'
 import {
   findTemplate,
   findVersion,
@@ -27,7 +27,7 @@ interface Parts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
-  readonly renderDesk: RenderDesk
+  readonly renderQueue: RenderQueue
 }
 
 interface Owner {
@@ -35,16 +35,16 @@ interface Owner {
 }
 
 export async function createTemplate(
-  { database, clock, newId, renderDesk }: Parts,
+  { database, clock, newId, renderQueue }: Parts,
   { workspaceId }: Owner,
   actor: Actor,
-  given: GivenContent,
+  given: ContentInput,
 ): Promise<Template> {
   const now = clock.now()
   const head = { id: newId(), workspaceId, version: 1, createdAt: now, updatedAt: now }
   const structure = readGivenStructure(given)
   const template = { ...head, ...readContent(given, structure) }
-  await requireParsableHtml(renderDesk, workspaceId, template.html, given, structure)
+  await requireParsableHtml(renderQueue, workspaceId, template.html, given, structure)
   await database.write(async tx => {
     await insertTemplate(tx.db, template)
     await log(tx, template, actor, 'template.created', now)
@@ -57,26 +57,26 @@ export function templateEtag({ id, version, updatedAt }: Template): string {
   return etagOf(id, version, updatedAt)
 }
 
-/** A body without fields changes nothing. */
+/** An empty body changes nothing and creates no version. */
 export async function changeTemplate(
-  { database, clock, renderDesk }: Parts,
+  { database, clock, renderQueue }: Parts,
   { workspaceId }: Owner,
   actor: Actor,
   id: string,
-  given: GivenContent,
+  given: ContentInput,
   precondition?: Precondition,
 ): Promise<Template> {
   const structure = readGivenStructure(given)
   // Parses outside the write transaction, which must not wait for it; retries if the template changed meanwhile.
   for (;;) {
-    const seen = await mustFindTemplate(database.reader, workspaceId, id)
+    const seen = await getTemplate(database.reader, workspaceId, id)
     precondition?.check(templateEtag(seen))
     if (Object.values(given).every(value => value === undefined)) return seen
     const content = readContent(given, structure, seen)
     if (content.html !== seen.html)
-      await requireParsableHtml(renderDesk, workspaceId, content.html, given, structure)
+      await requireParsableHtml(renderQueue, workspaceId, content.html, given, structure)
     const changed = await database.write(async tx => {
-      const before = await mustFindTemplate(tx.db, workspaceId, id)
+      const before = await getTemplate(tx.db, workspaceId, id)
       if (before.version !== seen.version) return undefined
       return toNextVersion(tx, before, content, actor, 'template.updated', clock.now())
     })
@@ -93,9 +93,9 @@ export async function restoreVersion(
   precondition?: Precondition,
 ): Promise<Template> {
   return database.write(async tx => {
-    const before = await mustFindTemplate(tx.db, workspaceId, id)
+    const before = await getTemplate(tx.db, workspaceId, id)
     precondition?.check(templateEtag(before))
-    const content = await mustFindVersion(tx.db, id, version)
+    const content = await getVersion(tx.db, id, version)
     return toNextVersion(tx, before, content, actor, 'template.restored', clock.now())
   })
 }
@@ -111,7 +111,7 @@ export async function deleteTemplate(
 ): Promise<void> {
   const now = clock.now()
   await database.write(async tx => {
-    const template = await mustFindTemplate(tx.db, workspaceId, id)
+    const template = await getTemplate(tx.db, workspaceId, id)
     precondition?.check(templateEtag(template))
     await references?.refuseIfUsed(tx.db, {
       kind: 'template',
@@ -124,13 +124,13 @@ export async function deleteTemplate(
   })
 }
 
-export async function mustFindTemplate(db: Queries, workspaceId: string, id: string): Promise<Template> {
+export async function getTemplate(db: Queries, workspaceId: string, id: string): Promise<Template> {
   const template = await findTemplate(db, workspaceId, id)
-  if (!template) throw new AppError('template_not_found', 'there is no such template')
+  if (!template) throw new AppError('template_not_found', 'no such template')
   return template
 }
 
-export async function mustFindVersion(db: Queries, id: string, version: number): Promise<TemplateVersion> {
+export async function getVersion(db: Queries, id: string, version: number): Promise<TemplateVersion> {
   const found = await findVersion(db, id, version)
   if (!found) throw new AppError('not_found', 'the template has no such version')
   return found

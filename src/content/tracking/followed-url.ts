@@ -1,9 +1,11 @@
 /**
- * Resolves the URL in a link attribute as browsers do.
+ * Which links are tracked, and the tracked URLs of a message. Resolves link attributes as browsers do. Pure.
  *
- * Called by `track-template.ts` for URLs that are the same for everybody, and while rendering for others. Pure. Never throws.
  * Standards: HTML Living Standard §13.2.5.72 (character references), URL Standard §4.4 (characters removed before parsing).
  */
+import type { LinkPartCache } from '../../mail/links/click-link.js'
+import { LINK_PATHS, type Links } from '../../mail/links/links.js'
+import type { TrackedUrls } from '../merge/merge-values.js'
 
 /** The named references that occur in URLs, of about two thousand. */
 const NAMED = new Map([
@@ -78,4 +80,44 @@ export function withParameters(url: string, parameters: UrlParameters): string {
   if (added === '') return url
   const joint = query < 0 ? '?' : /[?&]$/.test(before) ? '' : '&'
   return before + joint + added + fragment
+}
+
+interface TrackedMessage {
+  readonly workspaceId: string
+  readonly links: Links
+  readonly parts: LinkPartCache
+  /** Without a trailing slash. */
+  readonly publicUrl: string
+  readonly parameters: UrlParameters
+}
+
+export function trackedUrls({
+  workspaceId,
+  links,
+  parts,
+  publicUrl,
+  parameters,
+}: TrackedMessage): TrackedUrls {
+  return {
+    get pixelUrl() {
+      return links.pixelUrl
+    },
+    get clickUrl() {
+      return links.clickUrl
+    },
+    shared: url => (isOurs(url, publicUrl) ? undefined : parts.getCached(workspaceId, url)),
+    own(written) {
+      const url = followedUrl(written)
+      if (url === undefined || isOurs(url, publicUrl)) return undefined
+      return parts.create(workspaceId, withParameters(url, parameters))
+    },
+  }
+}
+
+/** Links to our own pages are not tracked: unsubscribing is not a click. */
+function isOurs(url: string, publicUrl: string): boolean {
+  return (
+    url.startsWith(publicUrl) &&
+    Object.values(LINK_PATHS).some(path => url.startsWith(path, publicUrl.length))
+  )
 }

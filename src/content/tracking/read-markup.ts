@@ -8,7 +8,6 @@
  * Never throws; linear in the length of the text.
  */
 
-/** Tokenizer state. */
 export interface MarkupPlace {
   mode: Mode
   /** The current tag, lower case. */
@@ -39,7 +38,7 @@ type Mode =
   | 'cdata'
   | 'raw text'
 
-/** Receives what is found, as indexes of the current piece. */
+/** Indexes refer to the current piece. */
 export interface MarkupSink {
   /** The `<` of a tag, comment or declaration. */
   markupBegins?(at: number): void

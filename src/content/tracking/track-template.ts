@@ -17,7 +17,7 @@ import {
   type MarkupSink,
 } from './read-markup.js'
 
-export interface Tracked {
+export interface TrackingOptions {
   readonly opens: boolean
   /** Parameters added to link URLs; absent if clicks are not tracked. */
   readonly clicks?: UrlParameters
@@ -26,7 +26,7 @@ export interface Tracked {
 /** System tags for links to this server. */
 const MANAGED_URLS: ReadonlySet<string> = new Set(['unsubscribe_url', 'preferences_url', 'view_url'])
 
-export function trackTemplate(template: MergeTemplate, { opens, clicks }: Tracked): MergeTemplate {
+export function trackTemplate(template: MergeTemplate, { opens, clicks }: TrackingOptions): MergeTemplate {
   if (template.place !== 'html' || !(opens || clicks !== undefined)) return template
   const place = startOfMarkup()
   const list = new TrackedList(place, clicks)

@@ -22,7 +22,7 @@ import {
   type KnownReadable,
 } from '../merged-content.js'
 import { fillFields, readTemplateData } from './fields/template-fields.js'
-import type { RenderDesk } from '../../content/rendering/render-desk.js'
+import type { RenderQueue } from '../../content/rendering/render-queue.js'
 import type { SendParts } from './send-email.js'
 import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
 import type { Author, Sender } from '../sender.js'
@@ -99,7 +99,7 @@ interface Finders {
   readonly sender: (asked: Author) => Promise<Sender>
   readonly template: (id: string | undefined) => Promise<AskedTemplate | undefined>
   readonly readable: KnownReadable
-  readonly renderDesk: RenderDesk | undefined
+  readonly renderQueue: RenderQueue | undefined
 }
 
 async function readMessage(
@@ -108,10 +108,10 @@ async function readMessage(
   messageLimit: number,
   finders: Finders,
 ): Promise<ReadMessage> {
-  const { workspace, readable, renderDesk } = finders
+  const { workspace, readable, renderQueue } = finders
   const recipients = readRecipientFields(message, true)
   const senderFields = readSenderFields(message)
-  await readElsewhere(renderDesk, workspace.id, message, readable)
+  await readElsewhere(renderQueue, workspace.id, message, readable)
   const { content: fields, attached } = readContentFields(
     await withLongDecoded(message),
     messageLimit,
@@ -122,13 +122,13 @@ async function readMessage(
   const asked = withWorkspaceSender(senderFields, workspace)
   const template = await finders.template(message.template_id)
   const written = { html: fields.html ?? template?.html, text: fields.text }
-  const isTried = await tryElsewhere(renderDesk, workspace.id, written, data)
+  const isTried = await tryElsewhere(renderQueue, workspace.id, written, data)
   const content = fillFields(workspace, fields, template, data, message, isTried)
   const sender = await finders.sender(asked)
   return { index, ...recipients, content, attached, sender }
 }
 
-function openFinders({ senders, database, renderDesk }: SendParts, workspace: ActingWorkspace): Finders {
+function openFinders({ senders, database, renderQueue }: SendParts, workspace: ActingWorkspace): Finders {
   const sender = once(
     ({ fromAddress, name, replyTo }: Author) => JSON.stringify([fromAddress, name, replyTo]),
     asked => senders.sender(workspace, asked),
@@ -137,7 +137,7 @@ function openFinders({ senders, database, renderDesk }: SendParts, workspace: Ac
     (id: string | undefined) => id ?? '',
     id => findAskedTemplate(database.reader, workspace, id),
   )
-  return { workspace, sender, template, readable: new Map(), renderDesk }
+  return { workspace, sender, template, readable: new Map(), renderQueue }
 }
 
 function once<A, R>(nameOf: (asked: A) => string, find: (asked: A) => Promise<R>): (asked: A) => Promise<R> {

@@ -1,5 +1,5 @@
 /** `POST /email/send`: validates the request in the order the contract prescribes, then submits it. */
-import type { RenderDesk } from '../../content/rendering/render-desk.js'
+import type { RenderQueue } from '../../content/rendering/render-queue.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
@@ -24,7 +24,7 @@ import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 
 export interface SendParts extends SubmitParts {
   /** Renders long content off the main thread; absent in commands. */
-  readonly renderDesk?: RenderDesk
+  readonly renderQueue?: RenderQueue
   readonly senders: SenderCache
   /** Limit of an encoded message, octets. */
   readonly messageLimit: number
@@ -81,14 +81,14 @@ async function toSubmission(
   const senderFields = readSenderFields(body)
   const scheduledAt = readSendAt(body.send_at)
   const readable: KnownReadable = new Map()
-  await readElsewhere(parts.renderDesk, workspace.id, body, readable)
+  await readElsewhere(parts.renderQueue, workspace.id, body, readable)
   const decoded = await withLongDecoded(body)
   const { content: fields, attached } = readContentFields(decoded, parts.messageLimit, readable)
   const data = readTemplateData(body)
   const asked = withWorkspaceSender(senderFields, workspace)
   const template = await findAskedTemplate(parts.database.reader, workspace, body.template_id)
   const written = { html: fields.html ?? template?.html, text: fields.text }
-  const isTried = await tryElsewhere(parts.renderDesk, workspace.id, written, data)
+  const isTried = await tryElsewhere(parts.renderQueue, workspace.id, written, data)
   const filled = fillFields(workspace, fields, template, data, body, isTried)
   const sender = await parts.senders.sender(workspace, asked)
   checkSendAt(scheduledAt, now)

@@ -6,7 +6,7 @@
 import { ownThread, type OwnThread, stepAside } from '../../world/threads.js'
 import { openWorkerAgent, type AgentOptions } from './worker-agent.js'
 import { PlanCache } from '../../content/rendering/plan-cache.js'
-import { carryOut, type RenderRequest } from '../../content/rendering/render-request.js'
+import { runRenderRequest, type RenderRequest } from '../../content/rendering/render-request.js'
 import { describeError } from '../../core/errors.js'
 import type { Outcome } from '../../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
@@ -118,7 +118,7 @@ class JobServer {
     // Let sockets proceed between two of them.
     await nextTurn()
     try {
-      this.report({ kind: 'rendered', number, result: carryOut(request, this.plans) })
+      this.report({ kind: 'rendered', number, result: runRenderRequest(request, this.plans) })
     } catch (error) {
       this.report({ kind: 'fault', number, text: describeError(error) })
     }

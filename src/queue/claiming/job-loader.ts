@@ -5,7 +5,7 @@
  * without being read. If keys cannot be loaded, only the messages they sign are affected.
  */
 import { hasTags } from '../../content/rendering/mail-plan.js'
-import type { OwnValues } from '../../content/rendering/merging.js'
+import type { RecipientValues } from '../../content/rendering/merging.js'
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import type { Queries } from '../../db/database.js'
@@ -127,7 +127,7 @@ export class JobLoader {
     entry: QueueEntry,
     loaded: LoadedContent,
     signingKeys: readonly DkimKey[],
-    mergeValues: OwnValues | undefined,
+    mergeValues: RecipientValues | undefined,
   ): DeliveryJob {
     return {
       messageId: entry.messageId,
@@ -292,7 +292,7 @@ function bytesOf({ subject, html, text, merging }: MessageContent): number {
 export async function findMergeValues(
   db: Queries,
   messageIds: readonly string[],
-): Promise<ReadonlyMap<string, OwnValues>> {
+): Promise<ReadonlyMap<string, RecipientValues>> {
   if (messageIds.length === 0) return new Map()
   const sources = await findMergeSources(db, messageIds)
   const contacts = await findContactsOf(

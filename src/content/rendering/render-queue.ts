@@ -21,13 +21,13 @@ export interface RenderTask {
   load(): Promise<RenderRequest>
 }
 
-export interface RenderDeskParts {
+export interface RenderQueueParts {
   readonly clock: Clock
   /** Renders in another thread; rejects if that thread exits. */
   readonly render: (request: RenderRequest) => Promise<RenderResult>
 }
 
-export interface RenderBounds {
+export interface RenderQueueLimits {
   /** Running in other threads. */
   readonly atOnce: number
   /** Queued. */
@@ -42,7 +42,7 @@ export interface RenderBounds {
 }
 
 /** Few at a time, since the threads also deliver mail. */
-export const RENDER_DESK_BOUNDS: RenderBounds = {
+export const RENDER_QUEUE_LIMITS: RenderQueueLimits = {
   atOnce: 2,
   waiting: 200,
   waitingPerWorkspace: 50,
@@ -60,9 +60,9 @@ interface Waiting {
   readonly late: Timer
 }
 
-export class RenderDesk {
-  private readonly parts: RenderDeskParts
-  private readonly bounds: RenderBounds
+export class RenderQueue {
+  private readonly parts: RenderQueueParts
+  private readonly bounds: RenderQueueLimits
   /** By workspace, round robin: the one served last moves to the end. */
   private readonly lines = new Map<string, Set<Waiting>>()
   private waitingCount = 0
@@ -71,7 +71,7 @@ export class RenderDesk {
   private readonly underWay = new Map<string, Promise<RenderResult>>()
   private readonly kept = new Results()
 
-  constructor(parts: RenderDeskParts, bounds = RENDER_DESK_BOUNDS) {
+  constructor(parts: RenderQueueParts, bounds = RENDER_QUEUE_LIMITS) {
     this.parts = parts
     this.bounds = bounds
   }

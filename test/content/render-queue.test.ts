@@ -1,9 +1,9 @@
 /** Renderings that somebody waits for: equal ones once, fairly, within bounds; and what is rendered in which thread. */
 import t, { type Test } from 'tap'
 import { PlanCache } from '../../src/content/rendering/plan-cache.js'
-import { RenderDesk, renderKey, type RenderBounds } from '../../src/content/rendering/render-desk.js'
+import { RenderQueue, renderKey, type RenderQueueLimits } from '../../src/content/rendering/render-queue.js'
 import {
-  carryOut,
+  runRenderRequest,
   type RenderRequest,
   type RenderResult,
 } from '../../src/content/rendering/render-request.js'
@@ -11,7 +11,7 @@ import { AppError } from '../../src/core/errors.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { nextTurn } from '../../src/world/time/clock.js'
 
-const BOUNDS: RenderBounds = {
+const BOUNDS: RenderQueueLimits = {
   ...{ atOnce: 1, waiting: 6, waitingPerWorkspace: 4, perNetwork: 2, limitMs: 5_000, keptUnits: 2_000 },
 }
 
@@ -26,7 +26,7 @@ const request = (html: string): RenderRequest => ({
 })
 
 /** A desk whose thread renders when the test says so. */
-function open(_: Test, bounds: Partial<RenderBounds> = {}) {
+function open(_: Test, bounds: Partial<RenderQueueLimits> = {}) {
   const clock = new FakeClock()
   const inHand: { html: string; settle: (result: RenderResult) => void; fail: (error: Error) => void }[] = []
   const loaded: string[] = []
@@ -35,7 +35,7 @@ function open(_: Test, bounds: Partial<RenderBounds> = {}) {
       const html = asked.kind === 'mail' ? (asked.source.html ?? '') : ''
       inHand.push({ html, settle, fail })
     })
-  const desk = new RenderDesk({ clock, render }, { ...BOUNDS, ...bounds })
+  const desk = new RenderQueue({ clock, render }, { ...BOUNDS, ...bounds })
   return {
     desk,
     clock,
@@ -149,7 +149,7 @@ t.test('a rendering is the mail, or says what is wrong with its source or its da
   const plans = new PlanCache()
   const brand = { companyName: 'Acme', companyAddress: '', attribution: false, timezone: 'UTC' }
   const filled = (html: string, data = {}) =>
-    carryOut({ ...request(html), merging: { brand, hasFooter: false, data } } as RenderRequest, plans)
+    runRenderRequest({ ...request(html), merging: { brand, hasFooter: false, data } } as RenderRequest, plans)
   t.same(filled('<p>{{company_name}} {{a}}</p>', { a: '<b>' }), {
     ...{ kind: 'mail', subject: 'Hello', html: '<p>Acme &lt;b&gt;</p>' },
   })
@@ -157,11 +157,11 @@ t.test('a rendering is the mail, or says what is wrong with its source or its da
     kind: 'refused',
     message: /steps/,
   })
-  t.same(carryOut(request('<p>{{as}} it stands</p>'), plans), {
+  t.same(runRenderRequest(request('<p>{{as}} it stands</p>'), plans), {
     ...{ kind: 'mail', subject: 'Hello', html: '<p>{{as}} it stands</p>' },
   })
-  t.same(carryOut({ kind: 'parse', source: '{{a}}', place: 'html' }, plans), { kind: 'parsed' })
-  t.match(carryOut({ kind: 'parse', source: '{{#if a}}', place: 'html' }, plans), {
+  t.same(runRenderRequest({ kind: 'parse', source: '{{a}}', place: 'html' }, plans), { kind: 'parsed' })
+  t.match(runRenderRequest({ kind: 'parse', source: '{{#if a}}', place: 'html' }, plans), {
     kind: 'refused',
     message: /line 1/,
   })

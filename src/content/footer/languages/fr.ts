@@ -1,4 +1,0 @@
-/** The compliance footer in French. */
-import type { FooterTexts } from '../footer-texts.js'
-
-export const fr: FooterTexts = { unsubscribe: 'Se désabonner', preferences: 'Préférences d’e-mail' }
