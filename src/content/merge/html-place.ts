@@ -125,7 +125,6 @@ function urlKindAt({ mode, attribute }: HtmlCursor): UrlKind | undefined {
   return Object.hasOwn(OTHER_KINDS, attribute) ? OTHER_KINDS[attribute] : undefined
 }
 
-
 interface OpenUrl {
   /** The node list it belongs to. */
   readonly list: MergeNode[]

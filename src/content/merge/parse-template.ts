@@ -65,8 +65,7 @@ class Parser {
     let tags = 0
     for (const piece of splitTags(this.source))
       if (piece.kind === 'text') this.addText(piece.text)
-      else if (++tags > MERGE_BOUNDS.tags)
-        throw this.fault(piece, `more than ${MERGE_BOUNDS.tags} tags`)
+      else if (++tags > MERGE_BOUNDS.tags) throw this.fault(piece, `more than ${MERGE_BOUNDS.tags} tags`)
       else this.readTag(piece)
     this.urls.endList(this.nodes)
     const unclosed = this.open.findLast(({ isElseIf }) => !isElseIf)
@@ -83,7 +82,7 @@ class Parser {
     this.urls.add(this.list, node)
   }
 
-    private get list(): MergeNode[] {
+  private get list(): MergeNode[] {
     const block = this.open.at(-1)
     return block ? (block.second ?? block.first) : this.nodes
   }
