@@ -53,30 +53,6 @@ export interface DatabaseFigures {
   readonly canShrink: boolean
 }
 
-/** For threads of this process that write on their own connection. */
-export interface Lending {
-  /** Path of the database file. */
-  readonly file: string
-  /**
-   * Lends the write lock until the returned promise settles, queued with long work: for short transactions, until someone else wants to
-   * write. The event loop continues; only writes wait. Refused below the disk reserve, like new mail.
-   *
-   * @param use rejects with the database's error
-   * @throws AppError unavailable if nothing can be stored now, or the committed data is lost
-   */
-  lend(use: (turn: LentTurn) => Promise<void>): Promise<void>
-}
-
-export interface LentTurn {
-  /**
-   * @param end called when the turn should end after the current transaction, because someone else wants to write or the log needs a
-   * checkpoint; called at once if that is already so
-   */
-  onWanted(end: () => void): void
-  /** Call periodically in a long turn, and at its end. @param durationsMs of each transaction since the last call */
-  committed(durationsMs: readonly number[]): void
-}
-
 export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
   /** Sees every acknowledged commit, and briefly also commits not yet durable. Never writes. */
@@ -110,12 +86,10 @@ export interface Database extends AsyncDisposable {
    * @throws AppError unavailable if nothing can be stored now
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
-  /** Present only on a server with a database file. */
-  readonly lending?: Lending
   /** Whether another process has committed since the last call; cheap. */
   hasForeignWrites(): boolean
   /**
-   * Grows with commits of other processes and of writing threads; constant if that cannot be determined. Read once per turn of the event
+   * Grows with commits of other processes; constant if that cannot be determined. Read once per turn of the event
    * loop.
    */
   foreignVersion(): number

@@ -7,16 +7,15 @@
  * rolls back the transaction.
  *
  * Pieces of long work (`isLong`) have their own queue and never share a commit, so that no request waits for one. They run when no other
- * work waits or has just run, or when all others can wait, and at the latest after a few groups. The same applies to threads that write on
- * their own connection (`lend`): the connection here waits for the end of the turn, and a new write makes the thread end it. While the log
- * is checkpointed they wait and others proceed.
+ * work waits or has just run, or when all others can wait, and at the latest after a few groups. While the log is checkpointed they wait and
+ * others proceed.
  *
  * If BEGIN or COMMIT fails (locked by another process, disk full, I/O error), every work of that group rejects with `unavailable`.
  */
 import type { Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
-import { ASKED_EVERY, type Checkpointer } from './threads/checkpointer.js'
-import type { LentTurn, Queries, Run, Tx, WriteOptions } from './database.js'
+import type { Checkpointer } from './threads/checkpointer.js'
+import type { Queries, Run, Tx, WriteOptions } from './database.js'
 import { storageRefusal } from './sqlite/storage-fault.js'
 import type { LogSync } from './sqlite/log-sync.js'
 import type { StorageWatch } from './sqlite/storage-watch.js'
@@ -74,11 +73,6 @@ export type OnCommitted = (durationMs: number, works: number) => void
 export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly long: Work[] = []
-  /** Threads waiting for a turn. */
-  private readonly borrowers: (() => Promise<void>)[] = []
-  private wasLent = false
-  /** Signals the holder of the turn that a writer is waiting. */
-  private onWanted: (() => void) | undefined
   /** What long work waits for in addition to its turn. */
   private clearing: Promise<void> | undefined
   /** Groups since the last long work. */
@@ -119,22 +113,8 @@ export class GroupCommit {
     return new Promise<T>((resolve, reject) => {
       const line = isLong ? this.long : this.waiting
       line.push({ canWait, callers, ...savepointWork(work, resolve, reject) })
-      this.onWanted?.()
-      this.startDraining()
+      this.draining ??= this.drain().finally(() => (this.draining = undefined))
     })
-  }
-
-  /** See `Lending`. */
-  lend(use: (turn: LentTurn) => Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.borrowers.push(() => this.leaveTo(use).then(resolve, reject))
-      this.onWanted?.()
-      this.startDraining()
-    })
-  }
-
-  private startDraining(): void {
-    this.draining ??= this.drain().finally(() => (this.draining = undefined))
   }
 
   /** Resolves when no write is pending or running. */
@@ -145,7 +125,7 @@ export class GroupCommit {
   private async drain(): Promise<void> {
     // Calls to write() in the same turn join the same group.
     await nextTurn()
-    while (this.waiting.length + this.long.length + this.borrowers.length > 0) {
+    while (this.waiting.length + this.long.length > 0) {
       if (this.mayAnotherCome()) await this.rest()
       else if (this.isTurnOfLong()) await this.takeLong()
       else if (this.waiting.length > 0) await this.commitTogether()
@@ -164,60 +144,14 @@ export class GroupCommit {
     await pauseFor(REST_MS)
   }
 
-  /** Alternates between long work here and in threads. */
   private async takeLong(): Promise<void> {
     this.clearing = this.checkpointer?.clear()?.finally(() => (this.clearing = undefined))
-    if (this.clearing) return
-    const borrower = this.long.length === 0 || !this.wasLent ? this.borrowers.shift() : undefined
-    this.wasLent = borrower !== undefined
-    if (borrower) await borrower()
-    else await this.commit(this.long)
-  }
-
-  private async leaveTo(use: (turn: LentTurn) => Promise<void>): Promise<void> {
-    await this.checkpointer?.room()
-    try {
-      this.logSync?.mayBegin()
-      this.storage?.mayBegin()
-      // The reserve is for accepted mail: delivering and recording it.
-      this.storage?.requireRoom()
-      await use({
-        onWanted: end => this.endWhenWanted(end),
-        committed: durationsMs => this.lookAfterTurn(durationsMs),
-      })
-      this.storage?.requireFiles()
-      this.storage?.committed()
-    } catch (thrown) {
-      this.storage?.failed(thrown)
-      throw storageRefusal(asError(thrown))
-    } finally {
-      this.onWanted = undefined
-      this.checkpointer?.committed(ASKED_EVERY)
-    }
-  }
-
-  private endWhenWanted(end: () => void): void {
-    this.onWanted = end
-    if (this.waiting.length + this.long.length + this.borrowers.length > 0) end()
-  }
-
-  /** Bookkeeping at the end of each turn, and periodically in a long one. */
-  private lookAfterTurn(durationsMs: readonly number[]): void {
-    for (const duration of durationsMs) this.onCommitted?.(duration, 1)
-    try {
-      this.storage?.requireFiles()
-      this.storage?.requireRoom()
-      this.checkpointer?.committed(ASKED_EVERY)
-      if (this.checkpointer?.prepareToClear() !== true) return
-    } catch {
-      // Reported at the end of the turn, or in place of the next one.
-    }
-    this.onWanted?.()
+    if (!this.clearing) await this.commit(this.long)
   }
 
   /** While others only gather company, long work may go first, but not twice in a row. */
   private isTurnOfLong(): boolean {
-    if (!this.isLongWaiting || this.clearing) return false
+    if (this.long.length === 0 || this.clearing) return false
     const isTurn =
       this.waiting.length === 0 ||
       this.sinceLong >= MOST_BEFORE ||
@@ -264,14 +198,10 @@ export class GroupCommit {
       const callers = this.callersWaiting
       const isComplete = callers > 1 && callers >= this.usualCallers
       // Gathering is not worth delaying long work.
-      if (this.isLongWaiting || ((isComplete || callers <= known) && !canAllWait())) return
+      if (this.long.length > 0 || ((isComplete || callers <= known) && !canAllWait())) return
       known = callers
       await pauseFor(1)
     }
-  }
-
-  private get isLongWaiting(): boolean {
-    return this.long.length + this.borrowers.length > 0
   }
 
   private get callersWaiting(): number {

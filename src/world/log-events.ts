@@ -49,7 +49,7 @@ export const LOG_EVENTS = {
     'import interrupted': 'An import failed inside the server. It retries from the same row.',
     'import reader exited':
       'The thread that reads an import file crashed. The import is retried once, then fails.',
-    'import thread exited': 'The thread that writes imports crashed. It is restarted.',
+    'importer failed': 'Imports could not be processed; retried with back-off.',
     'inbound mail effects not written': 'The result of a bounce or report could not be stored.',
     'inbound mail not parsed':
       'A mail crashed the parser and was skipped. `postroad inbound show` prints it.',

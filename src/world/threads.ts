@@ -28,8 +28,6 @@ export interface ThreadOptions {
   readonly options: unknown
   /** Heap limit, MiB; the thread fails when it is exceeded. Buffers do not count. */
   readonly heapMegabytes: number
-  /** Young generation, MiB, in addition to the heap; default 16. Raise it for large batches of short-lived objects. */
-  readonly youngMegabytes?: number
   readonly onMessage: (message: unknown) => void
   /** Called once, after the last message. */
   readonly onEnd: (end: ThreadEnd) => void
@@ -72,7 +70,7 @@ export function availableThreads(): number {
 }
 
 export const spawnThread: SpawnThread = (entry, parts) => {
-  const { options, heapMegabytes, youngMegabytes = YOUNG_MEGABYTES, onMessage, onEnd } = parts
+  const { options, heapMegabytes, onMessage, onEnd } = parts
   let fault: Error | undefined
   let worker: Worker
   try {
@@ -82,7 +80,7 @@ export const spawnThread: SpawnThread = (entry, parts) => {
       workerData: options,
       // Threads do not need the main program's --import modules.
       ...(process.execArgv.some(flag => flag.startsWith('--import')) ? { execArgv: [] } : {}),
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: youngMegabytes },
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
     })
   } catch (error) {
     // No thread available: reported like any other end, once the caller has the handle.

@@ -125,19 +125,17 @@ t.test('a thread that gives no answer holds up nobody for long', async t => {
   t.same(piecesIn(file), { count: 320, least: PIECE.length })
 })
 
-t.test('while a long log is brought over a thread that writes waits, and nobody else', async t => {
+t.test('while a long log is brought over long work waits, and nobody else', async t => {
   const thread = heldBack()
   const { database, write } = await open(t, thread.spawn)
   t.teardown(() => database[Symbol.asyncDispose]())
   await write(50)
   const order: string[] = []
-  const lent = database.lending?.lend(async () => {
-    order.push('long work')
-  })
+  const long = database.write(async () => void order.push('long work'), { isLong: true })
   await write(4)
   order.push('a request')
   thread.release()
-  await lent
+  await long
   t.same(order, ['a request', 'long work'])
 })
 

@@ -53,15 +53,12 @@ t.test('works that follow one another have a transaction each', async t => {
   t.not(version(), first)
 })
 
-t.test('who writes one thing after the other is not held up by a lent turn between each two', async t => {
+t.test('who writes one thing after the other is not held up by long work between each two', async t => {
   const { groups } = await groupCommit(t)
   const order: string[] = []
   const over = new AbortController()
-  const lending = (async () => {
-    while (!over.signal.aborted)
-      await groups.lend(async () => {
-        order.push('lent')
-      })
+  const long = (async () => {
+    while (!over.signal.aborted) await groups.write(async () => void order.push('long'), { isLong: true })
   })()
   for (let round = 0; round < 20; round += 1)
     for (const text of ['first', 'second']) {
@@ -72,10 +69,10 @@ t.test('who writes one thing after the other is not held up by a lent turn betwe
       await nextTurn()
     }
   over.abort()
-  await lending
+  await long
   const inOneGo = order.filter((what, at) => what === 'first' && order[at + 1] === 'second')
   t.ok(inOneGo.length > 0, `${inOneGo.length} of 20`)
-  t.ok(order.filter(what => what === 'lent').length > 1, 'and what is lent goes on')
+  t.ok(order.filter(what => what === 'long').length > 1, 'and long work goes on')
 })
 
 t.test('pieces of long work share no commit with others, and let them go first', async t => {

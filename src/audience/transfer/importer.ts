@@ -1,7 +1,7 @@
 /**
  * Processes imports in batches of rows, each a transaction of a few milliseconds so that other writers are not delayed.
  *
- * Runs in a thread of the server (`import-main.ts`), or in the command line without one (`import-job.ts`). A batch and its progress are one
+ * Runs in the server (`import-job.ts`) or the command line; files are parsed in a thread (`reading/`). A batch and its progress are one
  * transaction: another process can resume an import, and if two process the same batch, one of them notices. Imports of different
  * workspaces take turns; those of one workspace run one after another.
  * Invalid files do not make it throw; their import fails.
@@ -37,8 +37,6 @@ import { rejected, type ImportedContact } from './reading/read-row.js'
 export interface ImporterParts extends AudienceParts {
   readonly spawn: SpawnThread
   readonly log: Pick<Log, 'error'>
-  /** Pause between batches for other writers; 0 if the server schedules each write. */
-  readonly restMs?: number
 }
 
 /** Concurrent imports, at most one per workspace. */
@@ -48,8 +46,6 @@ const MAX_QUEUED_READ = 200
 /** Bounds of the batch size (`PieceSize`). */
 const MIN_ROWS = 50
 const MAX_ROWS = 1_000
-/** Longer than other writes, to amortize the fixed cost per batch; delays others by 5 ms at most. */
-const PIECE_MS = 12
 /** Pause between batches: imports are less urgent than other writes. */
 const REST_MS = 1
 /** Delay after an error other than the file's; up to the maximum while the disk is full. */
@@ -107,7 +103,7 @@ export class Importer {
     for (const one of underWay) {
       if (!one.isReady) continue
       if (await one.step()) await this.drop(one)
-      await this.rest()
+      await pauseFor(REST_MS)
     }
     return wasUnderWay || this.removeFile()
   }
@@ -148,13 +144,8 @@ export class Importer {
       },
       { isLong: true },
     )
-    await this.rest()
+    await pauseFor(REST_MS)
     return true
-  }
-
-  private async rest(): Promise<void> {
-    const { restMs = REST_MS } = this.parts
-    if (restMs > 0) await pauseFor(restMs)
   }
 }
 
@@ -194,7 +185,7 @@ class ActiveImport {
     this.seq = seq
     this.parts = parts
     this.rowsDone = rowsDone
-    this.size = new PieceSize(parts.clock, MIN_ROWS, MAX_ROWS, PIECE_MS)
+    this.size = new PieceSize(parts.clock, MIN_ROWS, MAX_ROWS)
     const { columns, hasHeading, order, everyRow } = options
     this.reader = new ImportReader(
       parts.spawn,
@@ -263,6 +254,8 @@ class ActiveImport {
 
   private async write(rows: readonly ReadRow[], isEnd: boolean): Promise<void> {
     const { database } = this.parts
+    // The disk reserve is for accepted mail.
+    database.storage.requireRoom()
     await this.size.measured(rows.length, measure =>
       database.write(tx => measure(() => this.apply(tx, rows, isEnd)), { isLong: true }),
     )

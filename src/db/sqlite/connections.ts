@@ -1,7 +1,7 @@
 /**
  * Opens connections to the database file and sets their durability, cache and timeouts.
  *
- * Used by `open-sqlite.ts` and by writing threads (`threads/thread-database.ts`). Throws DamagedDatabaseError if the file is not a
+ * Used by `open-sqlite.ts`. Throws DamagedDatabaseError if the file is not a
  * database, otherwise SQLite's error.
  */
 import BetterSqlite from 'better-sqlite3'

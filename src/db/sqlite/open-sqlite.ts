@@ -113,7 +113,6 @@ export async function openSqlite({
       ),
     storage: storage ?? UNWATCHED,
     write: (work, options) => groups.write(work, options),
-    ...(checkpoints && { lending: { file, lend: use => groups.lend(use) } }),
     hasForeignWrites() {
       const before = seenVersion
       seenVersion = dataVersion()

@@ -43,7 +43,7 @@ const LONGEST_FOR_LONG_WORK = 0.75 * LONG
 /** Runs to complete a checkpoint while others write; each leaves less. */
 const MOST_RUNS_TO_CLEAR = 4
 /** Commits between two queries of the log size; a few megabytes do not matter. */
-export const ASKED_EVERY = 8
+const ASKED_EVERY = 8
 /** Maximum wait; if the disk takes longer, the log may grow. */
 const LONGEST_WAIT_MS = 1_000
 /** Retry delay after a failure, doubled each time. */
@@ -94,10 +94,10 @@ export class Checkpointer {
     database.commitsCheckpoint(false)
   }
 
-  /** Call after each commit. @param commits how many it stands for */
-  committed(commits = 1): void {
+  /** Call after each commit. */
+  committed(): void {
     if (this.isClosed || this.mustWait()) return
-    this.commitsToQuestion -= commits
+    this.commitsToQuestion -= 1
     if (this.commitsToQuestion > 0) return
     const { written, broughtOver } = this.ask()
     if (!this.running && written - broughtOver >= WORTHWHILE) void this.run()
@@ -126,7 +126,7 @@ export class Checkpointer {
    *
    * @returns whether long work must pause for the rest (`clear`), by the last queried size
    */
-  prepareToClear(): boolean {
+  private prepareToClear(): boolean {
     const { written } = this.length
     if (this.isClosed || this.trouble) return false
     if (written < LONG_FOR_LONG_WORK) this.clearedAt = 0

@@ -1,10 +1,18 @@
 /** Imports as a job: what it does by itself while nobody imports anything. */
 import t from 'tap'
 import { ImportJob } from '../../../src/audience/transfer/import-job.js'
-import { insertImport, insertImportPart } from '../../../src/audience/transfer/import-store.js'
+import {
+  findImportBySeq,
+  insertImport,
+  insertImportPart,
+} from '../../../src/audience/transfer/import-store.js'
+import { Importer } from '../../../src/audience/transfer/importer.js'
+import { openSqlite } from '../../../src/db/sqlite/open-sqlite.js'
+import { FakeDisk } from '../../../src/world/fake-disk.js'
+import { FakeLog } from '../../../src/world/fake-log.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
-import { sqliteDatabase } from '../../support/db/database.js'
-import { partsOf } from '../../support/imports.js'
+import { sqliteDatabase, sqliteFile } from '../../support/db/database.js'
+import { NEVER, partsOf, receive } from '../../support/imports.js'
 import { DAY_MS } from '../../support/mailroom.js'
 import { until } from '../../support/turns.js'
 
@@ -30,4 +38,26 @@ t.test('a file whose upload was cut off by a crash is gone an hour after its day
   })
   stopping.abort()
   await running
+})
+
+t.test('no rows are imported into the disk space reserved for accepted mail', async t => {
+  const file = sqliteFile(t)
+  // For its tables.
+  await sqliteDatabase(t, file)
+  const [clock, log, disk] = [new FakeClock(), new FakeLog(), new FakeDisk()]
+  const database = await openSqlite({ file, clock, watch: { disk, log, reserve: 1_000 } })
+  t.teardown(() => database[Symbol.asyncDispose]())
+  const parts = { ...partsOf(database), clock, log }
+  const seq = await receive(parts, 'email\nann@x.example\n')
+  disk.free = 999
+  await clock.advance(1_000)
+  const importing = new Importer(parts).finish(seq, NEVER)
+  await until('it is refused', async () => log.lines.some(({ event }) => event === 'import interrupted'))
+  t.equal((await findImportBySeq(database.reader, seq))?.rowsDone, 0)
+  disk.free = 2_000
+  await until('it is done', async () => {
+    await clock.advance(1_000)
+    return (await findImportBySeq(database.reader, seq))?.status === 'completed'
+  })
+  await importing
 })
