@@ -53,7 +53,7 @@ import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openReferences, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRecords } from './scheduler/job-records.js'
 import { Scheduler } from './scheduler/scheduler.js'
-import { openVisits, visitPages } from './tracking/visits/open-visits.js'
+import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
 import { isQuietHour } from './world/time/zone-time.js'
@@ -267,7 +267,7 @@ function openPages({ config, world, newId }: Appliance, pages: readonly PublicRo
 
 function visitParts({ config, world, database, linkSecrets }: Appliance) {
   const { trustedProxies } = config.http
-  return { ...world, database, dataDir: config.dataDir, keys: openLinkKeys(linkSecrets), trustedProxies }
+  return { ...world, database, keys: openLinkKeys(linkSecrets), trustedProxies }
 }
 
 function resourceParts({ config, world, database, newId, domains, linkSecrets, box }: Appliance) {

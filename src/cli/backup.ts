@@ -2,23 +2,21 @@
  * `postroad backup FILE`: copies the database while the server runs, and verifies the copy. `postroad restore FILE`: replaces the database
  * with a backup; its queue is held, so that nothing is sent twice.
  *
- * A backup contains the database (mail, contacts, keys; secrets are encrypted if `secrets.key` is set) and the journal of tracking visits
- * not yet counted. It does not contain the configuration, certificates or the `secrets.key` file.
+ * A backup contains the database (mail, contacts, keys; secrets are encrypted if `secrets.key` is set). It does not contain the
+ * configuration, certificates or the `secrets.key` file.
  */
 import {
   closeSync,
   existsSync,
   mkdirSync,
   openSync,
-  readdirSync,
-  readFileSync,
   readSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { setRestoreHold } from '../accounts/restore-hold-store.js'
 import { eraseAgain } from '../appliance/erasure/erase.js'
@@ -27,17 +25,9 @@ import type { Config } from '../config/config.js'
 import { isoTime } from '../core/moments.js'
 import { formatSize } from '../core/units.js'
 import { VERSION } from '../core/version.js'
-import {
-  makeBackup,
-  readBackup,
-  sync,
-  unpackBackup,
-  type BackupFacts,
-  type CompanionFile,
-} from '../db/sqlite/backup-file.js'
+import { makeBackup, readBackup, sync, unpackBackup, type BackupFacts } from '../db/sqlite/backup-file.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { listDestinations, listEntries } from '../queue/operator/queue-admin-store.js'
-import { visitsFolder } from '../tracking/visits/visit-journal.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
 import { drawProgress, endProgress } from './audience/progress-bar.js'
 import { confirm, confirmable, type ConfirmOptions } from './confirm.js'
@@ -55,7 +45,6 @@ export function backupCommand(program: Command, context: CliContext): void {
           target,
           now: context.world.clock.now(),
           version: VERSION,
-          companions: () => readVisits(config),
           onProgress: done => drawProgress(done, 'copied'),
         })
         endProgress()
@@ -97,16 +86,9 @@ export function restoreCommand(program: Command, context: CliContext): void {
       const copy = `${config.databaseFile}.restoring`
       for (const end of ['', '-wal', '-shm']) rmSync(copy + end, { force: true })
       copyOctets(source, copy)
-      const visits = `${visitsFolder(config.dataDir)}.restoring`
-      rmSync(visits, { recursive: true, force: true })
-      mkdirSync(visits, { mode: 0o700 })
-      // Names come from the backup and must not lead out of the folder.
-      unpackBackup(copy, ({ name, octets }) =>
-        writeFileSync(join(visits, basename(name)), octets, { mode: 0o600 }),
-      )
+      unpackBackup(copy)
       const waiting = await prepare(context, { ...config, databaseFile: copy })
       const kept = setAside(context, config)
-      renameSync(visits, visitsFolder(config.dataDir))
       sync(copy)
       renameSync(copy, config.databaseFile)
       sync(dirname(config.databaseFile))
@@ -160,31 +142,9 @@ function setAside({ world }: CliContext, config: Config): string | undefined {
   const { databaseFile: file } = config
   if (!existsSync(file)) return undefined
   const former = `${file}.before-restore-${isoTime(world.clock.now()).replace(/[:.]/g, '-')}`
-  const visits = visitsFolder(config.dataDir)
-  if (existsSync(visits)) renameSync(visits, `${former}-visits`)
   // The log first: a database without its log is consistent as of its last checkpoint; a log without its database is useless.
   for (const end of ['-wal', '-shm', '']) if (existsSync(file + end)) renameSync(file + end, former + end)
   return former
-}
-
-/** Visits not yet counted; the database records the position in each file. */
-function* readVisits(config: Config): Iterable<CompanionFile> {
-  const folder = visitsFolder(config.dataDir)
-  if (!existsSync(folder)) return
-  for (const name of readdirSync(folder).filter(one => one.endsWith('.visits'))) {
-    const octets = readIfThere(join(folder, name))
-    if (octets) yield { name, octets }
-  }
-}
-
-/** The server deletes files that it has counted. */
-function readIfThere(file: string): Buffer | undefined {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 function toJson(facts: BackupFacts) {

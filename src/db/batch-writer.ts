@@ -1,12 +1,13 @@
 /**
  * Records finished work in batches. A batch is whatever is pending when its transaction begins, so its size follows the load.
  *
- * Used by the queue (delivery outcomes) and by webhooks (attempts). While the database is temporarily unavailable (locked, disk full),
+ * Used for delivery outcomes, webhook attempts and visits. While the database is temporarily unavailable (locked, disk full),
  * items stay here and are retried with back-off. Any other error is caused by an item: the batch is halved until that item is alone, which
  * is then recorded by the fallbacks or, if those fail too, abandoned. Never throws.
  */
 import { retryDelayMs, type BackoffPolicy } from '../core/backoff.js'
 import { describeError } from '../core/errors.js'
+import type { LogEvent } from '../world/log-events.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { Clock } from '../world/time/clock.js'
@@ -23,15 +24,19 @@ export interface BatchWriterParts {
 }
 
 export interface Batching<T, R> {
-  /** Prefix of log events. */
-  readonly noun: 'delivery outcome' | 'webhook attempt'
+  readonly events: {
+    readonly writeFailed: LogEvent<'error'>
+    /** Logged for an item that a fallback recorded. */
+    readonly incomplete?: LogEvent<'error'>
+    readonly abandoned: LogEvent<'error'>
+  }
   /** Maximum items per transaction: a few ms of work. */
   readonly size: number
   /** Whether the next transaction may wait a few ms for company. Default true. */
   readonly canWait?: () => boolean
   readonly record: (tx: Tx, batch: readonly T[]) => Promise<R>
   /** Tried in order for an item that `record` rejects; each records less of it. */
-  readonly fallbacks: readonly ((tx: Tx, item: T) => Promise<R>)[]
+  readonly fallbacks?: readonly ((tx: Tx, item: T) => Promise<R>)[]
   /** Called after the commit. */
   readonly onRecorded: (batch: readonly T[], result: R) => void
   /** Called if nothing of the item could be recorded. */
@@ -59,7 +64,16 @@ export class BatchWriter<T, R> {
 
   add(item: T): void {
     this.waiting.push(item)
-    this.running ??= this.run().finally(() => (this.running = undefined))
+    this.running ??= this.run()
+  }
+
+  get pending(): number {
+    return this.waiting.length
+  }
+
+  /** Whether the last write failed because the database was unavailable. */
+  get isFailing(): boolean {
+    return this.failures > 0
   }
 
   /** Resolves when everything added is recorded or abandoned. */
@@ -69,6 +83,8 @@ export class BatchWriter<T, R> {
 
   private async run(): Promise<void> {
     while (this.waiting.length > 0) await this.writeNext()
+    // Synchronous with the last check, so that the next item starts another run.
+    this.running = undefined
   }
 
   private async writeNext(): Promise<void> {
@@ -109,18 +125,18 @@ export class BatchWriter<T, R> {
 
   /** Records the first pending item alone. */
   private async recordAlone(item: T, cause: unknown): Promise<void> {
-    const { noun, fallbacks, onRecorded, onAbandoned, describe } = this.batching
+    const { events, fallbacks = [], onRecorded, onAbandoned, describe } = this.batching
     const { log } = this.parts
     const fields = { ...describe(item), error: describeError(cause) }
     for (const [index, fallback] of fallbacks.entries()) {
       const result = await this.tryFallback(tx => fallback(tx, item))
       if (!result) continue
-      log.error(`${noun} recorded incompletely`, { ...fields, fallback: index + 1 })
+      if (events.incomplete) log.error(events.incomplete, { ...fields, fallback: index + 1 })
       this.waiting.shift()
       onRecorded([item], result.value)
       return
     }
-    log.error(`${noun} abandoned`, fields)
+    log.error(events.abandoned, fields)
     this.waiting.shift()
     onAbandoned(item)
   }
@@ -142,7 +158,7 @@ export class BatchWriter<T, R> {
     const { clock, random, log } = this.parts
     this.failures += 1
     const retryInMs = retryDelayMs(RETRY, this.failures, random.fraction())
-    log.error(`${this.batching.noun} write failed`, {
+    log.error(this.batching.events.writeFailed, {
       waiting: this.waiting.length,
       error: describeError(error),
       retryInMs,

@@ -89,8 +89,8 @@ export class ConsumerLoop {
   }
 
   wake(): void {
-    this.worker.start()
     this.worker.wake()
+    this.worker.start()
   }
 
   stop(): Promise<void> {

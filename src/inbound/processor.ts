@@ -119,8 +119,8 @@ export class ProcessingLoop {
   }
 
   wake(): void {
-    this.worker.start()
     this.worker.wake()
+    this.worker.start()
   }
 
   async stop(): Promise<void> {

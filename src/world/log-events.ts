@@ -73,6 +73,8 @@ export const LOG_EVENTS = {
       'The ACME certificate in the data directory is unusable. A new one is ordered.',
     'visit counting failed': 'Clicks and opens could not be counted. They are kept and retried.',
     'visit not recorded': 'A click or open could not be written. The reader was redirected all the same.',
+    'visit write failed':
+      'Clicks and opens could not be written. The write is retried; readers are redirected meanwhile.',
     'webhook attempt abandoned': 'The result of a webhook attempt could not be stored at all.',
     'webhook attempt recorded incompletely':
       'The result of a webhook attempt was stored without part of its details.',

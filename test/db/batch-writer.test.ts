@@ -23,7 +23,11 @@ async function open(t: Test, poison: (item: number) => Error | undefined, forFal
   const writer = new BatchWriter<number, 'whole' | 'partly'>(
     { database, clock, log, random: new SeededRandom() },
     {
-      noun: 'delivery outcome',
+      events: {
+        writeFailed: 'delivery outcome write failed',
+        incomplete: 'delivery outcome recorded incompletely',
+        abandoned: 'delivery outcome abandoned',
+      },
       size: 50,
       record: async (_: Tx, batch) => {
         refuse(batch.map(poison).find(error => error !== undefined))
@@ -109,4 +113,29 @@ t.test('a lock, a full disk, a deadlock and a lost connection are temporary; a c
     t.notOk(isTemporary(withCode(code)), code)
   t.notOk(isTemporary(new TypeError('x is undefined')))
   t.end()
+})
+
+t.test('an item added just as the last batch ends is recorded', async t => {
+  const database = await sqliteDatabase(t)
+  const recorded: number[] = []
+  const writer = new BatchWriter<number, void>(
+    { database, clock: new FakeClock(), log: new FakeLog(), random: new SeededRandom() },
+    {
+      events: { writeFailed: 'delivery outcome write failed', abandoned: 'delivery outcome abandoned' },
+      size: 50,
+      record: () => Promise.resolve(),
+      // The next item follows after as many microtasks as its number says.
+      onRecorded([item = 0]) {
+        recorded.push(item)
+        void (async () => {
+          for (let step = 0; step < item; step += 1) await undefined
+          if (item < 12) writer.add(item + 1)
+        })()
+      },
+      onAbandoned: () => {},
+      describe: item => ({ item }),
+    },
+  )
+  writer.add(0)
+  await until('all to be recorded', () => recorded.length === 13)
 })

@@ -549,7 +549,12 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
-  visit_places: [{ id: 1, file: 3, octets: 1024 }],
+  visits: [
+    {
+      ...{ seq: 1, kind: 'click', message_id: 'm1', at: 5, address: '192.0.2.7', user_agent: 'Firefox' },
+      ...{ is_head: 0, url: 'https://x.example/' },
+    },
+  ],
   contact_imports: [
     {
       id: 'import',

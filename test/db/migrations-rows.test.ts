@@ -32,7 +32,7 @@ const PROGRAM = join(process.cwd(), 'build/test/support/db/migrate-and-die.js')
 
 const NEXT_ROWS: MigrationRows = {
   become: { lists: [{ id: 'list', name: 'News', language: 'en' }], list_notes: [{ list: 1, note: 'News' }] },
-  changes: ['visit_places'],
+  changes: ['visits'],
 }
 
 function rowsOf(name: string): MigrationRows {

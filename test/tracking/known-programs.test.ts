@@ -2,7 +2,7 @@
 import t from 'tap'
 import { isBurst, isKnownMachine, isNearlyAll, countLinks } from '../../src/tracking/visits/bot-detection.js'
 import { KNOWN_PROGRAMS } from '../../src/tracking/visits/known-programs.js'
-import type { Visit } from '../../src/tracking/visits/visit-journal.js'
+import type { Visit } from '../../src/tracking/visits/visit-store.js'
 
 const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36'

@@ -1,19 +1,17 @@
 /** Clicks and opens on their way from the answer to the history of messages: kept first, counted once, by people or machines. */
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { AppError } from '../../src/core/errors.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { insertContent } from '../../src/messages/content-store.js'
 import { findAnyMessage, insertMessages } from '../../src/messages/message-store.js'
 import { VisitCounter } from '../../src/tracking/visits/visit-counter.js'
-import { VisitJournal, VisitReader, type Visit } from '../../src/tracking/visits/visit-journal.js'
-import { findCountedPosition } from '../../src/tracking/visits/visit-store.js'
+import { VisitRecorder, type VisitBounds } from '../../src/tracking/visits/visit-recorder.js'
+import { countVisits, listVisits, type Visit } from '../../src/tracking/visits/visit-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
-import { eachDatabase } from '../support/db/database.js'
+import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
 import { addWorkspace, CONTENT, NOW } from '../support/mailroom.js'
 import { until } from '../support/until.js'
 
@@ -40,12 +38,6 @@ const opening = (messageId: string, more: Partial<Visit> = {}): Visit => ({
   ...more,
 })
 
-function ownFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'postroad-visits-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 async function addMessages(database: Database, ...ids: string[]): Promise<void> {
   await addWorkspace(database)
   await database.write(async tx => {
@@ -57,28 +49,22 @@ async function addMessages(database: Database, ...ids: string[]): Promise<void> 
   })
 }
 
-/** The part of the program that keeps and counts; what is opened again goes on where the last one stopped. */
-async function openTracking(t: Test, database: Database, folder: string, bounds?: object) {
+/** Recorder and counter as the server opens them, a while after `NOW`. */
+async function openTracking(t: Test, database: Database, bounds?: VisitBounds) {
   const clock = new FakeClock()
   const log = new FakeLog()
-  const counted = await findCountedPosition(database.reader)
-  const usual = { fileOctets: 1_000_000, files: 10, waitingUnits: 1_000_000 }
-  const journal = await VisitJournal.open({ folder, clock, log }, counted.file, { ...usual, ...bounds })
-  const reader = new VisitReader(folder, journal, counted)
-  const parts = { database, clock, log, random: new SeededRandom(), journal, reader, onEvents() {} }
-  const counter = new VisitCounter(parts, counted)
-  journal.onAppend = () => counter.wake()
-  let isClosed = false
+  const parts = { database, clock, log, random: new SeededRandom(), onEvents() {} }
+  const recorder = new VisitRecorder(parts, await countVisits(database.reader), bounds)
+  const counter = new VisitCounter({ ...parts, recorder })
+  recorder.onStored = () => counter.wake()
   const close = async () => {
-    if (isClosed) return
-    isClosed = true
-    await journal.close()
+    await recorder.close()
     await counter.stop()
   }
   t.teardown(close)
   await clock.advance(LATE - NOW + 2_000)
   counter.wake()
-  return { journal, counter, clock, log, close }
+  return { recorder, counter, clock, log, close }
 }
 
 async function events(database: Database) {
@@ -93,9 +79,9 @@ eachDatabase(
   'a click and an open by a person change the message and are logged as events',
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
-    const { journal } = await openTracking(t, database, ownFolder(t))
-    t.equal(await journal.append(opening('m1')), true)
-    t.equal(await journal.append(click('m2', 'https://x.example/?a=ä')), true)
+    const { recorder } = await openTracking(t, database)
+    t.equal(await recorder.record(opening('m1')), true)
+    t.equal(await recorder.record(click('m2', 'https://x.example/?a=ä')), true)
     await counts(database, 3)
     t.match(await findAnyMessage(database.reader, 'm1'), { status: 'opened', openedAt: LATE })
     t.match(await findAnyMessage(database.reader, 'm2'), {
@@ -125,7 +111,7 @@ eachDatabase(
 
 eachDatabase(t, 'a visit by a machine is logged as an event and changes nothing', async (t, database) => {
   await addMessages(database, 'm1')
-  const { journal } = await openTracking(t, database, ownFolder(t))
+  const { recorder } = await openTracking(t, database)
   const machines = [
     opening('m1', { userAgent: 'Mozilla/5.0' }),
     opening('m1', { userAgent: '' }),
@@ -133,7 +119,7 @@ eachDatabase(t, 'a visit by a machine is logged as an event and changes nothing'
     click('m1', 'https://x.example/', { address: '40.107.1.2' }),
     click('m1', 'https://x.example/', { userAgent: 'Mozilla/5.0 (compatible; Googlebot/2.1)' }),
   ]
-  for (const visit of machines) await journal.append(visit)
+  for (const visit of machines) await recorder.record(visit)
   await counts(database, machines.length)
   t.ok((await events(database)).every(event => 'isBot' in event.payload && event.payload.isBot))
   t.match(await findAnyMessage(database.reader, 'm1'), { status: 'sent', openedAt: null, clickedAt: null })
@@ -144,15 +130,15 @@ eachDatabase(
   'following all links right after delivery is a machine, from the first click on',
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
-    const { journal, counter } = await openTracking(t, database, ownFolder(t))
+    const { recorder, counter } = await openTracking(t, database)
     // The second that counting stays behind.
-    journal.onAppend = () => {}
+    recorder.onStored = () => {}
     const soon = NOW + 5_000
     for (const [n, url] of ['a', 'b', 'c', 'd'].entries())
-      await journal.append(click('m1', `https://x.example/${url}`, { at: soon + n * 200 }))
+      await recorder.record(click('m1', `https://x.example/${url}`, { at: soon + n * 200 }))
     // A person who is quick, and one who clicks twice.
     for (const at of [soon, soon + 300, soon + 4_000])
-      await journal.append(click('m2', 'https://x.example/a', { at }))
+      await recorder.record(click('m2', 'https://x.example/a', { at }))
     counter.wake()
     await counts(database, 8)
     const isBot = (await events(database)).map(({ messageId, payload }) => [
@@ -186,13 +172,13 @@ eachDatabase(
         await insertMessages(tx.db, content, false, [message])
       }
     })
-    const { journal, counter } = await openTracking(t, database, ownFolder(t))
-    journal.onAppend = () => {}
+    const { recorder, counter } = await openTracking(t, database)
+    recorder.onStored = () => {}
     for (const id of ['few', 'many'])
       for (let n = 0; n < 4; n += 1)
-        await journal.append(click(id, `https://x.example/${n}`, { at: NOW + 40_000 + n * 100 }))
+        await recorder.record(click(id, `https://x.example/${n}`, { at: NOW + 40_000 + n * 100 }))
     for (let n = 0; n < 3; n += 1)
-      await journal.append(click('few', `https://x.example/${n}`, { at: NOW + 60_000 + n * 200 }))
+      await recorder.record(click('few', `https://x.example/${n}`, { at: NOW + 60_000 + n * 200 }))
     counter.wake()
     await counts(database, 13)
     const isBotAt = (id: string, from: number) =>
@@ -207,58 +193,80 @@ eachDatabase(
   },
 )
 
-eachDatabase(
-  t,
-  'visits recorded before a crash are counted once after it; an incomplete line is ignored',
-  async (t, database) => {
-    await addMessages(database, 'm1', 'm2')
-    const folder = ownFolder(t)
-    const before = await openTracking(t, database, folder)
-    await before.journal.append(opening('m1'))
-    await counts(database, 1)
-    await before.counter.stop()
-    t.equal(await before.journal.append(opening('m2')), true)
-    await before.close()
-    const [file = ''] = readdirSync(folder)
-    appendFileSync(join(folder, file), '["open","m2",17')
+eachDatabase(t, 'visits stored before a crash are counted once after it', async (t, database) => {
+  await addMessages(database, 'm1', 'm2')
+  const before = await openTracking(t, database)
+  await before.recorder.record(opening('m1'))
+  await counts(database, 1)
+  await before.counter.stop()
+  t.equal(await before.recorder.record(opening('m2')), true)
+  t.equal(await countVisits(database.reader), 1)
 
-    const after = await openTracking(t, database, folder)
-    await counts(database, 2)
-    t.equal(await after.journal.append(click('m2', 'https://x.example/')), true)
-    await counts(database, 3)
-    t.same(
-      (await events(database)).map(({ kind, messageId }) => `${kind} ${messageId}`),
-      ['email.opened m1', 'email.opened m2', 'email.clicked m2'],
-    )
-    await until('the file that was counted to be deleted', () => !readdirSync(folder).includes(file))
-  },
-)
-
-eachDatabase(
-  t,
-  'the journal starts new files as it grows, and deleted messages do not stop counting',
-  async (t, database) => {
-    await addMessages(database, 'm1')
-    const folder = ownFolder(t)
-    const { journal } = await openTracking(t, database, folder, { fileOctets: 300 })
-    for (let n = 0; n < 20; n += 1)
-      await journal.append(click(n % 2 === 0 ? 'm1' : 'gone', `https://x.example/${n}`))
-    await counts(database, 10)
-    t.equal((await events(database)).length, 10)
-    await until('files to be deleted', () => readdirSync(folder).length <= 1)
-  },
-)
-
-t.test('beyond its bounds the journal drops visits and says so at once', async t => {
-  const clock = new FakeClock()
-  const log = new FakeLog()
-  const bounds = { fileOctets: 200, files: 2, waitingUnits: 1_000 }
-  const journal = await VisitJournal.open({ folder: t.testdir(), clock, log }, 0, bounds)
-  t.teardown(() => journal.close())
-  const atOnce = await Promise.all(Array.from({ length: 50 }, () => journal.append(opening('m1'))))
-  t.ok(atOnce.includes(true) && atOnce.includes(false))
-  const inTurn: boolean[] = []
-  for (let n = 0; n < 20; n += 1) inTurn.push(await journal.append(opening('m1')))
-  t.equal(inTurn.at(-1), false)
-  t.ok(log.lines.length >= 1)
+  const after = await openTracking(t, database)
+  await counts(database, 2)
+  t.equal(await after.recorder.record(click('m2', 'https://x.example/')), true)
+  await counts(database, 3)
+  t.same(
+    (await events(database)).map(({ kind, messageId }) => `${kind} ${messageId}`),
+    ['email.opened m1', 'email.opened m2', 'email.clicked m2'],
+  )
+  t.equal(await countVisits(database.reader), 0)
 })
+
+eachDatabase(t, 'visits of deleted messages do not stop counting', async (t, database) => {
+  await addMessages(database, 'm1')
+  const { recorder } = await openTracking(t, database)
+  await Promise.all(
+    Array.from({ length: 200 }, (_, n) =>
+      recorder.record(click(n % 2 === 0 ? 'm1' : 'gone', `https://x.example/${n}`)),
+    ),
+  )
+  await counts(database, 100)
+  t.equal((await events(database)).length, 100)
+  await until('all to be counted', async () => (await listVisits(database.reader, 0, 1)).length === 0)
+})
+
+t.test('beyond its bounds visits are dropped, which is logged once a minute', async t => {
+  const database = await sqliteDatabase(t)
+  const { recorder, counter, clock, log } = await openTracking(t, database, { buffered: 10, uncounted: 25 })
+  await counter.stop()
+  const atOnce = await Promise.all(Array.from({ length: 50 }, () => recorder.record(opening('m1'))))
+  t.equal(atOnce.filter(Boolean).length, 10, 'no more than fit in memory')
+  const inTurn: boolean[] = []
+  for (let n = 0; n < 20; n += 1) inTurn.push(await recorder.record(opening('m1')))
+  t.equal(inTurn.filter(Boolean).length, 15, 'no more than may wait to be counted')
+  t.equal(log.lines.length, 1)
+  await clock.advance(60_000)
+  t.equal(await recorder.record(opening('m1')), false)
+  t.equal(log.lines.length, 2)
+  recorder.noteCounted(25)
+  t.equal(await recorder.record(opening('m1')), true)
+})
+
+t.test(
+  'while the database cannot be written readers wait for nothing, and visits are stored afterwards',
+  async t => {
+    const database = await sqliteDatabase(t)
+    let isFull = true
+    const failing: Database = {
+      ...database,
+      reader: database.reader,
+      write: (work, options) =>
+        isFull ? Promise.reject(new AppError('unavailable', 'disk full')) : database.write(work, options),
+    }
+    const clock = new FakeClock()
+    const log = new FakeLog()
+    const recorder = new VisitRecorder({ database: failing, clock, log, random: new SeededRandom() }, 0)
+    const first = recorder.record(opening('m1'))
+    await clock.advance(500)
+    t.equal(await first, false)
+    const second = recorder.record(opening('m2'))
+    await clock.advance(0)
+    t.equal(await second, false, 'answered without the wait for a commit')
+    isFull = false
+    await clock.advance(60_000)
+    await recorder.close()
+    t.match(await listVisits(database.reader, 0, 10), [{ messageId: 'm1' }, { messageId: 'm2' }])
+    t.ok(log.lines.every(({ event }) => event === 'visit write failed'))
+  },
+)

@@ -72,23 +72,26 @@ t.test('a planned piece runs when it is due, also if the clock was set meanwhile
   t.equal(planned.pieces(), 3)
 })
 
-t.test('a commit of another process ends the sleep within a second, also one made during the piece', async t => {
-  let version = 1
-  const during = () => {
+t.test(
+  'a commit of another process ends the sleep within a second, also one made during the piece',
+  async t => {
+    let version = 1
+    const during = () => {
+      version += 1
+      return WHEN_WOKEN
+    }
+    const { worker, clock, pieces } = workerOf(t, [during, idle], { version: () => version })
+    worker.start()
+    await settle()
+    t.equal(pieces(), 2)
+    await clock.advance(5_000)
+    t.equal(pieces(), 2)
     version += 1
-    return WHEN_WOKEN
-  }
-  const { worker, clock, pieces } = workerOf(t, [during, idle], { version: () => version })
-  worker.start()
-  await settle()
-  t.equal(pieces(), 2)
-  await clock.advance(5_000)
-  t.equal(pieces(), 2)
-  version += 1
-  await clock.advance(1_000)
-  await settle()
-  t.equal(pieces(), 3)
-})
+    await clock.advance(1_000)
+    await settle()
+    t.equal(pieces(), 3)
+  },
+)
 
 t.test('back-off grows with each failure, ignores wakes, and resets after work done', async t => {
   const succeed = () => {

@@ -105,7 +105,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'tags',
   'template_versions',
   'templates',
-  'visit_places',
+  'visits',
   'webhook_subscriptions',
   'workspaces',
   'write_trials',

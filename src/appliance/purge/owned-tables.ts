@@ -164,7 +164,7 @@ export const NOBODYS: readonly string[] = [
   'domain_reports',
   'kept_answers',
   'write_trials',
-  'visit_places',
+  'visits',
   'jobs',
   'restore_holds',
 ]

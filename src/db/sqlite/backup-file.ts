@@ -3,21 +3,13 @@
  *
  * Used by `postroad backup` and `restore`, in processes of their own. Uses SQLite's backup API within one read transaction: in WAL mode it
  * blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
- * times as long and delays checkpoints for that time. Files beside the database are stored as rows. Throws Errors naming the file and the
- * fault; an unfinished backup is deleted.
+ * times as long and delays checkpoints for that time. Throws Errors naming the file and the fault; an unfinished backup is deleted.
  */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { checkHeader } from './check-file.js'
-
-/** A file that belongs to the database, e.g. `visits/0000000001.visits`. */
-export interface CompanionFile {
-  /** Relative to the data folder. */
-  readonly name: string
-  readonly octets: Buffer
-}
 
 export interface BackupFacts {
   /** Ms since epoch UTC. */
@@ -35,8 +27,6 @@ export interface BackupRequest {
   readonly target: string
   readonly now: number
   readonly version: string
-  /** Read after the database was copied; what they contain beyond it does no harm. */
-  readonly companions: () => Iterable<CompanionFile>
   /** @param done 0 to 1 */
   readonly onProgress?: (done: number) => void
 }
@@ -88,20 +78,13 @@ async function copy(
 }
 
 /** Merges the log into the file and adds the backup's facts. */
-function finish(
-  file: string,
-  { now, version, companions }: BackupRequest,
-  rows: BackupFacts['rows'],
-): BackupFacts {
+function finish(file: string, { now, version }: BackupRequest, rows: BackupFacts['rows']): BackupFacts {
   const handle = new BetterSqlite(file)
   try {
     handle.pragma('journal_mode = delete')
     const facts = { madeAt: now, version, schema: schemaOf(handle), rows }
     handle.exec('create table backup_facts (facts text not null)')
     handle.prepare('insert into backup_facts values (?)').run(JSON.stringify(facts))
-    handle.exec('create table backup_files (name text primary key, octets blob not null)')
-    const insert = handle.prepare('insert into backup_files values (?, ?)')
-    for (const { name, octets } of companions()) insert.run(name, octets)
     return facts
   } finally {
     handle.close()
@@ -137,13 +120,11 @@ export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
   }
 }
 
-/** Removes the backup's own tables from a copy of it, which is then a regular database. @param take receives each file */
-export function unpackBackup(file: string, take: (companion: CompanionFile) => void): void {
+/** Removes the backup's own table from a copy of it, which is then a regular database. */
+export function unpackBackup(file: string): void {
   const handle = new BetterSqlite(file)
   try {
-    const rows = handle.prepare('select name, octets from backup_files order by name').iterate()
-    for (const companion of rows) take(companion as CompanionFile)
-    handle.exec('drop table backup_files; drop table backup_facts')
+    handle.exec('drop table backup_facts')
   } finally {
     handle.close()
   }
@@ -158,7 +139,7 @@ function factsIn(handle: BetterSqlite.Database, file: string): BackupFacts {
 }
 
 /** Kysely's own tables change at each start. */
-const NOT_COUNTED = new Set(['backup_facts', 'backup_files', 'schema_migrations_lock'])
+const NOT_COUNTED = new Set(['backup_facts', 'schema_migrations_lock'])
 
 function countRows(handle: BetterSqlite.Database): Record<string, number> {
   const tables = handle

@@ -34,7 +34,11 @@ export class OutcomeWriter {
   constructor(parts: OutcomeBatchesParts) {
     const { log, onAttempt } = parts
     this.writer = new BatchWriter(parts, {
-      noun: 'delivery outcome',
+      events: {
+        writeFailed: 'delivery outcome write failed',
+        incomplete: 'delivery outcome recorded incompletely',
+        abandoned: 'delivery outcome abandoned',
+      },
       size: BATCH,
       canWait: () => this.isBusy,
       record: (tx, batch) =>

@@ -5,7 +5,7 @@
  */
 import { NetworkList } from '../../world/net/ip-address.js'
 import { KNOWN_PROGRAMS } from './known-programs.js'
-import type { Visit } from './visit-journal.js'
+import type { Visit } from './visit-store.js'
 import { readMarkup, startOfMarkup } from '../../content/tracking/read-markup.js'
 
 const MAX_CACHED = 10_000

@@ -1,9 +1,9 @@
 /**
- * Counts visits: moves them from the journal into message history and the event log, each exactly once.
+ * Counts visits: moves them from `visits` into message history and the event log, each exactly once.
  *
- * Visits by people go through the message state machine; those by machines are only logged as events. The counted position is stored
- * in the same transaction. Counting lags a second behind to see whole bursts, and pauses after each batch in proportion to its duration,
- * so under load responses come before counting as long as the journal has space.
+ * Visits by people go through the message state machine; those by machines are only logged as events. The rows are deleted in the same
+ * transaction. Counting lags a second behind to see whole bursts, and pauses after each batch in proportion to its duration, so under
+ * load responses come before counting as long as there is room for uncounted visits.
  * Never rejects; database errors are logged and retried.
  */
 import type { Database, Tx } from '../../db/database.js'
@@ -16,21 +16,28 @@ import type { Log } from '../../world/log.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
 import { AT_ONCE, WHEN_WOKEN, Worker } from '../../world/time/worker.js'
 import { countLinks, BURST_MS, ClickBursts, isBurst, isKnownMachine, isNearlyAll } from './bot-detection.js'
-import type { JournalPosition, VisitJournal, ReadVisit, VisitReader, Visit } from './visit-journal.js'
-import { findDeliveryMoments, findHtmlSource, saveCountedPosition } from './visit-store.js'
+import type { VisitRecorder } from './visit-recorder.js'
+import {
+  deleteVisits,
+  findDeliveryMoments,
+  findHtmlSource,
+  listVisits,
+  type StoredVisit,
+  type Visit,
+} from './visit-store.js'
 
 export interface CounterParts {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly journal: VisitJournal
-  readonly reader: VisitReader
+  readonly recorder: Pick<VisitRecorder, 'isFilling' | 'noteCounted'>
   /** Call after appending events. */
   readonly onEvents: () => void
 }
 
 /** Small, because the API and the queue wait for the transaction. */
 const BATCH_SIZE = 50
+const READ_SIZE = 500
 const MAX_READ_AHEAD = 10_000
 const MIN_PAUSE_MS = 10
 /** Pause per ms that the batch took; batches take longer under load. */
@@ -41,15 +48,13 @@ export class VisitCounter {
   private readonly parts: CounterParts
   private readonly worker: Worker
   private readonly bursts = new ClickBursts()
-  private readonly ahead: ReadVisit[] = []
-  private counted: JournalPosition
+  /** Read and not yet counted. */
+  private readonly ahead: StoredVisit[] = []
   /** The next visit is known, and waits for the end of its burst. */
   private isWaiting = false
 
-  /** @param counted everything before it is counted */
-  constructor(parts: CounterParts, counted: JournalPosition) {
+  constructor(parts: CounterParts) {
     this.parts = parts
-    this.counted = counted
     this.worker = new Worker({
       ...parts,
       failure: 'visit counting failed',
@@ -57,10 +62,10 @@ export class VisitCounter {
     })
   }
 
-  /** Call after appending to the journal. Cheap. */
+  /** Call after visits were stored. Cheap. */
   wake(): void {
-    this.worker.start()
     if (!this.isWaiting) this.worker.wake()
+    this.worker.start()
   }
 
   /** Visits not yet counted are counted after the next start. */
@@ -69,42 +74,47 @@ export class VisitCounter {
   }
 
   private async runBatch(): Promise<number> {
-    const { clock, journal } = this.parts
+    const { clock, recorder } = this.parts
     const begunAt = clock.monotonic()
     this.isWaiting = false
     await this.readAhead()
     const [first] = this.ahead
     if (!first) return WHEN_WOKEN
     const isReady = ({ at }: Visit) => clock.now() - at >= BURST_MS || at > clock.now()
-    const end = this.ahead.slice(0, BATCH_SIZE).findIndex(({ visit }) => !isReady(visit))
+    const end = this.ahead.slice(0, BATCH_SIZE).findIndex(visit => !isReady(visit))
     const ready = this.ahead.slice(0, end < 0 ? BATCH_SIZE : end)
-    const last = ready.at(-1)
-    if (!last) {
+    if (ready.length === 0) {
       this.isWaiting = true
-      return first.visit.at + BURST_MS
+      return first.at + BURST_MS
     }
-    await this.count(
-      ready.map(({ visit }) => visit),
-      last.end,
-    )
+    await this.count(ready)
     this.ahead.splice(0, ready.length)
+    recorder.noteCounted(ready.length)
     this.worker.resetBackoff()
     const took = clock.monotonic() - begunAt
-    const isUrgent = journal.isFilling || this.worker.isStopped
-    await pauseFor(isUrgent ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * took)))
+    const isUrgent = recorder.isFilling || this.worker.isStopped
+    await pauseFor(
+      isUrgent ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * took)),
+    )
     return AT_ONCE
   }
 
+  /** Reads the next visits, at least up to the end of the first one's burst. */
   private async readAhead(): Promise<void> {
-    if (this.ahead.length > MAX_READ_AHEAD) return
-    for (const read of await this.parts.reader.read()) {
-      this.bursts.add(read.visit, this.ahead[0]?.visit.at ?? read.visit.at)
-      this.ahead.push(read)
+    const { ahead, bursts, parts } = this
+    for (let isLast = false; !isLast && ahead.length <= MAX_READ_AHEAD;) {
+      const read = await listVisits(parts.database.reader, ahead.at(-1)?.seq ?? 0, READ_SIZE)
+      for (const visit of read) {
+        bursts.add(visit, ahead[0]?.at ?? visit.at)
+        ahead.push(visit)
+      }
+      const [first, last] = [ahead[0], read.at(-1)]
+      isLast = read.length < READ_SIZE || !first || !last || last.at - first.at > BURST_MS
     }
   }
 
-  private async count(visits: readonly Visit[], end: JournalPosition): Promise<void> {
-    const { database, onEvents, reader } = this.parts
+  private async count(visits: readonly StoredVisit[]): Promise<void> {
+    const { database, onEvents } = this.parts
     const machines = await this.findMachines(visits)
     const judged = visits.map(visit => transitionOf(visit, machines.has(visit)))
     await database.write(
@@ -118,12 +128,13 @@ export class VisitCounter {
           tx,
           judged.filter(({ facts }) => facts.isBot),
         )
-        await saveCountedPosition(tx.db, end)
+        await deleteVisits(
+          tx.db,
+          visits.map(({ seq }) => seq),
+        )
       },
       { isLong: true },
     )
-    if (end.file !== this.counted.file) await reader.deleteBefore(end)
-    this.counted = end
   }
 
   private async findMachines(visits: readonly Visit[]): Promise<ReadonlySet<Visit>> {

@@ -1,26 +1,64 @@
 /**
  * Handles `/c/<token>` and `/o/<token>`: redirects to the link or serves the pixel, and records the visit.
  *
- * Runs before the public pages and without their framework, because a large mailing causes thousands of visits per second. Never uses
- * the database. The response waits until the visit is in the journal; if it cannot be recorded, the reader is redirected anyway.
+ * Runs before the public pages and without their framework, because a large mailing causes thousands of visits per second. The response
+ * waits until the visit is stored; if it cannot be, the reader is redirected anyway.
  * Redirects only to URLs that we signed; invalid tokens are left to the pages.
  * Standards: RFC 9110 §15.4.3 (302), §10.2.2 (Location), §9.3.2 (HEAD); Referrer Policy. Never rejects.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Database } from '../../db/database.js'
+import { noticePage } from '../../http/public/document.js'
 import { SlidingWindow } from '../../http/sliding-window.js'
 import { USUAL_HEADERS, type PublicApp } from '../../http/public/public-app.js'
+import type { PublicRoute } from '../../http/public/public-route.js'
 import { visitorOf } from '../../http/public/visitor.js'
 import { readClick, type Click } from '../../mail/links/click-link.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
 import { LINK_PATHS, MAX_LINK_PATH, readOpen } from '../../mail/links/links.js'
-import type { NetworkList } from '../../world/net/ip-address.js'
+import { NetworkList } from '../../world/net/ip-address.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { VisitJournal } from './visit-journal.js'
+import type { World } from '../../world/world.js'
+import { VisitCounter } from './visit-counter.js'
+import { VisitRecorder } from './visit-recorder.js'
+import { countVisits } from './visit-store.js'
 
-export interface VisitHandlerParts {
+export interface VisitParts extends Pick<World, 'clock' | 'random' | 'log'> {
+  readonly database: Database
+  readonly keys: LinkKeys
+  /** Networks of reverse proxies. */
+  readonly trustedProxies: readonly string[]
+  /** Call after appending events. */
+  readonly onEvents: () => void
+}
+
+export interface Visits {
+  /** Handles visits and passes all other requests to the pages. */
+  before(pages: PublicApp): PublicApp
+  /** Close the listeners first. */
+  close(): Promise<void>
+}
+
+export async function openVisits(parts: VisitParts): Promise<Visits> {
+  const { database, clock, keys, trustedProxies } = parts
+  const recorder = new VisitRecorder(parts, await countVisits(database.reader))
+  const counter = new VisitCounter({ ...parts, recorder })
+  recorder.onStored = () => counter.wake()
+  counter.wake()
+  const proxies = new NetworkList(trustedProxies)
+  return {
+    before: pages => withVisits({ clock, keys, recorder, proxies }, pages),
+    async close() {
+      await recorder.close()
+      await counter.stop()
+    },
+  }
+}
+
+interface VisitHandlerParts {
   readonly clock: Clock
   readonly keys: LinkKeys
-  readonly journal: VisitJournal
+  readonly recorder: VisitRecorder
   readonly proxies: NetworkList
 }
 
@@ -40,7 +78,7 @@ interface Visited extends Partial<Pick<Click, 'url'>> {
 }
 
 /** @param pages handle everything that is not a visit */
-export function withVisits(parts: VisitHandlerParts, pages: PublicApp): PublicApp {
+function withVisits(parts: VisitHandlerParts, pages: PublicApp): PublicApp {
   const windows = new SlidingWindow(parts.clock)
   return {
     serves: request => pages.serves(request),
@@ -65,14 +103,14 @@ function visitedBy({ method, url = '' }: IncomingMessage, keys: LinkKeys): Visit
 }
 
 async function record(
-  { clock, journal, proxies }: VisitHandlerParts,
+  { clock, recorder, proxies }: VisitHandlerParts,
   request: IncomingMessage,
   { messageId, url }: Visited,
 ): Promise<void> {
   const { address, userAgent } = visitorOf(request, proxies)
   const isHead = request.method === 'HEAD'
   const visit = { messageId, at: clock.now(), address, userAgent, isHead }
-  await journal.append(url === undefined ? { kind: 'open', ...visit } : { kind: 'click', ...visit, url })
+  await recorder.record(url === undefined ? { kind: 'open', ...visit } : { kind: 'click', ...visit, url })
 }
 
 function respond(response: ServerResponse, isHead: boolean, url: string | undefined): void {
@@ -91,3 +129,19 @@ function locationOf(url: string): string {
   if (/^[\x21-\x7e]+$/.test(url)) return url
   return URL.canParse(url) ? new URL(url).href : encodeURI(url)
 }
+
+/** Responses to invalid tokens. The pixel is served regardless: an image cannot show an error. */
+export const visitPages: readonly PublicRoute[] = [
+  {
+    method: 'GET',
+    path: `${LINK_PATHS.click}:token`,
+    isLimited: true,
+    handle: ({ texts }) => Promise.resolve({ page: noticePage(texts.badLink), status: 404 }),
+  },
+  {
+    method: 'GET',
+    path: `${LINK_PATHS.open}:token`,
+    isLimited: false,
+    handle: () => Promise.resolve({ octets: PIXEL, mediaType: 'image/gif' }),
+  },
+]

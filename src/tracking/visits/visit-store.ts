@@ -1,34 +1,94 @@
-/** SQL of counting visits: the counted position in the journal, and delivery times of messages. */
-import { sql } from 'kysely'
+/** SQL of visits: those stored and not yet counted, and what judging them needs to know of their messages. */
+import { sql, type Generated } from 'kysely'
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
+import { rowsInsert } from '../../db/insert-rows.js'
 import { inLists, statement } from '../../db/statement.js'
-import type { JournalPosition } from './visit-journal.js'
+import { flag, type Flag } from '../../db/tables.js'
 
-interface VisitPlaceRow {
-  /** Always 1: there is one journal. */
-  id: number
-  file: number
-  octets: number
+/** A request for the pixel or a link of a message, by a person or a machine. */
+export interface Visit {
+  readonly kind: 'open' | 'click'
+  readonly messageId: string
+  /** Ms since epoch UTC. */
+  readonly at: number
+  readonly address: string
+  /** At most 500 characters. */
+  readonly userAgent: string
+  /** A HEAD request, which no mail reader sends. */
+  readonly isHead: boolean
+  readonly url?: string
+}
+
+export interface StoredVisit extends Visit {
+  readonly seq: number
+}
+
+interface VisitRow {
+  seq: Generated<number>
+  kind: 'open' | 'click'
+  message_id: string
+  at: number
+  address: string
+  user_agent: string
+  is_head: Flag
+  url: string | null
 }
 
 declare module '../../db/tables.js' {
   interface Tables {
-    visit_places: VisitPlaceRow
+    visits: VisitRow
   }
 }
 
-export async function findCountedPosition(db: Queries): Promise<JournalPosition> {
-  const row = await db.selectFrom('visit_places').select(['file', 'octets']).executeTakeFirst()
-  return row ?? { file: 0, octets: 0 }
+const COLUMNS = ['kind', 'message_id', 'at', 'address', 'user_agent', 'is_head', 'url'] as const
+const insertRows = rowsInsert({ table: 'visits', columns: () => COLUMNS })
+
+export async function insertVisits(db: Queries, visits: readonly Visit[]): Promise<void> {
+  // prettier-ignore
+  const rows = visits.map(({ kind, messageId, at, address, userAgent, isHead, url }) => [
+    kind, messageId, at, address, userAgent, flag(isHead), url ?? null,
+  ])
+  await insertRows(db, rows)
 }
 
-/** Call it in the transaction that counts the visits. */
-export async function saveCountedPosition(db: Queries, { file, octets }: JournalPosition): Promise<void> {
-  await db
-    .insertInto('visit_places')
-    .values({ id: 1, file, octets })
-    .onConflict(conflict => conflict.column('id').doUpdateSet({ file, octets }))
-    .execute()
+/** In the order they were stored. */
+export async function listVisits(db: Queries, afterSeq: number, limit: number): Promise<StoredVisit[]> {
+  const { rows } = await selectVisits(db, { afterSeq, limit })
+  return rows.map(
+    ({ seq, kind, message_id: messageId, at, address, user_agent: userAgent, is_head, url }) => ({
+      seq,
+      kind,
+      messageId,
+      at,
+      address,
+      userAgent,
+      isHead: is_head === 1,
+      ...given({ url: url ?? undefined }),
+    }),
+  )
+}
+
+const selectVisits = statement((db, { afterSeq, limit }: { afterSeq: number; limit: number }) =>
+  db.selectFrom('visits').selectAll().where('seq', '>', afterSeq).orderBy('seq').limit(limit),
+)
+
+export async function deleteVisits(db: Queries, seqs: readonly number[]): Promise<void> {
+  for (const list of inLists(seqs)) await deleteListed(db, { seqs: list })
+}
+
+const deleteListed = statement((db, { seqs }: { seqs: readonly number[] }) =>
+  db.deleteFrom('visits').where('seq', 'in', seqs),
+)
+
+/** An upper bound, read from the ends of the key: visits are deleted in about the order they were stored. */
+export async function countVisits(db: Queries): Promise<number> {
+  const { max, min } = db.fn
+  const ends = await db
+    .selectFrom('visits')
+    .select([max('seq').as('last'), min('seq').as('first')])
+    .executeTakeFirstOrThrow()
+  return ends.last === null || ends.first === null ? 0 : Number(ends.last) - Number(ends.first) + 1
 }
 
 const selectMoments = statement((db, { ids }: { ids: readonly string[] }) =>

@@ -59,7 +59,11 @@ export class DeliveryWorker {
   constructor(parts: DeliveryWorkerParts) {
     this.parts = parts
     this.batches = new BatchWriter(parts, {
-      noun: 'webhook attempt',
+      events: {
+        writeFailed: 'webhook attempt write failed',
+        incomplete: 'webhook attempt recorded incompletely',
+        abandoned: 'webhook attempt abandoned',
+      },
       size: BATCH,
       record: (tx, batch) => this.record(tx, batch),
       fallbacks: [(tx, one) => this.recordWithoutDetails(tx, one), (tx, { ended }) => this.finish(tx, ended)],

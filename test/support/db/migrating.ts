@@ -25,7 +25,7 @@ const WITH_NEXT: Migrations = {
     await sql`create table list_notes (list bigint primary key, note text not null)`.execute(db)
     await sql`insert into list_notes (list, note) select seq, name from lists`.execute(db)
     await sql`create index lists_by_language on lists (workspace_id, language)`.execute(db)
-    await sql`drop table visit_places`.execute(db)
+    await sql`drop table visits`.execute(db)
   },
 }
 

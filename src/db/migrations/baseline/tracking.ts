@@ -2,11 +2,16 @@
 import type { ColumnTypes } from './column-types.js'
 
 export const trackingTables = ({ serial }: ColumnTypes): string[] => [
-  // One row: the journal file and how much of it was counted.
-  `create table visit_places (
-    id integer primary key,
-    file bigint not null,
-    octets bigint not null
+  // Opens and clicks that were answered and not yet counted.
+  `create table visits (
+    seq ${serial},
+    kind text not null,
+    message_id text not null,
+    at bigint not null,
+    address text not null,
+    user_agent text not null,
+    is_head integer not null,
+    url text
   )`,
   `create table daily_counters (
     workspace_id text not null,
