@@ -5,7 +5,7 @@ interface AboutCampaign {
 }
 
 /** In the API's names. */
-export interface ToldStats {
+export interface StatsFields {
   readonly sends: number
   readonly delivered: number
   readonly opens: number
@@ -22,6 +22,9 @@ declare module '../events/event.js' {
     /** The recipients are fixed and the start time has come; precedes the first email. */
     'campaign.sent': ContactEventOf<'campaign.sent', AboutCampaign>
     /** All its emails are delivered or failed. */
-    'campaign.completed': ContactEventOf<'campaign.completed', AboutCampaign & { readonly stats: ToldStats }>
+    'campaign.completed': ContactEventOf<
+      'campaign.completed',
+      AboutCampaign & { readonly stats: StatsFields }
+    >
   }
 }

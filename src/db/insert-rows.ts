@@ -22,13 +22,13 @@ export interface RowsInsert {
 }
 
 /** How a column's values are passed: once for all rows, not at all (null), or per row. */
-type Telling = 'once' | 'null' | 'each'
+type WebhookRequest = 'once' | 'null' | 'each'
 
 /** @returns a function that inserts rows of the same width in order, and returns the statement's rows */
 export function rowsInsert(what: RowsInsert): (db: Queries, rows: readonly Row[]) => Promise<unknown[]> {
   const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
 
-  function compile(db: Queries, count: number, told: readonly Telling[]): CompiledQuery {
+  function compile(db: Queries, count: number, told: readonly WebhookRequest[]): CompiledQuery {
     const { adapter } = db.getExecutor()
     const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
     printed.set(adapter, ofDialect)
@@ -50,10 +50,10 @@ export function rowsInsert(what: RowsInsert): (db: Queries, rows: readonly Row[]
   }
 }
 
-function tellingOf(db: Queries, rows: readonly Row[]): readonly Telling[] {
+function tellingOf(db: Queries, rows: readonly Row[]): readonly WebhookRequest[] {
   const [first = []] = rows
   const mayBeOnce = rows.length > 1 && dialectOf(db) === 'sqlite'
-  const told = first.map((value, at): Telling => {
+  const told = first.map((value, at): WebhookRequest => {
     if (!mayBeOnce || rows.some(row => row[at] !== value)) return 'each'
     return value === null ? 'null' : 'once'
   })
@@ -61,7 +61,7 @@ function tellingOf(db: Queries, rows: readonly Row[]): readonly Telling[] {
 }
 
 /** In the order that `insertOf` uses. */
-function parametersOf(rows: readonly Row[], told: readonly Telling[]): unknown[] {
+function parametersOf(rows: readonly Row[], told: readonly WebhookRequest[]): unknown[] {
   const parameters = (rows[0] ?? []).filter((_, at) => told[at] === 'once')
   const each = [...told.keys()].filter(at => told[at] === 'each')
   for (const row of rows) for (const at of each) parameters.push(row[at])
@@ -72,7 +72,7 @@ function insertOf(
   { table, columns, written = (_db, _column, value) => value, rest = sql`` }: RowsInsert,
   db: Queries,
   count: number,
-  told: readonly Telling[],
+  told: readonly WebhookRequest[],
 ): RawBuilder<unknown> {
   const names = columns(told.length)
   const into = sql`insert into ${sql.table(table)} (${sql.join(names.map(name => sql.ref(name)))})`

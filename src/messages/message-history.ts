@@ -143,11 +143,11 @@ async function eventsOf(
   heads: ReadonlyMap<string, MessageHead>,
   origins: ReadonlyMap<string, MailOrigin>,
 ): Promise<Event[]> {
-  const told = taken.filter(({ kind }) => RULES[kind].event !== undefined)
-  const unknown = new Set(told.map(({ messageId }) => heads.get(messageId)?.contentId ?? ''))
+  const logged = taken.filter(({ kind }) => RULES[kind].event !== undefined)
+  const unknown = new Set(logged.map(({ messageId }) => heads.get(messageId)?.contentId ?? ''))
   for (const id of origins.keys()) unknown.delete(id)
   const found = await findOrigins(tx.db, [...unknown])
-  return told.flatMap(transition => {
+  return logged.flatMap(transition => {
     const head = heads.get(transition.messageId)
     return head ? [eventOf(transition, head, origins.get(head.contentId) ?? found.get(head.contentId))] : []
   })

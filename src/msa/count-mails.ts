@@ -7,8 +7,7 @@
 import { countAgainstLimits, openUsage, type LimitedWorkspace } from '../accounts/sending-limit-store.js'
 import { AppError } from '../core/errors.js'
 import type { Tx } from '../db/database.js'
-import type { Submission, SubmissionBatch } from './mail-submission.js'
-import type { SubmitParts } from './submit-parts.js'
+import type { Submission, SubmissionBatch, SubmitParts } from './mail-submission.js'
 
 type CountParts = Pick<SubmitParts, 'emailWindows'>
 

@@ -1,5 +1,6 @@
 /**
- * A submission (RFC 5598 §4.1, RFC 6409): one content and its recipients, as `submit.ts` receives and accepts it. Types only.
+ * A submission (RFC 5598 §4.1, RFC 6409): one content and its recipients, as `submit.ts` receives and accepts it; and what intake needs.
+ * Types only.
  *
  * A single send, a message of a batch and a mail received by SMTP are one submission each.
  */
@@ -9,7 +10,11 @@ import type { Principal } from '../http/principal.js'
 import type { MessageContent } from '../messages/content-store.js'
 import type { NewMessage } from '../messages/message-store.js'
 import type { Recipient } from './recipients.js'
-import type { ReleasePace } from './release-pace.js'
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import type { SlidingWindow } from '../http/sliding-window.js'
+import type { Log } from '../world/log.js'
+import type { Clock } from '../world/time/clock.js'
 
 /** Content shared by all recipients. `submit.ts` adds the workspace and the time. */
 export type SubmittedContent = Omit<MessageContent, 'workspaceId' | 'createdAt' | 'isMarketing' | 'isPruned'>
@@ -44,7 +49,7 @@ export interface SubmissionBatch {
   readonly isSandbox: boolean
   readonly submissions: readonly Submission[]
   /** Spreads due times; without it, mail is due at once. */
-  readonly pace?: ReleasePace
+  readonly pace?: { next(mails: number): number }
 }
 
 /** A recipient and its message, mailed or skipped. */
@@ -62,4 +67,27 @@ export interface AcceptedSubmission {
   readonly dsn: Submission['dsn'] | undefined
   readonly data: Submission['data'] | undefined
   readonly isContentStored: boolean | undefined
+}
+
+export interface StoreParts {
+  /** How long delivery is retried before a message expires, ms. */
+  readonly expireMs: number
+  /** Signals the queue that mail in this lane was committed. */
+  readonly onEnqueued: (lane: string, dueAt: number) => void
+  /** Passes a just committed content to the queue, which saves reading it back. */
+  readonly onStored?: (content: MessageContent) => void
+  /** Wakes event consumers for events no delivery follows: suppressed recipients, sandbox outcomes. */
+  readonly onEvents?: () => void
+  /** Signals that sandbox mail is scheduled for this time, ms since epoch UTC. */
+  readonly onSandboxScheduled?: (dueAt: number) => void
+  /** Absent in commands, whose output goes to the terminal. */
+  readonly log?: Log
+}
+
+export interface SubmitParts extends StoreParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  /** Counts recipients per key and minute. */
+  readonly emailWindows: SlidingWindow
 }

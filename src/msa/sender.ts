@@ -1,18 +1,18 @@
 /**
- * Resolves a mail's From address by the contract's rules.
+ * Resolves a mail's From address by the contract's rules, and caches the results for a second.
  *
  *   domain verified               From is the requested address, signed by its domain
  *   domain added, not verified    domain_invalid
  *   domain unknown                From is the appliance's shared address; the requested address becomes Reply-To
  *
- * A sandbox falls back to its live workspace's domains, so that a test shows what live mail would look like.
- * Called by the REST sends and SMTP submission. Fails: AppError.
+ * A sandbox falls back to its live workspace's domains, so that a test shows what live mail would look like. Throws AppError.
  */
-import type { ActingWorkspace } from '../accounts/workspace-store.js'
+import { type ActingWorkspace, findActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
 import type { Queries } from '../db/database.js'
 import { findApplianceDomain, findSendingDomain } from '../deliverability/domains/domain-store.js'
 import { addressDomain, type NamedAddress } from '../mail/address.js'
+import { TtlCache, type Watch } from '../core/ttl-cache.js'
 
 /** The sender a request or message names. */
 export interface Author {
@@ -77,4 +77,42 @@ function named(name: string | undefined, address: string): NamedAddress {
 async function findOwnDomain(db: Queries, { id, liveId }: ActingWorkspace, name: string) {
   const domain = await findSendingDomain(db, id, name)
   return domain || id === liveId ? domain : findSendingDomain(db, liveId, name)
+}
+
+const REMEMBERED_MS = 1_000
+
+export class SenderCache {
+  private readonly reader: Queries
+  private readonly sharedAddress: string
+  private readonly workspaces: TtlCache<ActingWorkspace>
+  private readonly senders: TtlCache<Sender>
+
+  /** @param sharedAddress `mta.shared_address`; empty if unset */
+  constructor(reader: Queries, watch: Watch, sharedAddress: string) {
+    this.reader = reader
+    this.sharedAddress = sharedAddress
+    this.workspaces = new TtlCache(watch, REMEMBERED_MS)
+    this.senders = new TtlCache(watch, REMEMBERED_MS)
+  }
+
+  /** @throws AppError workspace_not_found */
+  workspace(id: string): Promise<ActingWorkspace> {
+    return this.workspaces.get(id, async () => {
+      const found = await findActingWorkspace(this.reader, id)
+      if (!found) throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+      return found
+    })
+  }
+
+  /** @throws AppError domain_invalid */
+  async sender(workspace: ActingWorkspace, { fromAddress, name, replyTo }: Author): Promise<Sender> {
+    const asked = { fromAddress, name, replyTo: undefined }
+    // The length keeps an address and a name from running into another pair's key.
+    const key = `${workspace.id} ${fromAddress.length} ${fromAddress}${name ?? ''}`
+    const sender = await this.senders.get(key, () =>
+      resolveSender(this.reader, workspace, asked, this.sharedAddress),
+    )
+    // Reply-To varies between mails and does not affect the decision, so it is not part of the key.
+    return replyTo ? { replyTo, from: sender.from, signingDomainId: sender.signingDomainId } : sender
+  }
 }

@@ -1,7 +1,8 @@
 /**
  * Stores accepted submissions: contents, one message per recipient, events; then enqueues live mail or simulates sandbox mail.
  *
- * Called by `submit.ts` in the caller's transaction. Rows of many submissions are inserted together. Makes no decisions of its own.
+ * Called by `submit.ts` in the caller's transaction. Rows of many submissions are inserted together. The queue is signalled after the
+ * commit. Makes no decisions of its own.
  */
 import { given } from '../core/given.js'
 import { isoTime } from '../core/moments.js'
@@ -9,18 +10,18 @@ import type { Tx } from '../db/database.js'
 import type { Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import { PART_OCTETS } from '../mail/message-spool.js'
-import { insertContents, insertPart, type MessageContent } from '../messages/content-store.js'
+import { insertContents, insertPart, type MessageContent, isLargeContent } from '../messages/content-store.js'
 import { logMessage } from '../messages/mail-log.js'
-import { originOf, type MailOrigin } from '../messages/mail-origin.js'
+import { originOf, type MailOrigin, priorityOf } from '../messages/mail-origin.js'
 import { insertAllMessages } from '../messages/message-store.js'
 import type { MessageStatus } from '../messages/message-status.js'
 import type { Log } from '../world/log.js'
 import { nextTurn } from '../world/time/clock.js'
-import { enqueueMessages } from './enqueue-messages.js'
-import type { AcceptedSubmission, SubmittedRecipient } from './mail-submission.js'
+import type { AcceptedSubmission, SubmittedRecipient, StoreParts } from './mail-submission.js'
 import type { Recipient } from './recipients.js'
 import { simulateDelivery } from './sandbox/simulator.js'
-import type { StoreParts } from './submit-parts.js'
+import { laneKey } from '../queue/lane.js'
+import { insertQueueEntries } from '../queue/queue-store.js'
 
 /** Messages stored before yielding to the event loop. Other writers wait until all are stored; readers see none before the commit. */
 const MESSAGES_AT_ONCE = 64
@@ -169,4 +170,44 @@ function toEvent(
   }
   if (one.skip === null) return [{ ...head, kind: 'email.accepted' }]
   return one.skip === 'suppressed' ? [{ ...head, kind: 'email.suppressed' }] : []
+}
+
+export async function enqueueMessages(
+  tx: Tx,
+  parts: StoreParts,
+  accepted: readonly AcceptedSubmission[],
+  now: number,
+): Promise<void> {
+  const firstDue = new Map<string, number>()
+  const entries = accepted.flatMap(({ content, recipients, dueAt, dsn }) => {
+    const priority = priorityOf(content)
+    const isLarge = isLargeContent(content)
+    const { campaignId } = content
+    return recipients
+      .filter(one => one.skip === null)
+      .map(one => {
+        const lane = laneKey(one.destination, priority, content.workspaceId, isLarge, campaignId)
+        firstDue.set(lane, Math.min(dueAt, firstDue.get(lane) ?? Infinity))
+        const notify = dsn?.get(one.asked)?.notify
+        const entry = {
+          messageId: one.messageId,
+          workspaceId: content.workspaceId,
+          destination: one.destination,
+          priority,
+          nextAttemptAt: dueAt,
+          expiresAt: dueAt + parts.expireMs,
+          enqueuedAt: now,
+          contentId: content.id,
+          recipient: one.address,
+          isLarge,
+          campaignId,
+        }
+        return notify === undefined ? entry : { notify, ...entry }
+      })
+  })
+  await insertQueueEntries(tx.db, entries)
+  tx.onCommit(() => {
+    for (const { content, dueAt } of accepted) if (dueAt <= now) parts.onStored?.(content)
+    for (const [lane, dueAt] of firstDue) parts.onEnqueued(lane, dueAt)
+  })
 }

@@ -25,12 +25,13 @@ import type {
   SubmissionBatch,
   SubmittedContent,
   SubmittedRecipient,
+  StoreParts,
+  SubmitParts,
 } from './mail-submission.js'
 import { sortRecipients, withContacts, type Recipient } from './recipients.js'
 import { storeSubmissions } from './store-submissions.js'
-import type { StoreParts, SubmitParts } from './submit-parts.js'
 
-export type DoorParts = StoreParts & Pick<SubmitParts, 'newId' | 'emailWindows'>
+export type IntakeParts = StoreParts & Pick<SubmitParts, 'newId' | 'emailWindows'>
 
 /**
  * All or nothing; if it throws, the caller must roll back.
@@ -41,7 +42,7 @@ export type DoorParts = StoreParts & Pick<SubmitParts, 'newId' | 'emailWindows'>
  */
 export async function submitAll(
   tx: Tx,
-  parts: DoorParts,
+  parts: IntakeParts,
   batch: SubmissionBatch,
   now: number,
 ): Promise<(readonly SubmittedRecipient[])[]> {
@@ -54,7 +55,7 @@ export async function submitAll(
 }
 
 /** Result of one submission of several. */
-export type Fate =
+export type SubmissionResult =
   | { readonly recipients: readonly SubmittedRecipient[] }
   /** An AppError rate_limited, limit_reached or validation_error. */
   | { readonly refusal: unknown }
@@ -62,14 +63,14 @@ export type Fate =
 /** Accepts or refuses each submission on its own, in order. @returns by submission */
 export async function submitEach(
   tx: Tx,
-  parts: DoorParts,
+  parts: IntakeParts,
   batch: SubmissionBatch,
   now: number,
-): Promise<Fate[]> {
+): Promise<SubmissionResult[]> {
   const sorted = await sortBatch(tx, batch)
   const count = batch.isSandbox ? undefined : await openCount(tx, parts, batch.workspace, now)
   const accepted: AcceptedSubmission[] = []
-  const fates = batch.submissions.map((submission, at): Fate => {
+  const results = batch.submissions.map((submission, at): SubmissionResult => {
     const recipients = sorted[at] ?? []
     try {
       count?.add(submission, countMailed(recipients))
@@ -80,10 +81,10 @@ export async function submitEach(
     accepted.push(one)
     return { recipients: one.recipients }
   })
-  if (accepted.length === 0) return fates
+  if (accepted.length === 0) return results
   await count?.write()
   await storeSubmissions(tx, parts, accepted, batch.isSandbox, now)
-  return fates
+  return results
 }
 
 /** An unsubscribe only suppresses marketing mail, so marketing and other submissions are classified separately. */

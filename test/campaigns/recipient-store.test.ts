@@ -24,12 +24,12 @@ import {
   nextDueAfter,
   noteSettled,
 } from '../../src/campaigns/records/campaign-store.js'
-import { countAudience, whoOf, whomItMeans } from '../../src/campaigns/sending/whom.js'
+import { countAudience, whoOf, findCampaignAudience } from '../../src/campaigns/sending/campaign-audience.js'
 import { fixSome } from '../../src/campaigns/expansion/fix-recipients.js'
 import { PieceSize } from '../../src/db/piece-size.js'
 import { insertList, findList, markListDeleted } from '../../src/audience/lists/list-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { countClicks, ensureLinks, listLinks, MOST_LINKS } from '../../src/campaigns/results/link-store.js'
+import { countClicks, ensureLinks, listLinks, MAX_LINKS } from '../../src/campaigns/results/link-store.js'
 import { listRecipients } from '../../src/campaigns/results/result-store.js'
 import { forgetRecipients } from '../../src/campaigns/results/retention-store.js'
 import { NOTHING_SAID } from '../../src/campaigns/records/read-fields.js'
@@ -202,11 +202,11 @@ eachDatabase(
         { url: 'b', clicks: 1, uniqueClicks: 1 },
       ],
     })
-    const many = Array.from({ length: MOST_LINKS }, (_, at) => `https://x.example/${at}`)
+    const many = Array.from({ length: MAX_LINKS }, (_, at) => `https://x.example/${at}`)
     await database.write(({ db }) => ensureLinks(db, seq, new Set(many)))
     await database.write(({ db }) => countClicks(db, [click(9, 'new'), click(9, 'newer')]))
     const { items, total } = await listLinks(reader, seq, { limit: 3, offset: 0 })
-    t.equal(total, MOST_LINKS + 1)
+    t.equal(total, MAX_LINKS + 1)
     t.match(items[1], { url: null, clicks: 2, uniqueClicks: 1 })
   },
 )
@@ -298,7 +298,7 @@ eachDatabase(
       ['r2', [0, 1, 2]],
     ] as const) {
       const campaign = await findCampaign(db, WORKSPACE, id)
-      const who = await whomItMeans(db, campaign!)
+      const who = await findCampaignAudience(db, campaign!)
       t.same(who, { recipientsOf: seq, who: campaign!.resendTo })
       const meant = await contactsMeant(db, whoOf(who), { workspaceId: WORKSPACE, now: T }, range)
       t.same(
@@ -313,6 +313,8 @@ eachDatabase(
       await changeCampaign(db, seq, { finishedAt: T - 1 })
       while ((await forgetRecipients(db, T, 100)) > 0);
     })
-    await t.rejects(whomItMeans(db, (await findCampaign(db, WORKSPACE, 'r1'))!), { code: 'not_found' })
+    await t.rejects(findCampaignAudience(db, (await findCampaign(db, WORKSPACE, 'r1'))!), {
+      code: 'not_found',
+    })
   },
 )

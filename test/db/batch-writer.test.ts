@@ -128,7 +128,7 @@ t.test('an item added just as the last batch ends is recorded', async t => {
       onRecorded([item = 0]) {
         recorded.push(item)
         void (async () => {
-          for (let step = 0; step < item; step += 1) await undefined
+          for (let step = 0; step < item; step += 1) await Promise.resolve()
           if (item < 12) writer.add(item + 1)
         })()
       },

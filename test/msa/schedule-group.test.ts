@@ -1,7 +1,7 @@
 /** A scheduled send to several recipients: one id, one status, and what became of each. */
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
-import { findGroup, groupStatus, groupWithTrace } from '../../src/msa/log/group-view.js'
+import { findGroup, groupStatus, groupWithTrace } from '../../src/msa/log/message-view.js'
 import { insertAttempts } from '../../src/messages/attempt-store.js'
 import { recordTransitions, type Transition } from '../../src/messages/message-history.js'
 import { applyTransition } from '../../src/messages/message-status-store.js'

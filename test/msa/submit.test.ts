@@ -9,7 +9,7 @@ import { findContents } from '../../src/messages/content-store.js'
 import { contentPruning } from '../../src/messages/prune-messages.js'
 import { findMessagesOf } from '../../src/messages/message-store.js'
 import type { Submission } from '../../src/msa/mail-submission.js'
-import { submitAll, submitEach, type DoorParts } from '../../src/msa/submit.js'
+import { submitAll, submitEach, type IntakeParts } from '../../src/msa/submit.js'
 import { JobLoader } from '../../src/queue/claiming/job-loader.js'
 import { findEntries } from '../../src/queue/queue-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -21,7 +21,7 @@ const clock = new FakeClock()
 const random = new SeededRandom()
 const newId = () => uuidv7(clock.now(), random.bytes(10))
 
-function door(onEnqueued: DoorParts['onEnqueued'] = () => {}): DoorParts {
+function door(onEnqueued: IntakeParts['onEnqueued'] = () => {}): IntakeParts {
   return { newId, emailWindows: new SlidingWindow(clock), expireMs: 1, onEnqueued }
 }
 

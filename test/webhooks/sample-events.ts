@@ -1,6 +1,6 @@
 /** An event of each kind as the log holds it, with its mail where it is about one: what `docs/webhooks.md` shows the payloads of. */
 import { EMPTY_SUBJECT } from '../../src/content/rendering/mail-plan.js'
-import type { ToldEvent } from '../../src/webhooks/events/event-data.js'
+import type { WebhookSourceEvent } from '../../src/webhooks/events/event-data.js'
 import type { WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
 
 const id = (last: number) => `019b8d99-6900-7000-8000-${String(last).padStart(12, '0')}`
@@ -68,7 +68,7 @@ const PAYLOADS: Readonly<Record<WebhookEvent, object>> = {
   'list.member_removed': membership,
 }
 
-export function sampleEvent(kind: WebhookEvent): ToldEvent & { readonly kind: WebhookEvent } {
+export function sampleEvent(kind: WebhookEvent): WebhookSourceEvent & { readonly kind: WebhookEvent } {
   return {
     seq: 1,
     kind,

@@ -6,7 +6,7 @@ import { deleteHold } from '../../queue/claiming/campaign-hold-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, deleteLetter, findCampaignBySeq } from '../records/campaign-store.js'
 import { statusAfter } from '../records/campaign-status.js'
-import { toldStats } from '../results/rates.js'
+import { statsFields } from '../results/rates.js'
 import { cancelPending, listSent, updateRecipients } from './recipient-store.js'
 
 /** Starts a campaign whose time has come and whose recipients all have rows. */
@@ -35,7 +35,7 @@ export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<
   await deleteLetter(tx.db, seq)
   const { payload, ...head } = about(campaign, now)
   await appendEvents(tx, [
-    { kind: 'campaign.completed', ...head, payload: { ...payload, stats: toldStats(campaign) } },
+    { kind: 'campaign.completed', ...head, payload: { ...payload, stats: statsFields(campaign) } },
   ])
 }
 

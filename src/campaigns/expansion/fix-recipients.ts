@@ -15,7 +15,7 @@ import type { PieceSize } from '../../db/piece-size.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Campaign, Excluded, SentTo } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
-import { contactsAsOf, whoOf, whomItMeans } from '../sending/whom.js'
+import { contactsAsOf, whoOf, findCampaignAudience } from '../sending/campaign-audience.js'
 import { fail } from './end-campaign.js'
 import { countRows, insertRecipients } from './recipient-store.js'
 
@@ -34,7 +34,7 @@ export async function evaluateAudience(tx: Tx, seq: number, now: number): Promis
   if (campaign?.status !== 'scheduled' || campaign.who !== null) return
   let who: SentTo
   try {
-    who = await whomItMeans(tx.db, campaign)
+    who = await findCampaignAudience(tx.db, campaign)
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error
     await fail(tx, seq, `${error.message}: it was deleted before the campaign started`, now)

@@ -10,7 +10,7 @@ import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import type { Tx } from '../../db/database.js'
 import { findMessages } from '../../messages/message-store.js'
 import type { SubmittedContent, SubmittedRecipient } from '../../msa/mail-submission.js'
-import { submitAll, type DoorParts } from '../../msa/submit.js'
+import { submitAll, type IntakeParts } from '../../msa/submit.js'
 import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import {
@@ -35,7 +35,7 @@ const LIMIT_RECHECK_MS = 30_000
 /** @returns how many recipients were processed */
 export async function handOver(
   tx: Tx,
-  parts: DoorParts,
+  parts: IntakeParts,
   seq: number,
   { workspace, content, limit }: HandOver,
   now: number,

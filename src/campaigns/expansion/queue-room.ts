@@ -1,8 +1,8 @@
 /**
  * How many more of a campaign's mails may be queued.
  *
- * At most `MOST_UNTRIED` wait for their first attempt: enough to keep delivery busy, few enough that an unsubscribe, pause or cancel takes
- * effect in time and the queue stays short. Mails waiting for a retry do not count towards it, up to `MOST_QUEUED` in total, so that
+ * At most `MAX_UNTRIED` wait for their first attempt: enough to keep delivery busy, few enough that an unsubscribe, pause or cancel takes
+ * effect in time and the queue stays short. Mails waiting for a retry do not count towards it, up to `MAX_QUEUED` in total, so that
  * a host that is down does not delay the rest of the campaign.
  */
 import type { Database } from '../../db/database.js'
@@ -11,9 +11,9 @@ import type { Campaign } from '../records/campaign.js'
 import { countUntried } from './recipient-store.js'
 
 /** Waiting for the first attempt. */
-export const MOST_UNTRIED = 10_000
+export const MAX_UNTRIED = 10_000
 /** Including those waiting for a retry. */
-export const MOST_QUEUED = 100_000
+export const MAX_QUEUED = 100_000
 /** Less room than this is not worth a transaction. */
 const MIN_ROOM = 250
 /** Retried mails are counted after there has been no room for this long. */
@@ -39,7 +39,7 @@ export class QueueRoom {
   async left(campaign: Pick<Campaign, 'queued' | 'pending' | 'isSandbox'>): Promise<number> {
     // Sandbox mail is never queued.
     if (campaign.isSandbox) return Infinity
-    const left = Math.min(MOST_UNTRIED + this.tried, MOST_QUEUED) - campaign.queued
+    const left = Math.min(MAX_UNTRIED + this.tried, MAX_QUEUED) - campaign.queued
     if (left >= Math.min(MIN_ROOM, campaign.pending)) {
       this.fullSince = undefined
       return left

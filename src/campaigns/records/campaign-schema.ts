@@ -10,13 +10,13 @@ import {
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
-import { ratesOf, toldStats } from '../results/rates.js'
+import { ratesOf, statsFields } from '../results/rates.js'
 import { RESEND_TO, type Campaign } from './campaign.js'
 import { CAMPAIGN_STATUSES } from './campaign-status.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
-export const MOST_PER_HOUR = 100_000_000
+export const MAX_PER_HOUR = 100_000_000
 
 const TAGS = 'Merge tags (`{{firstName}}`) are filled in for each recipient.'
 const Name = Type.String({
@@ -68,7 +68,7 @@ const manner = {
   rate_per_hour: orCleared(
     Type.Integer({
       minimum: 1,
-      maximum: MOST_PER_HOUR,
+      maximum: MAX_PER_HOUR,
       description: 'Maximum number of emails queued per hour, spread evenly. Default: no limit.',
     }),
   ),
@@ -257,7 +257,7 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
       skipped: campaign.skipped,
       cancelled: campaign.cancelled,
     },
-    stats: { ...toldStats(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 },
+    stats: { ...statsFields(campaign), held: campaign.status === 'paused' ? campaign.queued : 0 },
     rates: ratesOf(campaign),
     scheduled_at: timeOrNull(campaign.scheduledAt),
     started_at: timeOrNull(campaign.startedAt),

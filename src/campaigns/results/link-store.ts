@@ -2,7 +2,7 @@
  * SQL of campaign links: total and unique clicks for each.
  *
  * Incremented by the consumer; reports never count clicks. URLs that differ by recipient are separate links, so a campaign counts only
- * `MOST_LINKS` separately and all others together.
+ * `MAX_LINKS` separately and all others together.
  */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
@@ -11,7 +11,7 @@ import { pageWithTotal } from '../../db/listing.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 /** Links of a campaign counted separately. */
-export const MOST_LINKS = 1_000
+export const MAX_LINKS = 1_000
 const OTHERS = { link: 0, digest: '' } as const
 
 interface LinkRow {
@@ -98,7 +98,7 @@ export async function ensureLinks(
     .where('campaign', '=', campaign)
     .executeTakeFirstOrThrow()
   const rows = [...digests].map(([digest, url], at) => newLink(campaign, (last ?? 0) + 1 + at, digest, url))
-  const fitting = rows.filter(({ link }) => link <= MOST_LINKS)
+  const fitting = rows.filter(({ link }) => link <= MAX_LINKS)
   for (const { link, url } of fitting) found.set(url ?? '', link)
   const added =
     fitting.length < rows.length ? [...fitting, newLink(campaign, OTHERS.link, OTHERS.digest, null)] : fitting

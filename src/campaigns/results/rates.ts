@@ -1,7 +1,7 @@
-import type { ToldStats } from '../campaign-events.js'
+import type { StatsFields } from '../campaign-events.js'
 import type { Stats } from '../records/campaign.js'
 
-export function toldStats(stats: Stats): ToldStats {
+export function statsFields(stats: Stats): StatsFields {
   return {
     sends: stats.sends,
     delivered: stats.deliveries,

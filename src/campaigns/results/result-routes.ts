@@ -7,7 +7,7 @@ import type { CampaignParts } from '../campaign-parts.js'
 import { countRows, LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
-import { listLinks, MOST_LINKS } from './link-store.js'
+import { listLinks, MAX_LINKS } from './link-store.js'
 import { listRecipients, type ShownRecipient } from './result-store.js'
 
 const RecipientStatusEnum = Type.Enum([...RECIPIENT_STATUSES], {
@@ -33,7 +33,7 @@ const RecipientSchema = Type.Object(
 
 const LinkSchema = Type.Object(
   {
-    url: TextOrNull({ description: `Null: all links beyond the first ${MOST_LINKS}, counted together.` }),
+    url: TextOrNull({ description: `Null: all links beyond the first ${MAX_LINKS}, counted together.` }),
     clicks: Type.Integer({ description: 'Clicks, excluding bots.' }),
     unique_clicks: Type.Integer({ description: 'Recipients who clicked it.' }),
   },

@@ -11,10 +11,9 @@ import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { findAskedTemplate } from '../../msa/merged-content.js'
 import type { SubmittedContent } from '../../msa/mail-submission.js'
-import { readSenderFields, withWorkspaceSender } from '../../msa/rest/fields/sender-fields.js'
-import { fillFields } from '../../msa/rest/fields/template-fields.js'
-import type { Author } from '../../msa/sender.js'
-import type { SenderCache } from '../../msa/sender-cache.js'
+import { readSenderFields, withWorkspaceSender } from '../../msa/rest/address-fields.js'
+import { fillFields } from '../../msa/rest/content-fields.js'
+import type { Author, SenderCache } from '../../msa/sender.js'
 import type { CampaignFields } from '../records/campaign.js'
 
 export interface Letter {

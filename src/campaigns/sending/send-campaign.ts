@@ -11,12 +11,17 @@ import { isoTime } from '../../core/moments.js'
 import { keyActor } from '../../events/activity-store.js'
 import type { IdempotencyClaim } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
-import { checkSendAt, readSendAt } from '../../msa/rest/fields/send-at-field.js'
+import { checkSendAt, readSendAt } from '../../msa/rest/send-email.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { changeCampaign, insertLetter } from '../records/campaign-store.js'
 import { logAct, requireAct, requireCampaign } from '../records/campaigns.js'
 import { contentOf, makeLetter } from './letter.js'
-import { contactsAsOf, countAudience, whomItMeans, type CountedAudience } from './whom.js'
+import {
+  contactsAsOf,
+  countAudience,
+  findCampaignAudience,
+  type CountedAudience,
+} from './campaign-audience.js'
 
 /** Recipients per batch, as the response counts them. */
 const BATCH = 1_000
@@ -47,7 +52,7 @@ export async function sendCampaign(
   const letter = await makeLetter(database.reader, workspace, seen)
   await contentOf(senders, workspace, letter, seen.id)
   checkSendAt(scheduledAt, now)
-  const who = await whomItMeans(database.reader, seen)
+  const who = await findCampaignAudience(database.reader, seen)
   const counted = await countAudience(database, clock, workspaceId, who)
   database.storage.requireRoom()
   return database.write(async tx => {

@@ -16,7 +16,7 @@ import {
 import { requireCampaign, steerCampaign, type Steering } from '../records/campaigns.js'
 import { sendCampaign } from './send-campaign.js'
 import { sendTest } from './test-send.js'
-import { countAudience, whomItMeans } from './whom.js'
+import { countAudience, findCampaignAudience } from './campaign-audience.js'
 
 const MAX_TEST_ADDRESSES = 10
 
@@ -116,7 +116,12 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
       const campaign = await requireCampaign(database.reader, workspaceId, params.id)
       const counted =
         campaign.who === null && campaign.fixedAt === null
-          ? await countAudience(database, clock, workspaceId, await whomItMeans(database.reader, campaign))
+          ? await countAudience(
+              database,
+              clock,
+              workspaceId,
+              await findCampaignAudience(database.reader, campaign),
+            )
           : { ...excludedToApi(campaign), mailable: campaign.recipients }
       const { mailable, unsubscribed, bounced, suppressed } = counted
       const total = mailable + unsubscribed + bounced + suppressed

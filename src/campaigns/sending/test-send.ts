@@ -5,7 +5,7 @@
  * Fails: AppError, as single sends do.
  */
 import type { Principal } from '../../http/principal.js'
-import { readRecipientFields } from '../../msa/rest/fields/recipient-fields.js'
+import { readRecipientFields } from '../../msa/rest/address-fields.js'
 import { shownSender } from '../../msa/sender.js'
 import { submitAll } from '../../msa/submit.js'
 import type { CampaignParts } from '../campaign-parts.js'

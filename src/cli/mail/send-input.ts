@@ -11,8 +11,8 @@ import { mailboxesOf, readAddressList } from '../../mail/relay/address-list.js'
 import { readRelayedHeader, assertNoFaults } from '../../mail/relay/relayed-header.js'
 import { SubmissionGatherer } from '../../msa/submission/submission-gatherer.js'
 import { SubmissionTransaction } from '../../msa/submission/submission-transaction.js'
-import type { SenderCache } from '../../msa/sender-cache.js'
-import type { SubmitParts } from '../../msa/submit-parts.js'
+import type { SenderCache } from '../../msa/sender.js'
+import type { SubmitParts } from '../../msa/mail-submission.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
 
 const PIECE_OCTETS = 65_536

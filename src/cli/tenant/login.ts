@@ -1,7 +1,7 @@
 /** `postroad login unlock ADDRESS`: clears the failed logins of a client address on the running server. */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
-import { LOGIN_UNLOCK_PATH } from '../../msa/submission/login-routes.js'
+import { LOGIN_UNLOCK_PATH } from '../../msa/submission/login-guard.js'
 import { ipVersion } from '../../world/net/ip-address.js'
 import {
   command,

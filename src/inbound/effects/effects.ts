@@ -108,12 +108,12 @@ export class Effects {
     return { result: 'complaint', detail: feedbackType }
   }
 
-  private add({ id: messageId, recipient, createdAt }: Message, told: EffectEvent): void {
-    this.transitions.push({ ...told, messageId, at: this.now })
+  private add({ id: messageId, recipient, createdAt }: Message, effect: EffectEvent): void {
+    this.transitions.push({ ...effect, messageId, at: this.now })
     this.logLines.push(log =>
-      logMessage(log, told.kind, messageId, {}, recipient, {
+      logMessage(log, effect.kind, messageId, {}, recipient, {
         isReturned: true,
-        ...loggedFacts(told),
+        ...loggedFacts(effect),
         delay: Math.round((this.now - createdAt) / 1_000),
       }),
     )
@@ -127,9 +127,9 @@ export class Effects {
   }
 }
 
-function loggedFacts(told: EffectEvent) {
-  if (told.kind === 'complained') return { feedbackType: told.facts.feedbackType }
-  const { smtpStatus: status, remoteMta: host, cause, subtype, diagnosticCode: summary } = told.facts
+function loggedFacts(effect: EffectEvent) {
+  if (effect.kind === 'complained') return { feedbackType: effect.facts.feedbackType }
+  const { smtpStatus: status, remoteMta: host, cause, subtype, diagnosticCode: summary } = effect.facts
   return { host, status, cause, subtype, summary }
 }
 

@@ -153,7 +153,7 @@ export interface XmlHandler {
 const MAX_ELEMENTS = 500_000
 const MAX_TAG = 4_096
 /** Text is truncated here; no value of a report is longer. */
-const MOST_TEXT = 4_096
+const MAX_TEXT_OCTETS = 4_096
 
 const NAME = /^[\p{L}_:][\p{L}\p{N}_:.\u00b7-]{0,99}$/u
 const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi
@@ -167,13 +167,15 @@ export function scanXml(text: string, handler: XmlHandler): void {
   while (at < text.length) {
     const start = text.indexOf('<', at)
     const end = start < 0 ? text.length : start
-    if (end > at && open.length > 0) handler.addText(decode(text.slice(at, Math.min(end, at + MOST_TEXT))))
+    if (end > at && open.length > 0)
+      handler.addText(decode(text.slice(at, Math.min(end, at + MAX_TEXT_OCTETS))))
     if (start < 0) break
     if (text.startsWith('<!--', start)) at = endOf(text, '-->', start + 4)
     else if (text.startsWith('<?', start)) at = endOf(text, '?>', start + 2)
     else if (text.startsWith('<![CDATA[', start)) {
       at = endOf(text, ']]>', start + 9)
-      if (open.length > 0) handler.addText(text.slice(start + 9, Math.min(at - 3, start + 9 + MOST_TEXT)))
+      if (open.length > 0)
+        handler.addText(text.slice(start + 9, Math.min(at - 3, start + 9 + MAX_TEXT_OCTETS)))
     } else if (text.startsWith('<!', start)) {
       throw new Error('XML has a document type declaration')
     } else if (text.startsWith('</', start)) {

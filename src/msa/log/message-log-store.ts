@@ -45,9 +45,9 @@ export interface MessageFilter {
 }
 
 /** Limit to which messages beyond the page are counted. */
-export const MOST_COUNTED = 10_000
+export const MAX_COUNTED = 10_000
 /** Limit of candidates filtered by conditions their index does not cover. */
-export const MOST_LOOKED_AT = 20_000
+export const MAX_LOOKED_AT = 20_000
 /** Rows skipped before yielding to the event loop: a few milliseconds at most. */
 const SKIPPED_AT_ONCE = 20_000
 
@@ -57,7 +57,7 @@ export interface LoggedMessage extends Message {
   readonly deliveryState: DeliveryState | null
 }
 
-/** `total` is exact up to `MOST_COUNTED` rows beyond the page, and a lower bound above that. */
+/** `total` is exact up to `MAX_COUNTED` rows beyond the page, and a lower bound above that. */
 export async function listMessages(
   db: Queries,
   workspaceId: string,
@@ -84,7 +84,7 @@ export async function listMessages(
   if (start.isPastEnd) return { items: [], total: start.skipped }
   const items = await withSubjects(db, olderThan(found, start.after), page.limit)
   const last = items.length < page.limit ? undefined : items.at(-1)
-  const beyond = last ? await count(db, olderThan(found, last.id), MOST_COUNTED) : 0
+  const beyond = last ? await count(db, olderThan(found, last.id), MAX_COUNTED) : 0
   return { items, total: page.offset + items.length + beyond, end: endOf(items) }
 }
 
@@ -124,10 +124,10 @@ async function listWaitingMessages(
   page: Page,
 ): Promise<Listing<LoggedMessage>> {
   const found: string[] = []
-  const enough = page.offset + page.limit + MOST_COUNTED
+  const enough = page.offset + page.limit + MAX_COUNTED
   let beforeId =
     filter.behind ?? (filter.until === undefined ? undefined : firstIdAt(filter.until + ID_LAG_MS))
-  for (let looked = 0; looked < MOST_LOOKED_AT && found.length < enough; looked += WAITING_AT_ONCE) {
+  for (let looked = 0; looked < MAX_LOOKED_AT && found.length < enough; looked += WAITING_AT_ONCE) {
     if (looked > 0) await nextTurn()
     const search = { state, workspaceId, since: filter.since, beforeId }
     const ids = await listWaiting(db, search, WAITING_AT_ONCE)
@@ -186,7 +186,7 @@ async function listTagged(
 ): Promise<Listing<LoggedMessage>> {
   const tagged: string[] = []
   let after: string | undefined
-  for (let looked = 0; looked < MOST_LOOKED_AT; looked += CONTENTS_AT_ONCE) {
+  for (let looked = 0; looked < MAX_LOOKED_AT; looked += CONTENTS_AT_ONCE) {
     if (looked > 0) await nextTurn()
     const candidates = olderThan(found, after).select(['id', 'content_id']).orderBy('id', 'desc')
     const rows = await db
@@ -282,7 +282,7 @@ interface Rest {
 /** Applies the remaining filters to the newest candidates; without any, returns all candidates. */
 function among(db: Queries, candidates: Found, { status, campaignId, isSandbox }: Rest): Found {
   if (status === undefined && campaignId === undefined && isSandbox === undefined) return candidates
-  const newest = candidates.selectAll().orderBy('id', 'desc').limit(MOST_LOOKED_AT).as('messages')
+  const newest = candidates.selectAll().orderBy('id', 'desc').limit(MAX_LOOKED_AT).as('messages')
   let query = db.selectFrom(newest) as unknown as Found
   if (status !== undefined) query = query.where('status', '=', status)
   if (campaignId !== undefined) query = query.where('campaign_id', '=', campaignId)

@@ -124,7 +124,7 @@ function isFrom(address: string, wanted: string): boolean {
 }
 
 /** Relayed mails whose header is searched for an author's Message-ID, and how many per statement. */
-export const MOST_HEADERS = 100_000
+export const MAX_HEADERS = 100_000
 const HEADERS_AT_ONCE = 50
 /** Headers are always shorter (`mail/relay/relayed-header.ts`). */
 const HEADER_OCTETS = 262_144
@@ -137,7 +137,7 @@ const HEADER_OCTETS = 262_144
 export async function findRelayedContent(db: Queries, fieldValue: string): Promise<string | undefined> {
   const wanted = Buffer.from(`<${fieldValue}>`)
   let before: string | undefined
-  for (let looked = 0; looked < MOST_HEADERS; looked += HEADERS_AT_ONCE) {
+  for (let looked = 0; looked < MAX_HEADERS; looked += HEADERS_AT_ONCE) {
     const rows = await db
       .selectFrom('message_contents')
       .select(['id', 'raw'])

@@ -7,7 +7,7 @@ import type { Queries } from '../../db/database.js'
 import { Id, IdOrNull, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import { pageOf, pageQuery, type Page } from '../../http/pagination.js'
 import { Reply, route, type Route } from '../../http/route.js'
-import { sendBatch } from './batch-send.js'
+import { sendBatch } from './send-batch.js'
 import { findBatch, listResults, type Batch } from '../batch-store.js'
 import type { SendParts } from './send-email.js'
 import {
@@ -15,7 +15,7 @@ import {
   BATCH_BODY_VALUES,
   BatchMessage,
   EXAMPLE_ID,
-  MOST_BATCH_COPIES,
+  MAX_BATCH_COPIES,
   SEND_BODY_LIMIT,
   SEND_EXAMPLE,
 } from './send-schema.js'
@@ -87,7 +87,7 @@ export function batchRoutes(parts: SendParts): Route[] {
         'path that names the message (`messages.3.to`); so does exceeding a limit of the workspace. A message that violates a ' +
         "sending rule fails alone and is listed in `errors`. Messages are released to the queue at the key's email rate; a batch " +
         'is never refused because of that rate. Copies (cc, bcc) are mailed and count against limits and the rate, but not in ' +
-        `the totals; a batch may have at most ${MOST_BATCH_COPIES} of them. An invalid address in cc or bcc fails its message.`,
+        `the totals; a batch may have at most ${MAX_BATCH_COPIES} of them. An invalid address in cc or bcc fails its message.`,
       body: BatchBody,
       example: { messages: [SEND_EXAMPLE, { ...SEND_EXAMPLE, to: 'bob@example.net' }] },
       exampleAnswer: {

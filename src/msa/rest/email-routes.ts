@@ -6,11 +6,16 @@ import { Reply, route, type Route } from '../../http/route.js'
 import { findScheduledAt } from '../../messages/content-store.js'
 import { findMessage, type Message } from '../../messages/message-store.js'
 import { batchRoutes } from './batch-routes.js'
-import { findGroup, groupStatus, groupWithTrace, type ScheduledGroup } from '../log/group-view.js'
+import {
+  findGroup,
+  groupStatus,
+  groupWithTrace,
+  type ScheduledGroup,
+  messageStatus,
+  messageWithTrace,
+} from '../log/message-view.js'
 import { messageLogRoutes } from '../log/message-log-routes.js'
 import { MessageParams, MessageSchema, MessageStatusSchema } from '../log/message-schema.js'
-import { messageStatus, messageWithTrace } from '../log/message-view.js'
-import { cancelScheduled } from '../cancel-scheduled.js'
 import { sendEmail, type SendParts } from './send-email.js'
 import {
   ScheduledResult,
@@ -20,6 +25,10 @@ import {
   SendBody,
   SendResult,
 } from './send-schema.js'
+import { giveBackToLimits } from '../../accounts/sending-limit-store.js'
+import type { Tx } from '../../db/database.js'
+import { recordTransitions } from '../../messages/message-history.js'
+import { deleteScheduled } from '../sandbox/sandbox-schedule-store.js'
 
 const GROUP_NOTE =
   'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and `recipients` ' +
@@ -156,4 +165,37 @@ function messageRoutes({ database }: SendParts): Route[] {
       },
     }),
   ]
+}
+
+/**
+ * Cancels the messages that have not started, and returns their count to the workspace's limits.
+ *
+ * @param messages all of the request, as this transaction reads them
+ * @param scheduledAt undefined for mail that was never scheduled
+ * @throws AppError conflict if sending has started or the mail was already cancelled
+ */
+export async function cancelScheduled(
+  tx: Tx,
+  messages: readonly Message[],
+  scheduledAt: number | undefined,
+): Promise<void> {
+  const waiting = messages.filter(message => message.status === 'scheduled')
+  const hasBegun = messages.some(({ status, reason }) => reason === null && !isBeforeSending(status))
+  if (hasBegun || scheduledAt === undefined) throw new AppError('conflict', 'sending has already started')
+  if (waiting.length === 0)
+    throw new AppError('conflict', 'the message was already cancelled, or all its recipients were skipped')
+  const ids = waiting.map(({ id }) => id)
+  await deleteScheduled(tx.db, ids)
+  await recordTransitions(
+    tx,
+    ids.map(messageId => ({ kind: 'cancelled', messageId, at: scheduledAt })),
+  )
+  // One request's messages were counted at the same time; sandbox mail is not counted.
+  const counted = waiting.filter(({ isSandbox }) => !isSandbox)
+  const [first] = counted
+  if (first) await giveBackToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)
+}
+
+function isBeforeSending(status: Message['status']): boolean {
+  return status === 'scheduled' || status === 'cancelled'
 }

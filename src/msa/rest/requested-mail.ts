@@ -8,7 +8,7 @@
  */
 import type { Tx } from '../../db/database.js'
 import type { SendParts } from './send-email.js'
-import { withWorkspaceSender } from './fields/sender-fields.js'
+import { withWorkspaceSender } from './address-fields.js'
 import { submitAll } from '../submit.js'
 
 export interface RequestedMail {

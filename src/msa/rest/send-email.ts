@@ -7,20 +7,18 @@ import { isoTime } from '../../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import type { SubmittedBy } from '../../messages/mail-log.js'
-import type { Submission, SubmittedRecipient } from '../mail-submission.js'
-import { shownSender } from '../sender.js'
-import type { SenderCache } from '../sender-cache.js'
+import type { Submission, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
+import { shownSender, type SenderCache } from '../sender.js'
 import { withLongStored } from '../store-long-content.js'
 import { submitAll } from '../submit.js'
-import type { SubmitParts } from '../submit-parts.js'
-import { withLongDecoded } from './fields/attachment-fields.js'
-import { readContentFields } from './fields/content-fields.js'
-import { readRecipientFields } from './fields/recipient-fields.js'
-import { asScheduleFailure, checkSendAt, readSendAt } from './fields/send-at-field.js'
-import { readSenderFields, withWorkspaceSender } from './fields/sender-fields.js'
+import { withLongDecoded } from './attachment-fields.js'
+import { readContentFields, fillFields, readTemplateData } from './content-fields.js'
+import { readRecipientFields, readSenderFields, withWorkspaceSender } from './address-fields.js'
 import { findAskedTemplate, readElsewhere, tryElsewhere, type KnownReadable } from '../merged-content.js'
-import { fillFields, readTemplateData } from './fields/template-fields.js'
 import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
+import { AppError } from '../../core/errors.js'
+import { readMoment } from '../../core/read-moment.js'
+import { noMoment } from '../../http/time-range.js'
 
 export interface SendParts extends SubmitParts {
   /** Renders long content off the main thread; absent in commands. */
@@ -129,4 +127,32 @@ function scheduledAnswer(messageId: string, sendAt: number, shown: ShownSender):
     status: 202,
     value: { scheduled: true, message_id: messageId, scheduled_at: isoTime(sendAt), ...shown },
   }
+}
+
+const HORIZON_MS = 72 * 3_600_000
+
+/** @throws AppError validation_error if it is not a time */
+export function readSendAt(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const moment = readMoment(text)
+  if (moment === undefined) throw noMoment('send_at', text)
+  return moment
+}
+
+/** @throws AppError invalid_schedule if it is past or too far ahead */
+export function checkSendAt(sendAt: number | undefined, now: number): void {
+  if (sendAt === undefined) return
+  if (sendAt <= now) throw invalidSchedule('send_at must be in the future')
+  if (sendAt > now + HORIZON_MS) throw invalidSchedule('send_at must be within 72 hours')
+}
+
+function invalidSchedule(message: string): AppError {
+  return new AppError('invalid_schedule', message, { path: 'send_at' })
+}
+
+/** Maps an internal error of a scheduled send to the contract's `schedule_failed`. */
+export function asScheduleFailure(error: unknown): unknown {
+  return error instanceof AppError
+    ? error
+    : new AppError('schedule_failed', 'the mail could not be scheduled; try again', { cause: error })
 }

@@ -3,6 +3,8 @@ import Type, { type Static } from 'typebox'
 import { Id, Moment } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { SkipReasonEnum } from '../log/message-schema.js'
+import { AppError } from '../../core/errors.js'
+import { hasHeaderBreak } from '../../mail/compose/header-field.js'
 
 /** Limits in octets of UTF-8. The contract limits html; text leaves room for long reports. */
 export const BODY_OCTETS = { html: 256 * 1_024, text: 1_024 * 1_024 }
@@ -16,7 +18,7 @@ export const BATCH_BODY_LIMIT = 128 * 1_024 * 1_024
 export const BATCH_BODY_VALUES = 500_000
 
 /** cc and bcc addresses per batch; they are stored in the batch's one transaction. */
-export const MOST_BATCH_COPIES = 2_000
+export const MAX_BATCH_COPIES = 2_000
 
 const TAGS = 'Merge tags (`{{firstName}}`) are filled in per recipient.'
 const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
@@ -215,4 +217,14 @@ export const SEND_EXAMPLE_ANSWER = {
   skipped: 0,
   total: 1,
   results: [{ to: SEND_EXAMPLE.to, message_id: EXAMPLE_ID, success: true }],
+}
+
+/** @param message includes the field's name, so that it is clear without the path */
+export function invalidField(path: string, message: string): AppError {
+  return new AppError('validation_error', message, { path })
+}
+
+/** @throws AppError validation_error */
+export function refuseControls(text: string, path: string): void {
+  if (hasHeaderBreak(text)) throw invalidField(path, `${path} contains control characters`)
 }

@@ -9,8 +9,7 @@ import type { Tx } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'
 import { isMarketingMail } from '../../messages/mail-origin.js'
 import { recordTransitions, type Transition } from '../../messages/message-history.js'
-import type { AcceptedSubmission } from '../mail-submission.js'
-import type { StoreParts } from '../submit-parts.js'
+import type { AcceptedSubmission, StoreParts } from '../mail-submission.js'
 import { insertScheduled, type DueMail } from './sandbox-schedule-store.js'
 
 /** Reserved for tests (RFC 2606 §2); no real mailbox can exist there. */

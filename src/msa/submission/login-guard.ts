@@ -13,6 +13,8 @@
 import { createHash } from 'node:crypto'
 import { addressKey } from '../../world/net/ip-address.js'
 import type { Clock } from '../../world/time/clock.js'
+import Type from 'typebox'
+import { openRoute, type Route } from '../../http/route.js'
 
 export interface LoginGuardLimits {
   readonly failures: number
@@ -165,4 +167,21 @@ function knownKey(address: string, password: string): string {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64')
+}
+
+export const LOGIN_UNLOCK_PATH = '/logins/unlock'
+
+export function loginRoutes(guard: LoginGuard): Route[] {
+  return [
+    openRoute({
+      method: 'POST',
+      path: LOGIN_UNLOCK_PATH,
+      isAtRoot: true,
+      access: 'control',
+      summary: 'Clear the failed logins of an address.',
+      body: Type.Object({ address: Type.String({ maxLength: 64 }) }, { additionalProperties: false }),
+      response: Type.Object({ unlocked: Type.Boolean() }),
+      handle: ({ body: { address } }) => Promise.resolve({ unlocked: guard.forgive(address) }),
+    }),
+  ]
 }

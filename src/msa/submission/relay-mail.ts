@@ -15,14 +15,18 @@ import { readControls, type RelayControls } from '../../mail/relay/controls.js'
 import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-header.js'
 import { hasDkimSignature, protectionOf, readReadableParts } from '../../mail/relay/readable-parts.js'
 import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
-import { readRelayedHeader, assertNoFaults, type RelayedHeader } from '../../mail/relay/relayed-header.js'
+import {
+  readRelayedHeader,
+  assertNoFaults,
+  type RelayedHeader,
+  type RelayedMailbox,
+} from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
-import type { DsnParameters, SubmittedRecipient } from '../mail-submission.js'
+import type { DsnParameters, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
 import { findAskedTemplate, mergingOf, requireFilledSubject, requireReadable } from '../merged-content.js'
-import { authorOf } from './relayed-author.js'
-import type { SenderCache } from '../sender-cache.js'
-import type { SubmitParts } from '../submit-parts.js'
+import type { SenderCache, Sender } from '../sender.js'
 import type { SubmissionGatherer } from './submission-gatherer.js'
+import type { NamedAddress } from '../../mail/address.js'
 
 export interface RelayMailParts extends SubmitParts {
   readonly senders: SenderCache
@@ -190,4 +194,75 @@ function replyText(submitted: readonly SubmittedRecipient[]): string {
   const ids = submitted.slice(0, MAX_IDS).map(({ messageId }) => messageId)
   const more = submitted.length - ids.length
   return `Accepted as ${ids.join(' ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+export interface Submitter {
+  readonly principal: Principal
+  /** Trusted by its network, without a login. */
+  readonly isTrusted: boolean
+}
+
+export interface RelayedAuthor {
+  /** The From of the edited header, and whose keys sign. */
+  readonly sender: Sender
+  readonly edits: Pick<HeaderEdits, 'fromToSet' | 'senderToSet' | 'removals'>
+}
+
+export async function authorOf(
+  senders: SenderCache,
+  workspace: ActingWorkspace,
+  { from, sender: named }: RelayedHeader,
+): Promise<RelayedAuthor> {
+  const [first] = from
+  if (!first) throw new AppError('missing_from_email', 'the message has no From', { path: 'From' })
+  const own: Sender[] = []
+  for (const author of oneOfEachDomain(from)) {
+    const sender = await senders.sender(workspace, asked(author, author === first ? first.name : undefined))
+    if (!isSentBy(author, sender)) {
+      const shared = await senders.sender(workspace, asked(author, first.name))
+      return { sender: shared, edits: { fromToSet: shared.from } }
+    }
+    own.push(sender)
+  }
+  const signing = own[0] as Sender
+  if (named === undefined || (await isOwn(senders, workspace, named))) return { sender: signing, edits: {} }
+  // Some mail clients show Sender before From. A single author needs none.
+  return {
+    sender: signing,
+    edits: from.length === 1 ? { removals: ['sender'] } : { senderToSet: toNamed(first) },
+  }
+}
+
+/** The rules are per domain, and From may hold a thousand addresses. */
+function oneOfEachDomain(from: readonly RelayedMailbox[]): readonly RelayedMailbox[] {
+  const byDomain = new Map<string, RelayedMailbox>()
+  for (const author of from)
+    if (!byDomain.has(author.address.domain)) byDomain.set(author.address.domain, author)
+  return [...byDomain.values()]
+}
+
+async function isOwn(
+  senders: SenderCache,
+  workspace: ActingWorkspace,
+  mailbox: RelayedMailbox,
+): Promise<boolean> {
+  try {
+    return isSentBy(mailbox, await senders.sender(workspace, asked(mailbox, undefined)))
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'domain_invalid') return false
+    throw error
+  }
+}
+
+/** Whether the author was not replaced. The shared address as author counts as its own sender. */
+function isSentBy({ address }: RelayedMailbox, { from }: Sender): boolean {
+  return address.address.toLowerCase() === from.address.toLowerCase()
+}
+
+function asked({ address }: RelayedMailbox, name: string | undefined) {
+  return { fromAddress: address.address, name }
+}
+
+function toNamed({ name, address }: RelayedMailbox): NamedAddress {
+  return name === undefined ? { address: address.address } : { name, address: address.address }
 }

@@ -5,9 +5,8 @@
  */
 import type { Workspace } from '../../accounts/workspace-store.js'
 import type { Tx } from '../../db/database.js'
-import type { Submission, SubmittedRecipient } from '../mail-submission.js'
+import type { Submission, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
 import { submitEach } from '../submit.js'
-import type { SubmitParts } from '../submit-parts.js'
 
 /** Mail due at once, without separate attachments. */
 export interface GatheredSubmission {

@@ -12,7 +12,7 @@ import { SmtpRefusal, type MailReceiver, type SessionFacts } from '../../smtp/re
 import { NetworkList } from '../../world/net/ip-address.js'
 import type { LoginGuard } from './login-guard.js'
 import { SubmissionTransaction, type RelayParts } from './submission-transaction.js'
-import type { Submitter } from './submitter.js'
+import type { Submitter } from './relay-mail.js'
 
 export interface SubmissionParts extends RelayParts {
   readonly authenticate: Authenticate

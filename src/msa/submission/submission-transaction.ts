@@ -20,9 +20,8 @@ import {
   type SessionFacts,
 } from '../../smtp/receiver.js'
 import type { Log } from '../../world/log.js'
-import { relayMail, type RelayMailParts } from './relay-mail.js'
+import { relayMail, type RelayMailParts, type Submitter } from './relay-mail.js'
 import type { DsnParameters } from '../mail-submission.js'
-import type { Submitter } from './submitter.js'
 
 export interface RelayParts extends RelayMailParts {
   readonly newId: NewId

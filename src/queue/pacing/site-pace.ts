@@ -15,7 +15,7 @@
  *   success      it accepted a message
  *   neutral      it works, and rejected or deferred only this message, recipient or sender
  *   busy         it has a local problem (421, server busy): fewer at a time
- *   asked        it told us to slow down: fewer at a time, and back off
+ *   asked        the host asked us to slow down: fewer at a time, and back off
  *   unreachable  it did not answer, or the session broke
  *   none         nothing: no server was asked, or the failure is ours
  */

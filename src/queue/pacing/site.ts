@@ -173,7 +173,7 @@ export interface RegisterParts {
 
 /** Longer than any back-off and than an answer counts, so forgetting a site changes nothing. */
 const REMEMBERED_MS = 60 * 60_000
-const MOST_IDLE = 20_000
+const MAX_IDLE = 20_000
 
 export class SiteRegister {
   private readonly parts: RegisterParts
@@ -254,7 +254,7 @@ export class SiteRegister {
   private forgetOldest(): void {
     const now = this.parts.clock.monotonic()
     for (const [site, since] of this.idle) {
-      if (now - since < REMEMBERED_MS && this.idle.size <= MOST_IDLE) return
+      if (now - since < REMEMBERED_MS && this.idle.size <= MAX_IDLE) return
       this.forget(site)
     }
   }

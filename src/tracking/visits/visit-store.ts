@@ -83,12 +83,11 @@ const deleteListed = statement((db, { seqs }: { seqs: readonly number[] }) =>
 
 /** An upper bound, read from the ends of the key: visits are deleted in about the order they were stored. */
 export async function countVisits(db: Queries): Promise<number> {
-  const { max, min } = db.fn
-  const ends = await db
+  const { first, last } = await db
     .selectFrom('visits')
-    .select([max('seq').as('last'), min('seq').as('first')])
+    .select(({ fn }) => [fn.min<number | null>('seq').as('first'), fn.max<number | null>('seq').as('last')])
     .executeTakeFirstOrThrow()
-  return ends.last === null || ends.first === null ? 0 : Number(ends.last) - Number(ends.first) + 1
+  return first === null || last === null ? 0 : last - first + 1
 }
 
 const selectMoments = statement((db, { ids }: { ids: readonly string[] }) =>

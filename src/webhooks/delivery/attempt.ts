@@ -18,7 +18,7 @@ const RESPONSE_OCTETS = 1_024
 const READ_OCTETS = 16_384
 const MAX_ERROR_CHARS = 300
 
-export interface Telling {
+export interface WebhookRequest {
   readonly deliveryId: string
   readonly subscriptionId: string
   readonly event: string
@@ -51,16 +51,19 @@ export function isSuccess({ statusCode }: Pick<AttemptResult, 'statusCode'>): bo
   return statusCode >= 200 && statusCode < 300
 }
 
-export async function attempt({ http, clock }: AttemptParts, telling: Telling): Promise<AttemptResult> {
+export async function attempt(
+  { http, clock }: AttemptParts,
+  request: WebhookRequest,
+): Promise<AttemptResult> {
   const startedAt = clock.now()
   const since = clock.monotonic()
   const durationMs = () => Math.max(0, Math.round(clock.monotonic() - since))
   try {
     const { status, headers, body } = await http.request({
       method: 'POST',
-      url: telling.targetUrl,
-      headers: requestFields(telling, Math.floor(startedAt / 1_000)),
-      body: telling.body,
+      url: request.targetUrl,
+      headers: requestFields(request, Math.floor(startedAt / 1_000)),
+      body: request.body,
       timeoutMs: ATTEMPT_MS,
       maxBytes: READ_OCTETS,
     })
@@ -80,20 +83,20 @@ export async function attempt({ http, clock }: AttemptParts, telling: Telling): 
 }
 
 /** Header fields shown in the delivery log: all but the signatures. */
-export function openFields(telling: Pick<Telling, 'event' | 'deliveryId' | 'subscriptionId'>) {
+export function openFields(request: Pick<WebhookRequest, 'event' | 'deliveryId' | 'subscriptionId'>) {
   return {
     'Content-Type': 'application/json',
     'User-Agent': `Postroad/${VERSION}`,
-    'X-Service-Event': telling.event,
-    'X-Service-Delivery-Id': telling.deliveryId,
-    'X-Service-Webhook-Id': telling.subscriptionId,
+    'X-Service-Event': request.event,
+    'X-Service-Delivery-Id': request.deliveryId,
+    'X-Service-Webhook-Id': request.subscriptionId,
   }
 }
 
-function requestFields(telling: Telling, timestamp: number): Record<string, string> {
-  const { deliveryId, body, secrets } = telling
+function requestFields(request: WebhookRequest, timestamp: number): Record<string, string> {
+  const { deliveryId, body, secrets } = request
   return {
-    ...openFields(telling),
+    ...openFields(request),
     'Content-Length': String(Buffer.byteLength(body)),
     ...signatureFields({ deliveryId, timestamp, body }, secrets),
   }

@@ -7,7 +7,7 @@ import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { nextTurn } from '../../world/time/clock.js'
-import { bodyToldTo } from '../events/list-subscription.js'
+import { bodyForSubscription } from '../events/list-subscription.js'
 import type { AttemptResult } from './attempt.js'
 
 interface PayloadRow {
@@ -167,7 +167,7 @@ export async function listWaiting(
     attemptsBefore: row.attempts_before,
     nextAttemptAt: row.next_attempt_at ?? 0,
     createdAt: row.created_at,
-    ...bodyToldTo(row.subscribed_to, row),
+    ...bodyForSubscription(row.subscribed_to, row),
   }))
 }
 

@@ -27,7 +27,7 @@ import {
 } from './delivery-store.js'
 import { Lane } from './lane.js'
 import { recordConclusions, type Change, type Conclusion } from './record-conclusions.js'
-import { GONE, MOST_ATTEMPTS, waitAfter } from './retry-schedule.js'
+import { GONE, MAX_ATTEMPTS, waitAfter } from './retry-schedule.js'
 
 export interface DeliveryWorkerParts extends WebhookParts {
   readonly register: SubscriptionRegister
@@ -236,7 +236,7 @@ export class DeliveryWorker {
       lane.restsUntil = clock.now() + Math.min(retryAfterMs, MAX_PAUSE_MS)
     const then = hasSucceeded
       ? 'succeeded'
-      : waitMs === undefined || made >= MOST_ATTEMPTS || result.statusCode === GONE
+      : waitMs === undefined || made >= MAX_ATTEMPTS || result.statusCode === GONE
         ? 'failed'
         : { nextAttemptAt: clock.now() + waitMs }
     this.batches.add({

@@ -16,7 +16,7 @@ const HOUR = 60 * MINUTE
 const WAITS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR]
 
 /** Per delivery, until it is replayed. */
-export const MOST_ATTEMPTS = WAITS_MS.length + 1
+export const MAX_ATTEMPTS = WAITS_MS.length + 1
 
 export const GONE = 410
 

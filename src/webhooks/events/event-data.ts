@@ -11,12 +11,12 @@ import { addressDomain } from '../../mail/address.js'
 import type { MailFacts } from './mail-facts-store.js'
 import type { WebhookEvent } from './webhook-event.js'
 
-export type ToldEvent = Omit<LoggedEvent, 'payload' | 'toJSON'> & { readonly payload: object }
+export type WebhookSourceEvent = Omit<LoggedEvent, 'payload' | 'toJSON'> & { readonly payload: object }
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** @param mail facts about the event's message, if it has one */
-type ToData = (event: ToldEvent, payload: Fields, mail: MailFacts | undefined) => object
+type ToData = (event: WebhookSourceEvent, payload: Fields, mail: MailFacts | undefined) => object
 
 const asTold: ToData = (_, payload) => payload
 
@@ -68,13 +68,13 @@ const DATA: Readonly<Record<WebhookEvent, ToData>> = {
 }
 
 export function eventData(
-  event: ToldEvent & { readonly kind: WebhookEvent },
+  event: WebhookSourceEvent & { readonly kind: WebhookEvent },
   mail: MailFacts | undefined,
 ): object {
   return DATA[event.kind](event, event.payload as Fields, mail)
 }
 
-function aboutMail(event: ToldEvent, payload: Fields, mail: MailFacts | undefined): object {
+function aboutMail(event: WebhookSourceEvent, payload: Fields, mail: MailFacts | undefined): object {
   return {
     message_id: event.messageId,
     to: payload['to'] ?? null,

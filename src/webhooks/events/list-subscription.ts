@@ -12,7 +12,7 @@ const DERIVED: Readonly<Partial<Record<WebhookEvent, WebhookEvent>>> = {
 }
 
 /** The webhook events for which a logged event is delivered. */
-export function eventsToldBy(kind: WebhookEvent): readonly WebhookEvent[] {
+export function deliveredEvents(kind: WebhookEvent): readonly WebhookEvent[] {
   const derived = DERIVED[kind]
   return derived ? [kind, derived] : [kind]
 }
@@ -24,10 +24,10 @@ export interface StoredBody {
 }
 
 /** @param subscribedTo the subscription's event; null if the subscription no longer exists */
-export function bodyToldTo(subscribedTo: string | null, stored: StoredBody): StoredBody {
+export function bodyForSubscription(subscribedTo: string | null, stored: StoredBody): StoredBody {
   if (subscribedTo === null || subscribedTo === stored.event) return stored
   const { timestamp, data } = JSON.parse(stored.body) as { timestamp: string; data: Record<string, unknown> }
   const { contact_id, email, list_id, source } = data
-  const told = { event: subscribedTo, timestamp, data: { contact_id, email, list_id, source } }
-  return { event: subscribedTo, body: JSON.stringify(told) }
+  const derived = { event: subscribedTo, timestamp, data: { contact_id, email, list_id, source } }
+  return { event: subscribedTo, body: JSON.stringify(derived) }
 }

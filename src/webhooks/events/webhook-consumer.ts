@@ -20,8 +20,8 @@ import {
 } from '../delivery/delivery-store.js'
 import type { SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import { listSubscribers } from '../subscriptions/subscription-store.js'
-import { eventData, type ToldEvent } from './event-data.js'
-import { eventsToldBy } from './list-subscription.js'
+import { eventData, type WebhookSourceEvent } from './event-data.js'
+import { deliveredEvents } from './list-subscription.js'
 import { findMailFacts } from './mail-facts-store.js'
 import { isWebhookEvent, WEBHOOK_EVENT_NAMES, type WebhookEvent } from './webhook-event.js'
 
@@ -36,7 +36,7 @@ export interface WebhookConsumerParts {
 /** Each may have many subscribers; this keeps a turn to some thousand rows. */
 const EVENTS_PER_TURN = 25
 
-type Told = ToldEvent & { readonly kind: WebhookEvent }
+type DeliverableEvent = WebhookSourceEvent & { readonly kind: WebhookEvent }
 
 export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
   const { register } = parts
@@ -47,26 +47,28 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     // By name: the resources of this installation decide which of these kinds exist.
     kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
     refresh: () => register.refreshIfOutdated(),
-    concerns: ({ workspaceId, kind }: ToldEvent) =>
-      isWebhookEvent(kind) && eventsToldBy(kind).some(event => register.isWanted(workspaceId, event)),
-    react: (tx: Tx, events: readonly ToldEvent[]) => createDeliveries(parts, tx, events),
+    concerns: ({ workspaceId, kind }: WebhookSourceEvent) =>
+      isWebhookEvent(kind) && deliveredEvents(kind).some(event => register.isWanted(workspaceId, event)),
+    react: (tx: Tx, events: readonly WebhookSourceEvent[]) => createDeliveries(parts, tx, events),
   }
 }
 
 async function createDeliveries(
   parts: WebhookConsumerParts,
   tx: Tx,
-  events: readonly ToldEvent[],
+  events: readonly WebhookSourceEvent[],
 ): Promise<void> {
   const known = await findKnownEvents(
     tx.db,
     events.map(({ seq }) => seq),
   )
-  const told = events.filter((event): event is Told => !known.has(event.seq) && isWebhookEvent(event.kind))
-  const subscribers = await subscribersOf(tx.db, told)
-  const subscribersTo = ({ workspaceId, kind }: Told) =>
-    eventsToldBy(kind).flatMap(event => subscribers.get(keyOf(workspaceId, event)) ?? [])
-  const wanted = told.filter(event => subscribersTo(event).length > 0)
+  const deliverable = events.filter(
+    (event): event is DeliverableEvent => !known.has(event.seq) && isWebhookEvent(event.kind),
+  )
+  const subscribers = await subscribersOf(tx.db, deliverable)
+  const subscribersTo = ({ workspaceId, kind }: DeliverableEvent) =>
+    deliveredEvents(kind).flatMap(event => subscribers.get(keyOf(workspaceId, event)) ?? [])
+  const wanted = deliverable.filter(event => subscribersTo(event).length > 0)
   if (wanted.length === 0) return
   const mails = await findMailFacts(
     tx.db,
@@ -98,12 +100,18 @@ async function createDeliveries(
 }
 
 /** JSON body of a delivery. */
-export function bodyOf({ kind, occurredAt }: Pick<ToldEvent, 'kind' | 'occurredAt'>, data: object): string {
+export function bodyOf(
+  { kind, occurredAt }: Pick<WebhookSourceEvent, 'kind' | 'occurredAt'>,
+  data: object,
+): string {
   return JSON.stringify({ event: kind, timestamp: isoTime(occurredAt), data })
 }
 
 /** @returns ids by workspace and event */
-async function subscribersOf(db: Queries, events: readonly Told[]): Promise<ReadonlyMap<string, string[]>> {
+async function subscribersOf(
+  db: Queries,
+  events: readonly DeliverableEvent[],
+): Promise<ReadonlyMap<string, string[]>> {
   const found = new Map<string, string[]>()
   const workspaces = [...new Set(events.map(({ workspaceId }) => workspaceId))]
   for (const list of inLists(workspaces))

@@ -1,4 +1,4 @@
-import { bodyToldTo } from '../events/list-subscription.js'
+import { bodyForSubscription } from '../events/list-subscription.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -291,7 +291,7 @@ function fromRow(row: CompleteRow, attempts: readonly LoggedAttempt[]): LoggedDe
   return {
     id: row.id,
     subscriptionId: row.subscription_id,
-    ...bodyToldTo(row.subscribed_to, row),
+    ...bodyForSubscription(row.subscribed_to, row),
     status: row.status,
     nextAttemptAt: row.next_attempt_at,
     createdAt: row.created_at,

@@ -20,7 +20,7 @@ import {
 import {
   changeSubscription,
   enable,
-  MOST_SUBSCRIPTIONS,
+  MAX_SUBSCRIPTIONS,
   requireSubscription,
   requireWorkspace,
   rotateSecret,
@@ -76,7 +76,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
       summary: 'Create a webhook.',
       description:
         'Posts each event of one type to a URL. The response contains the signing `secret`; it is shown only this once. A workspace can have ' +
-        `${MOST_SUBSCRIPTIONS} webhooks. Private addresses are refused unless the operator allows them. A webhook created with a sandbox key ` +
+        `${MAX_SUBSCRIPTIONS} webhooks. Private addresses are refused unless the operator allows them. A webhook created with a sandbox key ` +
         'receives sandbox events only.',
       body: NewSubscriptionBody,
       example: { targetUrl: 'https://hooks.example.com/postroad', event: 'email.delivered' },

@@ -26,7 +26,7 @@ import {
   type Subscription,
 } from './subscription-store.js'
 
-export const MOST_SUBSCRIPTIONS = 200
+export const MAX_SUBSCRIPTIONS = 200
 export const LONGEST_TARGET = 2_048
 
 /** How long deliveries are also signed with the previous secret. */
@@ -50,8 +50,8 @@ export async function subscribe(
   const workspace = await requireWorkspace(tx.db, workspaceId)
   requireEvent(event)
   requireTarget(parts, targetUrl, workspace)
-  if ((await countSubscriptions(tx.db, workspaceId)) >= MOST_SUBSCRIPTIONS)
-    throw new AppError('limit_reached', `a workspace can have ${MOST_SUBSCRIPTIONS} webhooks`)
+  if ((await countSubscriptions(tx.db, workspaceId)) >= MAX_SUBSCRIPTIONS)
+    throw new AppError('limit_reached', `a workspace can have ${MAX_SUBSCRIPTIONS} webhooks`)
   const id = newId()
   const secret = newSecret(random)
   const subscription: Subscription = {

@@ -1,7 +1,7 @@
 /** Base64 of attachments: long texts are read in pieces, and mean what they would mean read at once. */
 import t from 'tap'
 import { AppError } from '../../../src/core/errors.js'
-import { decodeBase64, decodeLongBase64, isLongBase64 } from '../../../src/msa/rest/fields/base64-field.js'
+import { decodeBase64, decodeLongBase64, isLongBase64 } from '../../../src/msa/rest/attachment-fields.js'
 import { SeededRandom } from '../../../src/world/fake-random.js'
 
 const random = new SeededRandom(7)

@@ -1,17 +1,17 @@
 /**
  * Reads a message's attachments: octets, safe file names, and media types, which default to that of the name's extension.
  *
- * Called by `content-fields.ts`. Pure. Standards: RFC 2183 §2.3 (a file name is one component of a path), RFC 2046 §5.1, §5.2
- * (container types).
- * Fails: AppError validation_error with the field's path.
+ * Content is base64 in the forms clients write: either alphabet, padded or not, with or without line breaks.
+ * Standards: RFC 2183 §2.3 (a file name is one component of a path), RFC 2046 §5.1, §5.2 (container types), RFC 4648 §4, §5 (base64,
+ * base64url), RFC 2045 §6.8 (lines). Throws AppError validation_error with the field's path.
  */
-import { given } from '../../../core/given.js'
+import { given } from '../../core/given.js'
 import { lookup } from 'mime-types'
 import { toUSVString } from 'node:util'
-import type { AttachmentFacts } from '../../../messages/content-store.js'
-import { decodeBase64, decodeLongBase64, isLongBase64 } from './base64-field.js'
-import { invalidField, refuseControls } from './field-fault.js'
-import type { MessageFields } from '../send-schema.js'
+import type { AttachmentFacts } from '../../messages/content-store.js'
+import { invalidField, refuseControls, type MessageFields } from './send-schema.js'
+import type { AppError } from '../../core/errors.js'
+import { nextTurn } from '../../world/time/clock.js'
 
 export interface ReadAttachments {
   readonly facts: readonly AttachmentFacts[]
@@ -96,4 +96,73 @@ function readContentType(given: string | undefined, filename: string, path: stri
 function typeOfName(filename: string): string {
   const type = filename.includes('.') && lookup(filename)
   return type === false || CONTAINER.test(type) ? ANYTHING : type
+}
+
+/** Characters decoded before yielding: a few milliseconds. */
+const AT_ONCE = 262_144
+
+/** Ignores whitespace and missing padding, and rejects everything else, which Node's decoder would silently skip. */
+export function decodeBase64(text: string, path: string): Buffer {
+  const plain = decodePlain(text)
+  if (plain) return plain
+  const compact = /\s/.test(text) ? text.replace(/\s+/g, '') : text
+  const isPadded = compact.endsWith('=')
+  const digits = isPadded ? compact.replace(/={1,2}$/, '') : compact
+  if (/^data:/i.test(text))
+    throw invalidField(path, `${path} is a data: URL; send only the part after the comma`)
+  // A leftover digit or incomplete padding means the text was truncated.
+  const isWhole = isPadded ? compact.length % 4 === 0 : digits.length % 4 !== 1
+  if (!isWhole || !/^[A-Za-z0-9+/_-]*$/.test(digits)) throw notBase64(path)
+  return Buffer.from(digits, 'base64')
+}
+
+/**
+ * Fast path for unbroken base64, without a regular expression over millions of characters: the decoder skips invalid characters, so
+ * if the output has as many octets as the digits encode, all of them were digits.
+ */
+function decodePlain(text: string): Buffer | undefined {
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+  const digits = text.length - padding
+  if (digits % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return undefined
+  // The decoder would read only the low bits of a wider character.
+  if (Buffer.byteLength(text) !== text.length) return undefined
+  const octets = Buffer.from(text, 'base64')
+  return octets.length === Math.floor((digits * 3) / 4) ? octets : undefined
+}
+
+/** Whether to use `decodeLongBase64`. */
+export function isLongBase64(text: string): boolean {
+  return text.length > AT_ONCE
+}
+
+/** Same result and errors as `decodeBase64`. @throws AppError validation_error */
+export async function decodeLongBase64(text: string, path: string): Promise<Buffer> {
+  const octets = Buffer.allocUnsafe(Math.ceil((text.length * 3) / 4))
+  let length = 0
+  let waiting = ''
+  for (let from = 0; from < text.length; from += AT_ONCE) {
+    const read = decodeWhole(waiting + text.slice(from, from + AT_ONCE), path)
+    waiting = read.rest
+    length += read.octets.copy(octets, length)
+    await nextTurn()
+  }
+  length += decodeBase64(waiting, path).copy(octets, length)
+  return octets.subarray(0, length)
+}
+
+/** Decodes all whole groups but the last, which may be padded only if nothing follows it. */
+function decodeWhole(text: string, path: string): { readonly octets: Buffer; readonly rest: string } {
+  const end = Math.max(0, Math.floor(text.length / 4) - 1) * 4
+  const piece = text.slice(0, end)
+  const isCompact = !piece.includes('\n') && !piece.includes(' ')
+  const octets = isCompact && !piece.includes('=') ? decodePlain(piece) : undefined
+  if (octets) return { octets, rest: text.slice(end) }
+  const compact = text.replace(/\s+/g, '')
+  if (compact.length < text.length) return decodeWhole(compact, path)
+  if (piece.includes('=')) throw notBase64(path)
+  return { octets: decodeBase64(piece, path), rest: text.slice(end) }
+}
+
+function notBase64(path: string): AppError {
+  return invalidField(path, `${path} is not base64`)
 }

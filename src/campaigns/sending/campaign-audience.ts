@@ -18,7 +18,7 @@ import type { Campaign, Excluded, ResendTo, SentTo } from '../records/campaign.j
 import { findCampaign } from '../records/campaign-store.js'
 
 /** @throws AppError not_found if the list, segment or earlier campaign no longer exists */
-export async function whomItMeans(
+export async function findCampaignAudience(
   db: Queries,
   campaign: Pick<Campaign, 'workspaceId' | 'listId' | 'segmentId' | 'resendOf' | 'resendTo'>,
 ): Promise<SentTo> {

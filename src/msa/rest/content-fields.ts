@@ -1,0 +1,234 @@
+/**
+ * Validates the content of one message and merges it with its template into the stored form.
+ *
+ * Content that passes can always be composed, so no accepted mail turns out to be unbuildable. Unpaired surrogates were already rejected
+ * when the request was parsed. Pure. Throws AppError validation_error with the field's path, and no_content.
+ */
+import { hasTags } from '../../content/rendering/mail-plan.js'
+import { formatSize } from '../../core/units.js'
+import { type HeaderField, headerFault } from '../../mail/compose/compose.js'
+import type { AttachmentFacts, MessageContent } from '../../messages/content-store.js'
+import {
+  readableName,
+  requireReadable,
+  type KnownReadable,
+  mergingOf,
+  requireFilledSubject,
+  type AskedTemplate,
+} from '../merged-content.js'
+import { readAttachments, type DecodedFields } from './attachment-fields.js'
+import { invalidField, refuseControls, BODY_OCTETS, type MessageFields } from './send-schema.js'
+import { AppError } from '../../core/errors.js'
+import { hasHeaderBreak, stripTags } from '../../mail/compose/header-field.js'
+import { toUSVString } from 'node:util'
+import { isServerField } from '../../mail/server-fields.js'
+import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import type { MergeData } from '../../content/rendering/merging.js'
+
+/** A message's content in its stored form. */
+export interface ContentFields {
+  readonly subject: string
+  readonly html?: string
+  readonly text?: string
+  readonly tags?: readonly string[]
+  readonly headers?: readonly HeaderField[]
+  readonly attachments?: readonly AttachmentFacts[]
+}
+
+export interface ReadContent {
+  readonly content: ContentFields
+  /** All attachments' octets, concatenated. */
+  readonly attached: Buffer | undefined
+}
+
+/**
+ * @param messageLimit limit of the encoded message, octets
+ * @param readable results of sources already parsed; this message's are added
+ */
+export function readContentFields(
+  body: DecodedFields,
+  messageLimit: number,
+  readable: KnownReadable = new Map(),
+): ReadContent {
+  const subject = readSubject(body.subject)
+  requireReadable(subject, 'subject', 'subject')
+  const headers = readHeaderFields(body.headers ?? {})
+  const tags = readTags(body.tags ?? [])
+  const attachments = readAttachments(body.attachments ?? [])
+  const texts = readTexts(body)
+  for (const field of ['html', 'text'] as const) {
+    const source = texts[field]
+    if (source === undefined || !hasTags(source)) continue
+    const known = readable.get(readableName(field, source))
+    if (typeof known === 'string') throw invalidField(field, `${field}: ${known}`)
+    if (known === undefined) requireReadable(source, field, field)
+    readable.set(readableName(field, source), null)
+  }
+  const content = {
+    subject,
+    ...texts,
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(headers.length === 0 ? {} : { headers }),
+    ...(attachments ? { attachments: attachments.facts } : {}),
+  }
+  const read = { content, attached: attachments?.octets }
+  refuseTooLarge(read, messageLimit)
+  return read
+}
+
+/** Size as sent: base64 makes 78 characters, line break included, of 57 octets; text is counted unencoded. */
+function refuseTooLarge({ content, attached }: ReadContent, messageLimit: number): void {
+  if (!attached) return
+  const { html = '', text = '' } = content
+  const size = Math.ceil(attached.length / 57) * 78 + Buffer.byteLength(html) + Buffer.byteLength(text)
+  if (size > messageLimit)
+    throw invalidField(
+      'attachments',
+      `the message must have at most ${formatSize(messageLimit)}, attachments encoded; it has ${formatSize(size)}`,
+    )
+}
+
+export function readSubject(text: string): string {
+  if (hasHeaderBreak(text))
+    throw invalidField('subject', 'subject contains line breaks or control characters')
+  const subject = stripTags(text)
+  if (subject.trim() === '') throw invalidField('subject', 'subject is empty once its HTML tags are stripped')
+  return subject
+}
+
+/** Removes duplicates. */
+export function readTags(tags: readonly string[]): string[] {
+  tags.forEach((tag, index) => refuseControls(tag, `tags.${index}`))
+  return [...new Set(tags)]
+}
+
+/** Empty text counts as absent. */
+export function readTexts(body: Pick<MessageFields, 'html' | 'text' | 'template_id'>): {
+  html?: string
+  text?: string
+} {
+  const content: { html?: string; text?: string } = {}
+  for (const field of ['html', 'text'] as const) {
+    const value = body[field]
+    if (value === undefined || value === '') continue
+    if (isLongerThan(BODY_OCTETS[field], value))
+      throw invalidField(field, `${field} must have at most ${formatSize(BODY_OCTETS[field])} in UTF-8`)
+    // RFC 5322 §4: NUL is not allowed in messages; some databases reject it too.
+    if (value.includes('\0')) throw invalidField(field, `${field} contains a NUL character`)
+    content[field] = value
+  }
+  if (content.html === undefined && content.text === undefined && body.template_id === undefined)
+    throw new AppError('no_content', 'give html, text or template_id')
+  return content
+}
+
+/** Measures only if needed: a UTF-16 unit takes at most three octets. */
+function isLongerThan(octets: number, text: string): boolean {
+  return 3 * text.length > octets && Buffer.byteLength(text) > octets
+}
+
+export function readHeaderFields(headers: Readonly<Record<string, string>>): HeaderField[] {
+  const seen = new Set<string>()
+  return Object.entries(headers).map(([name, text]) => {
+    const path = `headers.${name}`
+    if (isServerField(name)) throw invalidField(path, `the header ${name} is set by the server`)
+    const lower = name.toLowerCase()
+    if (seen.has(lower)) throw invalidField(path, `the header ${name} is given twice`)
+    seen.add(lower)
+    const value = toUSVString(text)
+    const fault = headerFault({ name, value })
+    if (fault !== undefined) throw invalidField(path, fault)
+    return { name, value }
+  })
+}
+
+/** Characters of JSON; the same as the limit of html. */
+const MAX_DATA = 256 * 1_024
+/** Over all levels; 10,000 take a few milliseconds to check, and rendering is limited to 20,000 steps anyway. */
+const MAX_VALUES = 10_000
+
+/** @throws AppError validation_error */
+export function readTemplateData({ template_data: data }: MessageFields): MergeData | undefined {
+  if (data === undefined) return undefined
+  const fault = findFault(data)
+  if (fault !== undefined) throw invalidField('template_data', `template_data ${fault}`)
+  return isEmpty(data) ? undefined : data
+}
+
+function isEmpty(data: MergeData): boolean {
+  for (const _ in data) return false
+  return true
+}
+
+/**
+ * Fields of the request override the template's.
+ *
+ * @param isTried `tryElsewhere` has rendered it with this data
+ * @throws AppError validation_error
+ */
+export function fillFields(
+  workspace: ActingWorkspace,
+  fields: ContentFields,
+  template: AskedTemplate | undefined,
+  data: MergeData | undefined,
+  asked: TrackingFields,
+  isTried = false,
+): ContentFields & Pick<MessageContent, 'merging' | 'templateId' | 'trackOpens' | 'trackClicks'> {
+  const { subject, html = template?.html, text } = fields
+  const {
+    track_opens: trackOpens = workspace.trackOpens,
+    track_clicks: trackClicks = workspace.trackClicks,
+  } = asked
+  requireFilledSubject(workspace, subject, data)
+  const hasHtml = html !== undefined
+  const merging = mergingOf(workspace, {
+    source: { subject, html, text },
+    data,
+    hasFooter: hasHtml,
+    trackOpens: hasHtml && trackOpens,
+    trackClicks: hasHtml && trackClicks,
+    isTried,
+  })
+  // Added fields come first, as in `toContent` of `submit.ts`.
+  return {
+    trackOpens,
+    trackClicks,
+    ...(merging ? { merging } : {}),
+    ...(template ? { templateId: template.id } : {}),
+    ...fields,
+    ...(hasHtml ? { html } : {}),
+  }
+}
+
+/** Default: the workspace's settings. */
+type TrackingFields = Pick<MessageFields, 'track_opens' | 'track_clicks'>
+
+const TOO_LARGE = `must have at most ${formatSize(MAX_DATA)} as JSON`
+const TOO_MANY = `must have at most ${MAX_VALUES} values`
+
+/** Stops at the limits, so that oversized data is neither traversed nor serialized. */
+function findFault(data: MergeData): string | undefined {
+  let [octets, values] = [MAX_DATA, MAX_VALUES]
+  let hasNul = false
+  const waiting: unknown[] = [data]
+  while (waiting.length > 0) {
+    const value = waiting.pop()
+    octets -= 1
+    if (typeof value === 'string') {
+      octets -= value.length
+      hasNul ||= value.includes('\0')
+    } else if (typeof value === 'object' && value !== null) {
+      const keys = Object.keys(value)
+      values -= keys.length
+      if (values < 0) return TOO_MANY
+      for (const key of keys) {
+        octets -= Array.isArray(value) ? 1 : key.length
+        waiting.push((value as Record<string, unknown>)[key])
+      }
+    }
+    if (octets < 0) return TOO_LARGE
+  }
+  // RFC 5322 §4: NUL is not allowed in messages.
+  if (hasNul) return 'contains a NUL character'
+  return JSON.stringify(data).length > MAX_DATA ? TOO_LARGE : undefined
+}
