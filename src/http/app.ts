@@ -13,17 +13,17 @@ import type { Clock } from '../world/time/clock.js'
 import { openExpiryTime } from '../world/time/expiry-time.js'
 import type { HttpHandler } from '../world/net/http-connections.js'
 import type { Log } from '../world/log.js'
-import { LoopShare } from '../world/time/loop-share.js'
-import { AnswerMemory } from './answer/answer-memory.js'
-import { BodyMemory } from './body/body-memory.js'
 import { readJsonBody, type BodyParts } from './body/body.js'
+import { LargeBodies, type ReadBody } from './body/large-bodies.js'
 import { openUpload } from './body/upload.js'
+import { bodyDigest } from './body/body-digest.js'
 import { faultAnswer } from './answer/connection-faults.js'
 import { DownloadPlaces, sendDownload, type Download } from './answer/download.js'
 import { answerEarly } from './answer/early-answer.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
+import { answerBudget, bodyBudget, type MemoryBudget } from './memory-budget.js'
 import { isNoneMatch, readIfMatch } from './preconditions.js'
 import type { Authenticate, Principal } from './principal.js'
 import { acceptsIdempotencyKey, bodyBounds, type Route } from './route.js'
@@ -53,7 +53,9 @@ interface Serving extends BodyParts {
   readonly log: Log
   readonly gate: Gate
   readonly repeats: Repeats | undefined
-  readonly answers: AnswerMemory
+  readonly answers: MemoryBudget
+  /** Answers that never change. */
+  readonly fixed: WeakMap<Route['head'], Buffer>
   readonly downloads: DownloadPlaces
 }
 
@@ -67,9 +69,10 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     clock,
     log,
     gate,
-    loop: new LoopShare(clock),
-    memory: new BodyMemory(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
-    answers: new AnswerMemory(),
+    large: new LargeBodies(parts),
+    memory: bodyBudget(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
+    answers: answerBudget(),
+    fixed: new WeakMap(),
     downloads: new DownloadPlaces(),
     repeats: parts.keptAnswers && new Repeats(parts.keptAnswers, openExpiryTime(clock), log),
   }
@@ -191,7 +194,7 @@ function pathWith(route: Route, params: object): string {
 
 /** Serves one request. Errors are checked in the order of the contract: 401, 429, 403, schema, then the handler's own. */
 async function serve(ctx: Context, route: Route, serving: Serving): Promise<void> {
-  const { gate, repeats, loop } = serving
+  const { gate, repeats } = serving
   const principal = await gate.admit(ctx, route.head)
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
@@ -202,17 +205,16 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       : undefined
   const isRead = head.method === 'GET'
   const precondition = head.checksEtag ? readIfMatch(ctx.get('If-Match')) : undefined
-  const body = await readBody(ctx, route, holderOf(ctx, principal), serving)
+  const { value: body, digest } = await readBody(ctx, route, principal, key !== undefined, serving)
   const upload = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
   const requestId = ctx.state['requestId'] as string
   const claim =
-    key === undefined || !repeats
+    key === undefined || digest === undefined || !repeats
       ? undefined
-      : await makeClaim(
+      : makeClaim(
           { principal, method: head.method, path: pathWith(route, ctx['params'] as object) },
           key,
-          Object.keys(ctx.query).length > 0 ? { body, query } : body,
-          loop,
+          Object.keys(ctx.query).length > 0 ? bodyDigest([digest, query]) : digest,
           repeats.time(),
         )
   const execute = () =>
@@ -270,13 +272,18 @@ function isWhole({ response }: Route): boolean {
   return response.kind === 'bare' || response.kind === 'list'
 }
 
-async function readBody(ctx: Context, route: Route, holder: string, serving: Serving): Promise<unknown> {
-  const { validateBody, validateLargeBody } = route
-  if (!validateBody || !validateLargeBody) return undefined
-  if (route.head.isBodyOptional && !hasBody(ctx.req)) return validateBody({})
-  const bounds = bodyBounds(route.head)
-  const { value, isLarge } = await readJsonBody(ctx.req, ctx.res, bounds, holder, serving)
-  return isLarge ? validateLargeBody(value, serving.loop) : validateBody(value)
+/** @param wantsDigest whether the request has an Idempotency-Key */
+async function readBody(
+  ctx: Context,
+  { head, body: rule }: Route,
+  principal: Principal,
+  wantsDigest: boolean,
+  serving: Serving,
+): Promise<ReadBody> {
+  if (rule && !(head.isBodyOptional && !hasBody(ctx.req)))
+    return readJsonBody(ctx.req, ctx.res, rule, holderOf(ctx, principal), wantsDigest, serving)
+  const value = rule?.validate({})
+  return { value, digest: wantsDigest ? bodyDigest(value) : undefined }
 }
 
 /** RFC 9112 §6.3. */
@@ -296,13 +303,25 @@ function answerHolderOf(ctx: Context, principal: Principal): string {
 
 function give(ctx: Context, route: Route, body: unknown, principal: Principal, serving: Serving): void {
   const { headers = {}, mediaType = 'application/json' } = route.head
-  const octets = serving.answers.octetsOf(route, body)
+  const octets = serialize(route, body, serving.fixed)
   // Answers of writes are never refused for lack of memory; reads can be retried.
-  if (route.head.method === 'GET' && !route.head.isFixed)
-    serving.answers.take(octets.length, answerHolderOf(ctx, principal), ctx.res)
+  if (route.head.method === 'GET' && !route.head.isFixed) {
+    const hold = serving.answers.hold(answerHolderOf(ctx, principal))
+    hold.reach(octets.length)
+    ctx.res.once('close', () => hold.release())
+  }
   ctx.set(headers)
   ctx.type = mediaType
   ctx.body = octets
+}
+
+/** Text of a route with its own media type is sent unchanged, anything else as JSON. */
+function serialize({ head }: Route, body: unknown, fixed: WeakMap<Route['head'], Buffer>): Buffer {
+  const known = fixed.get(head)
+  if (known) return known
+  const octets = Buffer.from(typeof body === 'string' && head.mediaType ? body : JSON.stringify(body))
+  if (head.isFixed) fixed.set(head, octets)
+  return octets
 }
 
 function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {

@@ -16,8 +16,6 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AppError, describeError } from '../core/errors.js'
 import type { Log } from '../world/log.js'
-import type { LoopShare } from '../world/time/loop-share.js'
-import { bodyDigest } from './body/body-digest.js'
 import type { Principal } from './principal.js'
 
 export const KEY_HEADER = 'Idempotency-Key'
@@ -89,21 +87,16 @@ function invalidKey(message: string): AppError {
   return new AppError('validation_error', message, { path: KEY_HEADER })
 }
 
-/** @param body parsed body, with the query if there is one */
-export async function makeClaim(
+/** @param bodyHash digest of the body, and of the query if there is one */
+export function makeClaim(
   { principal, method, path }: ClaimScope,
   key: string,
-  body: unknown,
-  loop: LoopShare,
+  bodyHash: string,
   madeAt: number,
-): Promise<IdempotencyClaim> {
+): IdempotencyClaim {
   const { workspaceId, isSandbox } = principal
   const name = JSON.stringify([workspaceId, isSandbox, method, path, key])
-  return {
-    id: createHash('sha256').update(name).digest('base64url'),
-    bodyHash: await bodyDigest(body, loop),
-    madeAt,
-  }
+  return { id: createHash('sha256').update(name).digest('base64url'), bodyHash, madeAt }
 }
 
 /** Executes requests with a key at most once. */

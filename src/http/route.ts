@@ -6,18 +6,15 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
-import type { LoopShare } from '../world/time/loop-share.js'
 import type { Download } from './answer/download.js'
-import type { BodyBounds } from './body/body.js'
+import { USUAL_VALUES } from './body/body.js'
+import type { BodyBounds, BodyRule } from './body/large-bodies.js'
 import type { Upload, UploadRules } from './body/upload.js'
 import type { IdempotencyClaim } from './idempotency.js'
-import { SMALL_BODY_VALUES } from './body/json-whole.js'
 import { Tagged, type Precondition } from './preconditions.js'
 import { cursorPageOf, listBody, pageOf, takesCursor, type Listing, type Page } from './pagination.js'
 import type { Permission, Principal } from './principal.js'
-import { absentWhereNull } from './absent-fields.js'
-import { largeValidator } from './validate-large.js'
-import { textValidator, validator } from './validate.js'
+import { bodyValidator, textValidator } from './validate.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -159,9 +156,7 @@ export interface Route {
   readonly otherAnswers: Readonly<Record<number, TSchema>>
   validateParams(value: unknown): unknown
   validateQuery(value: unknown): unknown
-  validateBody: ((value: unknown) => unknown) | undefined
-  /** Validates a large body in steps. */
-  validateLargeBody: ((value: unknown, loop: LoopShare) => Promise<unknown>) | undefined
+  readonly body: BodyRule | undefined
   /** @returns as `value` the `data` of the answer, or the complete answer of a list or bare route */
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
@@ -178,8 +173,8 @@ export function bodyBounds({
   bodyValues,
 }: Pick<Route['head'], 'bodyLimit' | 'bodyValues'>): BodyBounds {
   const octets = bodyLimit ?? USUAL_BODY_LIMIT
-  if (bodyValues === undefined) return { octets, values: SMALL_BODY_VALUES }
-  return { octets, values: bodyValues, entryValues: SMALL_BODY_VALUES }
+  if (bodyValues === undefined) return { octets, values: USUAL_VALUES }
+  return { octets, values: bodyValues, entryValues: USUAL_VALUES }
 }
 
 /** Every POST with an API key accepts an Idempotency-Key. */
@@ -298,8 +293,7 @@ function declare(
     otherAnswers: success.otherAnswers ?? {},
     validateParams: textValidator(head.params ?? NoFields),
     validateQuery: textValidator(head.query ?? NoFields),
-    validateBody: head.body && bodyValidator(head.body),
-    validateLargeBody: head.body && largeValidator(head.body, 'body'),
+    body: head.body && { schema: head.body, validate: bodyValidator(head.body), bounds: bodyBounds(head) },
     async handle(request) {
       const result = await handle(request)
       if (result instanceof Tagged)
@@ -309,9 +303,4 @@ function declare(
         : { status: usual, value: result }
     },
   }
-}
-
-function bodyValidator(schema: TSchema): (value: unknown) => unknown {
-  const [withoutNulls, validate] = [absentWhereNull(schema), validator(schema, 'body')]
-  return value => validate(withoutNulls(value))
 }

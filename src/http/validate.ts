@@ -7,6 +7,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { AppError } from '../core/errors.js'
+import { absentWhereNull } from './absent-fields.js'
 
 export type Validate<S extends TSchema> = (value: unknown) => Static<S>
 
@@ -18,7 +19,10 @@ interface Finding {
   readonly message: string
 }
 
-/** @returns a function that returns the value typed, or throws AppError validation_error with the field's path */
+/**
+ * @param whole name for errors that concern no single field
+ * @returns a function that returns the value typed, or throws AppError validation_error with the field's path
+ */
 export function validator<S extends TSchema>(schema: S, whole: string): Validate<S> {
   const check = placedValidator(schema, whole)
   return value => check(value, [])
@@ -38,18 +42,26 @@ export function placedValidator<S extends TSchema>(
   }
 }
 
+/** Validates a JSON body, in which null in an optional field means that it is absent. */
+export function bodyValidator(schema: TSchema): (value: unknown) => unknown {
+  const [withoutNulls, validate] = [absentWhereNull(schema), validator(schema, 'body')]
+  return value => validate(withoutNulls(value))
+}
+
 function compile<S extends TSchema>(schema: S) {
   return Compile(schema)
 }
 
 /** Longer than any list may be. */
 const MAX_ENTRIES = 5_100
+/** Each unknown field is an error. */
+const MAX_FIELDS = 500
 
 /** Truncates long lists and objects: the first errors are enough, and collecting all of them is slow. */
 function cutShort(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, MAX_ENTRIES).map(cutShort)
   if (typeof value !== 'object' || value === null) return value
-  const fields = Object.entries(value).slice(0, MAX_ENTRIES)
+  const fields = Object.entries(value).slice(0, MAX_FIELDS)
   return Object.fromEntries(fields.map(([name, field]) => [name, cutShort(field)]))
 }
 

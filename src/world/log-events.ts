@@ -62,6 +62,8 @@ export const LOG_EVENTS = {
     'page failed': 'A public page failed with an internal error.',
     'queue not claimed': 'Due messages could not be claimed. It retries.',
     'queue not read': 'Due messages could not be read. It retries.',
+    'request body thread ended':
+      'The thread that reads large request bodies crashed. It restarts with the next one.',
     'request failed': 'An API request failed with an internal error (500).',
     'sandbox runner failed': 'Scheduled mail of a sandbox could not be started.',
     'segment trigger scan failed':

@@ -15,7 +15,7 @@ export interface ThreadEnd {
   readonly fault?: Error
 }
 
-/** The parent's handle of a thread. A thread keeps the process alive until it ends. */
+/** The parent's handle of a thread. A thread keeps the process alive until it ends, unless it is a background thread. */
 export interface Thread {
   /** @param transfer buffers in the message to transfer instead of copying */
   post(message: unknown, transfer?: readonly ArrayBuffer[]): void
@@ -28,6 +28,8 @@ export interface ThreadOptions {
   readonly options: unknown
   /** Heap limit, MiB; the thread fails when it is exceeded. Buffers do not count. */
   readonly heapMegabytes: number
+  /** Does not keep the process alive. */
+  readonly isBackground?: boolean
   readonly onMessage: (message: unknown) => void
   /** Called once, after the last message. */
   readonly onEnd: (end: ThreadEnd) => void
@@ -70,7 +72,7 @@ export function availableThreads(): number {
 }
 
 export const spawnThread: SpawnThread = (entry, parts) => {
-  const { options, heapMegabytes, onMessage, onEnd } = parts
+  const { options, heapMegabytes, isBackground, onMessage, onEnd } = parts
   let fault: Error | undefined
   let worker: Worker
   try {
@@ -89,6 +91,8 @@ export const spawnThread: SpawnThread = (entry, parts) => {
   }
   worker.on('message', onMessage)
   worker.on('error', thrown => (fault = asError(thrown)))
+  // After the listeners, because adding one for messages takes a reference.
+  if (isBackground) worker.unref()
   worker.on('exit', exitCode => onEnd({ exitCode, ...(fault === undefined ? {} : { fault }) }))
   return {
     post: (message, transfer = []) => worker.postMessage(message, transfer),

@@ -1,8 +1,7 @@
 /**
  * Reads a JSON request body within limits on octets, values, time and the memory of all pending bodies.
  *
- * Called by `app.ts` after access control. A small body is parsed at once, a large one in pieces as it arrives, yielding to other work
- * on the event loop.
+ * Called by `app.ts` after access control. Small bodies are parsed and validated at once, large ones in a thread (`large-bodies.ts`).
  * Standards: RFC 9110 §8.4 (content codings; gzip is accepted, limited by its decompressed size), §10.1.1 (100-continue is sent only
  * once the body is wanted), §15.5.16 (415).
  * Fails: AppError validation_error with path `body`, unsupported_media_type, request_timeout, unavailable.
@@ -13,43 +12,38 @@ import { createGunzip, type Gunzip } from 'node:zlib'
 import { AppError } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
-import type { LoopShare } from '../../world/time/loop-share.js'
 import { timeForOctets } from '../../world/net/transfer-time.js'
-import type { BodyMemory, BodyHold } from './body-memory.js'
-import { JsonReader, type JsonBounds } from './json-reader.js'
-import { readWholeJson, SMALL_BODY } from './json-whole.js'
+import { bodyDigest } from './body-digest.js'
+import type { MemoryBudget, MemoryHold } from '../memory-budget.js'
+import { parseJson } from './json.js'
+import type { BodyRule, LargeBodies, ReadBody } from './large-bodies.js'
 
-/** Octets of a large body parsed before yielding; they can hold thousands of values. */
-const READ_AT_ONCE = 32_768
-
-export interface BodyBounds extends JsonBounds {
-  /** After decompression. */
-  readonly octets: number
-}
+/** Octets; larger bodies are parsed in a thread. */
+export const INLINE_BODY = 256 * 1_024
+/** JSON values of a body, or of one entry of a list of entries. */
+export const USUAL_VALUES = 32_768
 
 export interface BodyParts {
   readonly clock: Clock
-  readonly loop: LoopShare
-  readonly memory: BodyMemory
-}
-
-export interface ReadBody {
-  readonly value: unknown
-  /** Too long to validate in one go. */
-  readonly isLarge: boolean
+  readonly large: LargeBodies
+  readonly memory: MemoryBudget
 }
 
 /**
+ * Reads and validates.
+ *
  * @param holder whose share of memory it uses; released when the response closes
  * @throws AppError validation_error, unsupported_media_type, request_timeout, unavailable
  */
 export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
-  bounds: BodyBounds,
+  rule: BodyRule,
   holder: string,
+  wantsDigest: boolean,
   parts: BodyParts,
 ): Promise<ReadBody> {
+  const { bounds } = rule
   refuseCharset(request.headers['content-type'])
   const isCoded = readCoding(request.headers['content-encoding']) === 'gzip'
   const announced = Number(request.headers['content-length'] ?? NaN)
@@ -59,52 +53,57 @@ export async function readJsonBody(
   // Reserve the announced length now, so that a body once started can be completed.
   if (announced > 0 && !isCoded) hold.reach(announced)
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue()
-  const gunzip = isCoded ? createGunzip() : undefined
-  const reading = new BodyReading(request, gunzip, bounds, hold, parts)
+  const reading = new BodyReading(
+    request,
+    isCoded ? createGunzip() : undefined,
+    bounds.octets,
+    hold,
+    parts.clock,
+  )
+  let body: Buffer
   try {
-    return await reading.read()
+    body = await reading.read()
   } finally {
     reading.stop()
   }
+  if (body.length > INLINE_BODY) return parts.large.read(body, rule, wantsDigest)
+  const value = rule.validate(parseJson(body, bounds))
+  return { value, digest: wantsDigest ? bodyDigest(value) : undefined }
 }
 
 class BodyReading {
   private readonly request: IncomingMessage
   private readonly gunzip: Gunzip | undefined
   private readonly source: Readable
-  private readonly bounds: BodyBounds
-  private readonly hold: BodyHold
-  private readonly parts: BodyParts
+  private readonly maxOctets: number
+  private readonly hold: MemoryHold
+  private readonly clock: Clock
   private readonly startedAt: number
   private timer: Timer | undefined
   /** Octets received, and after decompression. */
   private arrived = 0
   private octets = 0
-  /** Data still to be parsed. */
-  private gathered: Buffer[] = []
-  private gatheredOctets = 0
-  /** Present once the body has proved to be large. */
-  private reader: JsonReader | undefined
-  private resolve: (read: ReadBody) => void = () => {}
+  private chunks: Buffer[] = []
+  private resolve: (body: Buffer) => void = () => {}
   private reject: (error: unknown) => void = () => {}
 
   constructor(
     request: IncomingMessage,
     gunzip: Gunzip | undefined,
-    bounds: BodyBounds,
-    hold: BodyHold,
-    parts: BodyParts,
+    maxOctets: number,
+    hold: MemoryHold,
+    clock: Clock,
   ) {
     this.request = request
     this.gunzip = gunzip
     this.source = gunzip ?? request
-    this.bounds = bounds
+    this.maxOctets = maxOctets
     this.hold = hold
-    this.parts = parts
-    this.startedAt = parts.clock.monotonic()
+    this.clock = clock
+    this.startedAt = clock.monotonic()
   }
 
-  read(): Promise<ReadBody> {
+  read(): Promise<Buffer> {
     const { request, gunzip, source } = this
     return new Promise((resolve, reject) => {
       this.resolve = resolve
@@ -114,7 +113,7 @@ class BodyReading {
       source.on('data', this.onData).on('end', this.onEnd)
       request.on('error', this.onCut).on('close', this.onCut)
       if (gunzip) {
-        gunzip.on('error', this.onUnfoldable)
+        gunzip.on('error', () => reject(invalid('body is not valid gzip, although Content-Encoding is gzip')))
         request.on('data', this.onArrived)
         request.pipe(gunzip)
       }
@@ -125,6 +124,7 @@ class BodyReading {
   stop(): void {
     const { request, gunzip, source } = this
     this.timer?.cancel()
+    this.chunks = []
     source.off('data', this.onData).off('end', this.onEnd)
     request.off('close', this.onCut).off('data', this.onArrived)
     if (!gunzip) return
@@ -135,78 +135,36 @@ class BodyReading {
   private readonly onArrived = (chunk: Buffer): void => {
     this.arrived += chunk.length
     // Compressed data can be longer than its content, which may even be empty.
-    if (this.arrived > this.bounds.octets + SMALL_BODY) this.reject(tooLarge(this.bounds.octets))
+    if (this.arrived > this.maxOctets + INLINE_BODY) this.reject(tooLarge(this.maxOctets))
   }
 
   private readonly onData = (chunk: Buffer): void => {
     this.octets += chunk.length
-    this.gathered.push(chunk)
-    this.gatheredOctets += chunk.length
+    this.chunks.push(chunk)
     try {
-      if (this.octets > this.bounds.octets) throw tooLarge(this.bounds.octets)
+      if (this.octets > this.maxOctets) throw tooLarge(this.maxOctets)
       this.hold.reach(this.octets)
     } catch (error) {
-      this.gathered = []
+      this.chunks = []
       this.reject(error)
-      return
     }
-    if (this.gatheredOctets > SMALL_BODY) this.readOn()
-  }
-
-  /** Pauses the source while parsing. */
-  private readOn(): void {
-    this.source.pause()
-    this.readGathered().then(
-      () => this.source.resume(),
-      (error: unknown) => this.reject(error),
-    )
-  }
-
-  private async readGathered(): Promise<JsonReader> {
-    const { loop } = this.parts
-    const gathered = this.takeGathered()
-    const reader = (this.reader ??= new JsonReader(this.bounds))
-    for (let from = 0; from < gathered.length; from += READ_AT_ONCE)
-      await loop.run(() => reader.write(gathered.subarray(from, from + READ_AT_ONCE)))
-    return reader
-  }
-
-  private takeGathered(): Buffer {
-    const { gathered } = this
-    this.gathered = []
-    this.gatheredOctets = 0
-    return gathered.length === 1 && gathered[0] ? gathered[0] : Buffer.concat(gathered)
   }
 
   private readonly onEnd = (): void => {
-    if (this.octets === 0) {
-      this.reject(invalid('body is required: send a JSON object'))
-    } else if (this.reader) {
-      this.readGathered()
-        .then(reader => this.parts.loop.run(() => reader.end()))
-        .then(value => this.resolve({ value, isLarge: true }), this.reject)
-    } else {
-      try {
-        this.resolve({ value: readWholeJson(this.takeGathered(), this.bounds), isLarge: false })
-      } catch (error) {
-        this.reject(error)
-      }
-    }
+    const [first, ...others] = this.chunks
+    if (!first) this.reject(invalid('body is required: send a JSON object'))
+    else this.resolve(others.length === 0 ? first : Buffer.concat(this.chunks, this.octets))
   }
 
   private readonly onCut = (): void => {
     if (!this.request.complete) this.reject(invalid('body ended before its announced length'))
   }
 
-  private readonly onUnfoldable = (): void => {
-    this.reject(invalid('body is not valid gzip, although Content-Encoding is gzip'))
-  }
-
   /** The time limit grows with the octets received: slow clients may send large bodies, stalled ones are cut off after a minute. */
   private watchTime(): void {
     const allowedMs = timeForOctets(Math.max(this.octets, this.arrived))
-    const leftMs = this.startedAt + allowedMs - this.parts.clock.monotonic()
-    if (leftMs > 0) this.timer = this.parts.clock.after(Math.ceil(leftMs), () => this.watchTime())
+    const leftMs = this.startedAt + allowedMs - this.clock.monotonic()
+    if (leftMs > 0) this.timer = this.clock.after(Math.ceil(leftMs), () => this.watchTime())
     else this.reject(new AppError('request_timeout', 'the body did not arrive in time; send it again'))
   }
 }

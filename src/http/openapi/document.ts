@@ -10,10 +10,10 @@ import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
 import { API_BASE } from '../app.js'
-import type { BodyBounds } from '../body/body.js'
+import type { BodyBounds } from '../body/large-bodies.js'
 import type { UploadRules } from '../body/upload.js'
 import { KEY_HEADER } from '../idempotency.js'
-import { DEEPEST } from '../body/json-reader.js'
+import { MAX_DEPTH } from '../body/json-scan.js'
 import { listSchema } from '../pagination.js'
 import { acceptsIdempotencyKey, bodyBounds, type Access, type Route } from '../route.js'
 import type { Chapters } from './chapters.js'
@@ -177,9 +177,9 @@ function fileBody({ octets, mediaTypes, fields, example }: UploadRules): object 
 }
 
 function boundsInWords({ octets, values, entryValues }: BodyBounds): string {
-  const inOne = entryValues === undefined ? '' : `, ${entryValues} per entry of its list`
+  const inOne = entryValues === undefined ? '' : `, ${entryValues} per entry of a list or other field`
   return (
-    `At most ${formatSize(octets)} after decompression and ${values} values (every field and entry counts)${inOne}, ${DEEPEST} levels deep. ` +
+    `At most ${formatSize(octets)} after decompression and ${values} values (every field and entry counts)${inOne}, ${MAX_DEPTH} levels deep. ` +
     'May be sent with `Content-Encoding: gzip`.'
   )
 }

@@ -10,7 +10,8 @@ import { AppError } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
 import { timeForOctets } from '../../world/net/transfer-time.js'
 import type { Clock } from '../../world/time/clock.js'
-import { readWholeJson, SMALL_BODY_VALUES } from '../body/json-whole.js'
+import { USUAL_VALUES } from '../body/body.js'
+import { parseJson } from '../body/json.js'
 
 /** Maximum octets of a form; enough for twenty long fields. */
 export const MOST_FORM_OCTETS = 32 * 1_024
@@ -114,7 +115,7 @@ function readUrlencoded(octets: Buffer): FormFields {
 
 /** Converts numbers and booleans to the text a form would send. */
 function readJson(octets: Buffer): FormFields {
-  const body = octets.length === 0 ? {} : readWholeJson(octets, { values: SMALL_BODY_VALUES })
+  const body = octets.length === 0 ? {} : parseJson(octets, { values: USUAL_VALUES })
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalid('send a JSON object of fields')
   const values = new Map<string, readonly string[]>()
