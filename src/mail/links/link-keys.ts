@@ -3,14 +3,14 @@
  *
  * Keys are derived on first use and cached. Separate keys per purpose keep a token for one purpose invalid for
  * another.
- * Standards: RFC 5869 (HKDF), RFC 2104 (HMAC). Throws if there is no key, or a version does not fit a token.
+ * Standards: RFC 5869 (HKDF), RFC 2104 (HMAC), NIST SP 800-38D (GCM). Throws if there is no key, or a version does not fit a token.
  */
-import { createCipheriv, hash, hkdfSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import type { TokenKey } from '../signed-token.js'
 
 /**
  * `message`: pixel, view and the token of click links. `link`: the URL part of click links. `subscriber`: unsubscribe
- * and preferences. Uses of one purpose take different parts of one HMAC, which are independent.
+ * and preferences. Uses of `message` take different parts of one HMAC, which are independent.
  */
 export type LinkPurpose = 'message' | 'link' | 'subscriber' | 'confirm'
 
@@ -18,8 +18,15 @@ export interface LinkKey {
   readonly version: number
   /** HMAC-SHA256, 32 octets. */
   mac(octets: Buffer): Buffer
-  /** Encrypts blocks of 16 octets with AES-256; used for sealed tokens. */
-  encipherBlocks(blocks: Buffer): Buffer
+  /**
+   * Encrypts and authenticates with AES-256-GCM.
+   *
+   * @param nonce 12 octets, never used for different content @param bound authenticated, but not in the result
+   * @returns ciphertext and tag
+   */
+  seal(nonce: Buffer, bound: Buffer, content: Buffer): Buffer
+  /** @returns undefined unless `seal` made it with the same nonce and bound octets */
+  open(nonce: Buffer, bound: Buffer, sealed: Buffer): Buffer | undefined
 }
 
 export interface LinkKeys {
@@ -29,6 +36,8 @@ export interface LinkKeys {
   find(purpose: LinkPurpose, version: number): LinkKey | undefined
 }
 
+/** NIST SP 800-38D §5.2.1.2. */
+export const SEAL_TAG_OCTETS = 12
 /** Key versions take two octets in a token. */
 const MAX_VERSION = 0xffff
 
@@ -60,25 +69,24 @@ export function openLinkKeys(secrets: readonly TokenKey[]): LinkKeys {
 
 function derive({ version, secret }: TokenKey, purpose: LinkPurpose): LinkKey {
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', `postroad link ${purpose}`, 64))
-  // Reused, since creating a cipher takes several times longer than using it; with whole blocks it buffers nothing.
-  const cipher = createCipheriv('aes-256-ecb', bytes.subarray(32), null).setAutoPadding(false)
-  return { version, mac: hmacSha256(bytes.subarray(0, 32)), encipherBlocks: blocks => cipher.update(blocks) }
-}
-
-/** Of SHA-256. */
-const BLOCK_OCTETS = 64
-
-/**
- * RFC 2104 §2. Two one-shot hashes of a short input take half the time of an Hmac object. @param key at most one
- * block
- */
-function hmacSha256(key: Buffer): (octets: Buffer) => Buffer {
-  const padded = Buffer.concat([key], BLOCK_OCTETS)
-  const inner = padded.map(octet => octet ^ 0x36)
-  const outer = padded.map(octet => octet ^ 0x5c)
-  return octets => sha256(Buffer.concat([outer, sha256(Buffer.concat([inner, octets]))]))
-}
-
-function sha256(octets: Buffer): Buffer {
-  return hash('sha256', octets, 'buffer')
+  const [macKey, sealKey] = [bytes.subarray(0, 32), bytes.subarray(32)]
+  const options = { authTagLength: SEAL_TAG_OCTETS }
+  return {
+    version,
+    mac: octets => createHmac('sha256', macKey).update(octets).digest(),
+    seal(nonce, bound, content) {
+      const cipher = createCipheriv('aes-256-gcm', sealKey, nonce, options).setAAD(bound)
+      return Buffer.concat([cipher.update(content), cipher.final(), cipher.getAuthTag()])
+    },
+    open(nonce, bound, sealed) {
+      const end = sealed.length - SEAL_TAG_OCTETS
+      const decipher = createDecipheriv('aes-256-gcm', sealKey, nonce, options).setAAD(bound)
+      decipher.setAuthTag(sealed.subarray(end))
+      try {
+        return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()])
+      } catch {
+        return undefined
+      }
+    },
+  }
 }

@@ -2,13 +2,13 @@
  * The links of a mail that point back to this server, and the URL paths they use.
  *
  * `linksOf` is called when mail is rendered; the routes use `LINK_PATHS` and the readers here. Links are created when
- * first read, with at most two HMACs per message, and are the same whenever the message is rendered again. Reading
+ * first read, and are the same whenever the message is rendered again. Reading
  * never throws; creating a link throws if an id is not a UUID.
  */
 import type { Subscriber } from '../unsubscribe-token.js'
 import type { LinkKeys } from './link-keys.js'
 import { MessageTokens, readMessageToken } from './token.js'
-import { makeConfirmationToken, SubscriberTokens, type Confirmation } from './subscriber-link.js'
+import { makeConfirmationToken, makeSubscriberToken, type Confirmation } from './subscriber-link.js'
 
 /** Path prefixes before the token; short, since links make mail longer. */
 export const LINK_PATHS = {
@@ -51,7 +51,6 @@ class MessageLinks implements Links {
   private readonly message: LinkedMessage
   private readonly made = new Map<keyof typeof LINK_PATHS, string>()
   private tokens: MessageTokens | undefined
-  private subscriber: SubscriberTokens | undefined
 
   constructor(keys: LinkKeys, publicUrl: string, message: LinkedMessage) {
     this.keys = keys
@@ -60,11 +59,11 @@ class MessageLinks implements Links {
   }
 
   get unsubscribeUrl(): string {
-    return this.memoize('unsubscribe', () => this.subscriberTokens().token('unsubscribe'))
+    return this.memoize('unsubscribe', () => makeSubscriberToken(this.keys, 'unsubscribe', this.message))
   }
 
   get preferencesUrl(): string {
-    return this.memoize('preferences', () => this.subscriberTokens().token('preferences'))
+    return this.memoize('preferences', () => makeSubscriberToken(this.keys, 'preferences', this.message))
   }
 
   get viewUrl(): string {
@@ -82,10 +81,6 @@ class MessageLinks implements Links {
   private messageTokens(): MessageTokens {
     const { workspaceId, messageId } = this.message
     return (this.tokens ??= new MessageTokens(this.keys, workspaceId, messageId))
-  }
-
-  private subscriberTokens(): SubscriberTokens {
-    return (this.subscriber ??= new SubscriberTokens(this.keys, this.message))
   }
 
   private memoize(path: keyof typeof LINK_PATHS, make: () => string): string {

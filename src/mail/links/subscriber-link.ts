@@ -7,7 +7,7 @@
  */
 import type { Subscriber } from '../unsubscribe-token.js'
 import type { LinkKeys } from './link-keys.js'
-import { bytesToUuid, SealedContent, unsealToken, UUID_BYTES, uuidToBytes } from './token.js'
+import { bytesToUuid, sealToken, unsealToken, UUID_BYTES, uuidToBytes } from './token.js'
 
 /** A form submission to be confirmed from the mailbox it named. */
 export interface Confirmation {
@@ -26,25 +26,12 @@ export type SubscriberPurpose = 'unsubscribe' | 'preferences'
 
 const USES = { unsubscribe: 0, preferences: 1 } as const
 
-/** The tokens of one subscriber, sharing one HMAC. */
-export class SubscriberTokens {
-  private readonly sealing: SealedContent
-
-  constructor(keys: LinkKeys, { workspaceId, messageId, recipient }: Subscriber) {
-    this.sealing = new SealedContent(keys, 'subscriber', encodeContent(workspaceId, messageId, recipient))
-  }
-
-  token(purpose: SubscriberPurpose): string {
-    return this.sealing.token(USES[purpose])
-  }
-}
-
 export function makeSubscriberToken(
   keys: LinkKeys,
   purpose: SubscriberPurpose,
-  subscriber: Subscriber,
+  { workspaceId, messageId, recipient }: Subscriber,
 ): string {
-  return new SubscriberTokens(keys, subscriber).token(purpose)
+  return sealToken(keys, 'subscriber', USES[purpose], encodeContent(workspaceId, messageId, recipient))
 }
 
 /** @returns undefined unless we made the token for this purpose */
@@ -63,7 +50,7 @@ export function makeConfirmationToken(keys: LinkKeys, confirmation: Confirmation
   const { workspaceId, subjectId, recipient, madeAt } = confirmation
   const moment = Buffer.alloc(MOMENT_BYTES)
   moment.writeUIntBE(madeAt, 0, MOMENT_BYTES)
-  return new SealedContent(keys, 'confirm', encodeContent(workspaceId, subjectId, recipient, moment)).token(0)
+  return sealToken(keys, 'confirm', 0, encodeContent(workspaceId, subjectId, recipient, moment))
 }
 
 /** @returns undefined unless we made the token */

@@ -4,16 +4,15 @@
  * All tokens start with `<layout 1><key version 2>` and are base64url in URLs.
  * - Message token, 47 characters: `<header 3><message id 16><workspace tag 6><MAC 10>`. One HMAC provides the MACs of
  *   pixel, view and click tokens (80 bits each; every guess costs an attacker a request).
- * - Sealed token: `<header 3><synthetic IV 16><ciphertext>`. Contains everything needed to act without a database
- *   row. The IV is the MAC of the content, so equal content gives equal tokens (a retry sends the same mail) and
- *   modified tokens do not open.
+ * - Sealed token: `<header 3><nonce 12><ciphertext><tag 12>`. Contains everything needed to act without a database
+ *   row. Equal content gives equal tokens (a retry sends the same mail).
  * Reading never throws; creating a token throws if an id is not a UUID or the content is too long.
- * Standards: RFC 4648 §5 (base64url without padding), RFC 9562 §4 (UUID), RFC 2104 (HMAC-SHA256), the SIV
- * construction of RFC 5297 with HMAC-SHA256 as PRF and AES-256 in counter mode (NIST SP 800-38A §6.5).
+ * Standards: RFC 4648 §5 (base64url without padding), RFC 9562 §4 (UUID), RFC 2104 (HMAC-SHA256),
+ * NIST SP 800-38D (AES-256-GCM).
  */
 import { isUuid } from '../../core/ids.js'
 import { timingSafeEqual } from 'node:crypto'
-import type { LinkKey, LinkKeys, LinkPurpose } from './link-keys.js'
+import { SEAL_TAG_OCTETS, type LinkKeys, type LinkPurpose } from './link-keys.js'
 
 /** First octet of every token. A new layout gets a new number; old ones remain readable. */
 const LAYOUT = 1
@@ -111,34 +110,26 @@ function macIn(digest: Buffer, kind: MessageTokenKind): Buffer {
   return digest.subarray(MAC_AT[kind], MAC_AT[kind] + MAC_BYTES)
 }
 
-/** Which half of the HMAC is the IV. */
+/** What a sealed token may be used for. */
 type SealedUse = 0 | 1
 
-const BLOCK = 16
-const CONTENT_AT = HEADER_BYTES + BLOCK
+const NONCE_OCTETS = 12
+const CONTENT_AT = HEADER_BYTES + NONCE_OCTETS
 /** Enough for two ids, a timestamp and the longest address. */
 const MAX_SEALED_OCTETS = 512
 
-/** Content sealed for one or both uses. */
-export class SealedContent {
-  private readonly key: LinkKey
-  private readonly header: Buffer
-  private readonly content: Buffer
-  private readonly digest: Buffer
-
-  /** @param content at most `MAX_SEALED_OCTETS`; the token reveals its length */
-  constructor(keys: LinkKeys, purpose: LinkPurpose, content: Buffer) {
-    if (content.length > MAX_SEALED_OCTETS) throw new Error(`a link cannot carry ${content.length} octets`)
-    this.key = keys.newest(purpose)
-    this.header = tokenHeader(this.key.version)
-    this.content = content
-    this.digest = digestOf(this.key, this.header, content)
-  }
-
-  token(use: SealedUse): string {
-    const iv = ivIn(this.digest, use)
-    return Buffer.concat([this.header, iv, applyCtr(this.key, iv, this.content)]).toString('base64url')
-  }
+/**
+ * The nonce is a MAC of the content, so equal content gives equal tokens and no nonce is used for different content.
+ *
+ * @param content at most `MAX_SEALED_OCTETS`; the token reveals its length
+ */
+export function sealToken(keys: LinkKeys, purpose: LinkPurpose, use: SealedUse, content: Buffer): string {
+  if (content.length > MAX_SEALED_OCTETS) throw new Error(`a link cannot carry ${content.length} octets`)
+  const key = keys.newest(purpose)
+  const header = tokenHeader(key.version)
+  const bound = boundOctets(header, use)
+  const nonce = key.mac(Buffer.concat([bound, content])).subarray(0, NONCE_OCTETS)
+  return Buffer.concat([header, nonce, key.seal(nonce, bound, content)]).toString('base64url')
 }
 
 /** @returns the content; undefined unless we sealed it for this use */
@@ -148,32 +139,15 @@ export function unsealToken(
   use: SealedUse,
   text: string,
 ): Buffer | undefined {
-  const token = readTokenBytes(text, CONTENT_AT, CONTENT_AT + MAX_SEALED_OCTETS)
+  const least = CONTENT_AT + SEAL_TAG_OCTETS
+  const token = readTokenBytes(text, least, least + MAX_SEALED_OCTETS)
   const key = token && keys.find(purpose, token.keyVersion)
   if (!token || !key) return undefined
-  const header = token.bytes.subarray(0, HEADER_BYTES)
-  const iv = token.bytes.subarray(HEADER_BYTES, CONTENT_AT)
-  const content = applyCtr(key, iv, token.bytes.subarray(CONTENT_AT))
-  return timingSafeEqual(iv, ivIn(digestOf(key, header, content), use)) ? content : undefined
+  const { bytes } = token
+  const nonce = bytes.subarray(HEADER_BYTES, CONTENT_AT)
+  return key.open(nonce, boundOctets(bytes.subarray(0, HEADER_BYTES), use), bytes.subarray(CONTENT_AT))
 }
 
-function digestOf(key: LinkKey, header: Buffer, content: Buffer): Buffer {
-  return key.mac(Buffer.concat([header, content]))
-}
-
-function ivIn(digest: Buffer, use: SealedUse): Buffer {
-  return digest.subarray(use * BLOCK, (use + 1) * BLOCK)
-}
-
-/** Encrypts or decrypts. The last four octets of the IV are the block counter. */
-function applyCtr(key: LinkKey, iv: Buffer, octets: Buffer): Buffer {
-  const counters = Buffer.alloc(Math.ceil(octets.length / BLOCK) * BLOCK)
-  for (let at = 0; at < counters.length; at += BLOCK) {
-    iv.copy(counters, at)
-    const last = at + BLOCK - 4
-    counters.writeUInt32BE((counters.readUInt32BE(last) + at / BLOCK) >>> 0, last)
-  }
-  const stream = key.encipherBlocks(counters)
-  for (let at = 0; at < octets.length; at += 1) stream[at] = (stream[at] ?? 0) ^ (octets[at] ?? 0)
-  return stream.subarray(0, octets.length)
+function boundOctets(header: Buffer, use: SealedUse): Buffer {
+  return Buffer.concat([header, Buffer.from([use])])
 }
