@@ -38,14 +38,7 @@ import {
   type AskedTemplate,
   type KnownReadable,
 } from '../merged-content.js'
-<<<<<<< HEAD:src/msa/rest/batch-messages.ts
-import { fillFields, readTemplateData } from './fields/template-fields.js'
 import type { RenderQueue } from '../../content/rendering/render-queue.js'
-import type { SendParts } from './send-email.js'
-import { MOST_BATCH_COPIES, type BatchMessage } from './send-schema.js'
-=======
-import type { RenderDesk } from '../../content/rendering/render-desk.js'
->>>>>>> 6dabdbad (msa: sending reads top to bottom in a few files):src/msa/rest/send-batch.ts
 import type { Author, Sender } from '../sender.js'
 
 /** @param peer client address @param toAnswer builds the response, which is kept for an idempotent retry @throws AppError validation_error, limit_reached */
