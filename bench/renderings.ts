@@ -8,8 +8,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { ComposedContent } from '../src/mail/compose/compose.js'
 import type { JobContent } from '../src/queue/delivery-agent.js'
-import { openPersonalizer } from '../src/mta/render.js'
-import { openMailLinks } from '../src/mta/mail-links.js'
+import { openMailLinks, openPersonalizer } from '../src/mta/render.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

@@ -1,11 +1,9 @@
 /** Retry delays: exponential growth with a ceiling and jitter (RFC 5321 §4.5.4.1). Pure. */
 
 export interface BackoffPolicy {
-  /** Delay after the first failure, ms. */
   readonly firstMs: number
   /** Growth factor of the delay, >= 1. */
   readonly factor: number
-  /** Maximum delay, ms. */
   readonly maxMs: number
 }
 

@@ -1,9 +1,8 @@
 /**
  * Hashes text into one of 256 buckets. Buckets are stored in the database, so the function must never change.
  *
- * An index prefixed with the bucket grows at 256 places instead of everywhere, and a lookup touches only a 256th of the rows.
- * FNV-1a (draft-eastlake-fnv, 32 bits) over UTF-16 code units, with its four octets XORed. Pure.
- * Used by `messages/message-store.ts` for recipients, and by the migration that added the buckets.
+ * An index prefixed with the bucket grows at 256 places instead of everywhere, and a lookup touches only a 256th of the rows. FNV-1a
+ * (draft-eastlake-fnv, 32 bits) over UTF-16 code units, with its four octets XORed. Pure.
  */
 
 /** @returns 0..255 */

@@ -1,9 +1,8 @@
 /**
  * Streaming CSV reader, and a CSV writer whose cells spreadsheets do not evaluate as formulas.
- *
- * Used by imports and exports. Standard: RFC 4180. Also reads LF and CR line ends, a byte order mark, stray quotes, Excel's `sep=;`
- * line, and semicolons or tabs as separators. Rows may differ in their number of cells.
- * Memory is bounded: an oversized row is not built but reported with its line, and reading continues after it.
+ * Standard: RFC 4180. Also reads LF and CR line ends, a byte order mark, stray quotes, Excel's `sep=;` line, and semicolons or tabs as
+ * separators. Rows may differ in their number of cells. Memory is bounded: an oversized row is not built but reported with its line, and
+ * reading continues after it.
  * Fails: reading throws a plain Error, naming the line, if a quote is not closed.
  */
 
@@ -77,7 +76,6 @@ interface Beginning {
   readonly skipped: number
   /** The last of the skipped octets. */
   readonly last: number
-  /** Line number of the first row. */
   readonly line: number
 }
 

@@ -6,7 +6,6 @@
  */
 
 interface ErrorRow {
-  /** HTTP status. */
   readonly status: number
   /** Corresponding SMTP reply code and enhanced status code (RFC 5321 §4.2, RFC 3463). */
   readonly smtp: readonly [code: number, enhanced: string]
@@ -48,7 +47,6 @@ export type ErrorCode = keyof typeof ERRORS
 export interface UsedWindow {
   readonly limit: number
   readonly remaining: number
-  /** Ms since epoch UTC. */
   readonly resetAt: number
 }
 

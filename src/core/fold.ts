@@ -1,8 +1,6 @@
 /**
- * Normalizes text for comparison and search: ignores case and accents.
- *
- * Used by stores for both stored and searched text. Done here because databases fold differently or not at all (SQLite knows ASCII
- * only). Pure. Standard: Unicode NFKD and case conversion.
+ * Normalizes text for comparison and search: ignores case and accents. Done here because databases fold differently or not at all (SQLite
+ * knows ASCII only). Pure. Standard: Unicode NFKD and case conversion.
  */
 
 /** Letters that NFKD does not decompose. */

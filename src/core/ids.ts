@@ -43,8 +43,8 @@ const FIRST_COUNTS = 0x7ff
 const MAX_AHEAD_MS = 1_000
 
 /**
- * Ids in creation order: 12 bits count within a millisecond (RFC 9562 §6.2, method 1), the other 62 are random. If the counter runs
- * out, the next millisecond is used early.
+ * Ids in creation order: 12 bits count within a millisecond (RFC 9562 §6.2, method 1), the other 62 are random. If the counter runs out,
+ * the next millisecond is used early.
  *
  * @param now ms since epoch UTC @param random returns that many random bytes
  */
@@ -67,7 +67,6 @@ export function orderedIds(now: () => number, random: (count: number) => Uint8Ar
   }
 }
 
-/** Whether the text is a UUID of any version. */
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
 }

@@ -1,6 +1,4 @@
-/**
- * A binary min-heap of unique values whose keys can be changed or removed in O(log n). Used for schedules whose due times move.
- */
+/** A binary min-heap of unique values whose keys can be changed or removed in O(log n). Used for schedules whose due times move. */
 interface Entry<T> {
   readonly value: T
   key: number
@@ -20,7 +18,6 @@ export class KeyedHeap<T> {
     return this.entries[0]?.key
   }
 
-  /** Adds the value, or changes its key. */
   set(value: T, key: number): void {
     const known = this.places.get(value)
     const entry = known ?? { value, key, index: this.entries.length }

@@ -1,8 +1,8 @@
 /**
  * A cache for lookups needed by every request: keys, workspaces, verified domains.
  *
- * It is cleared as soon as the database reports a commit of another process, or a service of this process reports a change. The time
- * to live covers changes that neither reports. Failed lookups are not cached, so corrections take effect at once.
+ * It is cleared as soon as the database reports a commit of another process, or a service of this process reports a change. The time to
+ * live covers changes that neither reports. Failed lookups are not cached, so corrections take effect at once.
  */
 export class TtlCache<T> {
   private readonly watch: Watch
@@ -43,7 +43,6 @@ const MAX_NAMES = 10_000
 
 /** Clock and change detection of a cache. */
 export interface Watch {
-  /** Monotonic time, ms. */
   monotonic(): number
   /** Changes when cached values may be stale. Called on every access, so it must be cheap. */
   version(): number

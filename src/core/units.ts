@@ -1,8 +1,4 @@
-/**
- * Durations and sizes in the operator's notation: `90s`, `1h30m`, `25MB`.
- *
- * Used by the configuration loader and the command line. Pure; invalid text parses to `undefined`.
- */
+/** Durations and sizes in the operator's notation: `90s`, `1h30m`, `25MB`. Pure; invalid text parses to `undefined`. */
 
 const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
 const SIZE_UNITS = { B: 1, KB: 1_024, MB: 1_024 ** 2, GB: 1_024 ** 3 } as const

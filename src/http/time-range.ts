@@ -7,7 +7,7 @@
 import { given } from '../core/given.js'
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
-import { readMoment, readRangeEnd } from '../core/read-moment.js'
+import { readMoment, readRangeEnd } from '../core/moments.js'
 
 /** A timestamp has at most 40 characters; longer text is refused without parsing. */
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 64, description }))

@@ -1,9 +1,7 @@
 /**
- * Parses and normalizes email addresses from REST requests, imports and SMTP.
- *
- * Used wherever an address enters the system. Stricter than the RFC grammar about what no real mailbox uses: no
- * comments, white space, address literals or display names (for those see `named-address.ts`). Never queries DNS. An
- * invalid address is returned as the reason, a phrase that completes "the address ...".
+ * Parses and normalizes email addresses from REST requests, imports and SMTP. Stricter than the RFC grammar about what no real mailbox
+ * uses: no comments, white space, address literals or display names (for those see `named-address.ts`). Never queries DNS. An invalid
+ * address is returned as the reason, a phrase that completes "the address ...".
  * Standards: RFC 5321 §4.1.2 (Mailbox), §4.5.3.1 (sizes); RFC 6531 §3.3 (UTF-8); RFC 5890 (A-labels).
  */
 import { domainToASCII, domainToUnicode } from 'node:url'
@@ -108,10 +106,7 @@ export function asciiDomain(text: string, rules: AddressRules = {}): string | un
   return domain
 }
 
-/**
- * The URL parser behind domainToASCII also decodes `%41` and reads `0x7f.1` as an address; the checks keep both from
- * it.
- */
+/** The URL parser behind domainToASCII also decodes `%41` and reads `0x7f.1` as an address; the checks keep both from it. */
 function toALabels(text: string): string | undefined {
   const lower = text.toLowerCase()
   if (/^[a-z0-9.-]*$/.test(lower) && !/(?:^|\.)xn--/.test(lower)) return lower
@@ -125,12 +120,11 @@ function toALabels(text: string): string | undefined {
 const ROOT_DOT = /[.\u3002\uff0e\uff61]$/
 
 /**
- * The canonical form of an address, or of a domain written as `@example.com`, for comparisons and keys (suppressions,
- * bounces, contacts, duplicates). There must be no other.
+ * The canonical form of an address, or of a domain written as `@example.com`, for comparisons and keys (suppressions, bounces, contacts,
+ * duplicates). There must be no other.
  *
- * Lower case: RFC 5321 §2.4 lets hosts distinguish case, but none that matters does, and a capital letter must not
- * evade a suppression. Redundant quotes are removed (RFC 5321 §4.1.2), domains are A-labels without the root dot. Any
- * other text is only lower-cased.
+ * Lower case: RFC 5321 §2.4 lets hosts distinguish case, but none that matters does, and a capital letter must not evade a suppression.
+ * Redundant quotes are removed (RFC 5321 §4.1.2), domains are A-labels without the root dot. Any other text is only lower-cased.
  */
 export function normalizedAddress(text: string): string {
   const plain = readPlain(text)
@@ -158,8 +152,7 @@ function unquote(quoted: string): string {
 const DOTLESS = new Set(['gmail.com', 'googlemail.com'])
 
 /**
- * The mailbox an address probably belongs to, for counting only: `a.nn+news@googlemail.com` is `ann@gmail.com`. Never
- * send to it.
+ * The mailbox an address probably belongs to, for counting only: `a.nn+news@googlemail.com` is `ann@gmail.com`. Never send to it.
  *
  * Subaddressing is RFC 5233 §4.1; Gmail ignores dots.
  */

@@ -10,8 +10,8 @@ export interface EnhancedStatus {
   /** 2 success, 4 persistent transient failure, 5 permanent failure (RFC 3463 §2). */
   readonly class: 2 | 4 | 5
   /**
-   * Registered are 0 to 7: other, address, mailbox, mail system, network, protocol, content, security (RFC 3463 §3).
-   * The syntax allows 0 to 999, which some large sites use.
+   * Registered are 0 to 7: other, address, mailbox, mail system, network, protocol, content, security (RFC 3463 §3). The syntax allows 0 to
+   * 999, which some large sites use.
    */
   readonly subject: number
   /** 0 to 999; its meaning depends on `subject`. */
@@ -24,8 +24,7 @@ const AT_LINE_START = /^[ \t]*([245])\.(\d{1,3})\.(\d{1,3})(?!\d|\.\d)/m
 /**
  * Reads the status code at the start of a server's reply text.
  *
- * A code anywhere else is ignored: Exim quotes the remote server's code inside its own sentence, and that is not
- * Exim's verdict.
+ * A code anywhere else is ignored: Exim quotes the remote server's code inside its own sentence, and that is not Exim's verdict.
  *
  * @param text reply text without the three-digit code; may span lines
  * @returns the code of the first line that has one, or undefined

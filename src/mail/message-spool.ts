@@ -1,9 +1,7 @@
 /**
- * Buffers an incoming message in memory up to one part, and writes it to a store in parts beyond that, so that
- * messages of any size need little memory.
- *
- * Used by the receivers of `smtp/receiver.ts`. Calls are sequential, like those of a `MailTransaction`. Errors of the
- * store propagate; data passed to it is then no longer buffered.
+ * Buffers an incoming message in memory up to one part, and writes it to a store in parts beyond that, so that messages of any size need
+ * little memory. Calls are sequential, like those of a `MailTransaction`. Errors of the store propagate; data passed to it is then no
+ * longer buffered.
  */
 
 /** Maximum octets of a part, and of memory used per message. */
@@ -15,7 +13,6 @@ const MAX_PIECES = 256
 export interface PartStore {
   /** Resolves once the part is stored. @param part 0, 1, ... in order */
   write(part: number, octets: Buffer): Promise<void>
-  /** Deletes all parts. */
   remove(): Promise<void>
 }
 
@@ -73,7 +70,6 @@ export class MessageSpool {
     await this.store.write(this.parts - 1, part)
   }
 
-  /** Drops a message that was not accepted: clears the buffer and deletes stored parts. */
   async discard(): Promise<void> {
     this.pieces = []
     this.octets = 0

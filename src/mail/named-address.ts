@@ -1,9 +1,8 @@
 /**
- * Parses one mailbox with an optional display name: `ann@example.com`, `Ann <ann@example.com>`, `"Doe, Ann"
- * <ann@example.com>`.
+ * Parses one mailbox with an optional display name: `ann@example.com`, `Ann <ann@example.com>`, `"Doe, Ann" <ann@example.com>`.
  *
- * More lenient with names than the grammar, since the composer quotes and encodes them again; as strict with the
- * address as `readAddress`. An invalid mailbox is returned as the reason, a phrase that completes "the address ...".
+ * More lenient with names than the grammar, since the composer quotes and encodes them again; as strict with the address as `readAddress`.
+ * An invalid mailbox is returned as the reason, a phrase that completes "the address ...".
  * Standards: RFC 5322 §3.4 (name-addr), RFC 2047 §5 (encoded-words in names).
  */
 import { toUSVString } from 'node:util'

@@ -1,13 +1,11 @@
 /**
  * The outcome of one attempt to deliver one message to one recipient, in DSN terms (RFC 3464 §2.3).
  *
- * Produced by the delivery agent and, for later bounces, by the bounce parser. The queue turns it into status, trace
- * and events. Delivery failures are values, never exceptions.
+ * Produced by the delivery agent and, for later bounces, by the bounce parser. The queue turns it into status, trace and events. Delivery
+ * failures are values, never exceptions.
  */
 
-/** One SMTP reply, as shown in the trace. */
 export interface SmtpReply {
-  /** Reply code (RFC 5321 §4.2). */
   readonly code: number
   /** Enhanced status code such as `5.1.1` (RFC 3463), if the server sent one. */
   readonly enhanced?: string
@@ -39,8 +37,8 @@ export interface TlsFacts {
 }
 
 /**
- * `none`: never TLS. `opportunistic`: if offered, with any certificate. `require`: always, with any certificate.
- * `verify`: always, with a certificate valid for the host.
+ * `none`: never TLS. `opportunistic`: if offered, with any certificate. `require`: always, with any certificate. `verify`: always, with a
+ * certificate valid for the host.
  */
 export type TlsPolicy = 'none' | 'opportunistic' | 'require' | 'verify'
 
@@ -59,7 +57,6 @@ export interface StsFacts {
 
 /** One host that was tried; an attempt may try several. */
 export interface HostTried {
-  /** MX or route host name. */
   readonly host: string
   /** IP address dialled; absent if the name had none. */
   readonly address?: string
@@ -77,7 +74,6 @@ export interface HostTried {
   readonly durationMs: number
   /** The part of it after the session was open (MAIL, RCPT, DATA), ms; absent if it never was. */
   readonly transmissionMs?: number
-  /** Whether the connection was reused. */
   readonly reused: boolean
 }
 
@@ -86,13 +82,11 @@ interface OutcomeFacts {
   readonly tried: readonly HostTried[]
   /** Host whose result decided, not necessarily the last; absent if none was tried. */
   readonly remoteMta?: string
-  /** The deciding reply, if any. */
   readonly reply?: SmtpReply
   /** One sentence for people, e.g. `mx1.example.net answered 450 4.2.1 slow down`. */
   readonly summary: string
 }
 
-/** Why the message was not delivered. */
 export interface Classification {
   readonly cause: Cause
   readonly scope: Scope

@@ -1,8 +1,8 @@
 /**
  * Signed return paths (VERP): envelope senders that match a bounce to its message.
  *
- * The local part is a signed token. Its MAC binds message and recipient, but it does not contain the recipient, which
- * comes from the stored message; a forged token therefore matches nothing.
+ * The local part is a signed token. Its MAC binds message and recipient, but it does not contain the recipient, which comes from the stored
+ * message; a forged token therefore matches nothing.
  * Standards: those of `signed-token.ts`. Creating one throws if the id is not a UUID.
  */
 import {

@@ -10,7 +10,6 @@ export const TOKEN_FIELD = 'X-Postroad-ID'
 /** Control fields of submitters (and the token), lower case. */
 export const POSTROAD_PREFIX = 'x-postroad-'
 
-/** Fields that the composer writes. */
 const COMPOSED: ReadonlySet<string> = new Set([
   'from',
   'to',
@@ -42,12 +41,10 @@ const ADDED: ReadonlySet<string> = new Set([
 
 const FAMILIES: readonly string[] = ['list-unsubscribe', 'content-', 'resent-', 'arc-', POSTROAD_PREFIX]
 
-/** @param name in any case */
 export function isComposedField(name: string): boolean {
   return COMPOSED.has(name.toLowerCase())
 }
 
-/** @param name in any case */
 export function isServerField(name: string): boolean {
   const lower = name.toLowerCase()
   return COMPOSED.has(lower) || ADDED.has(lower) || FAMILIES.some(family => lower.startsWith(family))

@@ -1,9 +1,7 @@
 /**
- * Signed tokens that identify a message: `<format>-<key version>-<message id>-<MAC>`, and their base32 encoding.
- *
- * Used in return paths and unsubscribe addresses, which define what the MAC covers. Tokens consist of lower-case
- * letters, digits and hyphens, so they survive hosts that fold case or quote oddly, and fit the 64 octets of a local
- * part. Creating a token throws if the id is not a UUID.
+ * Signed tokens that identify a message: `<format>-<key version>-<message id>-<MAC>`, and their base32 encoding. Tokens consist of
+ * lower-case letters, digits and hyphens, so they survive hosts that fold case or quote oddly, and fit the 64 octets of a local part.
+ * Creating a token throws if the id is not a UUID.
  * Standards: RFC 5321 §4.5.3.1.1 (64 octets), RFC 2104 (HMAC), RFC 4648 §6 (base32, without padding).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -24,7 +22,6 @@ export interface SignedToken {
   readonly mac: Buffer
 }
 
-/** Distinguishes tokens by use. */
 export interface TokenForm {
   /** Token prefix. A new layout gets a new format; old ones remain readable. */
   readonly format: string
@@ -85,7 +82,6 @@ function macOf({ format, purpose }: TokenForm, bound: readonly string[], key: To
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** @param uuid with hyphens, any case @returns 26 characters */
 function uuidToBase32(uuid: string): string {
   return toBase32(Buffer.from(uuid.replaceAll('-', ''), 'hex'))
 }
@@ -112,7 +108,6 @@ function toBase32(bytes: Buffer): string {
   return bits > 0 ? text + BASE32.charAt((pending << (5 - bits)) & 31) : text
 }
 
-/** @param text characters of the alphabet, lower case; incomplete trailing bits are dropped */
 function fromBase32(text: string): Buffer {
   const bytes: number[] = []
   let pending = 0

@@ -1,8 +1,6 @@
 /**
- * Signed unsubscribe tokens, which identify a subscriber without a login.
- *
- * Used in List-Unsubscribe. `unsubscribe+<token>` fits the 64 octets of a local part. The MAC covers workspace,
- * message and recipient; workspace and recipient come from the stored message. Tokens never expire, since people
+ * Signed unsubscribe tokens, which identify a subscriber without a login. `unsubscribe+<token>` fits the 64 octets of a local part. The MAC
+ * covers workspace, message and recipient; workspace and recipient come from the stored message. Tokens never expire, since people
  * unsubscribe years later, so all key versions stay valid.
  * Standards: RFC 2369 §3.2, RFC 8058, and those of `signed-token.ts`. Creating one throws if the id is not a UUID.
  */
@@ -29,7 +27,6 @@ export interface Subscriber {
 
 const FORM: TokenForm = { format: 'u1', maxVersionDigits: 5, purpose: 'unsubscribe' }
 
-/** Prefix of the token in the local part of an unsubscribe address. */
 export const UNSUBSCRIBE_PREFIX = 'unsubscribe+'
 
 export function makeUnsubscribeToken(subscriber: Subscriber, key: UnsubscribeKey): string {

@@ -1,10 +1,9 @@
 /**
  * Turns the results of an attempt into an Outcome: the error policy for outgoing mail.
  *
- * Pure. `mail/classify/classify.ts` decides what a reply means; this file decides what a failed connection means,
- * which of several hosts has the last word, and which failures are permanent.
- * If the primary defers the message and the backup is unreachable, the result is "deferred by the primary": the host
- * that said most about the message wins.
+ * Pure. `mail/classify/classify.ts` decides what a reply means; this file decides what a failed connection means, which of several hosts
+ * has the last word, and which failures are permanent. If the primary defers the message and the backup is unreachable, the result is
+ * "deferred by the primary": the host that said most about the message wins.
  * Standards: RFC 5321 §4.2.1, §4.5.4, §5.1; RFC 3463.
  */
 import { given } from '../core/given.js'
@@ -56,10 +55,7 @@ export function toOutcome(attempt: DeliveryAttempt): Outcome {
   return { kind: 'deferred', ...common, summary, ...classifyFailure(kind, result), permanence: 'transient' }
 }
 
-/**
- * Whether every host of the domain refused permanently. A limitation of one host, or its opinion of us, may not apply
- * to the next.
- */
+/** Whether every host of the domain refused permanently. A limitation of one host, or its opinion of us, may not apply to the next. */
 function hasEveryHostRefused({ endpoints, skipped, isPartial }: DeliveryAttempt): boolean {
   if (isPartial || skipped.length > 0) return false
   const tries = finalTries(endpoints)
@@ -69,7 +65,6 @@ function hasEveryHostRefused({ endpoints, skipped, isPartial }: DeliveryAttempt)
   return tries.every(({ host }) => refusingHosts.has(host.host))
 }
 
-/** Fields common to all outcomes of an attempt. */
 interface CommonFields {
   readonly tried: readonly HostTried[]
   readonly remoteMta: string
@@ -108,8 +103,8 @@ function replyOutcome(common: CommonFields, result: SmtpResult, reply: SmtpReply
 }
 
 /**
- * The message needs an extension the server lacks: RFC 6531 §3.5 (X.6.7), RFC 6152 §3 (X.6.3), RFC 1870 §6.1 (X.3.4).
- * Never counted against the recipient, whose next server may offer it.
+ * The message needs an extension the server lacks: RFC 6531 §3.5 (X.6.7), RFC 6152 §3 (X.6.3), RFC 1870 §6.1 (X.3.4). Never counted against
+ * the recipient, whose next server may offer it.
  */
 const MISSING_EXTENSION_STATUS: Partial<Record<FailureKind, string>> = {
   needs_smtputf8: '5.6.7',
@@ -145,10 +140,7 @@ const FAILURE_SUBTYPES: Readonly<Record<FailureKind, string>> = {
   too_big: 'message_too_big',
 }
 
-/**
- * For servers that send no enhanced code, where the reply code alone is specific enough (RFC 5321 §4.2.3, RFC 7504,
- * RFC 7505).
- */
+/** For servers that send no enhanced code, where the reply code alone is specific enough (RFC 5321 §4.2.3, RFC 7504, RFC 7505). */
 const STATUS_BY_CODE: Readonly<Record<number, string>> = {
   500: '5.5.2',
   501: '5.5.4',
@@ -190,15 +182,14 @@ function hostLabel({ host, address }: HostTried): string {
   return address === undefined || address === host ? host : `${host} [${address}]`
 }
 
-/** One try with one host, and its result. */
 export interface Try {
   readonly host: HostTried
   readonly result: SmtpResult
 }
 
 /**
- * The tries at one address, in order. There is more than one if a pooled connection was dead or STARTTLS failed; the
- * last one gives the result, the others appear only in the trace.
+ * The tries at one address, in order. There is more than one if a pooled connection was dead or STARTTLS failed; the last one gives the
+ * result, the others appear only in the trace.
  */
 export type TriesAtEndpoint = readonly Try[]
 
@@ -208,8 +199,8 @@ export function isDecisive(result: SmtpResult): boolean {
   if (accepted) return true
   // The server may have accepted the message; trying another host now could deliver it twice.
   if (failure !== undefined) return stage === 'final_dot' || failure.kind === 'aborted'
-  // A 5xx to the message or its envelope applies to the whole domain. An earlier 5xx, or one about a capability of
-  // this host, applies to the host only (RFC 5321 §5.1 lets the client try the next).
+  // A 5xx to the message or its envelope applies to the whole domain. An earlier 5xx, or one about a capability of this host, applies to
+  // the host only (RFC 5321 §5.1 lets the client try the next).
   return isAboutMessage(stage) && reply !== undefined && reply.code >= 500 && !isHostLimitation(result)
 }
 
@@ -220,18 +211,15 @@ function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
 }
 
 /**
- * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". A refused STARTTLS or AUTH is a
- * configuration problem between the operator and a relay, so the mail is kept and retried.
+ * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". A refused STARTTLS or AUTH is a configuration problem
+ * between the operator and a relay, so the mail is kept and retried.
  */
 function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['reply']>): boolean {
   if (reply.code < 500 || stage === 'starttls' || stage === 'auth') return false
   return classifyReply(reply, stage).permanence !== 'transient'
 }
 
-/**
- * @returns the most informative of the final tries at each address, the first among equals; undefined if no host was
- * tried
- */
+/** @returns the most informative of the final tries at each address, the first among equals; undefined if no host was tried */
 function decisiveTry(attempt: readonly TriesAtEndpoint[]): Try | undefined {
   return finalTries(attempt).reduce<Try | undefined>(
     (most, other) => (most === undefined || weight(other) > weight(most) ? other : most),

@@ -1,17 +1,14 @@
-/**
- * Options for outgoing mail, as plain values; names match the `[mta]` section of the configuration.
- */
+/** Options for outgoing mail, as plain values; names match the `[mta]` section of the configuration. */
 
 import type { TlsPolicy } from '../mail/outcome.js'
 
 /** Time limits for each step of a session, ms. The comments give the minimum of RFC 5321 §4.5.3.2. */
 export interface Timeouts {
   /**
-   * Total for all hosts and addresses of one attempt, until one accepts the envelope. Without it, ten addresses that
-   * never send a greeting would hold a connection for an hour.
+   * Total for all hosts and addresses of one attempt, until one accepts the envelope. Without it, ten addresses that never send a greeting
+   * would hold a connection for an hour.
    */
   readonly attemptMs: number
-  /** TCP connect. */
   readonly connectMs: number
   /** TLS handshake; defaults to `connectMs`. */
   readonly starttlsMs?: number
@@ -29,7 +26,6 @@ export interface Timeouts {
   readonly blockMs: number
   /** Reply to the final dot: 10 minutes. A shorter limit causes duplicates. */
   readonly finalDotMs: number
-  /** Reply to QUIT. */
   readonly quitMs: number
 }
 
@@ -37,7 +33,6 @@ export interface Timeouts {
 export interface Route {
   /** `example.com`, `*.example.com` (subdomains only) or `*`; case-insensitive. */
   readonly domain: string
-  /** Host name or IP address. */
   readonly host: string
   /** 465 means implicit TLS (RFC 8314 §3.3), unless `tls` is `none`. */
   readonly port: number
@@ -51,15 +46,12 @@ export interface Route {
 
 /** TLS requirement of one `[[mta.sites]]` entry. Has either `mx` or `domain`, with the patterns of a route. */
 export interface TlsSite {
-  /** Pattern of MX hosts. */
   readonly mx: string | undefined
-  /** Pattern of recipient domains. */
   readonly domain: string | undefined
   /** `opportunistic` is the default and requires nothing. */
   readonly tls: Exclude<TlsPolicy, 'none'>
 }
 
-/** Limits for idle connections. */
 export interface PoolLimits {
   /** Messages sent over one connection before it is closed. */
   readonly messagesPerConnection: number
@@ -76,8 +68,8 @@ export const DEFAULT_POOL_LIMITS: PoolLimits = {
 }
 
 /**
- * Matches `example.com`, `*.example.com` (subdomains at any depth, not the domain itself) or `*`. MTA-STS patterns
- * differ: there the star stands for exactly one label.
+ * Matches `example.com`, `*.example.com` (subdomains at any depth, not the domain itself) or `*`. MTA-STS patterns differ: there the star
+ * stands for exactly one label.
  *
  * @param name A-labels, lower case
  */

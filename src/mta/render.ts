@@ -1,33 +1,39 @@
 /**
  * Renders a job into the message that is transmitted: personalize, compose, sign, check.
  *
- * Used by both delivery agents. Never rejects: a message that cannot be built is `unsendable`, since a retry would
- * build the same one; a message whose DKIM key is unusable is `deferred`, since the operator can replace the key.
+ * Never rejects: a message that cannot be built is `unsendable`, since a retry would build the same one; a message whose DKIM key is
+ * unusable is `deferred`, since the operator can replace the key.
  */
 import { isAscii } from 'node:buffer'
 import { EMPTY_SUBJECT, isEmptied, renderFilled, valuesOf } from '../content/rendering/mail-plan.js'
+import type { Merging } from '../content/rendering/merging.js'
+import { PlanCache } from '../content/rendering/plan-cache.js'
+import { planRelayed, type RecipientTexts, type RelayedPlan } from '../content/rendering/relayed-plan.js'
+import { trackedUrls } from '../content/tracking/followed-url.js'
 import { describeError } from '../core/errors.js'
 import {
-  type ComposedContent,
   composeForSigning,
   composeWithHeader,
+  type ComposedContent,
+  type HeaderField,
   type Letter,
   type MaybeEncoded,
   type RelayedContent,
 } from '../mail/compose/compose.js'
-import { signMessage, UnusableKeyError, type SigningThread } from '../mail/dkim/dkim-sign.js'
-import type { Deferred, Unsendable } from '../mail/outcome.js'
+import { foldField } from '../mail/compose/header-field.js'
 import { plainTextOf } from '../mail/compose/plain-text.js'
+import { signMessage, UnusableKeyError, type SigningThread } from '../mail/dkim/dkim-sign.js'
+import { LinkPartCache } from '../mail/links/click-link.js'
+import { openLinkKeys } from '../mail/links/link-keys.js'
+import { linksOf, type LinkedMessage, type Links } from '../mail/links/links.js'
+import type { Deferred, Unsendable } from '../mail/outcome.js'
 import { toSevenBit } from '../mail/relay/seven-bit.js'
 import { TOKEN_FIELD } from '../mail/server-fields.js'
+import type { TokenKey } from '../mail/signed-token.js'
+import { makeUnsubscribeToken, UNSUBSCRIBE_PREFIX } from '../mail/unsubscribe-token.js'
 import type { DeliveryJob, JobContent } from '../queue/delivery-agent.js'
-import { type LinkOptions, type MailLinks, openMailLinks } from './mail-links.js'
 import type { Clock } from '../world/time/clock.js'
 import { findBareLineEnd } from './smtp/smtp-transaction.js'
-import type { Merging } from '../content/rendering/merging.js'
-import { PlanCache } from '../content/rendering/plan-cache.js'
-import { foldField } from '../mail/compose/header-field.js'
-import { planRelayed, type RecipientTexts, type RelayedPlan } from '../content/rendering/relayed-plan.js'
 
 export interface RenderParts {
   readonly clock: Clock
@@ -39,9 +45,9 @@ export interface RenderParts {
   readonly links?: LinkOptions
 }
 
-export type Rendering = Rendered | Unsendable | Deferred
+type Rendering = Rendered | Unsendable | Deferred
 
-export interface Rendered {
+interface Rendered {
   readonly kind: 'rendered'
   readonly message: Buffer
   /** Whether a header field contains an address that requires SMTPUTF8 (RFC 6531). */
@@ -52,14 +58,14 @@ interface BuiltMessage {
   readonly message: Buffer
   readonly canonicalBody?: Buffer
   /**
-   * False for relayed 8-bit or long-lined parts that are signed or encrypted and must not be re-encoded: a relay may
-   * change them on the way, and a broken signature is worse than none (RFC 6376 §5.3).
+   * False for relayed 8-bit or long-lined parts that are signed or encrypted and must not be re-encoded: a relay may change them on the
+   * way, and a broken signature is worse than none (RFC 6376 §5.3).
    */
   readonly isSignable: boolean
   readonly needsSmtpUtf8: boolean
 }
 
-export type Render = (job: DeliveryJob) => Promise<Rendering>
+type Render = (job: DeliveryJob) => Promise<Rendering>
 
 export function openRenderer({ clock, hostname, signingPlace, links }: RenderParts): Render {
   const mailLinks = links && openMailLinks(links)
@@ -87,7 +93,7 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
       const bareLineEnd = keys.length > 0 ? undefined : findBareLineEnd(message)
       return bareLineEnd === undefined
         ? { kind: 'rendered', message, needsSmtpUtf8 }
-        : unsendable(`octet ${bareLineEnd}is a bare CR or LF`)
+        : unsendable(`octet ${bareLineEnd} is a bare CR or LF`)
     } catch (error) {
       if (error instanceof EmptySubjectError) return { kind: 'unsendable', tried: [], summary: EMPTY_SUBJECT }
       return error instanceof UnusableKeyError ? notSigned(error) : unsendable(describeError(error))
@@ -118,10 +124,7 @@ export function openRenderer({ clock, hostname, signingPlace, links }: RenderPar
   }
 }
 
-/**
- * Repeats the token of the return path as a header field, so that a bounce that lost its envelope address still
- * identifies the message.
- */
+/** Repeats the token of the return path as a header field, so that a bounce that lost its envelope address still identifies the message. */
 function tokenField({ envelopeSender }: DeliveryJob): string {
   const token = envelopeSender.slice(0, envelopeSender.lastIndexOf('@'))
   return token === '' ? '' : `${TOKEN_FIELD}: ${token}\r\n`
@@ -203,4 +206,51 @@ function openRelayDecorator(mailLinks: MailLinks | undefined): DecorateRelayed {
     }
     return Buffer.concat(plan.map(piece => (Buffer.isBuffer(piece) ? piece : piece(own))))
   }
+}
+
+/** Plain values, from which each delivery thread opens its `MailLinks`. */
+export interface LinkOptions {
+  /** Every version of the link secret. */
+  readonly secrets: readonly TokenKey[]
+  /** Without a trailing slash. */
+  readonly publicUrl: string
+  /** Domain and key of `mailto:` unsubscribe addresses. */
+  readonly unsubscribeDomain: string
+  readonly unsubscribeKey: TokenKey
+}
+
+interface MailLinks {
+  of(message: LinkedMessage): Links
+  /** Replacements for links and pixel in a mail whose opens or clicks are tracked. */
+  tracked(
+    workspaceId: string,
+    links: Links,
+    tracking: NonNullable<Merging['tracking']>,
+  ): ReturnType<typeof trackedUrls>
+  /** RFC 2369 §3.2; RFC 8058 One-Click requires an HTTPS link. */
+  listUnsubscribe(message: LinkedMessage, links: Links): HeaderField[]
+}
+
+export function openMailLinks(options: LinkOptions): MailLinks {
+  const keys = openLinkKeys(options.secrets.map(withBuffer))
+  const mailKey = withBuffer(options.unsubscribeKey)
+  const { publicUrl, unsubscribeDomain } = options
+  const parts = new LinkPartCache(keys)
+  return {
+    of: message => linksOf(keys, publicUrl, message),
+    tracked: (workspaceId, links, { clicks: parameters = {} }) =>
+      trackedUrls({ workspaceId, links, parts, publicUrl, parameters }),
+    listUnsubscribe(message, { unsubscribeUrl }) {
+      const address = `${UNSUBSCRIBE_PREFIX}${makeUnsubscribeToken(message, mailKey)}@${unsubscribeDomain}`
+      const field = { name: 'List-Unsubscribe', value: `<${unsubscribeUrl}>, <mailto:${address}>` }
+      return unsubscribeUrl.startsWith('https:')
+        ? [field, { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' }]
+        : [field]
+    },
+  }
+}
+
+/** A Buffer arrives in a worker thread as a plain Uint8Array. */
+function withBuffer({ version, secret }: TokenKey): TokenKey {
+  return { version, secret: Buffer.from(secret) }
 }

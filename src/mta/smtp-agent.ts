@@ -1,8 +1,7 @@
 /**
  * The SMTP delivery agent: job in, Outcome out.
  *
- * One per delivery thread. Has no database access and never logs; everything it reports is in the Outcome. Never
- * rejects.
+ * One per delivery thread. Has no database access and never logs; everything it reports is in the Outcome. Never rejects.
  * Standards: RFC 5321 §5.1 (hosts in order), §4.5.4.
  */
 import { given } from '../core/given.js'
@@ -18,18 +17,16 @@ import {
   type TriesAtEndpoint,
   type Try,
 } from './attempt-outcome.js'
-import type { Endpoint } from './routing/endpoint.js'
+import { type Endpoint, stsFacts } from './routing/endpoint.js'
 import { openRenderer, type RenderParts } from './render.js'
 import { findRoute, type RouterParts } from './routing/route.js'
 import { SessionPool, type OpenedSession, type SessionPoolParts } from './smtp/session-pool.js'
 import type { SmtpResult } from './smtp-result.js'
 import { transact, type Envelope } from './smtp/smtp-transaction.js'
-import { stsFacts } from './routing/tls-requirement.js'
 
 export type SmtpAgentParts = SessionPoolParts & RouterParts & RenderParts & SourcePools
 
 interface SourcePools {
-  /** Workspaces with dedicated source addresses. */
   readonly sourcePools?: readonly { readonly workspace: string; readonly addresses: readonly string[] }[]
 }
 
@@ -49,8 +46,8 @@ interface TimedTransmission extends Transmission {
 /** Addresses dialled in one attempt; RFC 5321 §5.1 requires at least two. */
 const MAX_ADDRESSES_TRIED = 10
 /**
- * Hosts that may reply 4xx before the attempt ends. Further hosts usually reply the same, and a site that is
- * deferring mail should not be asked once per address.
+ * Hosts that may reply 4xx before the attempt ends. Further hosts usually reply the same, and a site that is deferring mail should not be
+ * asked once per address.
  */
 const MAX_TEMPORARY_REPLIES = 3
 
@@ -102,10 +99,7 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
     return attempt
   }
 
-  /**
-   * Tries one address. There is more than one try if STARTTLS is broken there or a pooled connection turned out to be
-   * dead.
-   */
+  /** Tries one address. There is more than one try if STARTTLS is broken there or a pooled connection turned out to be dead. */
   async function tryHost(endpoint: Endpoint, offer: TimedTransmission): Promise<Try[]> {
     const limits = { deadline: offer.limits.opening, signal: offer.signal }
     const tries = await sendOver(() => opener.open(endpoint, limits), endpoint, offer)

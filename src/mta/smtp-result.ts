@@ -1,8 +1,7 @@
 /**
  * The result of trying one host: a deciding reply, or a failure.
  *
- * Results pass between the layers of the SMTP client and the delivery agent; the two exceptions never leave the
- * client.
+ * Results pass between the layers of the SMTP client and the delivery agent; the two exceptions never leave the client.
  */
 import type { SmtpReply, Stage } from '../mail/outcome.js'
 

@@ -1,8 +1,8 @@
 /**
  * Receives one message at a time: MAIL, RCPT, DATA or BDAT, the data, and its end.
  *
- * Passes everything to the receiver's transaction and buffers nothing. A rejected message is read to its end, within
- * a limit, and the rejection sent then; otherwise the rest of the message would be read as commands.
+ * Passes everything to the receiver's transaction and buffers nothing. A rejected message is read to its end, within a limit, and the
+ * rejection sent then; otherwise the rest of the message would be read as commands.
  * Standards: RFC 5321 §3.3, §4.1.1, RFC 1870 §6.2 and §6.3, RFC 2920, RFC 3030 §2.
  *
  * ```
@@ -20,7 +20,6 @@ import type { MailReceiver, MailTransaction, SessionFacts } from './receiver.js'
 import { REPLY, replyLine } from './reply.js'
 import type { LogEvent } from '../world/log-events.js'
 
-/** What an envelope needs from the session. */
 export interface EnvelopeSession<Identity> {
   readonly rules: SessionRules
   readonly receiver: MailReceiver<Identity>
@@ -32,7 +31,6 @@ export interface EnvelopeSession<Identity> {
   reply(line: string): void
   /** The reply to an error a receiver threw, and whether it closes the connection. */
   refusal(thrown: unknown, event?: LogEvent<'info'>): { readonly line: string; readonly closes: boolean }
-  /** Counts a rejected sender or recipient. */
   countRefusal(): void
   close(line: string): void
   /** Starts timing at the end of the message. @returns called when it was accepted */

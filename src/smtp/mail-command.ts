@@ -1,10 +1,9 @@
 /**
  * Parses the arguments of MAIL and RCPT: path and parameters.
  *
- * Strict about grammar and limits; permissions are the receiver's concern. Errors are returned as the reply to send:
- * 555 for an unknown parameter, 501 for a repeated or malformed one.
- * Parameters: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), AUTH (RFC 4954 §5, parsed and ignored), RET,
- * ENVID, NOTIFY, ORCPT (RFC 3461 §4).
+ * Strict about grammar and limits; permissions are the receiver's concern. Errors are returned as the reply to send: 555 for an unknown
+ * parameter, 501 for a repeated or malformed one. Parameters: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), AUTH (RFC 4954 §5,
+ * parsed and ignored), RET, ENVID, NOTIFY, ORCPT (RFC 3461 §4).
  */
 import type { MailCommand, RcptCommand } from './receiver.js'
 import { REPLY, replyLine } from './reply.js'

@@ -1,9 +1,8 @@
 /**
  * Scans incoming message data: finds its end, undoes dot-stuffing, checks line endings and sizes.
  *
- * Works on the caller's buffer and copies nothing, except to close the gaps of removed dots. A message ends at
- * CRLF.CRLF only. A bare CR or LF is an error anywhere in the message: servers disagree on its meaning, which lets a
- * second message be smuggled in (CVE-2023-51764).
+ * Works on the caller's buffer and copies nothing, except to close the gaps of removed dots. A message ends at CRLF.CRLF only. A bare CR or
+ * LF is an error anywhere in the message: servers disagree on its meaning, which lets a second message be smuggled in (CVE-2023-51764).
  * Standards: RFC 5321 §2.3.8, §4.1.1.4, §4.5.2.
  *
  * ```

@@ -7,12 +7,8 @@ import type { SecureContext } from '../world/net/listen-tcp.js'
 import type { ParameterRules } from './mail-command.js'
 
 export interface SmtpServiceOptions {
-  /** Host name in the greeting and the EHLO reply. */
   readonly hostname: string
-  /**
-   * Called at each handshake for the current certificate. Required for implicit TLS; other listeners offer STARTTLS
-   * if it is present.
-   */
+  /** Called at each handshake for the current certificate. Required for implicit TLS; other listeners offer STARTTLS if it is present. */
   readonly secureContext?: () => SecureContext
   readonly auth?: {
     /** Whether mail requires an identity, from AUTH or `MailReceiver.connect`. */
@@ -62,8 +58,8 @@ interface SmtpTimeouts {
   /** Maximum session length, ms, even if busy; bounds what a trickling client can hold. */
   readonly sessionMs: number
   /**
-   * Under pressure (more than half of the sessions in use), ms since the connection opened: time to authenticate or,
-   * if AUTH is not required, to have a message accepted.
+   * Under pressure (more than half of the sessions in use), ms since the connection opened: time to authenticate or, if AUTH is not
+   * required, to have a message accepted.
    */
   readonly pressureProbationMs: number
   /** Under pressure, idle time of an unauthenticated client between commands or within a message, ms. */
@@ -116,7 +112,6 @@ export interface SessionRules {
   readonly greeting: string
   /** Parameters allowed in MAIL and RCPT after HELO and after EHLO. */
   readonly parameters: { readonly helo: ParameterRules; readonly ehlo: ParameterRules }
-  /** The EHLO reply. */
   ehlo(isSecure: boolean, isLoggedIn: boolean): string
 }
 

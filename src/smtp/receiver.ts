@@ -1,14 +1,12 @@
 /**
  * Interface between the SMTP server engine and its receivers: `msa/` (submission) and `inbound/`.
  *
- * The engine implements the protocol: commands, TLS, AUTH exchanges, sizes, line endings, timeouts. A receiver
- * decides who may authenticate, which senders and recipients are accepted, and what happens to a message. It rejects
- * by throwing `SmtpRefusal`, or an `AppError`, whose reply is in the error table; anything else thrown is answered
- * with 451 and logged.
+ * The engine implements the protocol: commands, TLS, AUTH exchanges, sizes, line endings, timeouts. A receiver decides who may
+ * authenticate, which senders and recipients are accepted, and what happens to a message. It rejects by throwing `SmtpRefusal`, or an
+ * `AppError`, whose reply is in the error table; anything else thrown is answered with 451 and logged.
  * Standards: RFC 5321 (SMTP), RFC 4954 (AUTH), RFC 3461 (DSN parameters), RFC 6531 (SMTPUTF8), RFC 1870 (SIZE).
  */
 
-/** Facts about a session, for decisions, Received fields and logs. */
 export interface SessionFacts {
   /** Short, for logs and Received. */
   readonly id: string
@@ -47,18 +45,14 @@ export interface RcptCommand {
 
 export interface MailReceiver<Identity> {
   /**
-   * Called before the greeting. Clients that need no AUTH (a trusted network) get an identity here. A rejection
-   * replaces the greeting and closes the connection.
+   * Called before the greeting. Clients that need no AUTH (a trusted network) get an identity here. A rejection replaces the greeting and
+   * closes the connection.
    */
   connect?(session: SessionFacts): Promise<Identity | undefined> | Identity | undefined
   /** AUTH PLAIN and LOGIN. @throws AppError unauthorized, ... */
   authenticate?(session: SessionFacts, username: string, password: string): Promise<Identity>
-  /** Key id for the log. */
   keyIdOf?(identity: Identity): string
-  /**
-   * @param identity absent if the client has not authenticated; the engine has already rejected that if AUTH is
-   * required
-   */
+  /** @param identity absent if the client has not authenticated; the engine has already rejected that if AUTH is required */
   beginMail(
     session: SessionFacts,
     identity: Identity | undefined,
@@ -67,8 +61,8 @@ export interface MailReceiver<Identity> {
 }
 
 /**
- * One incoming message: recipients, then data. Ends exactly once, with `finish` (resolved or rejected) or `abandon`.
- * Calls are sequential; if the connection is lost during one, `abandon` follows it.
+ * One incoming message: recipients, then data. Ends exactly once, with `finish` (resolved or rejected) or `abandon`. Calls are sequential;
+ * if the connection is lost during one, `abandon` follows it.
  */
 export interface MailTransaction {
   /** Accepts by returning; called sequentially, in order. */
@@ -76,20 +70,16 @@ export interface MailTransaction {
   /** Called after DATA or the first BDAT, with at least one recipient. @throws to reject instead of sending 354 */
   openMessage(): Promise<void> | void
   /**
-   * A piece of the message: dot-unstuffed, with CRLF line endings and checked lengths. The engine reads no further
-   * until the promise resolves. A rejection is sent as the reply to the final dot.
+   * A piece of the message: dot-unstuffed, with CRLF line endings and checked lengths. The engine reads no further until the promise
+   * resolves. A rejection is sent as the reply to the final dot.
    */
   write(piece: Buffer): Promise<void> | void
-  /**
-   * The message is complete. Resolves with the text of the 250 reply (without codes) once the message is durably
-   * stored.
-   */
+  /** The message is complete. Resolves with the text of the 250 reply (without codes) once the message is durably stored. */
   finish(): Promise<string>
   /** RSET, lost connection or rejection: no more calls follow. */
   abandon(): void
 }
 
-/** A rejecting reply. */
 export class SmtpRefusal extends Error {
   override readonly name = 'SmtpRefusal'
   /** 4xx or 5xx (RFC 5321 §4.2). */

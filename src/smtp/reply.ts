@@ -1,8 +1,8 @@
 /**
  * Server replies: the fixed ones, and replies built from rejections.
  *
- * Text from elsewhere (a receiver, an address) is reduced to one line of printable ASCII of bounded length (RFC 5321
- * §4.2; RFC 6531 §3.7.4.2 allows more, but clients may not understand it).
+ * Text from elsewhere (a receiver, an address) is reduced to one line of printable ASCII of bounded length (RFC 5321 §4.2; RFC 6531
+ * §3.7.4.2 allows more, but clients may not understand it).
  * Standards: RFC 5321 §4.2, §4.3.2 (codes per command); RFC 3463, RFC 2034 (enhanced codes); RFC 4954 §6.
  */
 import { AppError, ERRORS } from '../core/errors.js'

@@ -1,9 +1,8 @@
 /**
  * Server side of one connection: reads lines and data, sends replies, flow control, switch to TLS, closing.
  *
- * Knows lines, not their meaning. Buffers at most one read of the socket (64 KB) and pauses the socket until it is
- * consumed; an idle connection holds no buffer. Replies are collected and sent in one write. Never throws; a lost
- * connection is reported once, by `onClosed`.
+ * Knows lines, not their meaning. Buffers at most one read of the socket (64 KB) and pauses the socket until it is consumed; an idle
+ * connection holds no buffer. Replies are collected and sent in one write. Never throws; a lost connection is reported once, by `onClosed`.
  * Standards: RFC 5321 §2.3.7, §2.3.8 (lines end in CRLF), RFC 2920 §3.2 (replies sent together).
  */
 import { isUtf8 } from 'node:buffer'
@@ -12,7 +11,6 @@ import type { SecureContext, SecuredSocket, Socket, TcpServer } from '../world/n
 export interface ConnectionOwner {
   /** Data arrived, the socket drained, or the client half-closed the connection. */
   onInput(): void
-  /** The connection is closed, by either side. */
   onClosed(): void
 }
 
@@ -24,9 +22,7 @@ const CR = 13
 const MAX_PENDING_REPLIES = 16_384
 /** Octets of an overlong line that are skipped before the connection is closed. */
 const MAX_SKIPPED = 262_144
-/**
- * Octets read and dropped after the last reply, so that closing the socket does not discard it (RFC 1122 §4.2.2.13).
- */
+/** Octets read and dropped after the last reply, so that closing the socket does not discard it (RFC 1122 §4.2.2.13). */
 const MAX_LINGERING = 1_048_576
 
 const EMPTY = Buffer.alloc(0)
@@ -46,7 +42,6 @@ export class ServerConnection {
   /** Unread input: `input` from `at` on. The owner advances `at`. */
   input: Buffer = EMPTY
   at = 0
-  /** The client has half-closed the connection. */
   hasPeerEnded = false
   /** What was wrong with the last line from `readLine`. */
   lineFault: LineFault | undefined

@@ -1,10 +1,9 @@
 /**
  * An SMTP service: listeners that share a receiver, limits and a one-second timer.
  *
- * Accepts connections within the limits, enforces timeouts, and on shutdown lets messages in progress finish.
- * `listen` rejects with the address and reason; errors caused by clients never propagate.
- * The `smtp-server` package is not used: it delays each greeting by 100 ms, passes on bare LF, does not enforce the
- * size while a message arrives, and lacks CHUNKING.
+ * Accepts connections within the limits, enforces timeouts, and on shutdown lets messages in progress finish. `listen` rejects with the
+ * address and reason; errors caused by clients never propagate. The `smtp-server` package is not used: it delays each greeting by 100 ms,
+ * passes on bare LF, does not enforce the size while a message arrives, and lacks CHUNKING.
  */
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { ListenAddress } from '../world/net/listen.js'
@@ -17,7 +16,6 @@ import { REPLY } from './reply.js'
 import { Session, type SessionContext } from './session.js'
 
 export interface SmtpCounts {
-  /** Current sessions. */
   readonly sessions: number
   readonly opened: number
   /** Connections rejected because of a limit. */
@@ -44,8 +42,8 @@ export interface SmtpService {
   /** Applies to new connections. */
   reconfigure(options: SmtpServiceOptions): void
   /**
-   * Stops accepting, sends 421 to idle clients, waits for messages in progress, and closes the rest after `graceMs`.
-   * Resolves when all sessions have ended.
+   * Stops accepting, sends 421 to idle clients, waits for messages in progress, and closes the rest after `graceMs`. Resolves when all
+   * sessions have ended.
    */
   close(graceMs: number): Promise<void>
 }
@@ -74,7 +72,6 @@ class Service<Identity> implements SmtpService {
   private context: SessionContext<Identity>
   private readonly admission: Admission
   private readonly sessions = new Set<Session<Identity>>()
-  /** Rejected connections and when to close them. */
   private readonly rejected = new Map<Socket, number>()
   private readonly listeners: TcpListener[] = []
   private ticker: Timer | undefined

@@ -1,10 +1,10 @@
 /**
  * One SMTP server session: sequencing, flushing of replies, timeouts, limits on errors.
  *
- * Created by `service.ts` per connection; I/O is in `server-connection.ts`, the protocol in `commands.ts` and
- * `envelope.ts`. Nothing is read while the receiver works. Replies to a pipelined group are sent together. Except for
- * the greeting delay, timeouts are checked in `tick`, which the service calls once a second. Logs never contain what
- * was transmitted. Never throws; a bug in a receiver is answered with 451 and logged.
+ * Created by `service.ts` per connection; I/O is in `server-connection.ts`, the protocol in `commands.ts` and `envelope.ts`. Nothing is
+ * read while the receiver works. Replies to a pipelined group are sent together. Except for the greeting delay, timeouts are checked in
+ * `tick`, which the service calls once a second. Logs never contain what was transmitted. Never throws; a bug in a receiver is answered
+ * with 451 and logged.
  * Standards: RFC 5321 §3.1, §3.8, §4.5.3.2; RFC 2920 §3.2.
  *
  * ```
@@ -108,12 +108,10 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     }
   }
 
-  /** Whether the session may be closed in favour of others. */
   private isReplaceable(now: number): boolean {
     if (this.isReceiverBusy && !this.isGreeting) return false // the client is waiting for us
     const { timeouts, isAuthRequired } = this.rules
-    // Authenticated clients keep their connection. Where AUTH is not required, a client proves itself by an accepted
-    // message.
+    // Authenticated clients keep their connection. Where AUTH is not required, a client proves itself by an accepted message.
     if (isAuthRequired && this.identity !== undefined) return false
     if (now - this.idleSince >= timeouts.pressureIdleMs) return true
     const isProven = !isAuthRequired && this.commands.envelope.acceptedCount > 0

@@ -1,10 +1,10 @@
 /**
- * Combines two receivers on the inbound listener: one for the appliance's own addresses, one that relays for trusted
- * clients (`inbound.relay_trusted`).
+ * Combines two receivers on the inbound listener: one for the appliance's own addresses, one that relays for trusted clients
+ * (`inbound.relay_trusted`).
  *
- * For devices such as printers that only support port 25. The relaying receiver's `connect` decides which clients are
- * trusted; AUTH is not offered. The first recipient decides which receiver gets the message. A recipient of the other
- * kind is answered with 452, so that the client sends it in a separate message (RFC 5321 §4.5.3.1.10).
+ * For devices such as printers that only support port 25. The relaying receiver's `connect` decides which clients are trusted; AUTH is not
+ * offered. The first recipient decides which receiver gets the message. A recipient of the other kind is answered with 452, so that the
+ * client sends it in a separate message (RFC 5321 §4.5.3.1.10).
  */
 import {
   SmtpRefusal,

@@ -1,6 +1,6 @@
 /** What conditions mean: their SQL agrees with a plain reading of them in memory, on both databases. */
 import t from 'tap'
-import { readMoment } from '../../src/core/read-moment.js'
+import { readMoment } from '../../src/core/moments.js'
 import type { Database } from '../../src/db/database.js'
 import { findAudience } from '../../src/audience/audience-store.js'
 import type { NewContact } from '../../src/audience/contacts/contact.js'

@@ -1,6 +1,6 @@
 /** Dates and times as programs print them, and what is none. */
 import t from 'tap'
-import { readMoment, readRangeEnd } from '../../src/core/read-moment.js'
+import { readMoment, readRangeEnd } from '../../src/core/moments.js'
 
 const shown = (at: number | undefined) => (at === undefined ? undefined : new Date(at).toISOString())
 

@@ -6,7 +6,7 @@ import {
   canonicalField,
   fieldName,
   splitMessage,
-} from '../../src/mail/dkim/dkim-canonical.js'
+} from '../../src/mail/dkim/dkim-sign.js'
 
 function canonicalText(body: string): string {
   return canonicalBody(Buffer.from(body, 'latin1')).toString('latin1')

@@ -121,6 +121,15 @@ t.test('a message whose key cannot sign waits, for the operator can mend the key
   t.notMatch(outcome.summary, 'no key')
 })
 
+t.test('an unsigned message with a bare line feed is unsendable, and the summary says where', async t => {
+  const message = Buffer.from('From: ann@sender.example\r\n\r\nHello\nBob\r\n')
+  const content = { kind: 'relayed' as const, subject: '', message }
+  t.match(await captureAgent().deliver(makeJob({ content, signingKeys: [] }), goOn), {
+    kind: 'unsendable',
+    summary: 'the message could not be built: octet 33 is a bare CR or LF',
+  })
+})
+
 t.test('an envelope address with a line break becomes no command', async t => {
   const { agent, dialler } = testMta(t, { '*': 'refused' })
   const envelopeSender = 'b@bounce.sender.example>\r\nRCPT TO:<evil@example.com'

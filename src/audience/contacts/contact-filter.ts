@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
-import { readMoment } from '../../core/read-moment.js'
+import { readMoment } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { noMoment } from '../../http/time-range.js'
 import { normalizedAddress } from '../../mail/address.js'

@@ -7,7 +7,7 @@
  * Text that parses as a number also compares as one, since imports contain only text. A nested value is an attribute named by its path
  * (`address.city`); a path through an array of objects collects an array. `null`, `[]` and `{}` are stored as nothing.
  */
-import { readMoment } from '../../core/read-moment.js'
+import { readMoment } from '../../core/moments.js'
 import { fold } from '../../core/fold.js'
 import type { Attributes, ContactFields } from './contact.js'
 

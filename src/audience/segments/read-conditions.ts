@@ -4,7 +4,7 @@
  * Called before conditions are stored, to report mistakes to their author, and before they are compiled. Pure.
  * Fails: AppError validation_error with the rule's path.
  */
-import { readMoment } from '../../core/read-moment.js'
+import { readMoment } from '../../core/moments.js'
 import { refusal } from '../checks.js'
 import { fold } from '../../core/fold.js'
 import { isUuid } from '../../core/ids.js'

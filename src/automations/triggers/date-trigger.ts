@@ -19,7 +19,7 @@ import { dayAt, isoDay, momentOf, type Day, anniversary } from './local-days.js'
 import { ENTER_BATCH_SIZE, chunks, rangesFrom } from './scan-audience.js'
 import { attributeAt } from '../../audience/contacts/traits.js'
 import type { Group, MomentField, Test } from '../../audience/segments/read-conditions.js'
-import { readMoment } from '../../core/read-moment.js'
+import { readMoment } from '../../core/moments.js'
 
 const DAY_MS = 86_400_000
 const MAX_CATCH_UP_DAYS = 2

@@ -4,8 +4,7 @@
  */
 import type { Command } from 'commander'
 import { describeError } from '../../core/errors.js'
-import { isoTime } from '../../core/moments.js'
-import { readMoment } from '../../core/read-moment.js'
+import { isoTime, readMoment } from '../../core/moments.js'
 import { bounceToApi } from '../../deliverability/bounces/bounce-routes.js'
 import { listBounces } from '../../deliverability/bounces/bounce-store.js'
 import { normalizedAddress } from '../../mail/address.js'

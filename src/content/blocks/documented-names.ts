@@ -1,7 +1,6 @@
 /**
- * Renames accepted spellings of a block's content fields to the documented ones: a schema's `x-aliases`, and snake_case.
- *
- * Called by `read-structure.ts` before content is validated. Pure; does not modify its input.
+ * Renames accepted spellings of a block's content fields to the documented ones: a schema's `x-aliases`, and snake_case. Pure; does not
+ * modify its input.
  * Throws AppError validation_error for an unknown field, and for a field given twice.
  */
 import type { TSchema } from 'typebox'

@@ -1,7 +1,6 @@
 /**
- * Finds the block, and if possible the field, with a faulty merge tag: authors see their blocks, never the rendered HTML.
- *
- * Called by `templates/read-content.ts` for a structure whose HTML does not parse. Pure. Never throws.
+ * Finds the block, and if possible the field, with a faulty merge tag: authors see their blocks, never the rendered HTML. Pure. Never
+ * throws.
  */
 import { MergeError } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
@@ -20,7 +19,6 @@ const MARKS = /\ue000(\d+)\ue001|\ue002/g
 /** Wraps a field of a `dynamic` block, so that `this` is valid. */
 const LOOP = '{{#each x}}'
 
-/** @param error of parsing the structure's HTML */
 export function locateFault(structure: Structure, error: MergeError): LocatedFault {
   const around = blocksAround(structure)
   const block = around.at(-1)

@@ -3,8 +3,8 @@
  * applies default settings.
  *
  * Called when a template with a structure is submitted; stored structures are not validated again. Pure.
- * Throws AppError validation_error with the field's path as submitted, e.g. `json_structure.blocks.3.content.level`, and the block's
- * type and id in the message.
+ * Throws AppError validation_error with the field's path as submitted, e.g. `json_structure.blocks.3.content.level`, and the block's type
+ * and id in the message.
  */
 import type { TSchema } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -28,9 +28,7 @@ import {
   type PlainType,
 } from './structure.js'
 
-/** Nesting depth of blocks. */
 const MAX_LEVELS = 5
-/** Blocks in a structure, nested ones included. */
 const MAX_BLOCKS = 2_000
 
 const WHOLE = 'json_structure'
@@ -72,7 +70,6 @@ export interface Column {
 }
 
 export interface Settings {
-  /** CSS font stack. */
   readonly fontFamily: string
   /** Pixels. */
   readonly contentWidth: number
@@ -117,7 +114,6 @@ export function readStructure(value: unknown): Structure {
   }
 }
 
-/** Position of a block. */
 interface Position {
   readonly place: readonly string[]
   readonly level: number
@@ -325,7 +321,6 @@ function fault(place: readonly string[], problem: string): AppError {
   return new AppError('validation_error', `${path} ${problem}`, { path })
 }
 
-/** Replaces documented field names in an error by the submitted ones. */
 function withSubmittedNames(error: AppError, written: SubmittedNames): AppError {
   const { path = WHOLE, message } = error
   const submitted = submittedPath(path, written)

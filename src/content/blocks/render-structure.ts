@@ -1,14 +1,13 @@
 /**
  * Renders the visual editor's structure to HTML: a table-based column with a maximum width that shrinks on phones.
  *
- * The result is an ordinary merge template. Columns stand side by side if they fit and stack otherwise, without media queries, which
- * some clients drop; Outlook for Windows cannot wrap and gets a separate table. Pure. Never throws.
+ * The result is an ordinary merge template. Columns stand side by side if they fit and stack otherwise, without media queries, which some
+ * clients drop; Outlook for Windows cannot wrap and gets a separate table. Pure. Never throws.
  *
  * The markup is what all clients draw alike: table layout with width attributes (Outlook for Windows renders with Word's engine, which
  * lacks `max-width` and `float`); `role="presentation"` for screen readers; inline styles (some Gmail apps drop `<style>`);
- * `mso-line-height-rule` for line heights in Outlook; images with `display:block` and no border.
- * Word's capabilities: Microsoft's "Word 2007 HTML and CSS Rendering Capabilities in Outlook 2007",
- * hteumeuleu.com/2020/outlook-rendering-engine.
+ * `mso-line-height-rule` for line heights in Outlook; images with `display:block` and no border. Word's capabilities: Microsoft's "Word
+ * 2007 HTML and CSS Rendering Capabilities in Outlook 2007", hteumeuleu.com/2020/outlook-rendering-engine.
  */
 import { escapeHtml } from '../merge/escape-value.js'
 import type { Block, Column, Settings, Structure } from './read-structure.js'
@@ -127,7 +126,6 @@ function renderPlain(block: Extract<Block, { type: PlainType }>, settings: Setti
 
 type Render<T extends PlainType> = (content: ContentOf<T>, settings: Settings, width: number) => string
 
-/** Default button colours. */
 const ACCENT = '#2563eb'
 const ON_ACCENT = '#ffffff'
 const HEADING_SIZES = { 1: 28, 2: 22, 3: 18 } as const
@@ -254,7 +252,6 @@ interface Picture {
   readonly alt: string
   /** Absent for the image's own size. */
   readonly pixels?: number | undefined
-  /** Colour of the alternative text. */
   readonly color?: string | undefined
   readonly alignment?: keyof typeof MARGINS
   readonly rules?: Readonly<Record<string, string>>
@@ -274,8 +271,8 @@ function image(shown: Picture, url: string | undefined, settings: Settings): str
 const FLUID_FROM = 200
 
 /**
- * The width attribute is for Outlook. Elsewhere a wide image fills its cell up to that width: with `max-width:100%` alone, the
- * alternative text of an image that is not loaded would stretch the mail beyond a phone's screen.
+ * The width attribute is for Outlook. Elsewhere a wide image fills its cell up to that width: with `max-width:100%` alone, the alternative
+ * text of an image that is not loaded would stretch the mail beyond a phone's screen.
  */
 function picture({ src, alt, pixels, color, alignment, rules }: Picture, settings: Settings): string {
   const width = pixels === undefined ? undefined : Math.round(pixels)
@@ -336,7 +333,6 @@ function table(inner: string, attributes = ' width="100%"'): string {
   return `<table role="presentation"${attributes} cellpadding="0" cellspacing="0" border="0">${inner}</table>`
 }
 
-/** Markup that only Outlook for Windows renders. */
 function forOutlook(markup: string): string {
   return `<!--[if mso]>${markup}<![endif]-->`
 }

@@ -1,8 +1,7 @@
 /**
  * Schemas of `json_structure`: settings, and the content of each of the fourteen block types with limits, defaults and an example.
  *
- * Used by `read-structure.ts` for validation, by the OpenAPI document (`BlockSchema`, `StructureSchema`), and to generate
- * `docs/blocks.md`. No logic.
+ * No logic.
  *
  * `x-aliases` lists alternative spellings of a field; the snake_case form of any field is accepted too. A `default` documents what
  * `render-structure.ts` uses for an absent field.
@@ -310,7 +309,6 @@ export const BLOCK_TYPES = Object.keys(BLOCK_CONTENTS) as BlockType[]
 
 const BlockId = () => Type.String({ maxLength: 200, description: 'Any text; quoted in error messages.' })
 
-/** Checked before a block's content. */
 export const BlockFrame = Type.Object(
   { id: BlockId(), type: Type.String({ maxLength: 50 }), content: Type.Object({}) },
   { additionalProperties: false },
@@ -318,7 +316,6 @@ export const BlockFrame = Type.Object(
 
 const nameOf = (type: BlockType) => `${type[0]?.toUpperCase() ?? ''}${type.slice(1)}Block`
 
-/** A block of any type, as the OpenAPI document shows it. */
 const BlockSchema = Type.Unsafe<unknown>({
   title: BLOCK_NAME,
   description: 'A block of the visual editor. `type` determines the shape of `content`.',
@@ -364,13 +361,11 @@ const settings = Optional(
 
 const frame = { additionalProperties: false, title: 'TemplateStructure' }
 
-/** Checked before the blocks. */
 export const StructureFrame = Type.Object(
   { blocks: Type.Array(Type.Unknown(), { maxItems: 500 }), settings },
   frame,
 )
 
-/** The full structure, as the OpenAPI document shows it. */
 export const StructureSchema = Type.Object(
   { blocks: Type.Array(BlockSchema, { maxItems: 500 }), settings },
   {

@@ -1,9 +1,9 @@
 /**
  * Adds the compliance footer to HTML and text: who sent the mail, their postal address, and how to unsubscribe.
  *
- * Runs once per content, before merge tags are parsed: the footer contains tags that are filled in per recipient. The author's own
- * content is not changed. A mail has an address if a reader sees `{{company_address}}` or the workspace's address. Pure.
- * Never throws; linear in the length of the HTML.
+ * Runs once per content, before merge tags are parsed: the footer contains tags that are filled in per recipient. The author's own content
+ * is not changed. A mail has an address if a reader sees `{{company_address}}` or the workspace's address. Pure. Never throws; linear in
+ * the length of the HTML.
  */
 import { escapeHtml } from '../merge/escape-value.js'
 import { MergeError } from '../merge/merge-tree.js'
@@ -30,7 +30,6 @@ interface Brand {
   /** Empty if unset. */
   readonly companyName: string
   readonly companyAddress: string
-  /** Whether to add a last line naming Postroad. */
   readonly attribution: boolean
 }
 

@@ -1,14 +1,15 @@
 /**
  * Extracts what a reader sees of an HTML mail: its text, and whether an unsubscribe link is visible.
  *
- * Decides which compliance footer a mail needs and where to insert it. Covers what mail clients agree on: comments (including Outlook's conditional ones), elements that are never drawn, `hidden`, inline styles, and style sheet
- * rules for a single element, class or id outside media queries. When in doubt content counts as hidden, which may duplicate a footer
- * but never loses one. Pure. Never throws; linear in the length of the HTML.
+ * Decides which compliance footer a mail needs and where to insert it. Covers what mail clients agree on: comments (including Outlook's
+ * conditional ones), elements that are never drawn, `hidden`, inline styles, and style sheet rules for a single element, class or id
+ * outside media queries. When in doubt content counts as hidden, which may duplicate a footer but never loses one. Pure. Never throws;
+ * linear in the length of the HTML.
  * Standards: HTML Living Standard §13.2.6.4.7 (end tags), §15.3.1 (hidden elements), CSS Display 3, CSS 2.2 §11.2 (visibility).
  */
 import { createHash } from 'node:crypto'
 import { Parser } from 'htmlparser2'
-import { hasMoreTags } from '../../mail/compose/html-tags.js'
+import { hasMoreTags } from '../../mail/compose/plain-text.js'
 import { readMarkup, startOfMarkup } from '../tracking/read-markup.js'
 
 /** Placeholder for the unsubscribe URL. A hash of the html, so that the author cannot have written it. */
@@ -35,7 +36,6 @@ const IN_HEAD: ReadonlySet<string> = new Set('title meta link style script base 
 const MAX_LEVELS = 1_000
 /** Characters of one style sheet. */
 const MAX_STYLE = 100_000
-/** Rules per selector. */
 const MAX_RULES = 10
 /** Characters that are invisible or take no space. */
 const BLANK = /[\s\p{Default_Ignorable_Code_Point}\u2800]+/gu
@@ -50,7 +50,6 @@ export function mayHide(html: string): boolean {
   return MAY_HIDE.test(html)
 }
 
-/** Visibility of an element's content. */
 interface Look {
   /** Cannot be undone by inner elements. */
   readonly isHidden: boolean
@@ -83,7 +82,6 @@ class Reader {
   readonly texts: string[] = []
   private readonly open: { readonly look: Look; readonly isLink: boolean }[] = []
   private openLinks = 0
-  /** Hiding rules of style sheets, by selector. */
   private readonly rules = new Map<string, Styles[]>()
   private style: string | undefined
   /** If there is a `body`, content before it does not count, and after it only with `isOurs`. */
@@ -261,8 +259,8 @@ export interface EndOfBody {
 /**
  * Finds the last real `</body>`: not in a comment, script, style or attribute value.
  *
- * In truncated HTML the position is before the unclosed comment, tag or style, which would hide the footer; other elements that would
- * hide it are reported for closing.
+ * In truncated HTML the position is before the unclosed comment, tag or style, which would hide the footer; other elements that would hide
+ * it are reported for closing.
  */
 export function findEndOfBody(html: string): EndOfBody {
   const place = startOfMarkup()

@@ -1,8 +1,6 @@
 /**
- * Escapes merged values for their place in a mail, so that a value cannot become markup, an attribute, a header field or a
- * script link.
- *
- * Called by `render-template.ts` for every value. Pure. Never throws.
+ * Escapes merged values for their place in a mail, so that a value cannot become markup, an attribute, a header field or a script link.
+ * Pure. Never throws.
  * Standards: HTML Living Standard §13.1.2.3 (attributes), RFC 3986 §2 (percent-encoding).
  */
 import { toUSVString } from 'node:util'
@@ -62,7 +60,6 @@ function encodeQueryValue(text: string): string {
     .join('')
 }
 
-/** Strips tags and line breaks. */
 export function escapeForSubject(text: string): string {
   // eslint-disable-next-line no-control-regex -- what would end the header field is what this is for
   return stripTags(text).replace(/[\x00-\x1f\x7f]+/g, ' ')

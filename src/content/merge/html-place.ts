@@ -23,11 +23,9 @@ export interface HtmlCursor {
 
 export const AT_START: HtmlCursor = { mode: 'text', attribute: '', quote: '', value: '' }
 
-/** Attributes that hold a URL. */
 const URL_ATTRIBUTES: ReadonlySet<string> = new Set(
   'action background cite data formaction href longdesc lowsrc dynsrc poster src xlink:href'.split(' '),
 )
-/** Attributes that contain URLs. */
 const OTHER_KINDS: Readonly<Record<string, UrlKind>> = {
   srcset: 'list',
   imagesrcset: 'list',
@@ -103,7 +101,6 @@ function endOfValue(text: string, from: number, quote: string): number {
   return end < 0 ? text.length : from + end
 }
 
-/** Advances over a merged value. */
 export function passValue(cursor: HtmlCursor): HtmlCursor {
   if (cursor.mode === 'before value') return { ...cursor, mode: 'value', quote: '', value: 'x' }
   return cursor.mode === 'value' ? { ...cursor, value: `${cursor.value}x` } : cursor
@@ -135,17 +132,16 @@ interface OpenUrl {
 }
 
 /**
- * Collects the parts of URL attributes, so that rendering can check the finished value: `{{a}}{{b}}` may form a scheme that neither
- * value has.
+ * Collects the parts of URL attributes, so that rendering can check the finished value: `{{a}}{{b}}` may form a scheme that neither value
+ * has.
  *
  * The parser passes every text and node in order, with the node list it belongs to. An attribute that starts and ends in the same list
- * becomes one node, unless the author's text already fixes its scheme. If it ends in a branch, each value is rendered so that it
- * cannot contribute to a scheme.
+ * becomes one node, unless the author's text already fixes its scheme. If it ends in a branch, each value is rendered so that it cannot
+ * contribute to a scheme.
  */
 export class UrlAttributes {
   private readonly open: OpenUrl[] = []
 
-  /** @returns the position after the text */
   addText(list: MergeNode[], cursor: HtmlCursor, text: string): HtmlCursor {
     const inner = this.open.at(-1)
     let here = cursor
@@ -172,7 +168,6 @@ export class UrlAttributes {
     return after
   }
 
-  /** @param cursor the position before it */
   addValue(list: MergeNode[], cursor: HtmlCursor, node: ValueNode): void {
     const holds = urlKindAt(cursor)
     if (holds !== undefined && cursor.mode === 'before value') this.begin(list, holds, [node])

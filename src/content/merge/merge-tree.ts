@@ -14,14 +14,12 @@ export const COMPARISONS = ['==', '!=', '>=', '<=', '>', '<'] as const
 export type Comparison = (typeof COMPARISONS)[number]
 
 /**
- * Where a value lands in HTML. Text and attributes are escaped alike; in URLs the place decides the encoding.
- * `url start`: the value begins the URL and may be all of it. `url path`: before any `?`. `url query`: after one.
- * `tag`: inside a tag but unquoted, where a space would start another attribute. `url value`: one value of a URL outside mail,
- * fully encoded.
+ * Where a value lands in HTML. Text and attributes are escaped alike; in URLs the place decides the encoding. `url start`: the value begins
+ * the URL and may be all of it. `url path`: before any `?`. `url query`: after one. `tag`: inside a tag but unquoted, where a space would
+ * start another attribute. `url value`: one value of a URL outside mail, fully encoded.
  */
 export type HtmlPlace = 'text' | 'attribute' | 'tag' | 'url start' | 'url path' | 'url query' | 'url value'
 
-/** How a value is looked up. */
 export type Lookup =
   /** By the full name first, then by its dotted path. */
   | { readonly of: 'root'; readonly name: string; readonly path: readonly string[] }
@@ -40,7 +38,6 @@ export interface Expression {
 export interface ValueNode {
   readonly kind: 'value'
   readonly lookup: Lookup
-  /** Used if the value is empty. */
   readonly fallback: string
   readonly format: Format
   /** `plain`: not HTML, not escaped. `unescaped`: `{{{key}}}`, template_data verbatim. */
@@ -84,7 +81,6 @@ export interface LinkNode {
   readonly url?: string
 }
 
-/** The tracking pixel; inserted by `tracking/`. */
 interface PixelNode {
   readonly kind: 'pixel'
 }
@@ -129,7 +125,6 @@ export class MergeError extends Error {
   readonly line: number
   /** From 1, in UTF-16 units as in editors; 0 if the fault has no position. */
   readonly column: number
-  /** The message without the position. */
   readonly reason: string
 
   /** @param reason one sentence without a full stop; may quote the source, never a value */

@@ -1,8 +1,8 @@
 /**
  * Looks up the values of merge tags.
  *
- * Precedence: system tags, template_data, contact. Only own properties are read, so that names such as `__proto__` and
- * `constructor` find nothing. Pure. Never throws.
+ * Precedence: system tags, template_data, contact. Only own properties are read, so that names such as `__proto__` and `constructor` find
+ * nothing. Pure. Never throws.
  */
 import { zoneTime } from '../../world/time/zone-time.js'
 import type { Lookup } from './merge-tree.js'
@@ -17,7 +17,6 @@ export interface MergeContact {
 export interface MergeValues {
   /** `unsubscribe_url`, `company_name`, `current_year` and so on. */
   readonly system: Readonly<Record<string, string>>
-  /** `template_data`: any JSON. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly contact?: MergeContact
   /** If absent, links are rendered as written and there is no pixel. */
@@ -34,7 +33,6 @@ export interface TrackedUrls {
   own(written: string): string | undefined
 }
 
-/** One iteration of a loop. */
 export interface LoopIteration {
   readonly item: unknown
   readonly index: number

@@ -1,8 +1,8 @@
 /**
  * Parses the merge language: `{{name|fallback|format}}`, `{{{key}}}`, `#if`, `#unless`, `#each`, `else`, nested.
  *
- * Runs when a template or body is submitted, so that its author gets errors with line and column, and once per content before
- * rendering. Pure. Linear in the length of the source.
+ * Runs when a template or body is submitted, so that its author gets errors with line and column, and once per content before rendering.
+ * Pure. Linear in the length of the source.
  * Throws MergeError at the first fault.
  */
 import { AT_START, passValue, placeAt, UrlAttributes, type HtmlCursor } from './html-place.js'
@@ -21,15 +21,12 @@ import {
 } from './merge-tree.js'
 
 export const MERGE_BOUNDS = {
-  /** Nesting depth of blocks. */
   depth: 20,
-  /** Tags per source. */
   tags: 10_000,
 } as const
 
 type Tag = Extract<Piece, { kind: 'tag' }>
 
-/** An unclosed block. */
 interface OpenBlock {
   readonly kind: 'if' | 'unless' | 'each'
   readonly tag: Tag

@@ -1,8 +1,5 @@
 /**
- * Renders a parsed merge template for one recipient.
- *
- * Called in the delivery threads for every mail, and for previews. Steps and output are limited, so that no template or data can
- * block a thread. Pure.
+ * Renders a parsed merge template for one recipient. Steps and output are limited, so that no template or data can block a thread. Pure.
  * Throws MergeError if a limit is exceeded; nothing else, whatever the values.
  */
 import { encodeForPlace, escapeForPlace, escapeForSubject, escapeHtml } from './escape-value.js'
@@ -224,8 +221,8 @@ function capitalize(text: string): string {
 }
 
 /**
- * Strings that look like numbers compare as numbers, since template_data and imported attributes are often strings. Other values
- * compare as text; a missing value is empty text.
+ * Strings that look like numbers compare as numbers, since template_data and imported attributes are often strings. Other values compare as
+ * text; a missing value is empty text.
  */
 function compare(left: unknown, comparison: Comparison, right: unknown): boolean {
   const [a, b] = sides(left, right)

@@ -8,7 +8,6 @@
 
 import type { UrlKind } from './merge-tree.js'
 
-/** Schemes allowed in merged values. */
 const ALLOWED: ReadonlySet<string> = new Set(['http', 'https', 'mailto', 'tel', 'sms', 'cid'])
 /** Schemes that run scripts or open a document supplied by the sender: refused even if written by the author. */
 const REFUSED: ReadonlySet<string> = new Set(['javascript', 'vbscript', 'livescript', 'data', 'blob', 'file'])
@@ -19,7 +18,6 @@ export function schemeOf(url: string): string | undefined {
   return /^([a-z][a-z0-9+.-]*):/i.exec(url.replace(/[\x00-\x20]+/g, ''))?.[1]?.toLowerCase()
 }
 
-/** Whether a merged URL has a scheme that is not allowed. */
 export function hasRefusedScheme(url: string): boolean {
   const scheme = schemeOf(url)
   return scheme !== undefined && !ALLOWED.has(scheme)
@@ -31,7 +29,6 @@ export function refusedScheme(url: string): string | undefined {
   return scheme !== undefined && REFUSED.has(scheme) ? scheme : undefined
 }
 
-/** Replaces a refused URL. */
 export const NO_URL = '#'
 
 /** @param written a finished attribute value, with character references @returns the value, or a replacement if it is refused */

@@ -1,8 +1,6 @@
 /**
- * Evaluates what is the same for every recipient: workspace tags become text, and conditions on constants become their chosen
- * branch.
- *
- * Called once per content to reduce the work per recipient. The result renders the same as the original template. Pure. Never throws.
+ * Evaluates what is the same for every recipient: workspace tags become text, and conditions on constants become their chosen branch. The
+ * result renders the same as the original template. Pure. Never throws.
  */
 import type {
   Expression,

@@ -2,8 +2,8 @@
  * The HTML of a content with the compliance footer each recipient needs.
  *
  * Whether a mail shows an unsubscribe link and an address is read from its rendered HTML (`footer/visible-html.ts`), once per distinct
- * outcome of the content's conditions, loops and unescaped values: a small template renders to a key that is equal for equal
- * outcomes. Part of a mail's plan (`mail-plan.ts`).
+ * outcome of the content's conditions, loops and unescaped values: a small template renders to a key that is equal for equal outcomes. Part
+ * of a mail's plan (`mail-plan.ts`).
  * Fails: MergeError if the HTML cannot be parsed, or exceeds the rendering limits for a recipient.
  */
 import { createHash } from 'node:crypto'
@@ -127,8 +127,8 @@ function shortened(outcome: string): string {
 }
 
 /**
- * Keeps only what affects visibility: conditions render `1` or `0`, loops one sign per iteration, unescaped values and those in styles
- * and tags their text, and values in links whether they are empty.
+ * Keeps only what affects visibility: conditions render `1` or `0`, loops one sign per iteration, unescaped values and those in styles and
+ * tags their text, and values in links whether they are empty.
  */
 function outcomesOf({ nodes }: MergeTemplate): MergeTemplate | undefined {
   const only = new Deciding().only(nodes)

@@ -32,7 +32,6 @@ import { foldConstants } from './fold-constants.js'
 import { FootedHtml } from './footed-html.js'
 import { brandTags, type MailBrand, type Merging, type RecipientValues } from './merging.js'
 
-/** As the author wrote it. */
 export interface MailSource {
   readonly subject: string
   readonly html?: string
@@ -45,7 +44,6 @@ export interface BodyPlan {
   readonly html: { for(values: MergeValues): HtmlPlan } | undefined
   /** The author's text; if absent, text is derived from the html. */
   readonly text: MergeTemplate | undefined
-  /** Whether it contains an unsubscribe link. */
   readonly hasUnsubscribeLink: boolean
 }
 
@@ -65,7 +63,6 @@ export interface MailPlan {
 export interface SubscriberLinks {
   readonly unsubscribeUrl: string
   readonly preferencesUrl: string
-  /** The mail as a web page. */
   readonly viewUrl: string
 }
 
@@ -224,8 +221,8 @@ const MAX_CACHED = 16
  * The plain-text alternative of merged HTML.
  *
  * Converting HTML to text is the most expensive step of a mail, so it is done once for all recipients where possible: each value is
- * replaced by a mark, which then becomes a tag of a text template. Each outcome of the conditions has its own text, converted on
- * first use. Loops and unescaped values may contain any markup; then the rendered HTML is converted for each mail.
+ * replaced by a mark, which then becomes a tag of a text template. Each outcome of the conditions has its own text, converted on first use.
+ * Loops and unescaped values may contain any markup; then the rendered HTML is converted for each mail.
  */
 class TextFromHtml {
   private readonly html: MergeTemplate
@@ -319,8 +316,8 @@ interface Prepared {
 const known = new WeakMap<MergeTemplate, Prepared | null>()
 
 /**
- * Renders in the transfer encoding: literal text is encoded once per template instead of once per mail, from the first mail on, so that
- * a retry has the same octets. Mostly non-ASCII text is shorter in base64, which cannot be pre-encoded, and is returned as text.
+ * Renders in the transfer encoding: literal text is encoded once per template instead of once per mail, from the first mail on, so that a
+ * retry has the same octets. Mostly non-ASCII text is shorter in base64, which cannot be pre-encoded, and is returned as text.
  */
 function renderEncoded(template: MergeTemplate, values: MergeValues): string | EncodedText {
   const prepared = preparedOf(template)

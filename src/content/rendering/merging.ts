@@ -8,18 +8,15 @@ import type { TrackingOptions } from '../tracking/track-template.js'
 
 export type MergeData = Readonly<Record<string, unknown>>
 
-/** The workspace's brand when the mail was accepted. */
 export interface MailBrand {
   /** Empty if unset. */
   readonly companyName: string
   readonly companyAddress: string
-  /** Whether the footer names Postroad. */
   readonly attribution: boolean
   /** IANA name. */
   readonly timezone: string
 }
 
-/** Brand fields as stored in a workspace. */
 export interface BrandSettings extends Pick<MailBrand, 'attribution' | 'timezone'> {
   readonly companyName: string | null
   readonly companyAddress: string | null
@@ -29,7 +26,6 @@ export function brandOf({ companyName, companyAddress, attribution, timezone }: 
   return { companyName: companyName ?? '', companyAddress: companyAddress ?? '', attribution, timezone }
 }
 
-/** System tags filled from the brand. */
 export function brandTags({ companyName, companyAddress }: MailBrand) {
   return { company_name: companyName, company_address: companyAddress }
 }
@@ -37,7 +33,6 @@ export function brandTags({ companyName, companyAddress }: MailBrand) {
 /** Shared by all recipients of a content. */
 export interface Merging {
   readonly brand: MailBrand
-  /** Whether the HTML gets the compliance footer. */
   readonly hasFooter: boolean
   /** `template_data` of the request. */
   readonly data?: MergeData
@@ -45,7 +40,6 @@ export interface Merging {
   readonly tracking?: TrackingOptions
 }
 
-/** Values of one recipient. */
 export interface RecipientValues {
   /** As of the start of delivery; absent if no contact has the address. */
   readonly contact?: MergeContact

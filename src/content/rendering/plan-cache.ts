@@ -2,8 +2,8 @@
  * Per-thread cache of mail plans: by content, for the messages of one content, and by source text, for the many contents made from one
  * template.
  *
- * Sources are cached from their second use on: most mail is sent once, and caching what is never reused costs more than it saves.
- * The key is a hash of the full source, since similar mails may differ in one name or number. Bounded by the length of the sources.
+ * Sources are cached from their second use on: most mail is sent once, and caching what is never reused costs more than it saves. The key
+ * is a hash of the full source, since similar mails may differ in one name or number. Bounded by the length of the sources.
  * Fails: as planning does.
  */
 import { createHash } from 'node:crypto'

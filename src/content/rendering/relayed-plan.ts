@@ -1,12 +1,11 @@
 /**
  * Plans a relayed mail that gets a footer or tracking: which octets stay, and what is rendered per recipient.
  *
- * Runs once per content in the delivery threads. Attachments, signed or encrypted parts and all octets outside the additions are
- * unchanged. The author's content is not a template, except for `{{unsubscribe_url}}` and related tags if the compliance footer was
- * requested. Only ASCII is added to HTML, which is valid in any charset. Pure.
- * Standards: RFC 2046 §5.1, RFC 2045 §5.1 (charset); RFC 2369 §2 (one List-Unsubscribe, so ours replaces the author's if the mail
- * has our link).
- * Never throws; mail that cannot be parsed is sent unchanged. Linear in the length of the message.
+ * Runs once per content in the delivery threads. Attachments, signed or encrypted parts and all octets outside the additions are unchanged.
+ * The author's content is not a template, except for `{{unsubscribe_url}}` and related tags if the compliance footer was requested. Only
+ * ASCII is added to HTML, which is valid in any charset. Pure.
+ * Standards: RFC 2046 §5.1, RFC 2045 §5.1 (charset); RFC 2369 §2 (one List-Unsubscribe, so ours replaces the author's if the mail has our
+ * link). Never throws; mail that cannot be parsed is sent unchanged. Linear in the length of the message.
  */
 import { safeLabelValue } from '../../mail/mime/header-fields.js'
 import { readMediaType, writeMediaType } from '../../mail/mime/media-type.js'
@@ -16,10 +15,11 @@ import {
   encodePartText,
   makeExtensible,
   needsUtf8Label,
-  readPartText,
   type PartText,
-} from '../../mail/relay/part-text.js'
-import { readReadableParts, type ReadablePart } from '../../mail/relay/readable-parts.js'
+  type ReadablePart,
+  readPartText,
+  readReadableParts,
+} from '../../mail/relay/readable-parts.js'
 import { complianceFooter, complianceText, languageOf, neededFooter } from '../footer/compliance-footer.js'
 import { AT_START, passValue, placeAt, readOn } from '../merge/html-place.js'
 import type { MergeNode, MergePlace, MergeTemplate } from '../merge/merge-tree.js'
@@ -30,7 +30,6 @@ import { trackTemplate } from '../tracking/track-template.js'
 import { foldConstants } from './fold-constants.js'
 import { brandTags, type MailBrand, type Merging } from './merging.js'
 
-/** What is rendered for one recipient. */
 export interface RecipientTexts {
   readonly values: MergeValues
   /** List-Unsubscribe fields, each with its CRLF. */
@@ -294,7 +293,6 @@ function encoded(node: MergeNode, written: (words: string) => string): MergeNode
   return typeof node === 'string' ? written(node) : node
 }
 
-/** For markup and already escaped text. */
 function inAscii(html: string): string {
   // eslint-disable-next-line no-control-regex -- ASCII is what this is about
   return html.replace(/[^\x00-\x7f]/gu, character => `&#${character.codePointAt(0) ?? 0};`)

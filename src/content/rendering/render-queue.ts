@@ -1,9 +1,8 @@
 /**
  * Runs renderings that requests wait for in other threads, a few at a time, fair between workspaces.
  *
- * Opened by the composition root; used by previews, template validation and the view-in-browser page. Concurrent equal renderings
- * share one result, and results are cached. Memory is bounded: queued tasks load their input only when they run, and the cache has a
- * size limit.
+ * Opened by the composition root; used by previews, template validation and the view-in-browser page. Concurrent equal renderings share one
+ * result, and results are cached. Memory is bounded: queued tasks load their input only when they run, and the cache has a size limit.
  * Throws AppError rate_limited for a network with too many requests, unavailable if the queue is full or the time limit passes.
  */
 import { createHash } from 'node:crypto'
@@ -30,7 +29,6 @@ export interface RenderQueueParts {
 export interface RenderQueueLimits {
   /** Running in other threads. */
   readonly atOnce: number
-  /** Queued. */
   readonly waiting: number
   readonly waitingPerWorkspace: number
   /** Queued or running. */
@@ -174,7 +172,6 @@ export function renderKey(...values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64')
 }
 
-/** LRU cache by key. */
 class Results {
   private readonly byKey = new Map<string, RenderResult>()
   private units = 0

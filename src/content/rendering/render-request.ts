@@ -1,8 +1,6 @@
 /**
- * A rendering that a request waits for, such as a preview or the view-in-browser page, as plain values that can cross threads.
- *
- * Created by request handlers, passed on by `render-queue.ts`, executed in the delivery threads (`mta/workers/`). Pure.
- * Never throws for faulty templates or data; the result is then `refused`.
+ * A rendering that a request waits for, such as a preview or the view-in-browser page, as plain values that can cross threads. Pure. Never
+ * throws for faulty templates or data; the result is then `refused`.
  */
 import { given } from '../../core/given.js'
 import { MergeError, type MergePlace } from '../merge/merge-tree.js'
@@ -29,7 +27,6 @@ export interface MailRequest {
   readonly isHtmlEnough: boolean
 }
 
-/** Checks the syntax of a source. */
 export interface ParseRequest {
   readonly kind: 'parse'
   readonly source: string

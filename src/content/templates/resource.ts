@@ -1,4 +1,3 @@
-/** Templates as a resource. All versions are kept. */
 import type { ReferenceParts } from '../../resource/references.js'
 import { resource } from '../../resource/resource.js'
 import { templateRoutes, type TemplateParts } from './template-routes.js'

@@ -1,4 +1,3 @@
-/** Routes of templates, their versions and previews. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -80,7 +79,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       access: 'templates:read',
       operationId: 'listTemplates',
       chapter: 'Templates',
-      summary: 'List templates, newest first',
+      summary: 'List templates, newest first.',
       query: Type.Object({ ...pageQuery, ...nameSearch }, { additionalProperties: false }),
       item: TemplateHeadSchema,
       async handle({ principal, query }, page) {
@@ -95,7 +94,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'createTemplate',
       hasEtag: true,
       chapter: 'Templates',
-      summary: 'Create a template',
+      summary: 'Create a template.',
       description:
         'With `json_structure` and no `html`, the html is rendered from the blocks. Invalid merge tags are rejected with line ' +
         'and column.',
@@ -117,7 +116,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'getTemplate',
       hasEtag: true,
       chapter: 'Templates',
-      summary: 'Get a template',
+      summary: 'Get a template.',
       params: TemplateParams,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
@@ -134,9 +133,9 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       hasEtag: true,
       checksEtag: true,
       chapter: 'Templates',
-      summary: 'Update a template',
+      summary: 'Update a template.',
       description:
-        'Changes only the given fields and creates a new version; earlier versions are kept. `json_structure` without `html` ' +
+        'Updates only the given fields and creates a new version; earlier versions are kept. `json_structure` without `html` ' +
         'renders the html again; `json_structure: null` removes the structure and keeps the html. A body without fields changes ' +
         'nothing and creates no version.',
       params: TemplateParams,
@@ -158,7 +157,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       operationId: 'deleteTemplate',
       checksEtag: true,
       chapter: 'Templates',
-      summary: 'Delete a template',
+      summary: 'Delete a template.',
       description: describeUses(
         'template',
         'an active automation, or a campaign that is scheduled, sending or paused,',
@@ -185,7 +184,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       access: 'templates:read',
       operationId: 'listTemplateVersions',
       chapter: 'Templates',
-      summary: "List a template's versions, newest first",
+      summary: "List a template's versions, newest first.",
       params: TemplateParams,
       query: Type.Object(pageQuery, { additionalProperties: false }),
       item: VersionHeadSchema,
@@ -202,7 +201,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       access: 'templates:read',
       operationId: 'getTemplateVersion',
       chapter: 'Templates',
-      summary: 'Get a version of a template',
+      summary: 'Get a version of a template.',
       params: VersionParams,
       response: VersionSchema,
       errors: ['template_not_found', 'not_found'],
@@ -219,7 +218,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       hasEtag: true,
       checksEtag: true,
       chapter: 'Templates',
-      summary: 'Restore a version of a template',
+      summary: 'Restore a version of a template.',
       params: VersionParams,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
@@ -248,9 +247,9 @@ function previewRoute({ database, clock, renderQueue, findBrand, findMergeContac
     access: 'templates:read',
     operationId: 'previewTemplate',
     chapter: 'Templates',
-    summary: 'Preview a template',
+    summary: 'Preview a template.',
     description:
-      'Renders the template without sending anything, with the tags of a contact, with template_data, with both or neither. ' +
+      'Renders the template without sending it, with the values of a contact, with template_data, both or neither. ' +
       'Returns 503 `unavailable` if too many previews are being rendered or this one takes too long.',
     params: TemplateParams,
     body: PreviewBody,

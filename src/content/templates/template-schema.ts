@@ -1,4 +1,3 @@
-/** Request and response schemas of templates. */
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -34,7 +33,7 @@ export const TemplateChangesBody = Type.Object(
 export const PreviewBody = Type.Object(
   {
     contact_id: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Contact whose tags are filled in.' }),
+      Type.String({ maxLength: 64, description: 'Contact whose values fill in the merge tags.' }),
     ),
     template_data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     subject: Type.Optional(

@@ -42,7 +42,6 @@ declare module '../../db/tables.js' {
   }
 }
 
-/** A template without its content. */
 export interface TemplateHead {
   readonly id: string
   readonly workspaceId: string
@@ -50,7 +49,6 @@ export interface TemplateHead {
   readonly description: string | null
   /** From 1. */
   readonly version: number
-  /** Ms since epoch UTC. */
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -153,7 +151,6 @@ export async function listTemplates(
   return newestFirst(query, page, headFromRow, 'id')
 }
 
-/** @returns whether the template existed */
 export async function markTemplateDeleted(
   db: Queries,
   workspaceId: string,

@@ -1,11 +1,10 @@
 /**
  * Incremental HTML tokenizer: reports where link URLs start and end, and where tags end.
  *
- * Used to find the end of the body, and by `track-template.ts` in pieces, between which merged values count as one more character.
- * Does not validate. Links in comments (including Outlook's conditional ones), scripts, styles and other raw text are ignored. Pure.
- * Standards: HTML Living Standard §13.2.5 (tokenization), §13.2.6.5 (foreign content), without escaped comments in scripts, which mail
- * does not have.
- * Never throws; linear in the length of the text.
+ * Used to find the end of the body, and by `track-template.ts` in pieces, between which merged values count as one more character. Does not
+ * validate. Links in comments (including Outlook's conditional ones), scripts, styles and other raw text are ignored. Pure.
+ * Standards: HTML Living Standard §13.2.5 (tokenization), §13.2.6.5 (foreign content), without escaped comments in scripts, which mail does
+ * not have. Never throws; linear in the length of the text.
  */
 
 export interface MarkupPlace {
@@ -79,7 +78,6 @@ const BREAKING_OUT: ReadonlySet<string> = new Set(
 )
 const LINKS: ReadonlySet<string> = new Set(['a', 'area'])
 
-/** Advances `place` over `text`. */
 export function readMarkup(place: MarkupPlace, text: string, sink: MarkupSink): void {
   let at = 0
   while (at < text.length) at = STEPS[place.mode](place, text, at, sink)
@@ -91,7 +89,6 @@ export function passMergedValue(place: MarkupPlace, sink: MarkupSink): void {
   else if (place.mode === 'before value') beginValue(place, '', 0, sink)
 }
 
-/** Whether the current position is inside a link's URL. */
 export function isInHref({ mode, tag, isEndTag, attribute, hasHref }: MarkupPlace): boolean {
   return mode === 'value' && !isEndTag && !hasHref && attribute === 'href' && LINKS.has(tag)
 }

@@ -1,10 +1,10 @@
 /**
  * Marks what click and open tracking changes in a mail's HTML: link URLs, and the position of the pixel.
  *
- * Called once per content, after the footer was added and merge tags parsed; rendering then inserts each recipient's URLs. Everything
- * else is unchanged. Links are `href` of `<a>` and `<area>` with http(s) URLs outside comments (including Outlook's conditional ones).
- * Unsubscribe, preference and view links are not tracked, nor is a URL that starts in one branch of a condition and ends outside it.
- * Pure. Never throws; linear in the length of the HTML.
+ * Called once per content, after the footer was added and merge tags parsed; rendering then inserts each recipient's URLs. Everything else
+ * is unchanged. Links are `href` of `<a>` and `<area>` with http(s) URLs outside comments (including Outlook's conditional ones).
+ * Unsubscribe, preference and view links are not tracked, nor is a URL that starts in one branch of a condition and ends outside it. Pure.
+ * Never throws; linear in the length of the HTML.
  */
 import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
 import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'

@@ -1,10 +1,9 @@
 /**
  * Records bounces and suppresses recipients, for immediate rejections and returned mail alike.
  *
- * A consumer of the event log. Suppresses only for causes of the recipient: a mailbox that does not exist, a complaint,
- * an unsubscribe; never for a rejection of our host, domain or content, nor for a transient one. That a whole domain
- * does not exist is only noted here and confirmed over time (`confirm-denials.ts`). Idempotent: one bounce per message,
- * one entry per address.
+ * A consumer of the event log. Suppresses only for causes of the recipient: a mailbox that does not exist, a complaint, an unsubscribe;
+ * never for a rejection of our host, domain or content, nor for a transient one. That a whole domain does not exist is only noted here and
+ * confirmed over time (`confirm-denials.ts`). Idempotent: one bounce per message, one entry per address.
  */
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
@@ -111,8 +110,8 @@ export function isDeadAddress(event: Pick<EmailBounced, 'payload'>): boolean {
 }
 
 /**
- * A single DNS lookup, ours or another server's, found no such domain or no mail host. A null MX (RFC 7505) is
- * different: it is the owner's statement.
+ * A single DNS lookup, ours or another server's, found no such domain or no mail host. A null MX (RFC 7505) is different: it is the owner's
+ * statement.
  */
 function isDenial({
   payload: { cause, scope, subtype, bounceType },

@@ -1,4 +1,3 @@
-/** Routes of bounces. */
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -25,9 +24,12 @@ const BounceSchema = Type.Object(
     type: BounceType,
     subtype: Type.String({ description: 'Reason, e.g. no_such_mailbox, mailbox_full, blocklisted.' }),
     cause: Type.Enum([...CAUSES], {
-      description: 'Who caused it. Only a permanent bounce caused by the recipient suppresses the address.',
+      description:
+        'What caused the rejection. Only a permanent bounce with cause `recipient` suppresses the address.',
     }),
-    scope: Type.Enum([...SCOPES], { description: 'What was rejected; `source` is our host.' }),
+    scope: Type.Enum([...SCOPES], {
+      description: 'What the rejection applies to; `source` is the sending host.',
+    }),
     smtp_status: Type.String({ description: 'Enhanced status code (RFC 3463), e.g. 5.1.1.' }),
     diagnostic_code: Type.String({ description: "The remote server's reply." }),
     isp_name: TextOrNull(),
@@ -58,7 +60,7 @@ export function bounceRoutes(reader: Queries, slowReader = reader): Route[] {
       chapter: 'Bounces',
       summary: 'List bounces.',
       description:
-        'Messages that were rejected permanently or returned later, newest first. A message has at most one bounce.',
+        'Messages rejected permanently or returned later, newest first. A message has at most one bounce.',
       query: Type.Object({ ...cursorQuery, ...Filter }, { additionalProperties: false }),
       item: BounceSchema,
       async handle({ principal, query }, page) {

@@ -104,7 +104,6 @@ const NEWEST_FIRST: KeysetOrder = {
   direction: 'desc',
 }
 
-/** Newest first. */
 export async function listBounces(
   db: Queries,
   workspaceId: string,

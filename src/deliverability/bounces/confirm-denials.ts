@@ -1,12 +1,12 @@
 /**
  * Confirms over time that a domain does not exist, and only then suppresses the recipients whose mail bounced for it.
  *
- * The scheduler runs it every few minutes over denials that are some minutes old. A resolver that lies for a minute, or
- * a domain that lapses for an afternoon, must suppress nobody for good. A denial is credible if
+ * The scheduler runs it every few minutes over denials that are some minutes old. A resolver that lies for a minute, or a domain that
+ * lapses for an afternoon, must suppress nobody for good. A denial is credible if
  *   - few other domains were denied around the same time: many mean a resolver failure;
  *   - DNS still denies the domain when asked again (if our own resolver denied it).
- * Two credible denials at least a day apart, by any messages, confirm each other: all recipients at the domain that
- * bounced for it are suppressed.
+ * Two credible denials at least a day apart, by any messages, confirm each other: all recipients at the domain that bounced for it are
+ * suppressed.
  */
 import type { Database, Tx } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'

@@ -30,7 +30,6 @@ declare module '../../db/tables.js' {
 
 export interface DomainDenial {
   readonly domain: string
-  /** Ms since epoch UTC. */
   readonly deniedAt: number
   readonly workspaceId: string
   readonly email: string

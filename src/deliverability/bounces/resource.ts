@@ -1,4 +1,3 @@
-/** Bounces as a resource: records, suppressions, and domains said not to exist. */
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { bounceConsumer } from './bounce-consumer.js'

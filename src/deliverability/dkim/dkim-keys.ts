@@ -1,10 +1,9 @@
 /**
  * Generates the DKIM keys of a sending domain and renews retired ones.
  *
- * A domain has a pair of selectors for RSA and one for Ed25519: one signs, the other is already published for the next
- * rotation. Retired keys are renewed at start-up, hourly, and before a domain is verified or rotated. The selector
- * keeps its name, so a CNAME still works; an owner who publishes the key in a TXT record must update it. Standards: RFC
- * 8301 §3.2 (RSA-2048), RFC 8463 (Ed25519).
+ * A domain has a pair of selectors for RSA and one for Ed25519: one signs, the other is already published for the next rotation. Retired
+ * keys are renewed at start-up, hourly, and before a domain is verified or rotated. The selector keeps its name, so a CNAME still works; an
+ * owner who publishes the key in a TXT record must update it. Standards: RFC 8301 §3.2 (RSA-2048), RFC 8463 (Ed25519).
  */
 import { publicKeyText } from '../../mail/dkim/dkim-record.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'

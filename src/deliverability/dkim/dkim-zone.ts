@@ -1,9 +1,8 @@
 /**
  * The server's DKIM zone: the TXT records that customers' CNAMEs point to.
  *
- * `zoneFile` and `wholeZoneFile` write it for other name servers (`postroad dns zone`); `openServedZone` answers it
- * from our own name server (`dns.listen`), cached for seconds. Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1
- * (master files).
+ * `zoneFile` and `wholeZoneFile` write it for other name servers (`postroad dns zone`); `openServedZone` answers it from our own name
+ * server (`dns.listen`), cached for seconds. Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
  */
 import type { Queries, Database } from '../../db/database.js'
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'

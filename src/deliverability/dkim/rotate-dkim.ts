@@ -1,8 +1,8 @@
 /**
  * Rotates a domain's DKIM keys: publish, switch, retire.
  *
- * The standby keys are already published. Once DNS has them, signing switches to them, RSA and Ed25519 together. The
- * previous keys stay published for mail in transit; then `dkim-keys.ts` renews them as the next standbys.
+ * The standby keys are already published. Once DNS has them, signing switches to them, RSA and Ed25519 together. The previous keys stay
+ * published for mail in transit; then `dkim-keys.ts` renews them as the next standbys.
  */
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
@@ -92,10 +92,7 @@ async function checkStandbys(domain: Domain, parts: DomainParts): Promise<Domain
   return Object.fromEntries(await Promise.all(checks))
 }
 
-/**
- * A CNAME points into a zone that may not have been reloaded since. One that resolves to nothing passes, as in
- * verification.
- */
+/** A CNAME points into a zone that may not have been reloaded since. One that resolves to nothing passes, as in verification. */
 async function assertNotStale(name: string, { publicKey }: Selector, dns: Resolver): Promise<void> {
   const text = await dns.txt(name)
   if (text.kind === 'found' && !text.records.some(record => recordMatchesKey(record, publicKey)))

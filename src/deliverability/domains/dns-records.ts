@@ -1,10 +1,9 @@
 /**
  * The DNS records of a sending domain with their last findings, and their lines in a zone file.
  *
- * Two DKIM CNAMEs point into the server's own zone, so that keys rotate without the domain's owner; a TXT record with
- * the key at the same name is accepted instead. Two more, for Ed25519 (RFC 8463), are optional: without them mail is
- * signed with RSA alone. Zone files: RFC 1035 §5.1; a TXT value is split into strings of at most 255 bytes, which are
- * read as one (RFC 6376 §3.6.2.2).
+ * Two DKIM CNAMEs point into the server's own zone, so that keys rotate without the domain's owner; a TXT record with the key at the same
+ * name is accepted instead. Two more, for Ed25519 (RFC 8463), are optional: without them mail is signed with RSA alone. Zone files: RFC
+ * 1035 §5.1; a TXT value is split into strings of at most 255 bytes, which are read as one (RFC 6376 §3.6.2.2).
  */
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'
 import { dkimName, type Domain, type Finding, type Selector } from './domain-store.js'
@@ -73,9 +72,8 @@ export function dnsRecords(domain: Domain, dkimZone: string, reportAddress?: str
 /**
  * The record that permits DMARC reports about one domain to go to an address in another (RFC 7489 §7.1).
  *
- * It belongs in the zone of the report address and is the same for every domain. Receivers skip it if both names share
- * an organizational domain; without the Public Suffix List only the plain case is recognized, and elsewhere the record
- * is harmless.
+ * It belongs in the zone of the report address and is the same for every domain. Receivers skip it if both names share an organizational
+ * domain; without the Public Suffix List only the plain case is recognized, and elsewhere the record is harmless.
  *
  * @returns undefined if the report address lies within the domain
  */
@@ -109,7 +107,7 @@ export function dkimTarget({ name }: Pick<Selector, 'name'>, dkimZone: string): 
   return `${name}.${dkimZone}`
 }
 
-const LONGEST_STRING = 255
+const MAX_STRING_OCTETS = 255
 
 /**
  * @param ttl seconds
@@ -125,8 +123,8 @@ export function zoneLine(
 }
 
 /**
- * All records of a sending domain, to include in a zone that has its own SOA and NS records. A CNAME's alternative is a
- * comment, since both cannot exist at one name.
+ * All records of a sending domain, to include in a zone that has its own SOA and NS records. A CNAME's alternative is a comment, since both
+ * cannot exist at one name.
  */
 export function domainZone(domain: string, records: readonly DnsRecord[]): string {
   const lines = (record: DnsRecord) => [
@@ -153,8 +151,8 @@ export function zoneStrings(value: string): string {
 
 function inStrings(value: string): string[] {
   const octets = Buffer.from(value)
-  return Array.from({ length: Math.ceil(octets.length / LONGEST_STRING) }, (_, index) =>
-    octets.subarray(index * LONGEST_STRING, (index + 1) * LONGEST_STRING).toString('latin1'),
+  return Array.from({ length: Math.ceil(octets.length / MAX_STRING_OCTETS) }, (_, index) =>
+    octets.subarray(index * MAX_STRING_OCTETS, (index + 1) * MAX_STRING_OCTETS).toString('latin1'),
   )
 }
 

@@ -1,4 +1,3 @@
-/** What the domain services need from the composition root. */
 import type { NewId } from '../../core/ids.js'
 import type { Database } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -13,7 +12,6 @@ export interface DomainParts {
   readonly newId: NewId
   /** A resolver without a cache, so that a record just published is found. */
   readonly freshResolver: () => Resolver
-  /** `dns.dkim_zone`. */
   readonly dkimZone: string
   /** Address for DMARC reports; this server accepts mail for it. */
   readonly reportAddress: string

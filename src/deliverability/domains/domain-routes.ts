@@ -1,4 +1,3 @@
-/** Routes of sending domains. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { keyActor } from '../../events/activity-store.js'
@@ -45,7 +44,7 @@ const DnsRecordSchema = Type.Object(
       Type.Object(
         { type: Type.Enum(['TXT']), name: Type.String(), value: Type.String() },
         {
-          description: 'Accepted instead.',
+          description: 'Accepted instead of this record.',
         },
       ),
     ),
@@ -70,8 +69,7 @@ export const DomainSchema = Type.Object(
       description: 'Next automatic check; null for vouched and sandbox domains.',
     }),
     failing_since: MomentOrNull({
-      description:
-        'Since when the records of a verified domain are wrong; after 3 days it loses its verification.',
+      description: 'When a verified domain first failed its checks; after 3 days it loses its verification.',
     }),
   },
   { title: 'Domain' },
@@ -146,9 +144,9 @@ export function domainRoutes(parts: DomainParts): Route[] {
       chapter: 'Domains',
       summary: 'Verify a sending domain.',
       description:
-        'Looks up the records in DNS now. Returns 200 whether or not the domain is verified; each record shows its result. DNS is ' +
-        'also rechecked automatically: often after a domain was added or verify was called, later daily. A verified domain whose ' +
-        'records are wrong keeps its verification for 3 days, unless verify is called.',
+        'Checks the DNS records now. Returns 200 whether or not the domain is verified; each record shows its result. Records are ' +
+        'also rechecked automatically: frequently after the domain was added or verify was called, later daily. A verified domain with ' +
+        'wrong records keeps its verification for 3 days, unless verify is called.',
       params: DomainParams,
       response: DomainSchema,
       errors: ['not_found'],
@@ -163,10 +161,10 @@ export function domainRoutes(parts: DomainParts): Route[] {
       chapter: 'Domains',
       summary: "Rotate a domain's DKIM keys.",
       description:
-        "Signs with the standby keys from now on. Their records must be in DNS; otherwise the response is 409 with the record's name. The previous keys stay published for " +
-        '7 days (`key_state` retiring), during which another rotation is a 409; then their selectors get new ' +
-        'keys and become the standbys. CNAMEs need no change; with TXT records, publish the new values ' +
-        'once `dns_records` shows them.',
+        'Starts signing with the standby keys, whose records must be in DNS; otherwise the response is 409 and names the missing record. ' +
+        'The previous keys stay published for 7 days (`key_state` retiring). Until then another rotation is rejected with 409; ' +
+        'afterwards their selectors get new keys and become the standbys. CNAMEs need no change; with TXT records, publish the new ' +
+        'values once `dns_records` shows them.',
       params: DomainParams,
       response: DomainSchema,
       errors: ['not_found', 'conflict'],

@@ -1,12 +1,9 @@
-/**
- * SQL of sending domains and of their DKIM keys as added and as used for signing; `dkim-key-store.ts` has the rest of
- * the key life cycle.
- */
+/** SQL of sending domains, their checks and signing keys; `dkim-key-store.ts` has the rest of the key life cycle. */
 import type { Selectable } from 'kysely'
-import { statement } from '../../db/statement.js'
-import type { Queries } from '../../db/database.js'
-import { flag, type Flag } from '../../db/tables.js'
 import { APPLIANCE } from '../../core/owner.js'
+import type { Queries } from '../../db/database.js'
+import { statement } from '../../db/statement.js'
+import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
 
@@ -67,10 +64,7 @@ export interface Selector {
   readonly algorithm: DkimKey['algorithm']
   /** Base64 as in the `p=` tag. */
   readonly publicKey: string
-  /**
-   * `active` signs; `standby` is published for the next rotation; `retiring` signed before and stays published for mail
-   * in transit.
-   */
+  /** `active` signs; `standby` is published for the next rotation; `retiring` signed before and stays published for mail in transit. */
   readonly state: DkimKeyRow['state']
   /** While retiring: when the selector can get a new key. */
   readonly retireAt: number | null
@@ -97,7 +91,7 @@ export interface Domain {
   readonly selectors: readonly Selector[]
   /** Next automatic check; null for vouched and sandbox domains. */
   readonly nextCheckAt: number | null
-  /** Since when the records of a verified domain are wrong; see `next-check.ts`. */
+  /** Since when the records of a verified domain are wrong. */
   readonly failingSince: number | null
   readonly failedChecks: number
   /** When it was added, verify was called, or verification was lost. */
@@ -111,7 +105,6 @@ export interface NewDkimKey extends Selector {
   readonly privateKey: string
 }
 
-/** Both halves of a key pair in the form they are stored in. */
 export type KeyPairText = Pick<NewDkimKey, 'publicKey' | 'privateKey'>
 
 /** Name of the key's record (RFC 6376 §3.6.2.1). */
@@ -119,7 +112,12 @@ export function dkimName({ domain }: Pick<Domain, 'domain'>, { name }: Pick<Sele
   return `${name}._domainkey.${domain}`
 }
 
-export type NewDomain = Omit<
+export type VerificationState = Pick<
+  Domain,
+  'verifiedAt' | 'failingSince' | 'failedChecks' | 'watchedSince' | 'nextCheckAt'
+>
+
+type NewDomain = Omit<
   Domain,
   'selectors' | 'findings' | 'checkedAt' | 'failingSince' | 'failedChecks' | 'watchedSince'
 >
@@ -227,7 +225,6 @@ export async function listAllDomains(db: Queries): Promise<Domain[]> {
   return withSelectors(db, rows)
 }
 
-/** @returns whether it existed */
 export async function removeDomain(db: Queries, owner: string, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('domains')
@@ -242,8 +239,8 @@ export async function removeDomain(db: Queries, owner: string, id: string, now: 
 /**
  * Active signing keys by domain id, RSA first. Removed domains included: their queued mail is still signed.
  *
- * Ed25519 signs only if its record was found: a verifier may treat a signature with a missing key as broken. Vouched
- * domains need no record.
+ * Ed25519 signs only if its record was found: a verifier may treat a signature with a missing key as broken. Vouched domains need no
+ * record.
  *
  * @throws Error if a key cannot be decrypted
  */
@@ -280,7 +277,7 @@ function activeDomains(db: Queries) {
   return db.selectFrom('domains').selectAll().where('removed_at', 'is', null)
 }
 
-export async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
+async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
   if (rows.length === 0) return []
   const ids = rows.map(row => row.id)
   const keys = await db
@@ -331,4 +328,40 @@ export interface KeyCipher {
 
 export function keyContext(keyId: string): string {
   return `dkim_keys/private_key/${keyId}`
+}
+
+/** A domain due later than this was scheduled by a clock that was ahead. */
+export const MAX_CHECK_INTERVAL_MS = 86_400_000
+
+/** Longest due first. Vouched and removed domains are never due. */
+export async function listDueForCheck(db: Queries, now: number, limit: number): Promise<Domain[]> {
+  const rows = await db
+    .selectFrom('domains')
+    .selectAll()
+    .where('next_check_at', 'is not', null)
+    .where(e => e.or([e('next_check_at', '<=', now), e('next_check_at', '>', now + MAX_CHECK_INTERVAL_MS)]))
+    .orderBy('next_check_at')
+    .limit(limit)
+    .execute()
+  return withSelectors(db, rows)
+}
+
+export async function recordCheck(
+  db: Queries,
+  id: string,
+  check: VerificationState & { readonly checkedAt: number; readonly findings: Domain['findings'] },
+): Promise<void> {
+  await db
+    .updateTable('domains')
+    .set({
+      verified_at: check.verifiedAt,
+      checked_at: check.checkedAt,
+      findings: JSON.stringify(check.findings),
+      next_check_at: check.nextCheckAt,
+      failing_since: check.failingSince,
+      failed_checks: check.failedChecks,
+      watched_since: check.watchedSince,
+    })
+    .where('id', '=', id)
+    .execute()
 }

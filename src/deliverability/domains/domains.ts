@@ -1,19 +1,20 @@
-/**
- * Adds, verifies and removes sending domains.
- *
- * Called by the domain routes, the command line, and the composition root for the shared sending address.
- */
+/** Adds, verifies and removes sending domains. */
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
-import { firstCheckAt } from './next-check.js'
 import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
-import { recordCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
-import { findDomain, findDomainByName, insertDomain, removeDomain, type Domain } from './domain-store.js'
+import {
+  type Domain,
+  findDomain,
+  findDomainByName,
+  insertDomain,
+  recordCheck,
+  removeDomain,
+} from './domain-store.js'
 import { recordCheckResult } from './recheck-domains.js'
-import { resolverFor, checkDomain } from './verify-domain.js'
+import { checkDomain, firstCheckAt, resolverFor } from './verify-domain.js'
 
 /** How a domain is verified: by DNS records, by the operator (LAN domains, trials), or as part of a sandbox. */
 export type DomainProof = 'dns' | 'vouched' | 'sandbox'
@@ -69,8 +70,7 @@ export async function addDomain(
 }
 
 /**
- * Checks the records now and stores the result. A vouched domain stays verified; so does one whose name servers do not
- * answer.
+ * Checks the records now and stores the result. A vouched domain stays verified; so does one whose name servers do not answer.
  *
  * @throws AppError not_found
  */
@@ -121,12 +121,12 @@ function existing(domain: Domain | undefined, id: string): Domain {
 }
 
 /** RFC 1035 §2.3.4 allows 253 characters; names below the domain need room. */
-const LONGEST_DOMAIN = 220
+const MAX_DOMAIN_LENGTH = 220
 
 /** @returns A-labels, lower case. @throws AppError validation_error */
 export function readDomainName(text: string): string {
   const domain = asciiDomain(text.trim().replace(/\.$/, ''))
-  const isName = domain !== undefined && domain.length <= LONGEST_DOMAIN
+  const isName = domain !== undefined && domain.length <= MAX_DOMAIN_LENGTH
   if (!isName)
     throw new AppError(
       'validation_error',

@@ -1,18 +1,15 @@
 /**
  * Rechecks domains in DNS and records the result of every check.
  *
- * The scheduler runs `recheckDomains` every minute; `next-check.ts` decides when a domain is due and what a result
- * means. A failed check is logged and due again a minute later. Shutdown does not wait for DNS. `recordCheckResult`
- * also records requested verifications; a change of verification is written to the activity log.
+ * The scheduler runs `recheckDomains` every minute. A failed check is logged and due again a minute later. Shutdown does not wait for DNS.
+ * `recordCheckResult` also records requested verifications; a change of verification is written to the activity log.
  */
 import { describeError } from '../../core/errors.js'
 import type { Log } from '../../world/log.js'
-import { listDueForCheck, recordCheck } from './domain-check-store.js'
 import type { DomainParts } from './domain-parts.js'
-import { type Domain, findDomain } from './domain-store.js'
-import { resolverFor, checkDomain, type DomainCheck } from './verify-domain.js'
+import { type Domain, findDomain, listDueForCheck, recordCheck } from './domain-store.js'
+import { checkDomain, type DomainCheck, nextVerificationState, resolverFor } from './verify-domain.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
-import { nextVerificationState } from './next-check.js'
 
 export interface RecheckParts extends DomainParts {
   readonly log: Log
@@ -92,7 +89,7 @@ export async function recordCheckResult(
     if (!before) return undefined
     const course = nextVerificationState(before, {
       ...{ verdict, now, fraction },
-      isAsked: actor !== undefined,
+      isRequested: actor !== undefined,
       hasGrace: actor?.type === 'operator',
     })
     const kept = actor ? findings : keepUnanswered(findings, before.findings)

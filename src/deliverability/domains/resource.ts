@@ -1,4 +1,3 @@
-/** Sending domains and their keys as a resource. */
 import type { Log } from '../../world/log.js'
 import { resource } from '../../resource/resource.js'
 import { renewRetiredKeys } from '../dkim/dkim-keys.js'

@@ -1,9 +1,4 @@
-/**
- * Reads an SPF record: its directives and modifiers, checked for syntax (RFC 7208 §4.5, §4.6, §5, §6, §7.1, §12).
- *
- * Called by `spf.ts`, which evaluates them. Pure. Fails: a fault anywhere in a record spoils all of it, as an SpfError `permerror` that names
- * the term.
- */
+/** Parses SPF records (RFC 7208 §4.5, §4.6, §5, §6, §7.1, §12). A syntax error anywhere is an SpfError `permerror` that names the term. */
 import { ipVersion } from '../../world/net/ip-address.js'
 
 /** The SPF records of a domain: more than one is a `permerror` (RFC 7208 §4.5). */
@@ -27,7 +22,7 @@ export class SpfError extends Error {
 export type Mechanism = 'all' | 'include' | 'a' | 'mx' | 'ptr' | 'ip4' | 'ip6' | 'exists'
 
 export interface Directive {
-  /** As it stands in the record. */
+  /** As written in the record. */
   readonly text: string
   readonly verdict: 'pass' | 'fail' | 'softfail' | 'neutral'
   readonly mechanism: Mechanism
@@ -73,18 +68,18 @@ const LITERAL = String.raw`[\x21-\x24\x26-\x7e]`
 const MACRO_STRING = new RegExp(`^(?:${LITERAL}|${MACRO})*$`, 'i')
 const TOP_LABEL = String.raw`\.(?:[a-z0-9]*[a-z][a-z0-9]*|[a-z0-9]+-[a-z0-9-]*[a-z0-9])\.?`
 const DOMAIN_SPEC = new RegExp(`^(?:${LITERAL}|${MACRO})*(?:${TOP_LABEL}|${MACRO})$`, 'i')
-/** Characters; no name is that long, and the pattern takes time that grows with the square of it. */
-const LONGEST_DOMAIN_SPEC = 512
+/** Characters. No name is longer, and matching takes quadratic time. */
+const MAX_DOMAIN_SPEC = 512
 const MODIFIER = /^([a-z][a-z0-9\-_.]*)=(.*)$/is
 /** Macros, and the characters between them. */
 export const DOMAIN_SPEC_PARTS = new RegExp(`${MACRO}|[^]`, 'gi')
 const PREFIX = /^(?:0|[1-9]\d{0,2})$/
 
 function isDomainSpec(text: string): boolean {
-  return text.length <= LONGEST_DOMAIN_SPEC && DOMAIN_SPEC.test(text)
+  return text.length <= MAX_DOMAIN_SPEC && DOMAIN_SPEC.test(text)
 }
 
-/** @throws SpfError permerror: a fault anywhere spoils the whole record */
+/** @throws SpfError permerror */
 export function readRecord(text: string): SpfRecord {
   const directives: Directive[] = []
   let redirect: SpfRecord['redirect']
@@ -98,12 +93,12 @@ export function readRecord(text: string): SpfRecord {
     const [, name = '', value = ''] = modifier
     switch (name.toLowerCase()) {
       case 'redirect':
-        if (redirect) throw faulty(term, 'there are two redirects')
+        if (redirect) throw faulty(term, 'more than one redirect')
         if (!isDomainSpec(value)) throw faulty(term)
         redirect = { text: term, domainSpec: value }
         break
       case 'exp':
-        if (hasExplanation) throw faulty(term, 'there are two explanations')
+        if (hasExplanation) throw faulty(term, 'more than one exp')
         if (!isDomainSpec(value)) throw faulty(term)
         hasExplanation = true
         break
@@ -128,7 +123,7 @@ function readDirective(text: string): Directive {
     : [rest, rest]
   if (before !== '' && (domain === 'none' || !before.startsWith(':') || !isDomainSpec(before.slice(1))))
     throw faulty(text)
-  if (before === '' && domain === 'required') throw faulty(text, 'it names no domain')
+  if (before === '' && domain === 'required') throw faulty(text, 'missing domain')
   return {
     ...base,
     prefix4: readPrefix(text, four, 32),
@@ -149,7 +144,7 @@ function readNetwork(
   const [address = '', prefix, ...more] = rest.slice(1).split('/')
   const version = mechanism === 'ip4' ? 4 : 6
   if (!rest.startsWith(':') || ipVersion(address) !== version || address.includes('%') || more.length > 0)
-    throw faulty(text, `it does not name an IPv${version} network`)
+    throw faulty(text, `not an IPv${version} network`)
   const bits = readPrefix(text, prefix, version === 4 ? 32 : 128)
   return { address, prefix4: bits, prefix6: bits }
 }

@@ -1,9 +1,7 @@
 /**
- * Evaluates SPF as a receiver does (RFC 7208): whether a domain lets an address send mail in its name.
+ * Evaluates SPF as a receiver does (RFC 7208): whether a domain authorizes an address to send its mail.
  *
- * Called by `doctor`, which asks for every address the appliance sends from. Never sends mail and never decides what follows from a result.
- * An explanation (`exp`) is checked for syntax and not fetched: only a receiver has use for it.
- * Fails: never; what DNS does not answer is `temperror`, a record that cannot be evaluated `permerror`.
+ * An explanation (`exp`) is checked for syntax but not fetched. Never throws: a DNS failure is `temperror`, a broken record `permerror`.
  */
 import type { DnsAnswer, Resolver } from '../../world/dns/dns.js'
 import { nibbles, reverseName } from '../../world/dns/reverse-name.js'
@@ -23,24 +21,24 @@ export type SpfVerdict = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'te
 
 export interface SpfResult {
   readonly verdict: SpfVerdict
-  /** The term that decided, as it stands in the record, e.g. `-all`; absent where none matched. */
+  /** The matching term as written, e.g. `-all`; absent if none matched. */
   readonly term?: string
-  /** The domain whose record decided: another one after `redirect`. */
+  /** The domain of the deciding record; differs after `redirect`. */
   readonly domain: string
   /** Why there is no verdict on the address (`none`, `temperror`, `permerror`). */
   readonly reason?: string
-  /** Terms that needed DNS; more than 10 are a `permerror`. */
+  /** Terms that required a DNS lookup; more than 10 are a `permerror`. */
   readonly lookups: number
 }
 
-export interface SpfQuestion {
-  /** The address that mail comes from. */
+export interface SpfQuery {
+  /** IP address of the client. */
   readonly address: string
   /** The domain of the envelope sender, or of EHLO. */
   readonly domain: string
   /** Envelope sender; `postmaster@` and the domain if not given (RFC 7208 §4.3). */
   readonly sender?: string
-  /** What EHLO says. */
+  /** EHLO argument. */
   readonly hello: string
 }
 
@@ -50,7 +48,7 @@ const MAX_VOID_LOOKUPS = 2
 /** Names of one `mx` (more are an error) and of one `ptr` (more are ignored) whose addresses are looked up. */
 const MAX_NAMES = 10
 
-export async function evaluateSpf(question: SpfQuestion, resolver: Resolver): Promise<SpfResult> {
+export async function evaluateSpf(question: SpfQuery, resolver: Resolver): Promise<SpfResult> {
   const evaluation = new Evaluation(question, resolver)
   const domain = question.domain.toLowerCase()
   try {
@@ -74,13 +72,13 @@ type Verdict = Omit<SpfResult, 'lookups'>
 class Evaluation {
   lookups = 0
   private voidLookups = 0
-  private readonly question: SpfQuestion
+  private readonly question: SpfQuery
   private readonly resolver: Resolver
-  /** IPv4 where IPv6 only carries it. */
+  /** IPv4-mapped IPv6 addresses are reduced to IPv4. */
   private readonly address: string
   private readonly isIpv6: boolean
 
-  constructor(question: SpfQuestion, resolver: Resolver) {
+  constructor(question: SpfQuery, resolver: Resolver) {
     this.question = question
     this.resolver = resolver
     this.address = question.address.replace(/^::ffff:(?=\d+\.)/i, '')
@@ -92,7 +90,7 @@ class Evaluation {
     if (!isLookedUp(domain)) return { verdict: 'none', domain, reason: `${domain} is not a full domain name` }
     const answer = await this.resolver.txt(domain)
     if (answer.kind === 'unavailable')
-      throw new SpfError('temperror', `DNS does not answer: ${answer.reason}`, undefined, domain)
+      throw new SpfError('temperror', `DNS did not answer: ${answer.reason}`, undefined, domain)
     const records = spfRecords(answer.kind === 'found' ? answer.records : [])
     const [text] = records
     if (text === undefined) return { verdict: 'none', domain, reason: `${domain} has no SPF record` }
@@ -173,7 +171,7 @@ class Evaluation {
     return false
   }
 
-  /** RFC 7208 §5.5: names of the address that lead back to it. What DNS does not answer counts as absent. */
+  /** RFC 7208 §5.5: names of the address that resolve back to it. A lookup without an answer counts as absent. */
   private async validatedNames(): Promise<string[]> {
     const answer = await this.resolver.ptr(reverseName(this.address) ?? '')
     this.countVoid(answer, this.address)
@@ -204,7 +202,7 @@ class Evaluation {
 
   private known<T>({ text }: Directive, answer: DnsAnswer<T>): readonly T[] {
     if (answer.kind === 'unavailable')
-      throw new SpfError('temperror', `DNS does not answer: ${answer.reason}`, text)
+      throw new SpfError('temperror', `DNS did not answer: ${answer.reason}`, text)
     this.countVoid(answer, text)
     return answer.kind === 'found' ? answer.records : []
   }
@@ -213,11 +211,7 @@ class Evaluation {
     if (answer.kind !== 'missing') return
     this.voidLookups += 1
     if (this.voidLookups > MAX_VOID_LOOKUPS)
-      throw new SpfError(
-        'permerror',
-        `more than ${MAX_VOID_LOOKUPS} lookups of names that do not exist, at "${term}"`,
-        term,
-      )
+      throw new SpfError('permerror', `more than ${MAX_VOID_LOOKUPS} void lookups, at "${term}"`, term)
   }
 
   /** RFC 7208 §7. */
@@ -272,7 +266,7 @@ class Evaluation {
   }
 }
 
-/** A name that DNS can be asked for, and has more than one label. */
+/** Whether the name is valid in DNS and has more than one label. */
 function isLookedUp(name: string): boolean {
   const labels = name.split('.')
   return (
@@ -292,7 +286,7 @@ function transform(value: string, digits: string, isReversed: boolean, delimiter
   return parts.slice(digits === '' ? 0 : -Number(digits)).join('.')
 }
 
-/** RFC 7208 §7.3: labels go from the left until the name fits. */
+/** RFC 7208 §7.3: drops labels from the left until the name fits. */
 function shortened(name: string): string {
   return name.length <= 253 ? name : shortened(name.slice(name.indexOf('.') + 1 || name.length))
 }

@@ -1,4 +1,3 @@
-/** Routes of DMARC aggregate reports and TLS reports. */
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
@@ -66,9 +65,8 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       summary: 'List DMARC and TLS reports.',
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) received at `dmarc@` and `tlsrpt@` of the ' +
-        "server's return path domain, latest first. Reports are not authenticated: anyone can send one. `since` compares with the end of " +
-        'the reported period. Sandbox domains have no reports. If the domain is not verified, the response is ' +
-        '403 `domain_invalid`.',
+        "server's return path domain, latest first. Reports are not authenticated: anyone can send one. `since` applies to the end of the " +
+        'reported period. Sandbox domains have no reports. Returns 403 `domain_invalid` if the domain is not verified.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {

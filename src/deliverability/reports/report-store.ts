@@ -1,8 +1,7 @@
 /**
  * SQL of DMARC aggregate reports (RFC 7489 §7.2) and TLS reports (RFC 8460).
  *
- * Senders are not authenticated, so a report is stored only for a domain that exists here, once, and up to a daily
- * limit.
+ * Senders are not authenticated, so a report is stored only for a domain that exists here, once, and up to a daily limit.
  */
 import type { Queries } from '../../db/database.js'
 import { pageWithTotal } from '../../db/listing.js'

@@ -1,4 +1,3 @@
-/** Suppressions as a resource; they never expire. */
 import { resource } from '../../resource/resource.js'
 import { suppressionRoutes, type SuppressionParts } from './suppression-routes.js'
 

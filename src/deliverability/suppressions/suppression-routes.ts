@@ -1,4 +1,3 @@
-/** Routes of suppressions. */
 import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
@@ -105,12 +104,11 @@ export function suppressionRoutes({
       chapter: 'Suppressions',
       summary: 'Suppress an address or domain.',
       description:
-        'A whole domain is written `@example.com`. `reason` defaults to `manual`; `scope` to `all`, or to `marketing` if the reason is ' +
-        '`unsubscribe`. If an entry with scope `marketing` exists and the new scope is `all`, it is widened: the response is 200, with the new ' +
-        'reason and time. If an existing entry already covers the scope, the response is 409. ' +
-        'Addresses are stored in lower case, domains as A-labels. ' +
-        'The contact with the address becomes unsubscribed (`hard_bounce`: bounced) immediately; contacts of a whole ' +
-        'domain follow immediately in small audiences, within minutes in large ones.',
+        'Suppresses an address, or a whole domain written `@example.com`. `reason` defaults to `manual`; `scope` to `all`, or to ' +
+        '`marketing` if the reason is `unsubscribe`. A new scope of `all` widens an existing `marketing` entry: the response is 200, with ' +
+        'the new reason and time. If an existing entry already covers the scope, the response is 409. Addresses are stored in lower ' +
+        'case, domains as A-labels. The contact with the address becomes unsubscribed (`hard_bounce`: bounced) immediately; contacts ' +
+        'of a whole domain follow immediately in small audiences, within minutes in large ones.',
       body: NewSuppressionBody,
       response: SuppressionSchema,
       status: 201,
@@ -143,7 +141,7 @@ export function suppressionRoutes({
       chapter: 'Suppressions',
       summary: 'Remove a suppression.',
       description:
-        'Resubscribes a contact that was unsubscribed only by this entry. A person who unsubscribed or complained about a message stays ' +
+        'Resubscribes a contact who was unsubscribed only by this entry. Contacts who unsubscribed or complained themselves stay ' +
         'unsubscribed until `subscribed` is set.',
       params: Type.Object({ email: Email }),
       response: Done,

@@ -53,10 +53,7 @@ export async function insertSuppression(db: Queries, suppression: Suppression): 
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/**
- * `widened`: the entry stopped marketing only and now stops everything. `known`: it already covers the scope and is
- * unchanged.
- */
+/** `widened`: the entry stopped marketing only and now stops everything. `known`: it already covers the scope and is unchanged. */
 export type SuppressResult = 'added' | 'widened' | 'known'
 
 /** For requests whose caller needs the result; `suppressAll` is for bulk. */
@@ -174,7 +171,6 @@ export async function findReasons(
 
 type Entry = Pick<Suppression, 'reason' | 'scope' | 'sourceMessageId' | 'createdAt'>
 
-/** The entries that suppress an address: its own, and that of its domain. */
 export interface AddressSuppressions {
   readonly own?: Entry
   readonly domain?: Entry
@@ -263,7 +259,6 @@ export async function deleteUnsubscribe(db: Queries, workspaceId: string, email:
   return result.numDeletedRows > 0n
 }
 
-/** @returns whether it existed */
 export async function deleteSuppression(db: Queries, workspaceId: string, email: string): Promise<boolean> {
   const result = await db
     .deleteFrom('suppressions')
@@ -279,7 +274,6 @@ export interface SuppressionFilter {
   readonly email?: string
 }
 
-/** Newest first. */
 export async function listSuppressions(
   db: Queries,
   workspaceId: string,

@@ -1,8 +1,6 @@
 /**
- * Adds and removes suppressions by hand, with an entry in the activity log, and defines how contacts follow them.
- *
- * Called by the routes and the command line inside their transaction. Suppressions by bounces and complaints
- * (`bounce-consumer.ts`) are not in the activity log.
+ * Adds and removes suppressions by hand, with an entry in the activity log, and defines how contacts follow them. Suppressions by bounces
+ * and complaints (`bounce-consumer.ts`) are not in the activity log.
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
@@ -125,8 +123,8 @@ export interface ContactSuppressions {
 }
 
 /**
- * Whether an entry records the person's own opt-out: an unsubscribe, or a complaint about a message. Removing it does
- * not resubscribe the contact. A complaint without a message was entered by hand.
+ * Whether an entry records the person's own opt-out: an unsubscribe, or a complaint about a message. Removing it does not resubscribe the
+ * contact. A complaint without a message was entered by hand.
  */
 export function isOptOut({
   reason,

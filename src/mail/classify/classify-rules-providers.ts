@@ -1,8 +1,8 @@
 /**
  * Classifier rules for texts specific to one provider or product; they precede the general rules.
  *
- * Matched against normalized text (lower case). Sources: the providers' postmaster pages and the products' default
- * messages. A phrase unique to one provider needs no other condition.
+ * Matched against normalized text (lower case). Sources: the providers' postmaster pages and the products' default messages. A phrase
+ * unique to one provider needs no other condition.
  */
 import type { ReplyRule } from './classify-subtypes.js'
 
@@ -32,8 +32,8 @@ export const PROVIDER_RULES: readonly ReplyRule[] = [
   { text: [/daily (?:user )?(?:smtp relay )?sending (?:limit|quota) exceeded/], subtype: 'rate_limited' },
   { text: [/gsmtp/], enhanced: /^4\.7\.0$/, subtype: 'rate_limited' },
 
-  // Exchange Online and Outlook.com (learn.microsoft.com "Email non-delivery reports", postmaster.live.com)
-  // Directory-based edge blocking replies 5.4.1 for nonexistent recipients.
+  // Exchange Online and Outlook.com (learn.microsoft.com "Email non-delivery reports", postmaster.live.com) Directory-based edge blocking
+  // replies 5.4.1 for nonexistent recipients.
   { enhanced: /^5\.4\.1$/, text: [/recipient address rejected: access denied/], subtype: 'no_such_mailbox' },
   {
     enhanced: /^5\.1\.10$/,

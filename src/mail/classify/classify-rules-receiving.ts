@@ -1,9 +1,9 @@
 /**
  * Classifier rules for common texts about the recipient, its domain or the receiving system.
  *
- * Matched against normalized text (lower case), after the rules about the sender. Vague phrases ("try again later",
- * "access denied") come last, since other replies contain them too.
- * Sources: Postfix, Exim, Sendmail, qmail, Exchange, Domino, Cyrus and others; RFC 5321 §4.2.3, RFC 7504, RFC 7505.
+ * Matched against normalized text (lower case), after the rules about the sender. Vague phrases ("try again later", "access denied") come
+ * last, since other replies contain them too. Sources: Postfix, Exim, Sendmail, qmail, Exchange, Domino, Cyrus and others; RFC 5321 §4.2.3,
+ * RFC 7504, RFC 7505.
  */
 import type { ReplyRule } from './classify-subtypes.js'
 
@@ -138,8 +138,8 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
     unless: OURS,
   },
   { text: [/mailbox (?:is )?(?:currently )?unavailable/], code: /^4/, subtype: 'mailbox_unavailable' },
-  // RFC 5321 §4.2.3: 550 is "mailbox unavailable (e.g., mailbox not found, no access, or rejected for policy
-  // reasons)"; with 5.7.x it is policy.
+  // RFC 5321 §4.2.3: 550 is "mailbox unavailable (e.g., mailbox not found, no access, or rejected for policy reasons)"; with 5.7.x it is
+  // policy.
   {
     text: [/mailbox (?:is )?(?:currently )?unavailable/],
     code: /^5/,

@@ -1,10 +1,9 @@
 /**
  * Classifier rules for common texts about the sender: our host, rate, sender address or content.
  *
- * Matched against normalized text (lower case), after provider rules and before recipient rules: a rejection of our
- * host often mentions the recipient ("recipient address rejected: blocked using ..."), and classifying it as the
- * recipient's fault would suppress an innocent address.
- * Sources: Postfix, Exim, Sendmail, qmail, Exchange and their policy services, RFC 6647, RFC 7372, RFC 7489.
+ * Matched against normalized text (lower case), after provider rules and before recipient rules: a rejection of our host often mentions the
+ * recipient ("recipient address rejected: blocked using ..."), and classifying it as the recipient's fault would suppress an innocent
+ * address. Sources: Postfix, Exim, Sendmail, qmail, Exchange and their policy services, RFC 6647, RFC 7372, RFC 7489.
  */
 import type { ReplyRule } from './classify-subtypes.js'
 

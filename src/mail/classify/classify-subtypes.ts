@@ -1,8 +1,7 @@
 /**
  * Rejection subtypes and the shape of classifier rules.
  *
- * `mta/` uses the same names for failures it detects itself. Users see subtypes in bounces: add new ones, never
- * rename.
+ * `mta/` uses the same names for failures it detects itself. Users see subtypes in bounces: add new ones, never rename.
  */
 import type { Cause, Permanence, Scope, Stage } from '../outcome.js'
 
@@ -94,6 +93,5 @@ export interface ReplyRule {
   /** Stages of the session; never matches a reply of unknown stage. */
   readonly stage?: readonly Stage[]
   readonly subtype: Subtype
-  /** Overrides the scope of the subtype. */
   readonly scope?: Scope
 }

@@ -1,10 +1,10 @@
 /**
  * Encodes attachments as MIME entities.
  *
- * Output is 7-bit. Never throws: values are validated on input, and an attached message that does not fit 7-bit lines
- * is sent as an ordinary file.
- * Standards: RFC 2045 §6.8 (base64), RFC 2046 §5.2.1 (messages must not be base64), RFC 2183 (Content-Disposition),
- * RFC 2231 (non-ASCII or long parameters), RFC 2392 (Content-ID).
+ * Output is 7-bit. Never throws: values are validated on input, and an attached message that does not fit 7-bit lines is sent as an
+ * ordinary file.
+ * Standards: RFC 2045 §6.8 (base64), RFC 2046 §5.2.1 (messages must not be base64), RFC 2183 (Content-Disposition), RFC 2231 (non-ASCII or
+ * long parameters), RFC 2392 (Content-ID).
  */
 import { extendedParameter } from '../mime/media-type.js'
 import { encodeBase64 } from '../mime/transfer-encoding.js'

@@ -1,12 +1,12 @@
 /**
  * Composes messages from content and the recipient's fields.
  *
- * Output is 7-bit (except UTF-8 addresses in the header, if the message needs SMTPUTF8 anyway), has CRLF line endings
- * and no long lines, and is byte-identical when composed again, so retries send the same message. Text that is
- * already encoded (`encoded-text.ts`) is used as is.
+ * Output is 7-bit (except UTF-8 addresses in the header, if the message needs SMTPUTF8 anyway), has CRLF line endings and no long lines,
+ * and is byte-identical when composed again, so retries send the same message. Text that is already encoded (`encoded-text.ts`) is used as
+ * is.
  * Throws AppError `validation_error`, with the field as path, for a value that cannot be written to a header.
- * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC
- * 2047, RFC 6532 (UTF-8 headers).
+ * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047, RFC 6532 (UTF-8
+ * headers).
  */
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
@@ -54,9 +54,8 @@ export interface ComposedContent extends Letter {
 }
 
 /**
- * The recipients shown in the header. If anybody gets a copy (Cc), all are shown to all. If there are only blind
- * copies, each To recipient sees only itself, and blind copies show the To recipients. Bcc recipients are never
- * shown.
+ * The recipients shown in the header. If anybody gets a copy (Cc), all are shown to all. If there are only blind copies, each To recipient
+ * sees only itself, and blind copies show the To recipients. Bcc recipients are never shown.
  */
 export interface VisibleRecipients {
   readonly to: readonly NamedAddress[]
@@ -72,7 +71,6 @@ export interface HeaderField {
 
 /** Fields that differ per recipient. */
 export interface RecipientFields {
-  /** One address. */
   readonly to: string
   /** Ms since epoch UTC. */
   readonly date: number
@@ -278,8 +276,7 @@ function alternative(parts: readonly TextPart[], name: string): Entity {
 }
 
 /**
- * `=_` cannot occur in quoted-printable or base64 (RFC 2045 §6.7), and an attached message cannot contain the hash of
- * this message's id.
+ * `=_` cannot occur in quoted-printable or base64 (RFC 2045 §6.7), and an attached message cannot contain the hash of this message's id.
  */
 function boundaryOf(name: string): string {
   return `=_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`

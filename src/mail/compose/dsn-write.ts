@@ -1,10 +1,10 @@
 /**
  * Writes delivery status notifications.
  *
- * The caller sends them with an empty return path, never in reply to an empty one, and observes NOTIFY (RFC 3461
- * §6.2). Output is 7-bit with CRLF line endings and deterministic. Throws if there is no recipient.
- * Standards: RFC 3464 (message/delivery-status), RFC 6522 (multipart/report), RFC 6533 §3 (non-ASCII addresses
- * without SMTPUTF8), RFC 3461 §4.3 (RET), §6 (contents), RFC 3834 §5 (Auto-Submitted).
+ * The caller sends them with an empty return path, never in reply to an empty one, and observes NOTIFY (RFC 3461 §6.2). Output is 7-bit
+ * with CRLF line endings and deterministic. Throws if there is no recipient.
+ * Standards: RFC 3464 (message/delivery-status), RFC 6522 (multipart/report), RFC 6533 §3 (non-ASCII addresses without SMTPUTF8), RFC 3461
+ * §4.3 (RET), §6 (contents), RFC 3834 §5 (Auto-Submitted).
  */
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../address.js'
@@ -25,14 +25,12 @@ export interface DsnRecipient {
   readonly remoteMta?: string
   /** The remote server's reply including its code, or our own description without one; may span lines. */
   readonly diagnostic?: string
-  /** Ms since epoch UTC. */
   readonly lastAttemptAt?: number
   /** Ms since epoch UTC; only with `delayed`. */
   readonly willRetryUntil?: number
 }
 
 export interface DsnFacts {
-  /** Our own host name. */
   readonly hostname: string
   /** Return path of the original; not empty. */
   readonly to: string
@@ -74,7 +72,6 @@ const SENTENCES: Readonly<Record<DsnAction, string>> = {
   delivered: 'Your message was delivered to the following recipients.',
 }
 
-/** @returns the complete, unsigned message */
 export function writeDsn(facts: DsnFacts): Buffer {
   const subject = SUBJECTS.find(([action]) => facts.recipients.some(each => each.action === action))
   if (!subject) throw new Error('a delivery status notification needs a recipient')

@@ -1,8 +1,8 @@
 /**
  * Quoted-printable text assembled from pieces; pieces shared by many messages are encoded once.
  *
- * A pre-encoded piece starts on a new line (after a soft line break), so that it is the same in every position; text
- * between pieces is encoded when written. The canonical form for DKIM is tracked alongside where it differs.
+ * A pre-encoded piece starts on a new line (after a soft line break), so that it is the same in every position; text between pieces is
+ * encoded when written. The canonical form for DKIM is tracked alongside where it differs.
  * Standards: RFC 2045 §6.7 (quoted-printable; rule 5: lines of 76), RFC 6376 §3.4.4 (relaxed).
  */
 import { ENCODED_LINE, encodeQuotedPrintable } from '../mime/transfer-encoding.js'
@@ -14,7 +14,6 @@ export interface EncodedText {
   readonly canonical?: string
 }
 
-/** A pre-encoded piece. */
 export interface EncodedPiece extends EncodedText {
   /** Octets in its last line. */
   readonly column: number

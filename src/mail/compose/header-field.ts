@@ -1,8 +1,7 @@
 /**
  * Writes header fields: encodes non-ASCII text, folds long lines, rejects control characters.
  *
- * Standards: RFC 5322 §2.2.3 (folding), §3.2.4 (quoted-string), §3.3 (date-time), §3.4 (addresses); RFC 2047
- * (encoded-word).
+ * Standards: RFC 5322 §2.2.3 (folding), §3.2.4 (quoted-string), §3.3 (date-time), §3.4 (addresses); RFC 2047 (encoded-word).
  */
 import type { EmailAddress } from '../address.js'
 import { encodeWords } from '../mime/encoded-word.js'
@@ -12,12 +11,11 @@ import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
 const FOLD_AT = 76
 
 /**
- * Anything but printable ASCII; text that would be read as an encoded-word; white space that folding would not
- * preserve; words too long to fold.
+ * Anything but printable ASCII; text that would be read as an encoded-word; white space that folding would not preserve; words too long to
+ * fold.
  */
 const NEEDS_ENCODING = /[^\x20-\x7e]|=\?|^ | $| {2}|[^ ]{60}/
 
-/** Subject or another unstructured value. */
 export function unstructured(text: string): string {
   return NEEDS_ENCODING.test(text) ? encodeWords(text) : text
 }
@@ -35,9 +33,8 @@ export function mailbox(address: EmailAddress, name?: string): string {
 }
 
 /**
- * How an address with a non-ASCII local part is written. `utf8`: as is (RFC 6532), if only SMTPUTF8 servers get the
- * message. `group`: as an empty group named after the address, which is readable but cannot be replied to (as in RFC
- * 6857).
+ * How an address with a non-ASCII local part is written. `utf8`: as is (RFC 6532), if only SMTPUTF8 servers get the message. `group`: as an
+ * empty group named after the address, which is readable but cannot be replied to (as in RFC 6857).
  */
 export type AddressForm = 'utf8' | 'group'
 
@@ -49,8 +46,8 @@ export function internationalMailbox(address: EmailAddress, form: AddressForm, n
 }
 
 /**
- * Folds a field at white space to lines of 76 if possible. No line is white space only or breaks right after the
- * name, which some readers cannot handle.
+ * Folds a field at white space to lines of 76 if possible. No line is white space only or breaks right after the name, which some readers
+ * cannot handle.
  *
  * @param value ASCII, or octets of UTF-8 as a latin1 string
  * @returns the field without its final CRLF; undefined if a line would exceed 998 octets
@@ -75,8 +72,8 @@ export function foldField(name: string, value: string): string | undefined {
 const HEADER_BREAK = /[\x00-\x08\x0a-\x1f\x7f]/
 
 /**
- * Whether the text could end its header field or be read as more than text: contains CR, LF, NUL or another C0
- * control or DEL. TAB is white space (RFC 5322 §2.2.2) and allowed.
+ * Whether the text could end its header field or be read as more than text: contains CR, LF, NUL or another C0 control or DEL. TAB is white
+ * space (RFC 5322 §2.2.2) and allowed.
  *
  * Checked on submission and again after merging, since merge data can add what the template did not contain.
  */
@@ -87,8 +84,8 @@ export function hasHeaderBreak(text: string): boolean {
 /**
  * Removes HTML tags from a subject. Entities stay, since a subject is plain text and `&amp;` may be intended.
  *
- * Linear: each `>` closes the nearest open `<`. Removing a tag cannot create a new one (`<<b>b>`). A `>` inside a
- * quoted attribute ends its tag.
+ * Linear: each `>` closes the nearest open `<`. Removing a tag cannot create a new one (`<<b>b>`). A `>` inside a quoted attribute ends its
+ * tag.
  */
 export function stripTags(subject: string): string {
   if (!subject.includes('<')) return subject
@@ -114,10 +111,7 @@ function isTag(characters: readonly string[], start: number): boolean {
   return /^[\s/>]$/.test(characters[at] ?? '')
 }
 
-/**
- * RFC 5322 date-time; `GMT` is obsolete syntax (§4.3). @param moment ms since epoch UTC @returns e.g. `Mon, 05 Jan
- * 2026 07:08:09 +0000`
- */
+/** RFC 5322 date-time; `GMT` is obsolete syntax (§4.3). @param moment ms since epoch UTC @returns e.g. `Mon, 05 Jan 2026 07:08:09 +0000` */
 export function headerDate(moment: number): string {
   return new Date(moment).toUTCString().replace('GMT', '+0000')
 }

@@ -1,12 +1,10 @@
 /**
  * Converts an HTML body to its plain-text alternative.
  *
- * html-to-text does the work, within limits: it takes a second for 256 KB of nothing but tags, and recursion
- * overflows the stack for deep nesting. HTML with more tags than any real mail has its tags stripped instead. Never
- * throws.
+ * html-to-text does the work, within limits: it takes a second for 256 KB of tags, and deep nesting overflows its stack. HTML with more
+ * tags than any real mail has its tags stripped instead. Never throws.
  */
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
-import { hasMoreTags, stripHtml } from './html-tags.js'
 
 /** Including closing tags; 256 KB of terse real markup have some 10,000. */
 const MAX_TAGS = 12_000
@@ -16,8 +14,8 @@ const MAX_DEPTH = 500
 const MAX_INDENT = 4
 
 /**
- * Lists with the marker on the item's first line only. The library indents every line once per level: 10,000 lines
- * nested a hundred deep would become megabytes.
+ * Lists with the marker on the item's first line only. The library indents every line once per level: 10,000 lines nested a hundred deep
+ * would become megabytes.
  */
 function listFormat(marker: (item: number) => string): FormatCallback {
   return (element, walk, builder) => {
@@ -38,7 +36,6 @@ function listFormat(marker: (item: number) => string): FormatCallback {
   }
 }
 
-/** @returns the nesting depth, at most `MAX_INDENT` */
 function listLevel(element: DomNode): number {
   let level = 0
   let outer = element.parent
@@ -51,8 +48,8 @@ function listLevel(element: DomNode): number {
 }
 
 /**
- * `text <href>`, or the text alone if it is the address. The library's own check passes every word through every
- * enclosing link, which took 8 s for nested links.
+ * `text <href>`, or the text alone if it is the address. The library's own check passes every word through every enclosing link, which took
+ * 8 s for nested links.
  */
 const linkFormat: FormatCallback = (element, walk, builder) => {
   walk(element.children, builder)
@@ -86,4 +83,86 @@ const convert = compile({
 /** @returns text with links, without images; LF line endings, unwrapped */
 export function plainTextOf(html: string): string {
   return hasMoreTags(html, MAX_TAGS) ? stripHtml(html) : convert(html)
+}
+
+const SKIPPED_ELEMENTS: ReadonlySet<string> = new Set(['script', 'style', 'title'])
+
+/** All other elements start a new line. */
+const INLINE_ELEMENTS: ReadonlySet<string> = new Set(
+  'a abbr b bdi bdo big cite code em font i img ins del kbd label mark q s small span strike strong sub sup u var'.split(
+    ' ',
+  ),
+)
+
+/** The common entities; others are kept as written. */
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: '\u00a0',
+}
+
+/**
+ * Strips tags in one linear pass: for HTML too large for a parser, and for bounces. A `>` inside an attribute ends the tag.
+ *
+ * @returns the text, one line per block, without empty lines; links as `text <href>`
+ */
+export function stripHtml(html: string): string {
+  const source = html.replace(/[ \t\r\n\f]+/g, ' ')
+  const opening = /<(\/?)([a-z][a-z0-9:-]*)|<!--|<[!?]/gi
+  const pieces: string[] = []
+  let href = ''
+  let at = 0
+  for (let match = opening.exec(source); match; match = opening.exec(source)) {
+    const [found, slash, written = ''] = match
+    const name = written.toLowerCase()
+    pieces.push(source.slice(at, match.index))
+    if (name === 'a' && href !== '') pieces.push(` <${href}>`)
+    if (name !== '' && !INLINE_ELEMENTS.has(name)) pieces.push('\n')
+    at = endAfter(source, found === '<!--' ? '-->' : '>', opening.lastIndex)
+    if (name === 'a') href = slash === '' ? hrefOf(source.slice(match.index, at)) : ''
+    if (slash === '' && SKIPPED_ELEMENTS.has(name)) at = endOfElement(source, name, at)
+    opening.lastIndex = at
+  }
+  pieces.push(source.slice(at))
+  return withoutEntities(pieces.join(''))
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .join('\n')
+}
+
+function hrefOf(tag: string): string {
+  const match = / href ?= ?(?:"([^"]*)"|'([^']*)'|([^ >"']+))/i.exec(tag)
+  const href = (match?.[1] ?? match?.[2] ?? match?.[3] ?? '').trim().replace(/^mailto:/i, '')
+  return href.startsWith('#') ? '' : href
+}
+
+/** An unclosed construct extends to the end of the text. */
+function endAfter(html: string, mark: string, from: number): number {
+  const at = html.indexOf(mark, from)
+  return at < 0 ? html.length : at + mark.length
+}
+
+function endOfElement(html: string, name: string, from: number): number {
+  const close = new RegExp(`</${name}`, 'gi')
+  close.lastIndex = from
+  return close.exec(html) ? endAfter(html, '>', close.lastIndex) : html.length
+}
+
+function withoutEntities(text: string): string {
+  return text.replace(/&(?:#(\d{1,7})|([a-z]{2,4}));/g, (entity, decimal?: string, name = '') => {
+    if (decimal === undefined) return ENTITIES[String(name)] ?? entity
+    const code = Number(decimal)
+    return code >= 0x20 && code <= 0x10ffff ? String.fromCodePoint(code) : ' '
+  })
+}
+
+/** Counts every `<`, including those in comments and attributes, as a measure of parsing time. */
+export function hasMoreTags(html: string, limit: number): boolean {
+  let count = 0
+  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1)) if (++count > limit) return true
+  return false
 }

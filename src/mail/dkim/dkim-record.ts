@@ -20,8 +20,7 @@ export interface DkimRecord {
 /**
  * A public key as the value of `p=`.
  *
- * @returns base64 of the SubjectPublicKeyInfo for RSA (RFC 6376 §3.6.1), of the 32 key bytes for Ed25519 (RFC 8463
- * §4)
+ * @returns base64 of the SubjectPublicKeyInfo for RSA (RFC 6376 §3.6.1), of the 32 key bytes for Ed25519 (RFC 8463 §4)
  */
 export function publicKeyText(publicKey: KeyObject): string {
   const der = publicKey.export({ type: 'spki', format: 'der' })
@@ -29,9 +28,7 @@ export function publicKeyText(publicKey: KeyObject): string {
   return (publicKey.asymmetricKeyType === 'ed25519' ? der.subarray(-32) : der).toString('base64')
 }
 
-/**
- * @returns the record text; for RSA longer than 255 octets, so it needs several strings in DNS (RFC 6376 §3.6.2.2)
- */
+/** @returns the record text; for RSA longer than 255 octets, so it needs several strings in DNS (RFC 6376 §3.6.2.2) */
 export function dkimRecord(algorithm: 'rsa' | 'ed25519', publicKeyBase64: string): string {
   return `v=DKIM1; k=${algorithm}; p=${publicKeyBase64}`
 }
@@ -58,8 +55,7 @@ export function parseDkimRecord(txt: string): DkimRecord | undefined {
 }
 
 /**
- * Whether signatures of the key verify against this record: same key and algorithm, allowed for SHA-256 and email,
- * not revoked.
+ * Whether signatures of the key verify against this record: same key and algorithm, allowed for SHA-256 and email, not revoked.
  *
  * @param publicKeyBase64 as returned by `publicKeyText`
  */

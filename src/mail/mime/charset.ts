@@ -1,10 +1,8 @@
 /**
  * Decodes and encodes charsets, declared or guessed.
  *
- * Uses the platform's TextDecoder. Never throws: what cannot be decoded is read as windows-1252, which preserves the
- * ASCII.
- * Standards: RFC 2045 §5.2, RFC 2047 §2 (charset of an encoded-word), RFC 6532 (raw UTF-8 in headers), Encoding
- * Standard.
+ * Uses the platform's TextDecoder. Never throws: what cannot be decoded is read as windows-1252, which preserves the ASCII.
+ * Standards: RFC 2045 §5.2, RFC 2047 §2 (charset of an encoded-word), RFC 6532 (raw UTF-8 in headers), Encoding Standard.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
@@ -67,8 +65,7 @@ export function streamDecoder(label: string): TextDecoder | undefined {
 }
 
 /**
- * Decodes octets in a header field outside encoded-words. Invalid sequences become U+FFFD: an address must not be
- * guessed.
+ * Decodes octets in a header field outside encoded-words. Invalid sequences become U+FFFD: an address must not be guessed.
  *
  * @param octets latin1 string
  * @param charset declared by the message; used if the octets are not valid UTF-8
@@ -110,7 +107,6 @@ function decoderOf(label: string, mayAsk: boolean): TextDecoder | undefined {
   }
 }
 
-/** By lower-case label; bounded, since only valid labels are stored. */
 const TABLES = new Map<string, ReadonlyMap<string, Buffer>>()
 const HIGH = 0x80
 const FIRST_LEAD = 0x81
@@ -119,8 +115,8 @@ const LAST = 0xff
 const LF = 0x0a
 
 /**
- * Encodes characters in a legacy charset, which the platform cannot do. The table is built once by decoding all one-
- * and two-octet sequences; longer ones are not used.
+ * Encodes characters in a legacy charset, which the platform cannot do. The table is built once by decoding all one- and two-octet
+ * sequences; longer ones are not used.
  *
  * @param charset one in which single octets below 0x80 are ASCII
  * @returns undefined if the charset lacks a character

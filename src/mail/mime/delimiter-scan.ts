@@ -5,13 +5,10 @@
  * Standards: RFC 2046 §5.1.1 (the line ending before a delimiter belongs to it).
  */
 
-/** A delimiter line. */
 export interface Delimiter {
   /** End of the content before it, without its line ending. */
   readonly contentEnd: number
-  /** Start of the next line. */
   readonly next: number
-  /** Level of its multipart. */
   readonly level: number
   readonly closes: boolean
 }

@@ -2,14 +2,13 @@
  * Encoded-words: non-ASCII text in header fields.
  *
  * Never throws; undecodable words are kept as written. Linear in the input.
- * Standards: RFC 2047 §2 (syntax), §4 (B and Q), §5 (placement), §6.2 (white space between them); RFC 2231 §5
- * (language).
+ * Standards: RFC 2047 §2 (syntax), §4 (B and Q), §5 (placement), §6.2 (white space between them); RFC 2231 §5 (language).
  */
 import { decodeCharset, decodeOctets, decodeUtf8, guessCharset, isKnownCharset } from './charset.js'
 
 /**
- * Spaces inside the text violate RFC 2047 §2 but are common. No part can match beyond the next question mark, so that
- * a text full of `=?` is scanned once.
+ * Spaces inside the text violate RFC 2047 §2 but are common. No part can match beyond the next question mark, so that a text full of `=?`
+ * is scanned once.
  */
 const ENCODED_WORD = /=\?([^?\s*]{1,60})(?:\*[^?\s]{0,40})?\?([BbQq])\?([^?]*)\?=/y
 /** After this many unknown charsets in one text, no further labels are looked up. */
@@ -31,8 +30,8 @@ export function decodeUnknownText(value: string): string {
 }
 
 /**
- * Adjacent words of the same charset are joined first, since many programs split characters between them. Not
- * ISO-2022 words, each of which starts and ends in ASCII (RFC 2047 §3).
+ * Adjacent words of the same charset are joined first, since many programs split characters between them. Not ISO-2022 words, each of which
+ * starts and ends in ASCII (RFC 2047 §3).
  */
 export function decodeWords(text: string): string {
   let at = text.indexOf('=?')
@@ -94,8 +93,8 @@ function wordOctets(encoding: string, text: string): string {
 }
 
 /**
- * Encodes text as UTF-8 encoded-words separated by spaces; no character is split (RFC 2047 §5). Q if most of the text
- * is ASCII, else B, which is then shorter.
+ * Encodes text as UTF-8 encoded-words separated by spaces; no character is split (RFC 2047 §5). Q if most of the text is ASCII, else B,
+ * which is then shorter.
  */
 export function encodeWords(text: string): string {
   const ascii = text.replace(/[^\x20-\x7e]+/g, '').length

@@ -1,9 +1,8 @@
 /**
  * Reads header sections: field by field with positions, and as a lenient lookup table.
  *
- * Lines end in CRLF or LF. `readFields` keeps every octet and uses no regular expression per character;
- * `HeaderSection` tolerates the broken headers of returned mail. Never throws: a line without a colon is a field
- * without a name, which the lookup table ignores. Linear.
+ * Lines end in CRLF or LF. `readFields` keeps every octet and uses no regular expression per character; `HeaderSection` tolerates the
+ * broken headers of returned mail. Never throws: a line without a colon is a field without a name, which the lookup table ignores. Linear.
  * Standards: RFC 5322 §2.2 (fields), §2.2.3 (folding).
  */
 import { decodeUnknownText } from './encoded-word.js'
@@ -52,8 +51,7 @@ export function unfoldedValue(field: string): string {
 }
 
 /**
- * The value of a field that labels a MIME part. NUL is replaced, not removed, since joining its surroundings could
- * form a different label.
+ * The value of a field that labels a MIME part. NUL is replaced, not removed, since joining its surroundings could form a different label.
  */
 export function safeLabelValue({ raw }: HeaderField): string {
   return unfoldedValue(raw).replaceAll('\0', '?')
@@ -90,7 +88,6 @@ export function isFieldName(name: string): boolean {
 }
 
 interface NamedValue {
-  /** Lower case. */
   readonly name: string
   /** Unfolded with single spaces, trimmed, not decoded. */
   readonly value: string

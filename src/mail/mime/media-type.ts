@@ -1,10 +1,9 @@
 /**
  * Content-Type and Content-Disposition: parses and writes a value with parameters.
  *
- * Parsed parameters keep their form and order; `parameter` joins RFC 2231 pieces. Never throws; unreadable
- * parameters, and those that cannot be written, are omitted. Linear.
- * Standards: RFC 2045 §5.1 (grammar), RFC 2231 §3, §4, §7 (long and non-ASCII parameters), RFC 2183
- * (Content-Disposition).
+ * Parsed parameters keep their form and order; `parameter` joins RFC 2231 pieces. Never throws; unreadable parameters, and those that
+ * cannot be written, are omitted. Linear.
+ * Standards: RFC 2045 §5.1 (grammar), RFC 2231 §3, §4, §7 (long and non-ASCII parameters), RFC 2183 (Content-Disposition).
  */
 import { hasNonAscii } from './charset.js'
 
@@ -56,12 +55,11 @@ export function parameter({ parameters }: MediaType, name: string): string | und
   }
 }
 
-/** Characters of a value per line. */
 const MAX_PIECE = 60
 
 /**
- * RFC 2231 encoding of a non-ASCII or long parameter: percent-encoded UTF-8 in numbered pieces. The result for a
- * value must never change, since retries after an upgrade send the same message.
+ * RFC 2231 encoding of a non-ASCII or long parameter: percent-encoded UTF-8 in numbered pieces. The result for a value must never change,
+ * since retries after an upgrade send the same message.
  *
  * @returns `name*=utf-8''...` or its numbered pieces, one per line
  */
@@ -109,7 +107,6 @@ function percentEncoded(text: string): string[] {
 
 /** RFC 2045 §5.1: no tspecials. */
 const IS_TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]+$/
-/** Length of a type or parameter name; longer ones are invalid. */
 const MAX_NAME = 100
 
 /**
@@ -139,10 +136,7 @@ function writeParameter(name: string, value: string): string[] {
   return extendedParameter(ascii, value)
 }
 
-/**
- * For values that are already percent-encoded: encodes only invalid characters, and splits a value too long for a
- * line.
- */
+/** For values that are already percent-encoded: encodes only invalid characters, and splits a value too long for a line. */
 function writeExtended(name: string, value: string): string[] {
   const encoded =
     value.match(/%[0-9A-Fa-f]{2}|./gsu)?.flatMap(each => (each.length > 2 ? [each] : asExtended(each))) ?? []

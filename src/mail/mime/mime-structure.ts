@@ -1,11 +1,10 @@
 /**
  * Parses the structure of a MIME message within limits: the only MIME parser.
  *
- * Strict for the 7-bit conversion of relayed mail, lenient for inbound mail. Records positions; copies and decodes
- * nothing. mailparser is not used: it has no limits for hostile input, and signed parts must keep their octets. One
- * pass over the lines, whatever the nesting. Lines end in CRLF or LF.
- * In strict mode, exceeding a limit throws AppError `validation_error`; in lenient mode, the excess is ignored or not
- * parsed.
+ * Strict for the 7-bit conversion of relayed mail, lenient for inbound mail. Records positions; copies and decodes nothing. mailparser is
+ * not used: it has no limits for hostile input, and signed parts must keep their octets. One pass over the lines, whatever the nesting.
+ * Lines end in CRLF or LF. In strict mode, exceeding a limit throws AppError `validation_error`; in lenient mode, the excess is ignored or
+ * not parsed.
  * Standards: RFC 2045 §3 (part headers), §5.2 (default type), RFC 2046 §5.1.1 (delimiters), §5.1.5 (digest).
  */
 import { AppError } from '../../core/errors.js'
@@ -22,7 +21,6 @@ export interface MimeEntity {
   /** Content-Transfer-Encoding, lower case, without comments; empty if absent. */
   readonly encoding: string
   readonly start: number
-  /** After the last field. */
   readonly headerEnd: number
   /** False if it ends with its header, without an empty line. */
   readonly hasBody: boolean
@@ -43,8 +41,8 @@ export interface Span {
 
 export interface MimeRules {
   /**
-   * Accepts common errors: empty lines before the header, parts without a header, indented delimiters, a boundary
-   * other than the declared one.
+   * Accepts common errors: empty lines before the header, parts without a header, indented delimiters, a boundary other than the declared
+   * one.
    */
   readonly isLenient: boolean
   readonly maxDepth: number
@@ -194,8 +192,7 @@ class StructureReader {
   }
 
   /**
-   * A relay rewrote the delimiters but not the label: the first `--` line followed by a part's header is taken as
-   * delimiter.
+   * A relay rewrote the delimiters but not the label: the first `--` line followed by a part's header is taken as delimiter.
    *
    * @param end the delimiter of an outer multipart that ends this one, if any
    */

@@ -71,7 +71,6 @@ export function decodeTransfer(octets: Buffer, encoding: string): Buffer {
   return encoding === 'quoted-printable' ? decodeQuotedPrintable(octets) : octets
 }
 
-/** Uses the shorter encoding. */
 export function encodeText(octets: Buffer): { encoding: 'quoted-printable' | 'base64'; encoded: Buffer } {
   return isShorterInBase64(octets)
     ? { encoding: 'base64', encoded: encodeBase64(octets) }
@@ -135,10 +134,7 @@ export function encodeQuotedPrintable(octets: Buffer, maxLine: number, startColu
   return encoded.subarray(0, length)
 }
 
-/**
- * An invalid `=` is taken literally; trailing white space was added in transit (RFC 2045 §6.7 (3)). Lines end in CRLF
- * or LF.
- */
+/** An invalid `=` is taken literally; trailing white space was added in transit (RFC 2045 §6.7 (3)). Lines end in CRLF or LF. */
 export function decodeQuotedPrintable(octets: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(octets.length)
   let length = 0

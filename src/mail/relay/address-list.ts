@@ -1,8 +1,8 @@
 /**
  * Parses address fields: From, To, Cc, Reply-To and others.
  *
- * Accepts obsolete syntax: routes, comments, empty list elements. Addresses are returned as written; `readAddress`
- * validates them. Never throws: an unreadable list has a `fault`, a phrase that completes "the field ...". Linear.
+ * Accepts obsolete syntax: routes, comments, empty list elements. Addresses are returned as written; `readAddress` validates them. Never
+ * throws: an unreadable list has a `fault`, a phrase that completes "the field ...". Linear.
  * Standards: RFC 5322 §3.4 (address-list), §4.4 (obsolete addressing), RFC 6854 (groups in From), RFC 2047 §5.
  */
 import { decodeWords } from '../mime/encoded-word.js'
@@ -29,7 +29,6 @@ export interface AddressList {
 const PLAIN_RUN = /[^\s"()<>[\]:;,]+/y
 const WHITE_RUN = /\s+/y
 
-/** State of the mailbox being parsed. */
 interface MailboxState {
   /** Words of a display name or bare address, unquoted. */
   words: string
@@ -95,7 +94,6 @@ function newMailbox(): MailboxState {
   return { words: '', written: '', comment: '', hasBareAt: false }
 }
 
-/** @returns the offset after the piece */
 function readPiece(text: string, at: number, pieces: MailboxState): number {
   switch (text[at]) {
     case '"': {

@@ -1,9 +1,9 @@
 /**
  * The X-Postroad control fields of relayed messages.
  *
- * `editRelayedHeader` removes them afterwards. Whether a template exists, or tracking is allowed, is checked by the
- * caller. Throws AppError `validation_error`, with the field name as path, for invalid values, repeated fields and
- * unknown X-Postroad fields, so that a misspelled field is not silently ignored.
+ * `editRelayedHeader` removes them afterwards. Whether a template exists, or tracking is allowed, is checked by the caller. Throws AppError
+ * `validation_error`, with the field name as path, for invalid values, repeated fields and unknown X-Postroad fields, so that a misspelled
+ * field is not silently ignored.
  */
 import { AppError } from '../../core/errors.js'
 import type { HeaderField } from '../mime/header-fields.js'
@@ -132,7 +132,6 @@ function readYesOrNo(path: string, text: string): boolean {
   return answer === 'yes'
 }
 
-/** As written. */
 function nameOf({ raw }: HeaderField): string {
   return raw.slice(0, raw.indexOf(':')).trimEnd()
 }

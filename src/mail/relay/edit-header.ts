@@ -1,10 +1,10 @@
 /**
  * Edits the header of a relayed message: adds and removes the fields that submission must.
  *
- * Other fields and the body keep their octets and order, since signatures depend on them. Throws AppError
- * `validation_error` if an address is too long for a header line.
- * Standards: RFC 5321 §4.4 (Received on top, Return-Path is the final host's), RFC 6409 §8 (Date, Message-ID), RFC
- * 5322 §3.6.3 (Bcc), §3.6.6 (Resent-Bcc).
+ * Other fields and the body keep their octets and order, since signatures depend on them. Throws AppError `validation_error` if an address
+ * is too long for a header line.
+ * Standards: RFC 5321 §4.4 (Received on top, Return-Path is the final host's), RFC 6409 §8 (Date, Message-ID), RFC 5322 §3.6.3 (Bcc),
+ * §3.6.6 (Resent-Bcc).
  */
 import { AppError } from '../../core/errors.js'
 import { parseAddress, type NamedAddress } from '../address.js'
@@ -21,8 +21,8 @@ export interface HeaderEdits {
   /** Ms since epoch UTC; used if the message has no Date. */
   readonly dateToAdd?: number
   /**
-   * Replaces From, for workspaces that send from a shared address. The author becomes Reply-To unless there is one;
-   * Sender is removed, since it would name the author's domain.
+   * Replaces From, for workspaces that send from a shared address. The author becomes Reply-To unless there is one; Sender is removed,
+   * since it would name the author's domain.
    */
   readonly fromToSet?: NamedAddress
   /** Replaces Sender, if present. */
@@ -114,4 +114,68 @@ function foldOrThrow(name: string, value: string): string {
   if (field === undefined)
     throw new AppError('validation_error', `${name} is too long for a header line`, { path: name })
   return field
+}
+
+interface ReceivedFacts {
+  /** Argument of EHLO; any text. */
+  readonly helo: string
+  /** Client IP address; omit to hide it. */
+  readonly peerAddress?: string
+  readonly hostname: string
+  readonly protocol: TransmissionProtocol
+  /** Id of the message in our logs. */
+  readonly id: string
+  /** Ms since epoch UTC. */
+  readonly date: number
+  readonly tls?: { readonly version: string; readonly cipher: string }
+}
+
+type TransmissionProtocol = 'SMTP' | `${'ESMTP' | 'UTF8SMTP'}${'' | 'S' | 'A' | 'SA'}`
+
+/** RFC 5321 §4.5.3.1.2. */
+const MAX_NAME = 255
+
+/** RFC 3848: S for TLS, A for AUTH; RFC 6531 §4.3: UTF8SMTP if the transaction used SMTPUTF8. */
+export function transmissionProtocol(how: {
+  readonly isEsmtp: boolean
+  readonly hasTls: boolean
+  readonly isAuthenticated: boolean
+  readonly smtpUtf8: boolean
+}): TransmissionProtocol {
+  if (!how.isEsmtp) return 'SMTP'
+  const suffix = `${how.hasTls ? 'S' : ''}${how.isAuthenticated ? 'A' : ''}` as const
+  return how.smtpUtf8 ? `UTF8SMTP${suffix}` : `ESMTP${suffix}`
+}
+
+/**
+ * Builds the Received field (RFC 5321 §4.4). Names no recipients, since all of them get it, and reduces what the client claims about itself
+ * to safe characters.
+ *
+ * @returns folded, without the final CRLF
+ */
+export function receivedField(facts: ReceivedFacts): string {
+  const { peerAddress, tls } = facts
+  const literal = peerAddress === undefined ? undefined : addressLiteral(peerAddress)
+  const helo = plain(facts.helo)
+  const from = helo === '' ? (literal ?? 'unknown') : helo
+  const lines = [
+    `Received: from ${from}${literal !== undefined && literal !== from ? ` (${literal})` : ''}`,
+    ...(tls ? [`(using ${plain(tls.version)} with cipher ${plain(tls.cipher)})`] : []),
+    `by ${plain(facts.hostname)} with ${facts.protocol} id ${plain(facts.id)};`,
+    headerDate(facts.date),
+  ]
+  return lines.join('\r\n ')
+}
+
+/** RFC 5321 §4.1.3. The address comes from our own socket; the check only guards against surprises. */
+function addressLiteral(address: string): string | undefined {
+  if (/^[0-9.]{7,15}$/.test(address)) return `[${address}]`
+  // A zone id (`fe80::1%eth0`) is local to a host.
+  const [bare = ''] = address.split('%', 1)
+  return /^[0-9A-Fa-f:.]{2,45}$/.test(bare) && bare.includes(':') ? `[IPv6:${bare}]` : undefined
+}
+
+/** Removes what could end the clause, open a comment or fold; valid names do not need it. */
+function plain(text: string): string {
+  return text.slice(0, MAX_NAME).replace(/[^A-Za-z0-9.:_[\]-]/g, '?')
 }

@@ -2,8 +2,7 @@
  * Rewrites header fields with non-ASCII octets or overlong lines in 7 bits, preserving their meaning.
  *
  * Throws AppError `validation_error` for a field that cannot be folded.
- * Standards: RFC 2047 §5 (placement of encoded-words), RFC 2231 (parameters), RFC 5322 §2.1.1, §2.2.3 (lines), RFC
- * 6857 §3 (downgrading).
+ * Standards: RFC 2047 §5 (placement of encoded-words), RFC 2231 (parameters), RFC 5322 §2.1.1, §2.2.3 (lines), RFC 6857 §3 (downgrading).
  */
 import { AppError } from '../../core/errors.js'
 import { asciiDomain, readAddress } from '../address.js'
@@ -44,7 +43,6 @@ const PARAMETER_FIELDS: ReadonlySet<string> = new Set(['content-type', 'content-
 /** Lists of message ids, which some programs write without white space. */
 const ID_FIELDS: ReadonlySet<string> = new Set(['references', 'in-reply-to'])
 
-/** Length of a field name in errors. */
 const MAX_SHOWN_NAME = 76
 
 export interface DowngradeRules {

@@ -1,18 +1,24 @@
 /**
- * Finds the parts of a finished message that mail clients display, where footer and tracking may be added, and
- * detects protected messages.
+ * Finds the parts of a finished message that mail clients display, where footer and tracking may be added, and detects protected messages.
  *
- * Attachments, attached messages and signed or encrypted parts do not count; if any displayed part is protected, none
- * is returned. Never throws; a message beyond the limits has no such parts. Linear.
- * Standards: RFC 2046 §5.1.3 (mixed), §5.1.4 (alternative), RFC 2387 §3.2 (root of related), RFC 2183 §2
- * (attachments), RFC 1847 (multipart/signed, multipart/encrypted), RFC 8551 (S/MIME), RFC 3156 and RFC 9580 §6
- * (OpenPGP).
+ * Attachments, attached messages and signed or encrypted parts do not count; if any displayed part is protected, none is returned. Never
+ * throws; a message beyond the limits has no such parts. Linear.
+ * Standards: RFC 2046 §5.1.3 (mixed), §5.1.4 (alternative), RFC 2387 §3.2 (root of related), RFC 2183 §2 (attachments), RFC 1847
+ * (multipart/signed, multipart/encrypted), RFC 8551 (S/MIME), RFC 3156 and RFC 9580 §6 (OpenPGP).
  */
+import { isUtf8 } from 'node:buffer'
+import { TextDecoder } from 'node:util'
 import { AppError } from '../../core/errors.js'
+import { decodeCharset, encodeInCharset, hasNonAscii } from '../mime/charset.js'
 import { safeLabelValue } from '../mime/header-fields.js'
 import { parameter, readMediaType } from '../mime/media-type.js'
 import { readMimeStructure, type MimeEntity, type MimeRules } from '../mime/mime-structure.js'
-import { decodeTransfer } from '../mime/transfer-encoding.js'
+import {
+  decodeTransfer,
+  encodeBase64,
+  ENCODED_LINE,
+  encodeQuotedPrintable,
+} from '../mime/transfer-encoding.js'
 import {
   fieldText,
   findField,
@@ -28,9 +34,8 @@ export interface ReadablePart {
   readonly isMain: boolean
 }
 
-export interface ReadableMessage {
+interface ReadableMessage {
   readonly root: MimeEntity
-  /** In order. */
   readonly parts: readonly ReadablePart[]
   /** The author signed or encrypted a displayed part, so nothing may be changed. */
   readonly isProtected: boolean
@@ -108,7 +113,7 @@ class PartCollector {
   }
 }
 
-export function contentOf(message: Buffer, { bodyStart, end, encoding }: MimeEntity): Buffer {
+function contentOf(message: Buffer, { bodyStart, end, encoding }: MimeEntity): Buffer {
   return decodeTransfer(message.subarray(bodyStart, end), encoding)
 }
 
@@ -132,7 +137,7 @@ function isAttachment({ fields, type }: MimeEntity): boolean {
 }
 
 /** `pgp-text`: OpenPGP armour in the text. */
-export type Protection = 'signed' | 'encrypted' | 'smime' | 'pgp-text'
+type Protection = 'signed' | 'encrypted' | 'smime' | 'pgp-text'
 
 const PROTECTING_TYPES: ReadonlyMap<string, Protection> = new Map([
   ['multipart/signed', 'signed'],
@@ -146,14 +151,13 @@ const ARMOUR = ['-----BEGIN PGP MESSAGE-----', '-----BEGIN PGP SIGNED MESSAGE---
 /** Octets of a base64 text decoded to search for armour. */
 const MAX_DECODED = 262_144
 
-/** @param type lower case */
 function isProtectingType(type: string): boolean {
   return PROTECTING_TYPES.has(type)
 }
 
 /**
- * Whether the author signed or encrypted the message, so that its body must not be changed. A signed message attached
- * to another does not count.
+ * Whether the author signed or encrypted the message, so that its body must not be changed. A signed message attached to another does not
+ * count.
  *
  * @returns the kind of protection, or undefined
  */
@@ -185,4 +189,79 @@ function decoded(header: RelayedHeader, body: Buffer): Buffer {
   const field = findField(header, 'content-transfer-encoding')
   if (!field || fieldText(header, field).toLowerCase() !== 'base64') return Buffer.alloc(0)
   return decodeTransfer(body.subarray(0, MAX_DECODED), 'base64')
+}
+
+/**
+ * Decoded text that can be edited and re-encoded without changing other octets.
+ *
+ * Text in a charset that cannot be encoded stays octets; additions must then be ASCII or encodable in the charset.
+ */
+export interface PartText {
+  readonly text: string
+  /** Whether each character is an octet of `charset`; otherwise the text is written as UTF-8. */
+  readonly isOctets: boolean
+  /** Lower case; empty if not declared. */
+  readonly charset: string
+}
+
+interface ExtensibleText {
+  readonly part: PartText
+  readonly written: (text: string) => string
+}
+
+/** UTF-8, or labels that UTF-8 covers. */
+const IS_UTF8 = /^$|^utf-?8$|^(?:us-)?ascii$|^unknown/
+/** Octets below 0x80 are not always ASCII in these charsets, so they cannot be edited as octets. */
+const OF_OTHER_OCTETS = /^(?:utf-?(?:16|32|7)|unicode|iso-2022-|csiso2022|hz-gb|ucs-)/
+
+/** @returns undefined for text that could only be guessed */
+export function readPartText(message: Buffer, entity: MimeEntity): PartText | undefined {
+  const content = contentOf(message, entity)
+  const charset = parameter(entity.type, 'charset')?.trim().toLowerCase() ?? ''
+  if (OF_OTHER_OCTETS.test(charset)) {
+    const text = decodeExactly(content, charset)
+    return text === undefined ? undefined : { text, isOctets: false, charset }
+  }
+  const isOctets = !IS_UTF8.test(charset) || !isUtf8(content)
+  return { text: content.toString(isOctets ? 'latin1' : 'utf8'), isOctets, charset }
+}
+
+export function decodePiece(piece: string, { isOctets, charset }: PartText): string {
+  return isOctets && hasNonAscii(piece) ? decodeCharset(Buffer.from(piece, 'latin1'), charset) : piece
+}
+
+/**
+ * Prepares a text for additions that its charset may lack: keeps the charset if it can encode them, else converts to UTF-8.
+ *
+ * @param words all characters that may be added
+ * @returns `written` encodes additions for `part`
+ */
+export function makeExtensible(words: string, part: PartText): ExtensibleText {
+  if (!part.isOctets) return { part, written: text => text }
+  if (encodeInCharset(words, part.charset))
+    return { part, written: text => encodeInCharset(text, part.charset)?.toString('latin1') ?? '' }
+  const text = decodeExactly(Buffer.from(part.text, 'latin1'), part.charset)
+  if (text !== undefined) return { part: { ...part, text, isOctets: false }, written: added => added }
+  // The charset is unknown, so the text is kept and additions are reduced to ASCII.
+  return { part, written: added => added.replace(/[^\x20-\x7e\r\n]/gu, '?') }
+}
+
+/** Whether the part must be relabelled as UTF-8. @param words the additions */
+export function needsUtf8Label({ isOctets, charset }: PartText, words: string): boolean {
+  if (isOctets || /^utf-?8$/.test(charset)) return false
+  return !IS_UTF8.test(charset) || hasNonAscii(words)
+}
+
+export function encodePartText(text: string, { isOctets }: PartText, { encoding }: MimeEntity): Buffer {
+  const octets = Buffer.from(text, isOctets ? 'latin1' : 'utf8')
+  if (encoding === 'quoted-printable') return encodeQuotedPrintable(octets, ENCODED_LINE)
+  return encoding === 'base64' ? encodeBase64(octets) : octets
+}
+
+function decodeExactly(octets: Buffer, charset: string): string | undefined {
+  try {
+    return new TextDecoder(charset, { fatal: true, ignoreBOM: true }).decode(octets)
+  } catch {
+    return undefined
+  }
 }

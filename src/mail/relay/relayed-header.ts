@@ -1,9 +1,9 @@
 /**
  * Parses the header of a submitted message.
  *
- * Called once per relayed message; the control fields, the editor and the checks of sender and protection work on its
- * result. Never throws: errors are collected in `faults`, and `assertNoFaults` throws the first as AppError
- * `missing_from_email` or `validation_error`, with the field as path.
+ * Called once per relayed message; the control fields, the editor and the checks of sender and protection work on its result. Never throws:
+ * errors are collected in `faults`, and `assertNoFaults` throws the first as AppError `missing_from_email` or `validation_error`, with the
+ * field as path.
  * Standards: RFC 5322 §3.6 (fields and their number), §3.6.2 (originator), RFC 6532 (raw UTF-8), RFC 6409 §6.1, §8.
  */
 import { AppError, type ErrorCode } from '../../core/errors.js'
@@ -14,9 +14,7 @@ import { decodeText } from '../mime/encoded-word.js'
 import { readFields, unfoldedValue, type HeaderField } from '../mime/header-fields.js'
 import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
 
-/** A mailbox of From, Sender or Reply-To. */
 export interface RelayedMailbox {
-  /** Decoded. */
   readonly name?: string
   readonly address: EmailAddress
 }
@@ -51,7 +49,6 @@ export interface RelayedHeader {
   /** Defaults to `text/plain` (RFC 2045 §5.2). */
   readonly contentType: MediaType
   readonly hasMimeVersion: boolean
-  /** Whether a field has non-ASCII octets. */
   readonly isEightBit: boolean
   readonly faults: readonly HeaderFault[]
 }
@@ -61,14 +58,11 @@ export const MAX_HEADER_OCTETS = 65_536
 export const MAX_HEADER_FIELDS = 1_000
 const MAX_DISPLAYED = 1_000
 
-/**
- * RFC 5322 §2.2: printable ASCII except the colon. White space before the colon (§4.5) hides a field from some
- * readers.
- */
+/** RFC 5322 §2.2: printable ASCII except the colon. White space before the colon (§4.5) hides a field from some readers. */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]+$/
 /**
- * RFC 5322 §3.6: at most one each. Filters and mail clients disagree on which of two counts, so repeating one is a
- * way to have one checked and another displayed.
+ * RFC 5322 §3.6: at most one each. Filters and mail clients disagree on which of two counts, so repeating one is a way to have one checked
+ * and another displayed.
  */
 const ONLY_ONCE: ReadonlySet<string> = new Set([
   'from',
@@ -102,12 +96,10 @@ export function readRelayedHeader(message: Buffer): RelayedHeader {
   return { ...readFacts(byName, faults), text, bodyStart, fields, isEightBit: hasNonAscii(text), faults }
 }
 
-/** @throws AppError for the first fault */
 export function assertNoFaults({ faults: [fault] }: RelayedHeader): void {
   if (fault) throw new AppError(fault.code, fault.message, { path: fault.path })
 }
 
-/** @param name lower case */
 export function findField(header: RelayedHeader, name: string): HeaderField | undefined {
   return header.fields.find(field => field.name === name)
 }

@@ -1,15 +1,12 @@
 /**
- * Converts a relayed message to 7-bit with lines of at most 998 octets, preserving its meaning, so that DKIM can sign
- * it.
+ * Converts a relayed message to 7-bit with lines of at most 998 octets, preserving its meaning, so that DKIM can sign it.
  *
- * A message that is 7-bit already is returned unchanged. Otherwise only the parts, fields and labels that need it are
- * rewritten. Signed or encrypted parts are never changed, since the signature covers their transfer encoding (RFC
- * 1847 §2.1; RFC 3156 §3 requires 7-bit there); the result tells whether the message needs 8BITMIME. Linear: some 10
- * ms for a megabyte to encode; memory about four times the message.
- * Throws AppError `validation_error` for nesting beyond 100, more than 10,000 parts or 50,000 fields in them, a
- * multipart without parts that contains 8-bit octets, and headers that cannot be folded.
- * Standards: RFC 2045 §6.4 (containers are not encoded), RFC 2046 §5, RFC 2047, RFC 2231, RFC 1428 (unknown-8bit),
- * RFC 6376 §5.3.
+ * A message that is 7-bit already is returned unchanged. Otherwise only the parts, fields and labels that need it are rewritten. Signed or
+ * encrypted parts are never changed, since the signature covers their transfer encoding (RFC 1847 §2.1; RFC 3156 §3 requires 7-bit there);
+ * the result tells whether the message needs 8BITMIME. Linear: some 10 ms for a megabyte to encode; memory about four times the message.
+ * Throws AppError `validation_error` for nesting beyond 100, more than 10,000 parts or 50,000 fields in them, a multipart without parts
+ * that contains 8-bit octets, and headers that cannot be folded.
+ * Standards: RFC 2045 §6.4 (containers are not encoded), RFC 2046 §5, RFC 2047, RFC 2231, RFC 1428 (unknown-8bit), RFC 6376 §5.3.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { AppError } from '../../core/errors.js'
@@ -42,8 +39,8 @@ export interface SevenBitMessage {
 
 export interface SevenBitRules {
   /**
-   * Whether the recipient requires SMTPUTF8 anyway, so that the header may keep UTF-8 addresses. Otherwise they
-   * become readable but unusable, except for the author's address, which is always kept.
+   * Whether the recipient requires SMTPUTF8 anyway, so that the header may keep UTF-8 addresses. Otherwise they become readable but
+   * unusable, except for the author's address, which is always kept.
    */
   readonly isInternational?: boolean
 }
@@ -67,7 +64,6 @@ interface Conversion {
   needsSmtpUtf8: boolean
 }
 
-/** Label changes that follow from converting the body. */
 interface LabelChanges {
   readonly encoding?: string
   readonly charset?: string
@@ -85,8 +81,8 @@ const RULES: MimeRules = {
   opens,
 }
 /**
- * Octets of part header fields that are fully converted, a second's work for hostile input; beyond it they are only
- * reduced to ASCII. Real mail needs some hundred.
+ * Octets of part header fields that are fully converted, a second's work for hostile input; beyond it they are only reduced to ASCII. Real
+ * mail needs some hundred.
  */
 const MAX_REWRITTEN_OCTETS = 524_288
 /** Signed content, or fragments that only make sense together (RFC 2046 §5.2.2). */

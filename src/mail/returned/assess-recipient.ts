@@ -1,10 +1,8 @@
 /**
  * Determines status, reply code and classification of one recipient of a returned mail.
  *
- * Used for DSNs and free-text bounces, so that a later bounce is judged like the same rejection during delivery.
- * Never throws.
- * Standards: RFC 3463 (codes), RFC 3464 §2.3 (per-recipient fields), §2.3.6 (Diagnostic-Code), RFC 5321 §4.2 (reply
- * codes).
+ * Used for DSNs and free-text bounces, so that a later bounce is judged like the same rejection during delivery. Never throws.
+ * Standards: RFC 3463 (codes), RFC 3464 §2.3 (per-recipient fields), §2.3.6 (Diagnostic-Code), RFC 5321 §4.2 (reply codes).
  */
 import { given } from '../../core/given.js'
 import { classifyReply, type ReplyClassification } from '../classify/classify.js'
@@ -16,12 +14,10 @@ import type { Subtype } from '../classify/classify-subtypes.js'
 const MAX_DIAGNOSTIC = 1_000
 const MAX_NAME = 255
 
-/** What a mail says about a recipient, unclassified. */
 export interface RecipientReport {
   readonly recipient: string
   readonly originalRecipient?: string | undefined
   readonly action: NonNullable<ReturnedRecipient['action']>
-  /** Value of a Status field. */
   readonly status?: string | undefined
   /** The remote server's reply, or the closest there is. */
   readonly diagnostic?: string | undefined
@@ -106,10 +102,7 @@ function fold(text: string, limit = MAX_DIAGNOSTIC): string {
 
 const STATUS = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d)/
 
-/**
- * Value of a Status field: `5.1.1`, `5.1.1 (bad destination mailbox address)`; several sites write `Status: 550
- * 5.1.1`.
- */
+/** Value of a Status field: `5.1.1`, `5.1.1 (bad destination mailbox address)`; several sites write `Status: 550 5.1.1`. */
 export function readStatus(value: string): string | undefined {
   return STATUS.exec(value.slice(0, 200))?.[1]
 }
@@ -120,8 +113,8 @@ function isUnspecific(status: string): boolean {
 }
 
 /**
- * The stated code, unless a quoted one is more specific. Quoted codes of another class are ignored, since the
- * reporting relay knows the result.
+ * The stated code, unless a quoted one is more specific. Quoted codes of another class are ignored, since the reporting relay knows the
+ * result.
  */
 function chooseStatus(
   stated: string | undefined,

@@ -9,7 +9,6 @@ import type { MimeMessage } from './mime-part.js'
 
 export type AutomaticReply = 'vacation' | 'challenge' | 'receipt' | 'automatic'
 
-/** Header fields that mark automatic replies. */
 const FIELDS: readonly (readonly [name: string, value: RegExp])[] = [
   ['x-autoreply', /^(?!no\b)/i],
   ['x-autorespond', /^(?!no\b)/i],

@@ -1,10 +1,9 @@
 /**
  * Parses feedback reports: who complained, and about what.
  *
- * Checked before all other kinds of returned mail. Returns undefined if the mail is not a report; a redacted
- * recipient is the empty string.
- * Standards: RFC 5965 (ARF), RFC 6591 (auth-failure), RFC 6590 (redaction); also Microsoft JMRP (the message in a
- * multipart/mixed), plain-text reports, and unsubscribe mails sent by mail clients.
+ * Checked before all other kinds of returned mail. Returns undefined if the mail is not a report; a redacted recipient is the empty string.
+ * Standards: RFC 5965 (ARF), RFC 6591 (auth-failure), RFC 6590 (redaction); also Microsoft JMRP (the message in a multipart/mixed),
+ * plain-text reports, and unsubscribe mails sent by mail clients.
  */
 import { given } from '../../core/given.js'
 import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-fields.js'

@@ -1,8 +1,8 @@
 /**
  * A returned mail as a list of decoded MIME leaves.
  *
- * Attached messages stay one leaf, and archives are not unpacked. Line endings become LF. Never throws: what cannot
- * be parsed is one text leaf.
+ * Attached messages stay one leaf, and archives are not unpacked. Line endings become LF. Never throws: what cannot be parsed is one text
+ * leaf.
  * Standards: RFC 2045, RFC 2046 §5.1 (multipart), leniently (`mime/mime-structure.ts`).
  */
 import { decodeCharset } from '../mime/charset.js'

@@ -1,38 +1,41 @@
 /**
- * Classifies returned mail: bounce, delay, complaint, automatic reply, and for which recipients.
- *
- * Used by the inbound listener and `postroad bounce parse`. Tried in order of certainty: feedback reports, delivery
- * status notifications, automatic replies, free-text bounces. Matching it to a message and acting on it is the
- * caller's job. Never throws; reads the first 256 KB and 64 MIME parts. Anything else is `other`, without recipients.
+ * Classifies returned mail: bounce, delay, complaint, automatic reply, and for which recipients. Tried in order of certainty: feedback
+ * reports, delivery status notifications, automatic replies, free-text bounces. Matching it to a message and acting on it is the caller's
+ * job. Never throws; reads the first 256 KB and 64 MIME parts. Anything else is `other`, without recipients.
  * Standards: RFC 3464, RFC 3834, RFC 5965, RFC 6522, RFC 6533.
  */
 import { given } from '../../core/given.js'
-import { stripHtml } from '../compose/html-tags.js'
+import { stripHtml } from '../compose/plain-text.js'
 import { readHeaderSection } from '../mime/header-fields.js'
 import { assessRecipient } from './assess-recipient.js'
 import { isVacationSubject, readAutomaticReply } from './automatic-reply.js'
 import {
+  FALLBACK_TEMPLATE,
+  GENERAL_TEMPLATE,
   looksLikeBounce,
   looksLikeDelay,
   matchesTemplate,
   type Notice,
+  NOTICE_TEMPLATES,
   type NoticeRecipient,
   readNotice,
   withoutSenders,
 } from './notices/read-notice.js'
-import { readDeliveryStatus, type DeliveryStatus, type StatusGroup } from './delivery-status.js'
+import {
+  type DeliveryStatus,
+  readDeliveryStatus,
+  readSesNotification,
+  type StatusGroup,
+} from './delivery-status.js'
 import { headerOfOriginalPart, readFeedbackReport } from './feedback-report.js'
 import { readMimeMessage, type MimeMessage, type MimePart } from './mime-part.js'
-import { FALLBACK_TEMPLATE, GENERAL_TEMPLATE, NOTICE_TEMPLATES } from './notices/templates.js'
 import type { NoticeTemplate } from './notices/template.js'
 import { isSameAddress, readAddress, readAddressList } from './recipient-address.js'
 import type { ReturnedKind, ReturnedMail, ReturnedOriginal, ReturnedRecipient } from './returned-mail.js'
 import { cutOriginal, isOriginalPart, readOriginal } from './returned-original.js'
-import { readSesNotification } from './ses-notification.js'
 
 /** Levels of reports inside forwarded or filtered mail. */
 const MAX_NESTING = 2
-/** Characters of free text. */
 const MAX_NOTICE = 32_768
 /** HTML is used only if there is no plain text. */
 const MAX_HTML = 131_072

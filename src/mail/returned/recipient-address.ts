@@ -38,7 +38,6 @@ export function readAddress(text: string): string | undefined {
   return bare === undefined ? undefined : tidyAddress(bare)
 }
 
-/** All addresses in a list such as To. */
 export function readAddressList(text: string, limit: number): readonly string[] {
   const found: string[] = []
   for (const piece of text.slice(0, 8_000).split(/[,;]/)) {

@@ -6,8 +6,8 @@
 import type { Cause, Permanence, Scope } from '../outcome.js'
 
 /**
- * `bounce`: at least one recipient failed. `delay`: still being retried. `success`: delivered, relayed or expanded
- * (RFC 3464 §2.3.3). `feedback`: abuse or other feedback report. `auto_reply`: vacation, challenge-response, receipt.
+ * `bounce`: at least one recipient failed. `delay`: still being retried. `success`: delivered, relayed or expanded (RFC 3464 §2.3.3).
+ * `feedback`: abuse or other feedback report. `auto_reply`: vacation, challenge-response, receipt.
  */
 export type ReturnedKind = 'bounce' | 'delay' | 'success' | 'feedback' | 'auto_reply' | 'other'
 
@@ -34,7 +34,6 @@ export interface ReturnedRecipient {
   readonly feedbackType?: string
 }
 
-/** What was returned of the original message. */
 export interface ReturnedOriginal {
   /** Without angle brackets. */
   readonly messageId?: string

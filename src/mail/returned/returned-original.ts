@@ -2,8 +2,7 @@
  * Finds the original message of a bounce or complaint: in its own part, or quoted after the text.
  *
  * Returns undefined if nothing of it was returned.
- * Standards: RFC 3462 §2 (message/rfc822, text/rfc822-headers), RFC 6533 §6 (global forms), RFC 5322 §3.6.4
- * (Message-ID).
+ * Standards: RFC 3462 §2 (message/rfc822, text/rfc822-headers), RFC 6533 §6 (global forms), RFC 5322 §3.6.4 (Message-ID).
  */
 import { given } from '../../core/given.js'
 import { readHeaderSection, readMessageHeader, type HeaderSection } from '../mime/header-fields.js'
@@ -11,7 +10,6 @@ import type { MimePart } from './mime-part.js'
 import type { ReturnedOriginal } from './returned-mail.js'
 
 const MAX_FIELDS = 100
-/** Lines of a notice searched for the original. */
 const MAX_LINES = 10_000
 
 /** Lines that precede the original or its header. */

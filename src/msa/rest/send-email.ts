@@ -3,7 +3,7 @@ import type { RenderQueue } from '../../content/rendering/render-queue.js'
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
-import { isoTime } from '../../core/moments.js'
+import { isoTime, readMoment } from '../../core/moments.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import type { SubmittedBy } from '../../messages/mail-log.js'
@@ -17,7 +17,6 @@ import { readRecipientFields, readSenderFields, withWorkspaceSender } from './ad
 import { findAskedTemplate, readElsewhere, tryElsewhere, type KnownReadable } from '../merged-content.js'
 import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 import { AppError } from '../../core/errors.js'
-import { readMoment } from '../../core/read-moment.js'
 import { noMoment } from '../../http/time-range.js'
 
 export interface SendParts extends SubmitParts {

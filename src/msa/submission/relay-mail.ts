@@ -12,9 +12,13 @@ import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
 import { CONTENT_FIELDS } from '../../mail/compose/compose.js'
 import { readControls, type RelayControls } from '../../mail/relay/controls.js'
-import { editRelayedHeader, type HeaderEdits } from '../../mail/relay/edit-header.js'
+import {
+  editRelayedHeader,
+  type HeaderEdits,
+  receivedField,
+  transmissionProtocol,
+} from '../../mail/relay/edit-header.js'
 import { hasDkimSignature, protectionOf, readReadableParts } from '../../mail/relay/readable-parts.js'
-import { receivedField, transmissionProtocol } from '../../mail/relay/received-field.js'
 import {
   readRelayedHeader,
   assertNoFaults,

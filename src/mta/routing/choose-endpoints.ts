@@ -8,11 +8,10 @@ import type { Classification, HostTried } from '../../mail/outcome.js'
 import { isLoopbackOrUnspecified } from '../../world/net/address-kind.js'
 import { isSameAddress } from '../../world/net/ip-address.js'
 import type { EgressPolicy } from '../../world/net/egress-policy.js'
-import type { Endpoint } from './endpoint.js'
+import { type Endpoint, isExcludedBySts, NOT_LISTED, tlsRequirementOf } from './endpoint.js'
 import type { HostAddresses } from './host-addresses.js'
 import type { TlsSite } from '../mta-options.js'
 import type { StsLookup } from './mta-sts.js'
-import { tlsRequirementOf, isExcludedBySts, NOT_LISTED } from './tls-requirement.js'
 
 export interface MxParts {
   /** 25, except in tests. */
@@ -21,9 +20,7 @@ export interface MxParts {
   readonly hostname: string
   /** Public addresses of this server that the operator configured. */
   readonly ownAddresses: readonly string[]
-  /** TLS requirements for MX hosts or domains. */
   readonly tlsSites?: readonly TlsSite[]
-  /** The egress policy that the dialler enforces too. */
   readonly egress: EgressPolicy
 }
 
@@ -89,9 +86,7 @@ export function chooseEndpoints(
   return addressNotPublic(parts, domain, named, skipped)
 }
 
-/**
- * Transient: the operator may add a route or allow the address before the next attempt, and DNS may have been wrong.
- */
+/** Transient: the operator may add a route or allow the address before the next attempt, and DNS may have been wrong. */
 function addressNotPublic(
   { egress }: MxParts,
   domain: string,
@@ -186,7 +181,6 @@ export function dnsUnavailable(domain: string, reason: string): Routing {
 
 export interface Undeliverable {
   readonly kind: 'undeliverable'
-  /** RFC 3463 code to report. */
   readonly status: string
   readonly classification: Classification
   readonly summary: string

@@ -25,10 +25,7 @@ export async function resolveHost(resolver: Resolver, host: string): Promise<Hos
   return { host, addresses, ...(failed?.kind === 'unavailable' ? { problem: failed.reason } : {}) }
 }
 
-/**
- * Alternates IPv6 and IPv4, so that if one family does not work from here the second address dialled is of the other
- * (RFC 5321 §5.2).
- */
+/** Alternates IPv6 and IPv4, so that if one family does not work from here the second address dialled is of the other (RFC 5321 §5.2). */
 export function interleave(addresses: readonly string[]): string[] {
   const ipv6 = addresses.filter(address => ipVersion(address) === 6)
   const ipv4 = addresses.filter(address => ipVersion(address) === 4)

@@ -1,8 +1,6 @@
 /**
- * Maps a recipient domain to its site, the unit of connection and rate limits.
- *
- * Called by the queue's schedule. Domains with the same set of MX hosts form one site, and so do domains whose MX
- * hosts match one provider pattern, since large providers give each customer its own host names. A static route is a
+ * Maps a recipient domain to its site, the unit of connection and rate limits. Domains with the same set of MX hosts form one site, and so
+ * do domains whose MX hosts match one provider pattern, since large providers give each customer its own host names. A static route is a
  * site. Never rejects; a domain that cannot be resolved is its own site.
  */
 

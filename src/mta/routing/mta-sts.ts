@@ -1,8 +1,7 @@
 /**
  * Finds, fetches and caches the MTA-STS policies of recipient domains.
  *
- * One cache per SMTP agent, in memory and bounded. Says nothing about hosts; see `tls-requirement.ts`. Never rejects:
- * without a usable policy, mail is delivered as if the domain had none.
+ * One cache per SMTP agent, in memory and bounded. Never rejects: without a usable policy, mail is delivered as if the domain had none.
  * Standards: RFC 8461 §3.1 (record), §3.2 (policy), §3.3 (fetching), §4.1 (matching hosts), §5.1 (caching).
  *
  *   not cached + record     -> fetch        cached, same id                       -> use it (and refresh daily)
@@ -25,7 +24,6 @@ export type StsLookup =
 
 interface CachedPolicy {
   readonly policy: StsPolicy
-  /** Id of the TXT record. */
   readonly id: string
   /** Monotonic, ms. */
   readonly fetchedAt: number
@@ -41,9 +39,7 @@ interface CacheEntry {
 const MAX_DOMAINS = 5_000
 /** No fetch is retried within this time (RFC 8461 §3.3). */
 const RETRY_AFTER_MS = 300_000
-/**
- * Refreshing an unchanged policy daily defeats an attacker who blocks the fetch around its expiry (RFC 8461 §10.2).
- */
+/** Refreshing an unchanged policy daily defeats an attacker who blocks the fetch around its expiry (RFC 8461 §10.2). */
 const REFRESH_MS = 86_400_000
 
 export class StsPolicies {

@@ -98,12 +98,11 @@ async function lookupMx(parts: RouterParts, domain: string): Promise<Routing> {
       : implicitMx(parts, domain)
   const exchanges = answer.records.filter(record => record.exchange !== '')
   // RFC 7505 §3: a single record with an empty name means the domain accepts no mail.
-  if (exchanges.length === 0) return { ...NULL_MX, summary: `the domain ${domain}accepts no mail (null MX)` }
+  if (exchanges.length === 0) return { ...NULL_MX, summary: `the domain ${domain} accepts no mail (null MX)` }
   const sts = findPolicy(parts, domain)
   return resolveMxHosts(parts, domain, sts, byPreference(exchanges, parts.random))
 }
 
-/** Resolves hosts in batches until one can be dialled. */
 async function resolveMxHosts(
   parts: RouterParts,
   domain: string,

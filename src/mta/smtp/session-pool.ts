@@ -1,6 +1,5 @@
 /**
- * Provides SMTP sessions: reused from the pool, newly dialled, or redialled without TLS because the host's STARTTLS
- * is broken.
+ * Provides SMTP sessions: reused from the pool, newly dialled, or redialled without TLS because the host's STARTTLS is broken.
  *
  * Never rejects; every failed connection is reported. The endpoint is the caller's choice.
  * Standards: RFC 3207, RFC 7435 (opportunistic security: broken STARTTLS must not be worse than none).
@@ -31,7 +30,6 @@ export interface SessionPoolParts extends SessionParts {
 
 type OpenLimits = Pick<OpenOptions, 'deadline' | 'signal'>
 
-/** One connection that failed to become a session. */
 interface FailedOpen {
   readonly result: SmtpResult
   readonly tls?: TlsFacts
@@ -66,7 +64,6 @@ export class SessionPool {
     return idle === undefined ? this.dial(endpoint, limits) : { session: idle, reused: true, failures: [] }
   }
 
-  /** Always opens a new connection. */
   async dial(endpoint: Endpoint, limits: OpenLimits): Promise<OpenedSession> {
     const failures: FailedOpen[] = []
     const plaintext = this.brokenTls.has(endpoint)
@@ -79,7 +76,6 @@ export class SessionPool {
     return { session: 'session' in again ? again.session : undefined, reused: false, failures }
   }
 
-  /** Returns the session after a message; it is kept or closed. */
   release(session: SmtpSession): void {
     this.pool.release(session)
   }
@@ -112,10 +108,7 @@ export class SessionPool {
   }
 }
 
-/**
- * The handshake failed, or the connection dropped right after it. A server that refuses STARTTLS with a reply is not
- * broken.
- */
+/** The handshake failed, or the connection dropped right after it. A server that refuses STARTTLS with a reply is not broken. */
 function isBrokenStartTls(endpoint: Endpoint, { stage, failure }: SmtpResult): boolean {
   if (endpoint.tls !== 'opportunistic' || endpoint.implicitTls || stage !== 'starttls') return false
   return failure !== undefined && failure.kind !== 'aborted'
@@ -183,7 +176,6 @@ class IdleSessions {
     }
   }
 
-  /** Keeps the session for the next message, or closes it. */
   release(session: SmtpSession): void {
     const messages = (this.messages.get(session) ?? 0) + 1
     this.messages.set(session, messages)

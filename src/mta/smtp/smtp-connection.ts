@@ -1,15 +1,15 @@
 /**
  * A TCP connection to an SMTP server: sends commands and data, reads replies, with a time limit for every wait.
  *
- * Knows lines and replies, not their meaning, and buffers only a few replies. Throws SmtpFailure; after the first
- * one, every call does.
- * Standards: RFC 5321 §4.2, §4.5.3.2; RFC 3207 §4.2 and §6 (nothing received in plaintext survives STARTTLS).
+ * Knows lines and replies, not their meaning, and buffers only a few replies. Throws SmtpFailure; after the first one, every call does.
+ * Standards: RFC 5321 §4.2, §4.5.3.2; RFC 2034 (enhanced codes); RFC 3207 §4.2, §6 (plaintext input does not survive STARTTLS).
  */
-import type { TlsFacts } from '../../mail/outcome.js'
-import type { Clock } from '../../world/time/clock.js'
+import { given } from '../../core/given.js'
+import { formatEnhancedStatus, readEnhancedStatus } from '../../mail/enhanced-status.js'
+import type { SmtpReply, TlsFacts } from '../../mail/outcome.js'
 import type { Dialler, SecureOptions, Socket, TLSSocket } from '../../world/net/dial.js'
-import { toSmtpFailure, SmtpFailure } from '../smtp-result.js'
-import { ReplyParser, type ReplyLines } from './smtp-reply.js'
+import type { Clock } from '../../world/time/clock.js'
+import { SmtpFailure, toSmtpFailure } from '../smtp-result.js'
 
 /** Written to the socket at once; each block has its own time limit (RFC 5321 §4.5.3.2.5). */
 const BLOCK_BYTES = 65_536
@@ -54,7 +54,6 @@ export class SmtpConnection {
     this.deadline = moment
   }
 
-  /** Sends command lines without waiting; each gets one reply. */
   send(...lines: readonly string[]): void {
     this.expectedReplies += lines.length
     // After a failure the lines are lost; waiting for the reply throws the reason.
@@ -96,8 +95,8 @@ export class SmtpConnection {
   }
 
   /**
-   * Sends STARTTLS. Anything received in plaintext beyond its reply is dropped: an attacker on the path may have
-   * injected it to pass for replies to commands sent under TLS (RFC 3207 §6).
+   * Sends STARTTLS. Anything received in plaintext beyond its reply is dropped: an attacker on the path may have injected it to pass for
+   * replies to commands sent under TLS (RFC 3207 §6).
    */
   async requestTls(timeoutMs: number): Promise<ReplyLines> {
     this.isSwitchingToTls = true
@@ -106,7 +105,6 @@ export class SmtpConnection {
     return reply
   }
 
-  /** Continues over TLS, discarding parser state and replies from before. */
   async startTls(options: SecureOptions): Promise<TlsFacts> {
     this.detach()
     this.parser = new ReplyParser()
@@ -152,8 +150,8 @@ export class SmtpConnection {
       return
     } else {
       this.gotUnsolicitedReply = true
-      // A server may send 421 at any time (RFC 5321 §3.8). An unsolicited success reply could be taken for the reply
-      // to the next command, so the connection is abandoned.
+      // A server may send 421 at any time (RFC 5321 §3.8). An unsolicited success reply could be taken for the reply to the next command,
+      // so the connection is abandoned.
       if (reply.code < 400) throw new SmtpFailure('protocol', `unsolicited reply ${reply.code}`)
     }
     this.unread.push(reply)
@@ -227,4 +225,86 @@ function tlsFacts(socket: TLSSocket): TlsFacts {
     verified: false,
     unverifiedReason: UNVERIFIED[code] ?? code.toLowerCase().replaceAll('_', ' '),
   }
+}
+
+/** RFC 5321 §4.5.3.1.5 allows 512 octets; real servers send longer lines. */
+export const MAX_LINE_BYTES = 2_000
+export const MAX_LINES = 128
+/** Text kept in the trace. */
+const MAX_TEXT = 1_000
+
+/** A reply with its lines separate, as EHLO needs them. */
+export interface ReplyLines extends SmtpReply {
+  readonly lines: readonly string[]
+}
+
+export class MalformedReply extends Error {
+  override readonly name = 'MalformedReply'
+}
+
+/** Incremental reply parser (RFC 5321 §4.2.1). Throws MalformedReply if the server does not speak SMTP. */
+export class ReplyParser {
+  private partialLine: Buffer = Buffer.alloc(0)
+  private lines: string[] = []
+
+  /** Whether an incomplete reply is buffered. */
+  get isInsideReply(): boolean {
+    return this.partialLine.length > 0 || this.lines.length > 0
+  }
+
+  push(chunk: Buffer): ReplyLines[] {
+    const replies: ReplyLines[] = []
+    const octets = this.partialLine.length === 0 ? chunk : Buffer.concat([this.partialLine, chunk])
+    let start = 0
+    for (let end = octets.indexOf(0x0a); end !== -1; end = octets.indexOf(0x0a, start)) {
+      const reply = this.readLine(octets.subarray(start, end))
+      if (reply !== undefined) replies.push(reply)
+      start = end + 1
+    }
+    this.partialLine = octets.subarray(start)
+    if (this.partialLine.length > MAX_LINE_BYTES) throw new MalformedReply('reply line is too long')
+    return replies
+  }
+
+  /** @param octets without the line feed; a bare LF ends a line too, since it has no other meaning here */
+  private readLine(octets: Buffer): ReplyLines | undefined {
+    if (octets.length > MAX_LINE_BYTES) throw new MalformedReply('reply line is too long')
+    const line = octets.toString('utf8').replace(/\r$/, '')
+    const match = /^([2-5]\d\d)(?:([ -])(.*))?$/s.exec(line)
+    if (match === null) throw new MalformedReply(`malformed reply: ${printable(line).slice(0, 100)}`)
+    const [, code = '', separator = ' ', text = ''] = match
+    this.lines.push(printable(text))
+    if (this.lines.length > MAX_LINES) throw new MalformedReply('reply has too many lines')
+    if (separator === '-') return undefined
+    const lines = this.lines
+    this.lines = []
+    // §4.2.1 requires the same code on every line. If a server breaks that, the last line counts.
+    return makeReply(Number(code), lines)
+  }
+}
+
+function makeReply(code: number, lines: readonly string[]): ReplyLines {
+  const enhanced = readEnhancedStatus(lines.join('\n'))
+  const text = lines.map(withoutEnhancedStatus).join(' ').trim().slice(0, MAX_TEXT)
+  return {
+    code,
+    ...(enhanced === undefined ? {} : { enhanced: formatEnhancedStatus(enhanced) }),
+    text,
+    lines,
+  }
+}
+
+/** Servers that send enhanced codes start every line with one (RFC 2034 §4). */
+function withoutEnhancedStatus(line: string): string {
+  return line.replace(/^\s*[245]\.\d{1,3}\.\d{1,3}(?:\s+|$)/, '').trim()
+}
+
+/** Replies end up in traces and in mail to people; they must not control a terminal. */
+function printable(text: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+}
+
+export function toSmtpReply({ code, enhanced, text }: ReplyLines): SmtpReply {
+  return { code, ...given({ enhanced }), text }
 }

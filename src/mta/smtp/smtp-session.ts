@@ -1,10 +1,8 @@
 /**
  * Opens and closes SMTP sessions: connect, greeting, EHLO, STARTTLS, AUTH, QUIT.
  *
- * Makes one attempt at one endpoint; retries are up to the caller. `openSession` never rejects, it returns how far it
- * got.
- * Standards: RFC 5321 §3.1, §3.2, §4.1.1.1 (greeting, EHLO, HELO), RFC 3207 (STARTTLS), RFC 4954 (AUTH), RFC 4616
- * (PLAIN).
+ * Makes one attempt at one endpoint; retries are up to the caller. `openSession` never rejects, it returns how far it got.
+ * Standards: RFC 5321 §3.1, §3.2, §4.1.1.1 (greeting, EHLO, HELO), RFC 3207 (STARTTLS), RFC 4954 (AUTH), RFC 4616 (PLAIN).
  *
  *   connect -> [implicit TLS] -> greeting -> EHLO (or HELO) -> [STARTTLS -> handshake -> EHLO] -> [AUTH] -> ready
  */
@@ -16,9 +14,8 @@ import { isLoopbackOrUnspecified } from '../../world/net/address-kind.js'
 import { ipVersion } from '../../world/net/ip-address.js'
 import type { Credentials, Endpoint } from '../routing/endpoint.js'
 import type { Timeouts } from '../mta-options.js'
-import { SmtpConnection } from './smtp-connection.js'
+import { type ReplyLines, SmtpConnection, toSmtpReply } from './smtp-connection.js'
 import { SmtpFailure, toSmtpResult, SmtpRejection, type SmtpResult } from '../smtp-result.js'
-import { toSmtpReply, type ReplyLines } from './smtp-reply.js'
 
 export interface SessionParts {
   readonly clock: Clock
@@ -40,7 +37,6 @@ export interface OpenOptions {
 /** Keyword (upper case) and parameters from EHLO; empty after HELO. */
 export type Extensions = ReadonlyMap<string, string>
 
-/** Ready for a transaction. */
 export interface SmtpSession {
   readonly endpoint: Endpoint
   readonly connection: SmtpConnection
@@ -76,8 +72,8 @@ export async function openSession(
       progress.stage = 'starttls'
       if (await requestStartTls(connection, extensions, endpoint, ehloTimeout(parts))) {
         await startTls(parts, endpoint, options, connection, progress)
-        // RFC 3207 §4.2: extensions offered in plaintext no longer count. If the server closes the connection here,
-        // its STARTTLS is broken, not its EHLO, so the stage stays `starttls`.
+        // RFC 3207 §4.2: extensions offered in plaintext no longer count. If the server closes the connection here, its STARTTLS is broken,
+        // not its EHLO, so the stage stays `starttls`.
         extensions = await sendEhlo(connection, parts)
       }
     }
@@ -148,8 +144,8 @@ async function startTls(
 }
 
 /**
- * Sends QUIT and closes the connection; RFC 5321 §4.1.1.10 wants QUIT even after an error. A connection that is out
- * of sync is closed without it. Never rejects.
+ * Sends QUIT and closes the connection; RFC 5321 §4.1.1.10 wants QUIT even after an error. A connection that is out of sync is closed
+ * without it. Never rejects.
  */
 export async function quit(connection: SmtpConnection, timeouts: Timeouts): Promise<void> {
   connection.setDeadline(Infinity)
@@ -250,8 +246,8 @@ async function authenticate(
 }
 
 /**
- * Passwords are sent only over verified TLS (RFC 4954 §4), to a loopback address, or if the route explicitly allows
- * it; in plaintext only if the route is configured without TLS.
+ * Passwords are sent only over verified TLS (RFC 4954 §4), to a loopback address, or if the route explicitly allows it; in plaintext only
+ * if the route is configured without TLS.
  */
 function reasonNotToAuthenticate(
   { address, tls: demanded }: Endpoint,

@@ -1,11 +1,11 @@
 /**
  * One SMTP mail transaction over an open session: MAIL, RCPT, DATA, message, final dot.
  *
- * Never rejects; the result says how far it got. Once the final dot was sent, a lost reply leaves it unknown whether
- * the server accepted the message (RFC 5321 §4.5.3.2.6). That ends as a failure at stage `final_dot`, and the message
- * must not be offered to another host in this attempt.
- * Standards: RFC 5321 §2.3.8, §3.3, §4.1.1.4, §4.5.2, §4.5.3.2; RFC 2920 (PIPELINING), RFC 1870 (SIZE), RFC 6152
- * (8BITMIME), RFC 6531 (SMTPUTF8).
+ * Never rejects; the result says how far it got. Once the final dot was sent, a lost reply leaves it unknown whether the server accepted
+ * the message (RFC 5321 §4.5.3.2.6). That ends as a failure at stage `final_dot`, and the message must not be offered to another host in
+ * this attempt.
+ * Standards: RFC 5321 §2.3.8, §3.3, §4.1.1.4, §4.5.2, §4.5.3.2; RFC 2920 (PIPELINING), RFC 1870 (SIZE), RFC 6152 (8BITMIME), RFC 6531
+ * (SMTPUTF8).
  *
  *   [RSET] -> MAIL -> RCPT -> DATA -> message -> final dot -> reply
  *   with PIPELINING the commands up to DATA are sent together and their replies read in order
@@ -14,10 +14,9 @@ import { isAscii } from 'node:buffer'
 import type { SmtpReply, Stage } from '../../mail/outcome.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Timeouts } from '../mta-options.js'
-import type { SmtpConnection } from './smtp-connection.js'
+import { type SmtpConnection, toSmtpReply } from './smtp-connection.js'
 import { SmtpFailure, toSmtpResult, type SmtpResult } from '../smtp-result.js'
 import type { Extensions, SmtpSession } from './smtp-session.js'
-import { toSmtpReply } from './smtp-reply.js'
 
 export interface Envelope {
   /** Empty for the null return path `<>`. */
@@ -39,8 +38,7 @@ interface TransactionOptions {
 }
 
 /**
- * Slower transfers are aborted. The per-block limit (RFC 5321 §4.5.3.2.5) alone would let a trickling server hold a
- * connection for a day.
+ * Slower transfers are aborted. The per-block limit (RFC 5321 §4.5.3.2.5) alone would let a trickling server hold a connection for a day.
  */
 const MIN_OCTETS_PER_SECOND = 4_096
 
@@ -119,10 +117,7 @@ function needsOf({ sender, recipient, needsSmtpUtf8 = false }: Envelope, message
   }
 }
 
-/**
- * A required extension that the server does not offer. The transaction is then not started (RFC 6531 §3.5, RFC 6152
- * §3, RFC 1870 §6.1).
- */
+/** A required extension that the server does not offer. The transaction is then not started (RFC 6531 §3.5, RFC 6152 §3, RFC 1870 §6.1). */
 function findMissingExtension(needs: Needs, size: number, extensions: Extensions): SmtpResult['failure'] {
   if (needs.smtputf8 && !extensions.has('SMTPUTF8'))
     return { kind: 'needs_smtputf8', text: 'server does not support non-ASCII addresses (SMTPUTF8)' }
@@ -179,8 +174,7 @@ async function sendPipelined(connection: SmtpConnection, steps: readonly Step[],
       throw new SmtpFailure('closed', 'server is closing the connection')
   }
   if (progress.rejection === undefined || !wantsMessage) return
-  // RFC 2920 §3.1: if no recipient was accepted but the server replied 354, it gets an empty message; its reply says
-  // nothing about ours.
+  // RFC 2920 §3.1: if no recipient was accepted but the server replied 354, it gets an empty message; its reply says nothing about ours.
   connection.send('.')
   await connection.readReply(steps.at(-1)?.timeoutMs ?? 0)
 }
@@ -213,8 +207,7 @@ async function sendMessage(
     connection.setDeadline(Infinity)
     progress.isPastFinalDot = true
   })
-  // The server may reject the message before its end. The final dot is then never sent, so the connection is out of
-  // sync and is not reused.
+  // The server may reject the message before its end. The final dot is then never sent, so the connection is out of sync and is not reused.
   const reply = await connection.readReply(timeouts.finalDotMs)
   const isAccepted = progress.isPastFinalDot && reply.code < 300
   if (!isAccepted && reply.code < 400)
@@ -247,8 +240,8 @@ export function encodeData(message: Buffer): Buffer {
 }
 
 /**
- * Finds a bare CR or LF. Such a message is never sent: a server that takes a bare LF for a line ending could be made
- * to see the end of the message inside it, followed by a forged one (RFC 5321 §2.3.8, SMTP smuggling).
+ * Finds a bare CR or LF. Such a message is never sent: a server that takes a bare LF for a line ending could be made to see the end of the
+ * message inside it, followed by a forged one (RFC 5321 §2.3.8, SMTP smuggling).
  *
  * @returns its offset, or undefined if every line ends in CRLF
  */

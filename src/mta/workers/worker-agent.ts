@@ -1,6 +1,5 @@
 /**
- * Opens the delivery agent of one thread from options that can be posted to it: the SMTP agent, or the capture agent
- * of `mta.capture`.
+ * Opens the delivery agent of one thread from options that can be posted to it: the SMTP agent, or the capture agent of `mta.capture`.
  *
  * Clock, sockets and DNS are opened inside the thread.
  */
@@ -12,15 +11,13 @@ import { openHttpClient } from '../../world/net/fetch.js'
 import { systemRandom } from '../../world/random.js'
 import { egressPolicyFor } from '../../world/net/egress-policy.js'
 import { systemLookup } from '../../world/dns/host-lookup.js'
-import type { LinkOptions } from '../mail-links.js'
 import { StsPolicies } from '../routing/mta-sts.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../smtp-agent.js'
 import { shutdownOutcome } from '../attempt-outcome.js'
-import { openRenderer, type RenderParts } from '../render.js'
+import { type LinkOptions, openRenderer, type RenderParts } from '../render.js'
 
 export type AgentOptions = CaptureOptions | SmtpOptions
 
-/** Delivers everything to the local inbox. */
 interface CaptureOptions {
   readonly kind: 'capture'
   readonly hostname: string
@@ -35,11 +32,9 @@ interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
     readonly servers: readonly string[]
     readonly timeoutMs: number
   }
-  /** Whether MTA-STS policies are applied. */
   readonly mtaSts: boolean
   /** PEM of additional certificate authorities; empty: none. */
   readonly authorities?: string
-  /** Whether MX hosts may have private addresses. */
   readonly allowPrivate: boolean
 }
 

@@ -13,10 +13,7 @@ import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
 import { nextTurn } from '../../world/time/clock.js'
 import type { Instruction, JobMessage, Report, SharedValue } from './worker-protocol.js'
 
-/**
- * Composing and signing a job takes about 1 ms of CPU; between batches of this size, sockets of running deliveries
- * are served.
- */
+/** Composing and signing a job takes about 1 ms of CPU; between batches of this size, sockets of running deliveries are served. */
 const STARTED_PER_TURN = 4
 
 interface Waiting {
@@ -153,10 +150,7 @@ function withBuffer(content: DeliveryJob['content']): DeliveryJob['content'] {
   return { ...content, message: Buffer.from(buffer, byteOffset, byteLength) }
 }
 
-/**
- * A captured message is transferred, not copied. One that shares its ArrayBuffer (small Buffers do) is copied into
- * its own first.
- */
+/** A captured message is transferred, not copied. One that shares its ArrayBuffer (small Buffers do) is copied into its own first. */
 function withOwnBuffer(report: Report, handedOver: ArrayBuffer[]): Report {
   if (report.kind !== 'outcome') return report
   const captured = capturedIn(report.outcome)

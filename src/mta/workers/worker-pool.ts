@@ -1,11 +1,9 @@
 /**
  * The delivery agent that runs composing, signing and SMTP in worker threads.
  *
- * The queue calls it through `queue/delivery-agent.ts` as if there were no threads. If a thread crashes, that is
- * logged, the thread restarted and its jobs end as `deferred`. Without a running thread, jobs wait, so that no
- * attempt is used up.
- * Starts with one thread and adds others under load; they stay. A small server mostly needs one, and each takes some
- * 10 MB.
+ * The queue calls it through `queue/delivery-agent.ts` as if there were no threads. If a thread crashes, that is logged, the thread
+ * restarted and its jobs end as `deferred`. Without a running thread, jobs wait, so that no attempt is used up. Starts with one thread and
+ * adds others under load; they stay. A small server mostly needs one, and each takes some 10 MB.
  *
  *   (absent) -> starting -> ready -> ended -> starting (immediately, or after a back-off if it ended early)
  */
@@ -30,7 +28,6 @@ interface WorkerPoolParts {
   readonly workers: number
   /** Its idle connection limits apply per thread. */
   readonly agent: AgentOptions
-  /** How long an idle connection is kept, ms. */
   readonly idleMs: number
   /** Time limit for QUIT on idle connections, ms. */
   readonly quitMs: number
@@ -52,12 +49,10 @@ interface Slot {
   thread: DeliveryThread | undefined
   /** Monotonic; undefined until the slot is first used. */
   startedAt: number | undefined
-  /** Consecutive threads that ended early. */
   failures: number
   restart: Timer | undefined
 }
 
-/** A job waiting for a thread. */
 interface Waiting {
   readonly begin: () => void
   readonly cancel: () => void
@@ -201,7 +196,6 @@ class ThreadPool implements WorkerPool {
     return equals.find(thread => thread.isConnectedTo(domain)) ?? least
   }
 
-  /** Least busy first. */
   private readyThreads(): DeliveryThread[] {
     const ready = this.threads().filter(thread => thread.isReady)
     return ready.sort((one, other) => one.load - other.load)

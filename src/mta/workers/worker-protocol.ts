@@ -1,8 +1,8 @@
 /**
  * Messages between the server and a delivery thread.
  *
- * Each post is an array, so that everything from one turn of the event loop crosses together. The thread handles
- * instructions in order; this makes it safe to `drop` a value right after the job that needs it.
+ * Each post is an array, so that everything from one turn of the event loop crosses together. The thread handles instructions in order;
+ * this makes it safe to `drop` a value right after the job that needs it.
  */
 import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'

@@ -1,7 +1,5 @@
 /**
- * One delivery thread as the server sees it: its jobs, its shared values, and its end.
- *
- * Used by `worker-pool.ts`, which starts threads and chooses jobs. If the thread crashes, its jobs end as `deferred`
+ * One delivery thread as the server sees it: its jobs, its shared values, and its end. If the thread crashes, its jobs end as `deferred`
  * and its renderings reject as unavailable.
  */
 import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
@@ -17,11 +15,8 @@ interface DeliveryThreadParts {
   readonly spawn: SpawnThread
   readonly agent: AgentOptions
   readonly clock: Clock
-  /** How long an idle connection is kept, ms. */
   readonly idleMs: number
-  /** The thread accepts jobs. */
   readonly onReady: () => void
-  /** @param lost number of jobs in flight */
   readonly onEnd: (end: ThreadEnd, lost: number) => void
 }
 
@@ -36,8 +31,8 @@ interface PendingRender {
 }
 
 /**
- * For strings and objects; rendered messages are Buffers and do not count. Composing a 25 MB mail takes more than 512
- * MB. Beyond this only a bug is plausible, and it must end the thread, not the server.
+ * For strings and objects; rendered messages are Buffers and do not count. Composing a 25 MB mail takes more than 512 MB. Beyond this only
+ * a bug is plausible, and it must end the thread, not the server.
  */
 const HEAP_MEGABYTES = 1_024
 const MAX_DESTINATIONS = 1_000
@@ -78,7 +73,6 @@ export class DeliveryThread {
     return this.state === 'ready'
   }
 
-  /** Jobs and renderings in flight. */
   get load(): number {
     return this.jobs.size + this.renders.size
   }
@@ -89,7 +83,6 @@ export class DeliveryThread {
     return usedAt !== undefined && this.parts.clock.monotonic() - usedAt < this.parts.idleMs
   }
 
-  /** @param domain recipient domain */
   deliver(job: DeliveryJob, domain: string, signal: AbortSignal): Promise<Outcome> {
     const number = ++this.lastNumber
     const abort = () => this.post({ kind: 'abort', number })
@@ -215,9 +208,9 @@ export class DeliveryThread {
 }
 
 /**
- * The same for all jobs: some may have been past the final dot, and whether the server accepted those is unknown (RFC
- * 5321 §4.5.3.2.6). They are retried after the normal delay, so that neither a possible duplicate nor a message that
- * crashes the thread is retried immediately.
+ * The same for all jobs: some may have been past the final dot, and whether the server accepted those is unknown (RFC 5321 §4.5.3.2.6).
+ * They are retried after the normal delay, so that neither a possible duplicate nor a message that crashes the thread is retried
+ * immediately.
  */
 const WORKER_LOST: Deferred = {
   kind: 'deferred',
@@ -236,10 +229,7 @@ function withBuffer(outcome: Outcome): Outcome {
   return { ...outcome, captured: Buffer.from(buffer, byteOffset, byteLength) }
 }
 
-/**
- * Per thread: some 80 newsletters of 50 KB, half of the queue's own content cache. A value dropped too early is only
- * sent again.
- */
+/** Per thread: some 80 newsletters of 50 KB, half of the queue's own content cache. A value dropped too early is only sent again. */
 const MAX_KEPT_BYTES = 8 * 1_024 * 1_024
 /** Ids of values seen once. */
 const MAX_USED_ONCE = 4_096

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import { readMoment } from '../../core/read-moment.js'
+import { readMoment } from '../../core/moments.js'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'

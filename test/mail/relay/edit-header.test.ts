@@ -1,7 +1,11 @@
 import t from 'tap'
 import { simpleParser } from 'mailparser'
-import { editRelayedHeader, type HeaderEdits } from '../../../src/mail/relay/edit-header.js'
-import { receivedField, transmissionProtocol } from '../../../src/mail/relay/received-field.js'
+import {
+  editRelayedHeader,
+  type HeaderEdits,
+  receivedField,
+  transmissionProtocol,
+} from '../../../src/mail/relay/edit-header.js'
 import { readRelayedHeader } from '../../../src/mail/relay/relayed-header.js'
 import { utf8 } from '../../support/mime-corpus/build.js'
 import { mimeCorpus } from '../../support/mime-corpus/corpus.js'

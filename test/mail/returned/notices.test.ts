@@ -1,7 +1,7 @@
 /** Bounces that are written for people: one rule for each system, and a general one for the rest. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
-import { NOTICE_TEMPLATES } from '../../../src/mail/returned/notices/templates.js'
+import { NOTICE_TEMPLATES } from '../../../src/mail/returned/notices/read-notice.js'
 import { notice } from '../../support/returned/returned-mail.js'
 import { NOTICES } from './notices.js'
 

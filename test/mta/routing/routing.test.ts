@@ -236,7 +236,12 @@ t.test('a domain with neither MX nor address bounces with 5.1.2', async t => {
 t.test('a null MX bounces with 5.1.10 and nobody is dialled', async t => {
   const zone = { 'example.com': { MX: ['0 .'], A: ['192.0.2.1'] } }
   const { outcome, dialled } = await deliver(t, zone)
-  t.match(outcome, { kind: 'bounced', status: '5.1.10', subtype: 'domain_accepts_no_mail' })
+  t.match(outcome, {
+    kind: 'bounced',
+    status: '5.1.10',
+    subtype: 'domain_accepts_no_mail',
+    summary: 'the domain example.com accepts no mail (null MX)',
+  })
   t.same(dialled, [])
 })
 

@@ -1,11 +1,11 @@
 import t from 'tap'
 import {
-  MAX_LINE_BYTES,
   MalformedReply,
+  MAX_LINE_BYTES,
   MAX_LINES,
   ReplyParser,
   toSmtpReply,
-} from '../../../src/mta/smtp/smtp-reply.js'
+} from '../../../src/mta/smtp/smtp-connection.js'
 
 /** Replies in the octets, however they are cut. */
 function parse(...chunks: readonly string[]) {

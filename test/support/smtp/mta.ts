@@ -4,7 +4,7 @@
  */
 import type { DeliveryAgent, DeliveryJob } from '../../../src/queue/delivery-agent.js'
 import type { ComposedContent } from '../../../src/mail/compose/compose.js'
-import type { LinkOptions } from '../../../src/mta/mail-links.js'
+import type { LinkOptions } from '../../../src/mta/render.js'
 import { DEFAULT_POOL_LIMITS, type Timeouts } from '../../../src/mta/mta-options.js'
 import { openSession, type SmtpSession } from '../../../src/mta/smtp/smtp-session.js'
 import { openSmtpAgent, type SmtpAgentParts } from '../../../src/mta/smtp-agent.js'

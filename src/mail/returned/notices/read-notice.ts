@@ -6,14 +6,29 @@
  */
 import { given } from '../../../core/given.js'
 import type { HeaderSection } from '../../mime/header-fields.js'
-import type { NoticeTemplate } from './template.js'
-import { isSameAddress, readAddressList, tidyAddress } from '../recipient-address.js'
 import { isVacationSubject } from '../automatic-reply.js'
+import { isSameAddress, readAddressList, tidyAddress } from '../recipient-address.js'
+import {
+  ALONE,
+  ANGLED_FIRST,
+  AT_END,
+  AT_START,
+  MAILTO,
+  NAMED,
+  TO_LINE,
+  TRANSCRIPT,
+  WITH_COLON,
+  WITH_DATE,
+  WITH_REMARK,
+  WITH_SEMICOLON,
+  type NoticeTemplate,
+} from './template.js'
+import { GATEWAY_TEMPLATES, PROVIDER_TEMPLATES } from './templates-providers.js'
+import { GROUPWARE_TEMPLATES, UNIX_TEMPLATES } from './templates-servers.js'
 
 const MAX_LINES = 2_000
 const MAX_LINE = 2_000
 const MAX_RECIPIENTS = 100
-/** Characters of the text about one recipient. */
 const MAX_SECTION = 6_000
 
 export interface NoticeRecipient {
@@ -27,7 +42,6 @@ export interface NoticeRecipient {
   readonly originalRecipient?: string
 }
 
-/** A notice with its header fields. */
 export interface Notice {
   readonly header: HeaderSection
   readonly from: string
@@ -226,3 +240,32 @@ export function looksLikeDelay({ subject, text }: Notice): boolean {
     )
   )
 }
+
+/** The first that finds a recipient wins. Providers come first, since many run one of the other programs. */
+export const NOTICE_TEMPLATES: readonly NoticeTemplate[] = [
+  ...PROVIDER_TEMPLATES,
+  ...UNIX_TEMPLATES,
+  ...GATEWAY_TEMPLATES,
+  ...GROUPWARE_TEMPLATES,
+]
+
+export const GENERAL_TEMPLATE: NoticeTemplate = {
+  name: 'general',
+  when: {},
+  recipient: [
+    TRANSCRIPT,
+    ANGLED_FIRST,
+    ALONE,
+    MAILTO,
+    NAMED,
+    WITH_DATE,
+    WITH_COLON,
+    WITH_SEMICOLON,
+    WITH_REMARK,
+    AT_END,
+    AT_START,
+  ],
+}
+
+/** Used if nobody is said to have failed: the recipient of the quoted message. */
+export const FALLBACK_TEMPLATE: NoticeTemplate = { name: 'general', when: {}, recipient: [TO_LINE] }

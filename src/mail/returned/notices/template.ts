@@ -1,9 +1,7 @@
 /**
- * Templates for recognizing the free-text bounces of mail systems, and the line patterns by which they name
- * recipients.
+ * Templates for recognizing the free-text bounces of mail systems, and the line patterns by which they name recipients.
  *
- * Recipient patterns match single lines of at most 2,000 characters and are anchored or start with a literal, so that
- * matching stays fast.
+ * Recipient patterns match single lines of at most 2,000 characters and are anchored or start with a literal, so that matching stays fast.
  */
 import { ADDRESS } from '../recipient-address.js'
 
@@ -12,7 +10,6 @@ export interface NoticeTemplate {
   readonly name: string
   /** All given conditions must match. */
   readonly when: {
-    /** Matched against the From field. */
     readonly from?: RegExp
     readonly subject?: RegExp
     /** A header field and a pattern for its value. */

@@ -1,17 +1,18 @@
 /**
- * Templates for mail transfer agents: qmail, Exim, Postfix, Sendmail, Courier, OpenSMTPD, DragonFly, James and
- * others.
+ * Bounce templates of mail servers (qmail, Exim, Postfix, Sendmail, Courier, OpenSMTPD, James and others) and of groupware (Exchange, Notes
+ * and Domino, GroupWise), from the programs' own message templates.
  *
- * Based on the programs' message templates. Current versions also send DSNs; these templates are for old versions and
- * for relays that strip the report.
+ * Current versions also send DSNs; these are for old versions and for relays that strip the report.
  */
 import {
   ALONE,
   ANGLED_FIRST,
   AT_END,
+  MAILTO,
   NAMED,
   TRANSCRIPT,
   WITH_COLON,
+  WITH_DATE,
   WITH_REMARK,
   type NoticeTemplate,
 } from './template.js'
@@ -163,5 +164,73 @@ export const UNIX_TEMPLATES: readonly NoticeTemplate[] = [
     name: 'mmdf',
     when: { text: /your message was not delivered for the following reasons?|failed mail {0,9}\(msg/i },
     recipient: [ANGLED_FIRST, WITH_COLON, AT_END, ALONE],
+  },
+]
+
+export const GROUPWARE_TEMPLATES: readonly NoticeTemplate[] = [
+  // Exchange 5.5 to 2003: `ann@example.net on Thu, 29 Apr 2010 ...`
+  {
+    name: 'exchange',
+    when: {
+      text: /did not reach (?:the following recipient|some or all of the intended recipients)|following recipient\(s\) (?:could not|cannot) be reached/i,
+    },
+    start: /following recipient/i,
+    recipient: [WITH_DATE, ALONE, ANGLED_FIRST],
+  },
+  // Exchange 2007 and later; the text differs by language, the links do not
+  {
+    name: 'exchange-delay',
+    when: {
+      subject: /^(?:delayed|delivery delayed|retard\u00e9|verz\u00f6gert)/i,
+      text: /<mailto:|delivery to these recipients|has been delayed/i,
+    },
+    recipient: [MAILTO, WITH_REMARK, ALONE],
+    action: 'delayed',
+  },
+  {
+    name: 'exchange',
+    when: { text: /<mailto:[^\s<>]{1,320}>/i, field: ['x-ms-exchange-message-is-ndr', /^/] },
+    recipient: [MAILTO, ALONE],
+  },
+  {
+    name: 'exchange',
+    when: {
+      text: /delivery has failed to these recipients|rejected your message to the following e-?mail addresses|couldn't be delivered to the following recipients|diagnostic information for administrators/i,
+    },
+    start: /following e-?mail addresses|these recipients|following recipients/i,
+    recipient: [MAILTO, ALONE, WITH_REMARK, ANGLED_FIRST],
+  },
+  // Microsoft SMTP service: `Delivery to the following recipients failed.`
+  {
+    name: 'microsoft-smtp-delay',
+    when: { text: /delivery to the following recipients? has been delayed/i },
+    start: /following recipients?/i,
+    recipient: [ALONE, ANGLED_FIRST],
+    action: 'delayed',
+  },
+  {
+    name: 'microsoft-smtp',
+    when: { text: /delivery to the following recipients? failed/i },
+    start: /delivery to the following recipients?/i,
+    recipient: [ALONE, ANGLED_FIRST, WITH_COLON],
+  },
+  // Lotus Notes and Domino
+  {
+    name: 'notes',
+    when: { text: /--- ?failure reasons/i },
+    start: /failure reasons/i,
+    recipient: [ALONE, ANGLED_FIRST],
+  },
+  {
+    name: 'domino',
+    when: { text: /was not delivered to:?|n'a pas \u00e9t\u00e9 remis|wurde nicht zugestellt an/i },
+    start: /not delivered to|pas \u00e9t\u00e9 remis|nicht zugestellt an/i,
+    recipient: [ALONE, ANGLED_FIRST, WITH_COLON],
+  },
+  // Novell GroupWise
+  {
+    name: 'groupwise',
+    when: { field: ['x-mailer', /groupwise/i], subject: /undeliverable|status|fail/i },
+    recipient: [WITH_REMARK, ALONE, ANGLED_FIRST, AT_END],
   },
 ]
