@@ -128,7 +128,7 @@ async function openParts(
   const send = {
     ...submit,
     renderQueue,
-    senders: new SenderCache(appliance.database.reader, appliance.watch, config.mta.sharedAddress ?? ''),
+    senders: new SenderCache(appliance.database, appliance.world.clock, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,
   }
   const calls = openOutgoingCalls(appliance)
@@ -232,7 +232,7 @@ async function openParts(
 }
 
 function openApi(
-  { config, live, world, database, newId, watch, box }: Appliance,
+  { config, live, world, database, newId, box }: Appliance,
   routes: readonly Route[],
   { acceptance }: Meters,
 ): HttpHandler {
@@ -240,7 +240,7 @@ function openApi(
     {
       ...world,
       newId,
-      authenticate: keyAuthenticator(database, watch),
+      authenticate: keyAuthenticator(database, world.clock),
       get anonymousRateLimit() {
         return live.current.http.anonymousRateLimit
       },

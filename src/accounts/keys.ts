@@ -7,7 +7,8 @@
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../core/errors.js'
 import type { NewId } from '../core/ids.js'
-import { TtlCache, type Watch } from '../core/ttl-cache.js'
+import { TtlCache } from '../core/ttl-cache.js'
+import { watchOf } from '../db/changes.js'
 import type { Database } from '../db/database.js'
 import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
@@ -98,6 +99,7 @@ export async function revokeKey(
     const found = await findKey(tx.db, { id })
     if (!found || !(await revokeApiKey(tx.db, id, now)))
       throw new AppError('not_found', `no unrevoked key ${id}`)
+    tx.changed('keys')
     await recordActivity(tx, { ...activityOf(found.key), actor, action: 'api_key.revoked', createdAt: now })
   })
 }
@@ -122,6 +124,7 @@ export async function changeKey(
       ...(permissions ? { permissions, type: keyType(permissions) } : {}),
     }
     await updateApiKey(tx.db, key)
+    tx.changed('keys')
     await recordActivity(tx, {
       ...activityOf(key),
       actor,
@@ -183,8 +186,11 @@ function hashKey(key: string): string {
 const REMEMBERED_MS = 1_000
 
 /** Authenticates against the database, with a one-second cache. */
-export function keyAuthenticator(database: Database, watch: Watch): Authenticate {
-  const keys = new TtlCache<Principal>(watch, REMEMBERED_MS)
+export function keyAuthenticator(database: Database, clock: Clock): Authenticate {
+  const keys = new TtlCache<Principal>(
+    watchOf(database.changes, clock, ['keys', 'workspaces']),
+    REMEMBERED_MS,
+  )
   return token => {
     const hash = hashKey(token)
     return keys.get(hash, async () => usable(await findKey(database.reader, { hash })))
@@ -192,8 +198,11 @@ export function keyAuthenticator(database: Database, watch: Watch): Authenticate
 }
 
 /** Looks a key up by id, without its secret, for trusted local use. @throws AppError unauthorized, workspace_not_found */
-export function keyFinder(database: Database, watch: Watch): (id: string) => Promise<Principal> {
-  const keys = new TtlCache<Principal>(watch, REMEMBERED_MS)
+export function keyFinder(database: Database, clock: Clock): (id: string) => Promise<Principal> {
+  const keys = new TtlCache<Principal>(
+    watchOf(database.changes, clock, ['keys', 'workspaces']),
+    REMEMBERED_MS,
+  )
   return id => keys.get(id, async () => usable(await findKey(database.reader, { id })))
 }
 

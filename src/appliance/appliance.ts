@@ -13,9 +13,8 @@ import { provideHistory } from '../audience/segments/rule-history.js'
 import { campaignHistory } from '../campaigns/records/campaign-history-store.js'
 import type { Config } from '../config/config.js'
 import { orderedIds, type NewId } from '../core/ids.js'
-import { SharedWatch } from '../core/ttl-cache.js'
 import type { Database } from '../db/database.js'
-import type { OnCommitted } from '../db/group-commit.js'
+import type { OnCommitted } from '../db/sqlite/group-commit.js'
 import { openSqlite } from '../db/sqlite/open-sqlite.js'
 import { sealKeys } from '../deliverability/dkim/dkim-key-store.js'
 import { sealWebhookSecrets } from '../webhooks/subscriptions/secret-seal-store.js'
@@ -39,8 +38,6 @@ export interface Appliance extends AsyncDisposable {
   readonly domains: DomainParts
   /** Encrypts secrets stored in the database. */
   readonly box: SecretBox
-  /** Invalidates caches; services report changes to cached rows here. */
-  readonly watch: SharedWatch
   /** Envelope sender for a message and its recipient. */
   readonly returnPath: (messageId: string, recipient: string) => string
   /** All keys ever used, newest first: bounces of mail sent before a rotation still arrive. */
@@ -146,10 +143,6 @@ async function assemble(
       await sealWebhookSecrets(db, seal)
     },
   })
-  const watch = new SharedWatch(
-    () => clock.monotonic(),
-    () => database.foreignVersion(),
-  )
   const domains: DomainParts = {
     database,
     clock,
@@ -159,7 +152,6 @@ async function assemble(
     dkimZone: config.dns.dkimZone,
     reportAddress: `dmarc@${config.hostname}`,
     seal: box,
-    onChanged: watch.noteChange,
   }
   // First: it shows whether the key that seals everything else is right.
   const returnPathKeys = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)
@@ -177,7 +169,6 @@ async function assemble(
     newId,
     domains,
     box,
-    watch,
     returnPath: (messageId, recipient) =>
       makeReturnPath({ messageId, recipient, key, domain: returnPathDomain }),
     returnPathKeys,

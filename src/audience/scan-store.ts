@@ -7,7 +7,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../core/errors.js'
-import { dialectOf } from '../db/dialect.js'
+import { dialectOf } from '../db/database.js'
 import type { Queries } from '../db/database.js'
 import { isBehind, isUpTo, type KeysetOrder } from '../db/listing.js'
 import type { Listing, Page, Position } from '../http/pagination.js'

@@ -1,8 +1,8 @@
 /**
  * A cache for lookups needed by every request: keys, workspaces, verified domains.
  *
- * It is cleared as soon as the database reports a commit of another process, or a service of this process reports a change. The time to
- * live covers changes that neither reports. Failed lookups are not cached, so corrections take effect at once.
+ * It is cleared as soon as a change of its topics is reported (`db/changes.ts`). The time to live covers changes that nobody reports.
+ * Failed lookups are not cached, so corrections take effect at once.
  */
 export class TtlCache<T> {
   private readonly watch: Watch
@@ -46,27 +46,4 @@ export interface Watch {
   monotonic(): number
   /** Changes when cached values may be stale. Called on every access, so it must be cheap. */
   version(): number
-}
-
-/** Shared by all caches of a process; services report their changes here. */
-export class SharedWatch implements Watch {
-  readonly monotonic: () => number
-  private readonly foreignVersion: () => number
-  private changes = 0
-
-  /** @param foreignVersion increases with commits of other processes */
-  constructor(monotonic: () => number, foreignVersion: () => number) {
-    this.monotonic = monotonic
-    this.foreignVersion = foreignVersion
-  }
-
-  /** Both terms only increase, so no two changes can cancel out. */
-  version(): number {
-    return this.foreignVersion() + this.changes
-  }
-
-  /** Call after the change is committed. */
-  readonly noteChange = (): void => {
-    this.changes += 1
-  }
 }

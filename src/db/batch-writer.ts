@@ -12,7 +12,6 @@ import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { Clock } from '../world/time/clock.js'
 import type { Database, Tx } from './database.js'
-import { isTemporary } from './temporary-failure.js'
 
 const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
 
@@ -118,7 +117,7 @@ export class BatchWriter<T, R> {
         { canWait: this.batching.canWait?.() ?? true },
       )
     } catch (error) {
-      if (progress.hasBegun && !isTemporary(error)) throw error
+      if (progress.hasBegun && !this.parts.database.isTransient(error)) throw error
       throw new Unavailable('database unavailable', { cause: error })
     }
   }

@@ -1,13 +1,18 @@
 /**
- * The database as stores and services see it: readers, and `write` for all changes.
+ * The database as stores and services see it: readers, `write` for all changes, and `changes` for what others wrote.
  *
- * Opened by `open-sqlite.ts` (and in tests by PGlite); the layers above behave the same on both.
+ * Implemented by `sqlite/open-sqlite.ts` and, in tests, over PGlite. What only a database file has is in `file`.
  */
-import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
-import type { Storage } from './sqlite/storage-watch.js'
+import { PostgresAdapter, type CompiledQuery, type Kysely, type QueryResult } from 'kysely'
+import type { Changes, Topic } from './changes.js'
 import type { Tables } from './tables.js'
 
 export type Dialect = 'sqlite' | 'postgres'
+
+/** For the few places where SQL must differ. */
+export function dialectOf(db: Queries): Dialect {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
+}
 
 export type PrintedQuery = Pick<CompiledQuery, 'sql' | 'parameters'>
 
@@ -26,6 +31,8 @@ export type Queries = Kysely<Tables> & {
 /** One unit of work inside a transaction. */
 export interface Tx {
   readonly db: Queries
+  /** Reports a change to caches and workers, here and in other processes, once it is committed. */
+  changed(topic: Topic): void
   /** Called once when this work is durable; never if it failed. For waking consumers, not for further writes. */
   onCommit(callback: () => void): void
   /** Called once if this work or its commit fails. For undoing in-memory counts. */
@@ -39,18 +46,6 @@ export interface WriteOptions {
   readonly isLong?: boolean
   /** Number of callers the work represents now; default 1. */
   readonly callers?: () => number
-}
-
-/** Database size, for metrics and the operator. Read on demand in microseconds; scans no table. */
-export interface DatabaseFigures {
-  /** Octets of the database file. */
-  readonly octets: number
-  /** Octets in unused pages. */
-  readonly freeOctets: number
-  /** Octets used in the write-ahead log. */
-  readonly logOctets: number
-  /** Whether free pages can be returned to the file system incrementally. */
-  readonly canShrink: boolean
 }
 
 export interface Database extends AsyncDisposable {
@@ -67,17 +62,10 @@ export interface Database extends AsyncDisposable {
    * lists.
    */
   readonly exportReader: Queries
-  /** Absent if the database is not a local file. */
-  readonly figures?: () => DatabaseFigures
-  /**
-   * Returns free pages at the end of the file to the file system, in its own transaction. Absent if unsupported.
-   *
-   * @param pages maximum
-   * @returns how long others were blocked, ms, excluding the commit
-   */
-  readonly shrink?: (pages: number) => Promise<number>
-  /** Disk health; checked before new mail is accepted. */
   readonly storage: Storage
+  readonly changes: Changes
+  /** Present if the database is a local file. */
+  readonly file?: DatabaseFile
   /**
    * Runs the work in a transaction and resolves with its result once the commit is durable.
    *
@@ -86,11 +74,51 @@ export interface Database extends AsyncDisposable {
    * @throws AppError unavailable if nothing can be stored now
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
-  /** Whether another process has committed since the last call; cheap. */
-  hasForeignWrites(): boolean
-  /**
-   * Grows with commits of other processes; constant if that cannot be determined. Read once per turn of the event
-   * loop.
-   */
-  foreignVersion(): number
+  /** Whether a failed read or write may succeed if repeated: database locked or unreachable, disk full, deadlock. */
+  isTransient(error: unknown): boolean
 }
+
+/** Read in microseconds; scans no table. */
+export interface FileSize {
+  /** Octets of the database file. */
+  readonly octets: number
+  /** Octets in unused pages. */
+  readonly freeOctets: number
+  /** Octets used in the write-ahead log. */
+  readonly logOctets: number
+  /** Whether free pages can be returned to the file system incrementally. */
+  readonly canShrink: boolean
+}
+
+/** Maintenance of a database file, for metrics and the operator. */
+export interface DatabaseFile {
+  size(): FileSize
+  /**
+   * Returns free pages at the end of the file to the file system, in its own transaction.
+   *
+   * @param pages maximum
+   * @returns how long others were blocked, ms, excluding the commit
+   */
+  shrink(pages: number): Promise<number>
+}
+
+/** Whether the database can store more. */
+export interface Storage {
+  /** Call before accepting new mail. @throws AppError unavailable */
+  requireRoom(): void
+  /** The most severe current fault. */
+  readonly fault: StorageFault | undefined
+}
+
+/** Why the database is impaired, for `/health`. */
+export interface StorageFault {
+  /** Stable, for programs. */
+  readonly code: 'database_gone' | 'database_failing' | 'database_busy' | 'disk_low'
+  /** Whether accepted mail is no longer processed. */
+  readonly isFatal: boolean
+  /** One sentence, for the operator. */
+  readonly reason: string
+}
+
+/** For a database that is not monitored. */
+export const UNWATCHED: Storage = { requireRoom() {}, fault: undefined }

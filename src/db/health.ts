@@ -6,8 +6,7 @@
 import { sql } from 'kysely'
 import { AppError, describeError } from '../core/errors.js'
 import type { Clock } from '../world/time/clock.js'
-import type { Database } from './database.js'
-import type { StorageFault } from './sqlite/storage-watch.js'
+import type { Database, StorageFault } from './database.js'
 
 /** The single row that is written. */
 export interface WriteTrialRow {

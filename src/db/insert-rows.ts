@@ -6,7 +6,7 @@
  */
 import { sql, type CompiledQuery, type DialectAdapter, type RawBuilder } from 'kysely'
 import type { Queries } from './database.js'
-import { dialectOf } from './dialect.js'
+import { dialectOf } from './database.js'
 import { inPieces } from './statement.js'
 
 type Row = readonly unknown[]

@@ -1,7 +1,7 @@
 /** Storage metrics: database and log size, free disk space, commit duration. Fails: never. */
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Database } from '../db/database.js'
-import type { OnCommitted } from '../db/group-commit.js'
+import type { OnCommitted } from '../db/sqlite/group-commit.js'
 import type { Disk } from '../world/disk.js'
 import type { Metrics } from './metrics.js'
 
@@ -36,13 +36,13 @@ export function followGround(metrics: Metrics, { database, disk, dataDir }: Grou
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [metrics.registry] })
   const free = gauge('postroad_disk_free_bytes', 'Free space on the disk of the data directory.')
   metrics.addSource('disk', async () => free.set(await disk.freeSpace(dataDir)))
-  const { figures } = database
-  if (!figures) return
+  const { file } = database
+  if (!file) return
   const size = gauge('postroad_database_bytes', 'Size of the database file.')
   const unused = gauge('postroad_database_free_bytes', 'Unused space inside the database file.')
   const log = gauge('postroad_database_wal_bytes', 'Size of the write-ahead log.')
   metrics.addSource('database', () => {
-    const now = figures()
+    const now = file.size()
     size.set(now.octets)
     unused.set(now.freeOctets)
     log.set(now.logOctets)

@@ -9,10 +9,12 @@
  */
 import { type ActingWorkspace, findActingWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
-import type { Queries } from '../db/database.js'
+import type { Database, Queries } from '../db/database.js'
 import { findApplianceDomain, findSendingDomain } from '../deliverability/domains/domain-store.js'
 import { addressDomain, type NamedAddress } from '../mail/address.js'
-import { TtlCache, type Watch } from '../core/ttl-cache.js'
+import { TtlCache } from '../core/ttl-cache.js'
+import { watchOf } from '../db/changes.js'
+import type { Clock } from '../world/time/clock.js'
 
 /** The sender a request or message names. */
 export interface Author {
@@ -88,11 +90,15 @@ export class SenderCache {
   private readonly senders: TtlCache<Sender>
 
   /** @param sharedAddress `mta.shared_address`; empty if unset */
-  constructor(reader: Queries, watch: Watch, sharedAddress: string) {
+  constructor(
+    { reader, changes }: Pick<Database, 'reader' | 'changes'>,
+    clock: Pick<Clock, 'monotonic'>,
+    sharedAddress: string,
+  ) {
     this.reader = reader
     this.sharedAddress = sharedAddress
-    this.workspaces = new TtlCache(watch, REMEMBERED_MS)
-    this.senders = new TtlCache(watch, REMEMBERED_MS)
+    this.workspaces = new TtlCache(watchOf(changes, clock, ['workspaces']), REMEMBERED_MS)
+    this.senders = new TtlCache(watchOf(changes, clock, ['workspaces', 'domains']), REMEMBERED_MS)
   }
 
   /** @throws AppError workspace_not_found */

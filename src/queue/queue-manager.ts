@@ -73,6 +73,7 @@ export class QueueManager {
   private readonly holds: CampaignHolds
   /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false
+  private seenVersion: number
   private rounds: Promise<void> = Promise.resolve()
   private isClaiming = false
   private isRoundRequested = false
@@ -92,6 +93,7 @@ export class QueueManager {
     const { retry } = policy
     this.steps = new ClockSteps(clock)
     this.lastAttemptEndAt = clock.monotonic()
+    this.seenVersion = parts.database.changes.version('queue')
     this.holds = new CampaignHolds(parts.database.reader)
     this.outcomes = new OutcomeWriter({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
     const onChange = () => this.wake()
@@ -237,7 +239,9 @@ export class QueueManager {
       const stepMs = this.steps.takeStep()
       if (stepMs < 0) this.correctDueTimes(-stepMs)
       if (stepMs > 0) this.wake()
-      const isLookDue = database.hasForeignWrites() || this.areHoldsStale
+      const version = database.changes.version('queue')
+      const isLookDue = version !== this.seenVersion || this.areHoldsStale
+      this.seenVersion = version
       const look = isLookDue ? this.reload() : Promise.resolve()
       look
         .catch((error: unknown) => {

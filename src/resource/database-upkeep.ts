@@ -46,16 +46,16 @@ export async function shrinkDatabase(
   { database, log, isQuietHour }: UpkeepParts,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { figures, shrink } = database
-  const before = figures?.()
-  if (!figures || !shrink || !before?.canShrink) return
+  const { file } = database
+  const before = file?.size()
+  if (!file || !before?.canShrink) return
   if (before.freeOctets < Math.max(MIN_FREE_OCTETS, BEGIN_SHARE * before.octets)) return
   const enough = LEFT_SHARE * before.octets
   let pages = FIRST_PAGES
   let free = before.freeOctets
   while (free > enough && isQuietHour() && !stopping.aborted) {
-    const tookMs = await shrink(pages)
-    const now = figures().freeOctets
+    const tookMs = await file.shrink(pages)
+    const now = file.size().freeOctets
     // No progress: a reader still uses the end of the file, or nothing is left to move.
     if (now >= free) break
     free = now
@@ -63,5 +63,5 @@ export async function shrinkDatabase(
     else if (tookMs < SHORT_MS) pages = Math.min(MAX_PAGES, 2 * pages)
     await pauseFor(REST_MS)
   }
-  log.info('database shrunk', { octets: before.octets - figures().octets })
+  log.info('database shrunk', { octets: before.octets - file.size().octets })
 }

@@ -11,19 +11,12 @@ import {
   sandboxIdOf,
   updateWorkspace,
 } from '../../src/accounts/workspace-store.js'
-import { SharedWatch } from '../../src/core/ttl-cache.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { eachDatabase } from '../support/db/database.js'
 import { addWorkspace } from '../support/mailroom.js'
-
-const watchOf = (database: Database, clock: FakeClock) =>
-  new SharedWatch(
-    () => clock.monotonic(),
-    () => database.foreignVersion(),
-  )
 
 async function office(database: Database) {
   await addWorkspace(database)
@@ -32,7 +25,7 @@ async function office(database: Database) {
   const parts = { database, clock, random, newId: () => uuidv7(clock.now(), random.bytes(10)) }
   return {
     clock,
-    authenticate: keyAuthenticator(database, watchOf(database, clock)),
+    authenticate: keyAuthenticator(database, clock),
     make: (wanted: Partial<NewKey> = {}) =>
       createKey(parts, { workspaceId: 'w1', name: 'shop', isSandbox: false, ...USUAL_KEY_LIMITS, ...wanted }),
   }
@@ -208,7 +201,7 @@ eachDatabase(
     await t.rejects(make({ workspaceId }), { code: 'not_found' }, 'nor can it have keys of its own')
     await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now()))
     t.equal(await findActingWorkspace(database.reader, workspaceId), undefined)
-    await t.rejects(keyAuthenticator(database, watchOf(database, clock))(key), {
+    await t.rejects(keyAuthenticator(database, clock)(key), {
       code: 'workspace_not_found',
     })
   },

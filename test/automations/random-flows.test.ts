@@ -31,8 +31,6 @@ class Killable {
       reader: database.reader,
       slowReader: database.slowReader,
       exportReader: database.exportReader,
-      foreignVersion: () => 0,
-      hasForeignWrites: () => false,
       write: async (work, options) => {
         this.left -= 1
         if (this.left > 0) return database.write(work, options)

@@ -21,8 +21,8 @@ function withMethods(database: Database): Database {
     exportReader: database.exportReader,
     storage: database.storage,
     write: (work, options) => database.write(work, options),
-    hasForeignWrites: () => database.hasForeignWrites(),
-    foreignVersion: () => database.foreignVersion(),
+    changes: database.changes,
+    isTransient: error => database.isTransient(error),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

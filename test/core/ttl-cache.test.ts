@@ -1,6 +1,6 @@
 /** What is remembered for a moment, and what is not. */
 import t from 'tap'
-import { SharedWatch, TtlCache } from '../../src/core/ttl-cache.js'
+import { TtlCache } from '../../src/core/ttl-cache.js'
 
 t.test('what was found is not looked up again until the time is over', async t => {
   let now = 0
@@ -24,31 +24,22 @@ t.test('a refusal is looked up again at once', async t => {
   t.equal(await memory.get('a', async () => 'now'), 'now')
 })
 
-t.test('what was changed, here or by another process, is looked up again at once', async t => {
-  let foreign = 1
-  const watch = new SharedWatch(
-    () => 0,
-    () => foreign,
-  )
-  const memory = new TtlCache<number>(watch, 1_000)
+t.test('what was changed is looked up again at once', async t => {
+  let version = 1
+  const memory = new TtlCache<number>({ monotonic: () => 0, version: () => version }, 1_000)
   let lookUps = 0
   const find = async () => (lookUps += 1)
   t.equal(await memory.get('a', find), 1)
-  foreign = 2
+  version = 2
   t.equal(await memory.get('a', find), 2)
   t.equal(await memory.get('a', find), 2)
-  watch.noteChange()
-  t.equal(await memory.get('a', find), 3)
 })
 
 t.test('what is changed while it is looked up is not remembered as it was', async t => {
-  const watch = new SharedWatch(
-    () => 0,
-    () => 0,
-  )
-  const memory = new TtlCache<string>(watch, 1_000)
+  let version = 1
+  const memory = new TtlCache<string>({ monotonic: () => 0, version: () => version }, 1_000)
   const before = await memory.get('a', async () => {
-    watch.noteChange()
+    version = 2
     return 'valid'
   })
   t.equal(before, 'valid')

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { AppError } from '../../src/core/errors.js'
 import { BatchWriter } from '../../src/db/batch-writer.js'
 import type { Database, Tx } from '../../src/db/database.js'
-import { isTemporary } from '../../src/db/temporary-failure.js'
+import { isTransient } from '../../src/db/transient-error.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -108,10 +108,10 @@ t.test('a lock, a full disk, a deadlock and a lost connection are temporary; a c
     '08006',
     'ECONNRESET',
   ])
-    t.ok(isTemporary(withCode(code)), code)
+    t.ok(isTransient(withCode(code)), code)
   for (const code of ['SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_TOOBIG', '23505', '22021', 'ERR_INVALID_ARG_TYPE'])
-    t.notOk(isTemporary(withCode(code)), code)
-  t.notOk(isTemporary(new TypeError('x is undefined')))
+    t.notOk(isTransient(withCode(code)), code)
+  t.notOk(isTransient(new TypeError('x is undefined')))
   t.end()
 })
 

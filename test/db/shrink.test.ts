@@ -37,14 +37,14 @@ async function fillAndEmpty(database: Database, rows: number, kept: number): Pro
 t.test('by night a database of which much is unused becomes smaller, and keeps what is in it', async t => {
   const database = await open(t, join(t.testdir(), 'test.db'))
   await fillAndEmpty(database, 44, 4)
-  const { octets, freeOctets } = database.figures?.() ?? { octets: 0, freeOctets: 0 }
+  const { octets, freeOctets } = database.file?.size() ?? { octets: 0, freeOctets: 0 }
   t.ok(freeOctets > 18 * MB)
   const log = new FakeLog()
   const parts = { database, log, isQuietHour: () => true }
   await shrinkDatabase({ ...parts, isQuietHour: () => false }, new AbortController().signal)
-  t.equal(database.figures?.().octets, octets, 'by day nothing happens')
+  t.equal(database.file?.size().octets, octets, 'by day nothing happens')
   await shrinkDatabase(parts, new AbortController().signal)
-  const after = database.figures?.() ?? { octets: 0, freeOctets: 0 }
+  const after = database.file?.size() ?? { octets: 0, freeOctets: 0 }
   t.ok(after.octets < octets - 18 * MB, `${octets} -> ${after.octets}`)
   const { rows } = await sql<{
     n: number
@@ -56,11 +56,11 @@ t.test('by night a database of which much is unused becomes smaller, and keeps w
 t.test('a little that is unused is left for what comes', async t => {
   const database = await open(t, join(t.testdir(), 'test.db'))
   await fillAndEmpty(database, 40, 38)
-  const before = database.figures?.()
+  const before = database.file?.size()
   const log = new FakeLog()
   const parts = { database, log, isQuietHour: () => true }
   await shrinkDatabase(parts, new AbortController().signal)
-  t.same(database.figures?.(), before)
+  t.same(database.file?.size(), before)
   t.same(log.lines, [])
 })
 
@@ -73,10 +73,10 @@ t.test('a file of an earlier version learns it: at the start where it is small, 
   old.exec('vacuum')
   old.close()
   const beside = await openSqlite({ file, clock: systemClock })
-  t.equal(beside.figures?.().canShrink, false, 'a command beside a server leaves the file alone')
+  t.equal(beside.file?.size().canShrink, false, 'a command beside a server leaves the file alone')
   await beside[Symbol.asyncDispose]()
   const served = await open(t, file)
-  t.equal(served.figures?.().canShrink, true)
+  t.equal(served.file?.size().canShrink, true)
   const other = join(t.testdir(), 'large.db')
   const large = new BetterSqlite(other)
   large.exec('create table t (o blob); insert into t values (zeroblob(3000000)); delete from t')

@@ -3,8 +3,7 @@ import t, { type Test } from 'tap'
 import { sql } from 'kysely'
 import type { Queries } from '../../src/db/database.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
-import { RUNNING_LIMIT_MS } from '../../src/db/threads/reading-thread.js'
-import { MOST_WAITING, WAITING_LIMIT_MS } from '../../src/db/threads/slow-reader.js'
+import { MAX_WAITING, RUNNING_LIMIT_MS, WAITING_LIMIT_MS } from '../../src/db/sqlite/slow-reader.js'
 import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
@@ -73,11 +72,11 @@ t.test('a long read cannot write, fails with its own error, and gives a bounded 
 t.test('past the bound of those who wait a read is refused, and so is one that waited too long', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, clock } = await open(t, spawn)
-  const asked = Array.from({ length: MOST_WAITING + 2 }, () => countTo(slow, 1))
+  const asked = Array.from({ length: MAX_WAITING + 2 }, () => countTo(slow, 1))
   await nextTurn()
   await t.rejects(countTo(slow, 1), {
     code: 'unavailable',
-    message: /too many long reads/,
+    message: /too many long-running queries/,
     retryAfterMs: 5_000,
   })
   threads[0]?.answer({ columns: ['n'], rows: [[1]] })
@@ -92,7 +91,7 @@ t.test('a read that takes too long is refused and left behind; another thread go
   const { threads, spawn } = scriptedThreads()
   const { slow, clock, log } = await open(t, spawn)
   const [first, second, third] = [countTo(slow, 1), countTo(slow, 2), countTo(slow, 3)]
-  const refused = t.rejects(first, { code: 'unavailable', message: /longer than 5 s; ask for less/ })
+  const refused = t.rejects(first, { code: 'unavailable', message: /took longer than 5 s and was stopped/ })
   await nextTurn()
   threads[1]?.answer({ columns: ['n'], rows: [[2]] })
   threads[1]?.answer({ columns: ['n'], rows: [[3]] })
@@ -111,7 +110,7 @@ t.test('a read that takes too long is refused and left behind; another thread go
 t.test('a thread that ends fails what it was asked, and the next read has a new one', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, log } = await open(t, spawn)
-  const lost = t.rejects(countTo(slow, 1), /thread for long reads ended: heap/)
+  const lost = t.rejects(countTo(slow, 1), /slow reader thread exited: heap/)
   await nextTurn()
   threads[0]?.end({ exitCode: 1, fault: new Error('heap') })
   await lost
@@ -159,7 +158,7 @@ t.test('exports run one statement at a time, and only while no page waits', asyn
   const { threads, spawn } = scriptedThreads()
   const { database, slow } = await open(t, spawn)
   const told = (value: number) => ({ columns: ['n'], rows: [[value]] })
-  const exporting = Array.from({ length: MOST_WAITING }, (_, at) => countTo(database.exportReader, at + 1))
+  const exporting = Array.from({ length: MAX_WAITING }, (_, at) => countTo(database.exportReader, at + 1))
   await nextTurn()
   const [first, second] = [countTo(slow, 501), countTo(slow, 502)]
   await nextTurn()

@@ -10,7 +10,7 @@ import { Kysely, sql } from 'kysely'
 import { isServing, LockedError, takeServeLock } from '../../src/db/sqlite/serve-lock.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
-import { pauseFor } from '../../src/world/time/clock.js'
+import { nextTurn, pauseFor } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
@@ -108,16 +108,30 @@ t.test('a lock that is not given up is waited for 5 s, then the write is refused
   await write()
 })
 
-t.test('writes of another process are noticed once, own writes are not', async t => {
+t.test('commits of another process count for every topic, own ones for what they report', async t => {
   const file = sqliteFile(t)
   const database = await sqliteDatabase(t, file)
   await database.write(({ db }) => sql`create table notes (text)`.execute(db))
-  t.equal(database.hasForeignWrites(), false)
+  const { changes } = database
+  const versions = () => [changes.version('queue'), changes.version('keys')]
+  const [queue = 0, keys = 0] = versions()
+  await database.write(({ db }) => sql`insert into notes values ('unreported')`.execute(db))
+  t.same(versions(), [queue, keys])
+  await database.write(async tx => tx.changed('keys'))
+  t.same(versions(), [queue, keys + 1])
+  await t.rejects(
+    database.write(async tx => {
+      tx.changed('keys')
+      throw new Error('rolled back')
+    }),
+  )
+  t.same(versions(), [queue, keys + 1])
   const other = new BetterSqlite(file)
   other.exec("insert into notes values ('from elsewhere')")
   other.close()
-  t.equal(database.hasForeignWrites(), true)
-  t.equal(database.hasForeignWrites(), false)
+  await nextTurn()
+  const [laterQueue = 0, laterKeys = 0] = versions()
+  t.ok(laterQueue > queue && laterKeys > keys + 1)
 })
 
 t.test('closing waits for the writes that are under way', async t => {

@@ -7,7 +7,6 @@ import {
   zoneRecords,
   openServedZone,
 } from '../../src/deliverability/dkim/dkim-zone.js'
-import { SharedWatch } from '../../src/core/ttl-cache.js'
 import { addDomain, deleteDomain, ensureApplianceDomain } from '../../src/deliverability/domains/domains.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
 import { eachDatabase } from '../support/db/database.js'
@@ -70,11 +69,7 @@ eachDatabase(
     await addDomain(parts, 'w1', 'one.example')
     const { id } = await addDomain(parts, 'w1', 'two.example')
     await rotateDomain(parts, 'w1', id, true)
-    const watch = new SharedWatch(
-      () => clock.monotonic(),
-      () => 0,
-    )
-    const zone = openServedZone({ database, clock, watch })
+    const zone = openServedZone({ database, clock })
     const served = async () => {
       const records = await zoneRecords(database.reader, ZONE, clock.now())
       for (const { name, value, ttl } of records)

@@ -40,7 +40,8 @@ export interface Definition {
   readonly steps?: readonly FirstStep[]
 }
 
-const UNWATCHED = { version: () => 0, monotonic: () => Infinity }
+/** Nothing stays cached. */
+const UNCACHED = { monotonic: () => Infinity }
 
 /** @param settings of the workspace */
 export async function openFlows(database: Database, settings: Partial<Workspace> = {}) {
@@ -61,7 +62,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     ...{ database, clock, newId, messageLimit: 1e6, expireMs: 86_400_000 },
     emailWindows: new SlidingWindow(clock),
     onEnqueued: () => {},
-    senders: new SenderCache(database.reader, UNWATCHED, 'notify@mail.test'),
+    senders: new SenderCache(database, UNCACHED, 'notify@mail.test'),
   }
   const parts: FlowParts = {
     ...{ database, clock, newId, onEvents, send, log, random },

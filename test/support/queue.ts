@@ -120,8 +120,8 @@ export function failing(database: Database, isFailing: () => boolean): Database 
     storage: database.storage,
     write: <T>(work: (tx: Tx) => Promise<T>) =>
       isFailing() ? Promise.reject(new AppError('unavailable', 'the disk is full')) : database.write(work),
-    hasForeignWrites: () => database.hasForeignWrites(),
-    foreignVersion: () => database.foreignVersion(),
+    changes: database.changes,
+    isTransient: error => database.isTransient(error),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

@@ -125,7 +125,7 @@ function inboundOptions(
 }
 
 function openReceiver(
-  { config, live, world, database, newId, watch }: Appliance,
+  { config, live, world, database, newId }: Appliance,
   submit: SubmitParts,
   guard: LoginGuard,
 ): MailReceiver<Submitter> {
@@ -136,9 +136,9 @@ function openReceiver(
     log: world.log,
     hostname,
     gatherer: new SubmissionGatherer(submit),
-    senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
-    authenticate: keyAuthenticator(database, watch),
-    principalOfKey: keyFinder(database, watch),
+    senders: new SenderCache(database, world.clock, config.mta.sharedAddress ?? ''),
+    authenticate: keyAuthenticator(database, world.clock),
+    principalOfKey: keyFinder(database, world.clock),
     guard,
     get trustedNetworks() {
       return live.current.submission.trustedNetworks

@@ -17,10 +17,10 @@ export interface NameListeners {
 
 /** @param besides names in the zone other than DKIM keys */
 export async function openNameListeners(
-  { config: { dns, hostname }, world: { clock }, database, watch }: Appliance,
+  { config: { dns, hostname }, world: { clock }, database }: Appliance,
   besides?: ZoneSource,
 ): Promise<NameListeners> {
-  const keys = openServedZone({ database, clock, watch })
+  const keys = openServedZone({ database, clock })
   const source: ZoneSource = { find: async label => (await besides?.find(label)) ?? keys.find(label) }
   const handler = openNameServer({ zone: dns.dkimZone, server: hostname, clock, source })
   const listeners: DnsListener[] = []

@@ -5,7 +5,7 @@
  * searches are computed from the fields on each write (`traits.ts`); imports compute them in the reader thread and pass them in.
  */
 import { sql, type RawBuilder } from 'kysely'
-import { dialectOf } from '../../db/dialect.js'
+import { dialectOf } from '../../db/database.js'
 import { rowsInsert } from '../../db/insert-rows.js'
 import type { Queries } from '../../db/database.js'
 import { compilable, rowsStatement } from '../../db/statement.js'

@@ -7,7 +7,7 @@
  * `_` match literally.
  */
 import { sql, type RawBuilder } from 'kysely'
-import { dialectOf } from '../../db/dialect.js'
+import { dialectOf } from '../../db/database.js'
 import type { Queries } from '../../db/database.js'
 import { compilable, inLists, statement } from '../../db/statement.js'
 import { type SeqRange } from '../audience-store.js'

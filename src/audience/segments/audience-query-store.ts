@@ -4,7 +4,7 @@
  * For `Database.slowReader`. Scans all contacts piece by piece (`scan-store.ts`). Fails: AppError unavailable on timeout.
  */
 import { sql, type RawBuilder } from 'kysely'
-import { dialectOf } from '../../db/dialect.js'
+import { dialectOf } from '../../db/database.js'
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { contactsOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'

@@ -6,7 +6,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../../core/errors.js'
-import { dialectOf } from '../../db/dialect.js'
+import { dialectOf } from '../../db/database.js'
 import type { Dialect, Queries } from '../../db/database.js'
 import { findAudience, type SeqRange } from '../audience-store.js'
 import { findPlaces, type Places } from '../contacts/places-store.js'

@@ -5,7 +5,7 @@
  * exactly once.
  */
 import { sql, type RawBuilder } from 'kysely'
-import { dialectOf } from '../../db/dialect.js'
+import { dialectOf } from '../../db/database.js'
 import type { Queries } from '../../db/database.js'
 import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'

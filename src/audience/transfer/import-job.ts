@@ -16,7 +16,7 @@ export class ImportJob {
     this.worker = new Worker({
       ...parts,
       failure: 'importer failed',
-      version: () => parts.database.foreignVersion(),
+      version: () => parts.database.changes.version('imports'),
       runPiece: async stopping => {
         await new Importer(parts).run(stopping)
         this.worker.resetBackoff()

@@ -75,7 +75,7 @@ export class Runner {
       ...parts,
       failure: 'automation runner failed',
       runPiece: stopping => this.runPiece(stopping),
-      version: () => parts.database.foreignVersion(),
+      version: () => parts.database.changes.version('automations'),
     })
   }
 

@@ -43,7 +43,7 @@ export class CampaignRunner {
       log: parts.log,
       failure: 'campaign runner failed',
       runPiece: stopping => this.round(stopping),
-      version: () => database.foreignVersion(),
+      version: () => database.changes.version('campaigns'),
     })
   }
 

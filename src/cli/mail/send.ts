@@ -147,7 +147,7 @@ async function send(
   await showOutcome(appliance, context, options, [id])
 }
 
-function submitParts({ config, world, database, newId, watch }: Appliance) {
+function submitParts({ config, world, database, newId }: Appliance) {
   return {
     database,
     clock: world.clock,
@@ -155,7 +155,7 @@ function submitParts({ config, world, database, newId, watch }: Appliance) {
     emailWindows: new SlidingWindow(world.clock),
     expireMs: config.mta.retry.expireMs,
     onEnqueued: () => {}, // a running server polls the queue
-    senders: new SenderCache(database.reader, watch, config.mta.sharedAddress ?? ''),
+    senders: new SenderCache(database, world.clock, config.mta.sharedAddress ?? ''),
   }
 }
 

@@ -94,7 +94,7 @@ function openView(appliance: Appliance): () => Promise<Frame> {
 }
 
 async function databaseState({ config, database, world }: Appliance): Promise<Frame['database']> {
-  const now = database.figures?.()
+  const now = database.file?.size()
   if (!now) return null
   return {
     octets: now.octets,

@@ -289,6 +289,7 @@ async function record(
   createdAt: number,
   details: Activity['details'] = {},
 ): Promise<void> {
+  tx.changed('workspaces')
   const activity = { workspaceId: id, actor: OPERATOR, action: `workspace.${what}` as const }
   await recordActivity(tx, { ...activity, subject: name, details, createdAt })
 }

@@ -75,7 +75,7 @@ export class LogSync {
   private failed(thrown: unknown): Error {
     const { message } = thrown as Error
     this.fault = Object.assign(
-      new Error(`the disk did not take what was written (${message}); start the server anew`),
+      new Error(`fsync of the database log failed (${message}); restart the server`),
       { code: 'SQLITE_IOERR_FSYNC' },
     )
     return this.fault

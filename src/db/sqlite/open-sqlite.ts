@@ -19,15 +19,17 @@ import {
   OPENING_TIMEOUT_MS,
 } from './connections.js'
 import { LogSync } from './log-sync.js'
-import { Checkpointer, type CheckpointerParts, type LogLength } from '../threads/checkpointer.js'
-import type { Database, DatabaseFigures, Queries } from '../database.js'
-import { GroupCommit, type OnCommitted } from '../group-commit.js'
+import { Checkpointer, type CheckpointerParts, type LogLength } from './checkpointer.js'
+import { ReportedChanges } from '../changes.js'
+import { UNWATCHED, type Database, type FileSize, type Queries } from '../database.js'
+import { GroupCommit, type OnCommitted } from './group-commit.js'
 import { migrateToLatest } from '../migrate.js'
-import { StorageWatch, UNWATCHED, type StorageWatchParts } from './storage-watch.js'
+import { StorageWatch, type StorageWatchParts } from './storage-watch.js'
 import type { Log } from '../../world/log.js'
-import { slowReadingDialect, sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
-import { SlowReader, type ReadingLine, type SlowReaderParts } from '../threads/slow-reader.js'
+import { SlowReader, slowReadingDialect, type ReadingLine, type SlowReaderParts } from './slow-reader.js'
+import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import type { Tables } from '../tables.js'
+import { isTransient } from '../transient-error.js'
 
 export interface SqliteOptions {
   /** Path of the database file; its folder exists. */
@@ -90,41 +92,29 @@ export async function openSqlite({
   await storage?.start()
   const logSync = watch && new LogSync(watch.disk.openSynced(logPathOf(writeHandle)), clock)
   if (logSync) commitsSync(writeHandle, false)
-  const groups = new GroupCommit(writer, clock, { checkpointer, storage, logSync, run, onCommitted })
-  // Seen from the writing connection, only other processes change it, since the reading one never writes.
-  const selectVersion = writeHandle.prepare('pragma data_version').pluck()
-  const dataVersion = () => Number(selectVersion.get())
-  let seenVersion = dataVersion()
-  let versionOfTurn: number | undefined
+  const changes = new ReportedChanges(foreignVersionOf(writeHandle))
+  const groups = new GroupCommit(writer, clock, { checkpointer, storage, logSync, run, changes, onCommitted })
   return {
     dialect: 'sqlite',
     reader,
     slowReader,
     exportReader,
-    figures: figuresOf(readHandle, writeHandle),
-    shrink: pages =>
-      groups.write(
-        async () => {
-          const started = clock.monotonic()
-          writeHandle.pragma(`incremental_vacuum(${pages})`)
-          return clock.monotonic() - started
-        },
-        { canWait: true },
-      ),
+    file: {
+      size: sizeOf(readHandle, writeHandle),
+      shrink: pages =>
+        groups.write(
+          async () => {
+            const started = clock.monotonic()
+            writeHandle.pragma(`incremental_vacuum(${pages})`)
+            return clock.monotonic() - started
+          },
+          { canWait: true },
+        ),
+    },
+    changes,
+    isTransient,
     storage: storage ?? UNWATCHED,
     write: (work, options) => groups.write(work, options),
-    hasForeignWrites() {
-      const before = seenVersion
-      seenVersion = dataVersion()
-      return seenVersion !== before
-    },
-    foreignVersion() {
-      if (versionOfTurn === undefined) {
-        versionOfTurn = dataVersion()
-        void nextTurn().then(() => (versionOfTurn = undefined))
-      }
-      return versionOfTurn
-    },
     async [Symbol.asyncDispose]() {
       await groups.idle()
       storage?.close()
@@ -134,6 +124,22 @@ export async function openSqlite({
       await reader.destroy()
       await writer.destroy()
     },
+  }
+}
+
+/**
+ * Grows with commits of other connections. Seen from the writing one, only other processes change it, since the reading one never writes.
+ * Read once per turn of the event loop.
+ */
+function foreignVersionOf(writing: BetterSqlite.Database): () => number {
+  const select = writing.prepare('pragma data_version').pluck()
+  let ofTurn: number | undefined
+  return () => {
+    if (ofTurn === undefined) {
+      ofTurn = Number(select.get())
+      void nextTurn().then(() => (ofTurn = undefined))
+    }
+    return ofTurn
   }
 }
 
@@ -171,7 +177,7 @@ function writeAnew(handle: BetterSqlite.Database): void {
   handle.pragma('wal_checkpoint(truncate)')
 }
 
-function figuresOf(reading: BetterSqlite.Database, writing: BetterSqlite.Database): () => DatabaseFigures {
+function sizeOf(reading: BetterSqlite.Database, writing: BetterSqlite.Database): () => FileSize {
   const logLength = logLengthOf(writing)
   const number = (name: string) => Number(reading.pragma(name, { simple: true }))
   const pageOctets = number('page_size')

@@ -18,14 +18,17 @@ import {
   type Driver,
   type QueryResult,
 } from 'kysely'
-import { systemClock, type Clock } from '../../world/time/clock.js'
-import { slowReadingDriver, type ReadingLine, type SlowReader } from '../threads/slow-reader.js'
+import { pauseFor, systemClock, type Clock } from '../../world/time/clock.js'
 import type { PrintedQuery, Run } from '../database.js'
-import { namedRow } from './named-row.js'
-import { takeWriteLock } from './write-lock.js'
+import { sqliteCode } from './storage-fault.js'
 
 /** Prepared statements kept; multi-row inserts of many lengths would otherwise grow without bound. */
 const KEPT_STATEMENTS = 500
+
+/** How long to wait for the write lock while another process holds it; transactions of the command line take a few ms. */
+const LOCK_PATIENCE_MS = 5_000
+/** Shorter than the pause that a long import makes between transactions. */
+const MAX_PAUSE_MS = 5
 
 export interface DirectDialect {
   readonly dialect: Dialect
@@ -51,16 +54,6 @@ export function sqliteReadingDialect(
   return dialectOf(handle, clock, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
 }
 
-/** For reads in threads, which use no handle here. */
-export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Dialect {
-  return {
-    createAdapter: () => new OwnAdapter(),
-    createDriver: () => slowReadingDriver(reader, line),
-    createIntrospector: db => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  }
-}
-
 function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect {
   const dialect: Dialect = {
     createAdapter: () => new OwnAdapter(),
@@ -71,7 +64,7 @@ function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect 
   return { dialect, run }
 }
 
-class OwnAdapter extends SqliteAdapter {
+export class OwnAdapter extends SqliteAdapter {
   /** In SQLite, DDL is transactional; Kysely's own adapter denies it. */
   override get supportsTransactionalDdl(): boolean {
     return true
@@ -221,4 +214,29 @@ function toRows(prepared: Prepared, rows: readonly (readonly unknown[])[]): Reco
   // `select *` after a schema change.
   if (rows[0] && rows[0].length !== prepared.columns.length) prepared.columns = columnsOf(prepared.statement)
   return rows.map(values => namedRow(prepared.columns, values))
+}
+
+/** In SQLite's binding, naming the columns of each row takes longer than reading it. */
+export function namedRow(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (let at = 0; at < columns.length; at += 1) row[columns[at] ?? ''] = values[at]
+  return row
+}
+
+/**
+ * Waits for the write lock by polling, since SQLite would block the whole process.
+ *
+ * @param begin throws SQLITE_BUSY without waiting long if the lock is taken
+ */
+async function takeWriteLock(begin: () => void, clock: Clock): Promise<void> {
+  const end = clock.monotonic() + LOCK_PATIENCE_MS
+  for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+    try {
+      begin()
+      return
+    } catch (error) {
+      if (!sqliteCode(error)?.startsWith('SQLITE_BUSY') || clock.monotonic() >= end) throw error
+    }
+    await pauseFor(pause)
+  }
 }

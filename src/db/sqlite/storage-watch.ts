@@ -2,7 +2,7 @@
  * Storage checks: the database files, free disk space, and whether commits succeed.
  *
  * Used by a server's database (`open-sqlite.ts`). Each commit checks that the files still exist before it is acknowledged: what is
- * committed into a deleted file is lost with the process. Usually one stat of the folder is enough (`folder-entries.ts`). New mail is only
+ * committed into a deleted file is lost with the process. Usually one stat of the folder is enough. New mail is only
  * accepted above the disk reserve; accepted mail is delivered using the reserve. Each change of state is logged once.
  *
  * States: a file is missing (no writes until it is back or the server is restarted); writes fail (every write tries again; over once one
@@ -15,7 +15,7 @@ import { AppError, describeError } from '../../core/errors.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Disk } from '../../world/disk.js'
 import type { Log } from '../../world/log.js'
-import { FolderEntries } from './folder-entries.js'
+import type { Storage, StorageFault } from '../database.js'
 import { storageCode } from './storage-fault.js'
 
 export interface StorageWatchParts {
@@ -24,27 +24,6 @@ export interface StorageWatchParts {
   /** New mail is refused below this many free octets; 0 = never. */
   readonly reserve: number
 }
-
-/** Why the database is impaired, for `/health`. */
-export interface StorageFault {
-  /** Stable, for programs. */
-  readonly code: 'database_gone' | 'database_failing' | 'database_busy' | 'disk_low'
-  /** Whether accepted mail is no longer processed. */
-  readonly isFatal: boolean
-  /** One sentence, for the operator. */
-  readonly reason: string
-}
-
-/** What other modules use. */
-export interface Storage {
-  /** Call before accepting new mail. @throws AppError unavailable */
-  requireRoom(): void
-  /** The most severe current fault. */
-  readonly fault: StorageFault | undefined
-}
-
-/** For a database that is not watched. */
-export const UNWATCHED: Storage = { requireRoom() {}, fault: undefined }
 
 const LOOK_EVERY_MS = 1_000
 const RETRY_AFTER_MS = 60_000
@@ -204,5 +183,41 @@ export class StorageWatch implements Storage {
     this.isShort = isShort
     if (isShort) log.error('disk space exhausted', { free, reserve })
     else log.info('disk space recovered', { free, reserve })
+  }
+}
+
+/** Longer than any tick: at most 10 ms in the kernel, but some file systems store whole seconds (ext4 with small inodes), or two (FAT). */
+const TICK_MS = 2_500
+
+/**
+ * Detects with one stat call that the entries of a folder are unchanged: its modification time changes when an entry is created, deleted or
+ * renamed. Timestamps have limited resolution, so it answers that there may be a change until a tick has certainly passed. Never throws.
+ */
+export class FolderEntries {
+  private readonly read: () => string | undefined
+  private seen: string | undefined
+  /** When this state was first seen, monotonic ms. */
+  private since = 0
+  private isSettled = false
+
+  /** @param read see `Disk.entriesOf` */
+  constructor(read: () => string | undefined) {
+    this.read = read
+  }
+
+  /**
+   * @param now monotonic ms
+   * @returns false if the caller must check the files themselves, before asking again
+   */
+  areAsBefore(now: number): boolean {
+    const entries = this.read()
+    if (entries !== this.seen) {
+      this.seen = entries
+      this.since = now
+      this.isSettled = false
+    }
+    const wereSettled = this.isSettled
+    this.isSettled = now - this.since >= TICK_MS
+    return wereSettled
   }
 }

@@ -4,11 +4,12 @@
  * `zoneFile` and `wholeZoneFile` write it for other name servers (`postroad dns zone`); `openServedZone` answers it from our own name
  * server (`dns.listen`), cached for seconds. Standards: RFC 6376 §3.6.2 (records), RFC 1035 §5.1 (master files).
  */
+import { watchOf } from '../../db/changes.js'
 import type { Queries, Database } from '../../db/database.js'
 import { dkimRecord } from '../../mail/dkim/dkim-record.js'
 import { listPublishedKeys, findPublishedKey } from './dkim-key-store.js'
 import { dkimTarget, TTL_SECONDS, zoneStrings } from '../domains/dns-records.js'
-import { TtlCache, type Watch } from '../../core/ttl-cache.js'
+import { TtlCache } from '../../core/ttl-cache.js'
 import type { TextRecords, ZoneSource } from '../../nameserver/name-server.js'
 import type { Clock } from '../../world/time/clock.js'
 
@@ -77,15 +78,17 @@ function recordLines(records: readonly ZoneRecord[]): string[] {
 export interface ServedZoneParts {
   readonly database: Database
   readonly clock: Clock
-  readonly watch: Watch
 }
 
 const CACHE_MS = 5_000
 /** The names `dkim-keys.ts` generates; others need no database read. */
 const SELECTOR = /^pr[0-9a-f]{2,40}e?[12]$/
 
-export function openServedZone({ database, clock, watch }: ServedZoneParts): ZoneSource {
-  const remembered = new TtlCache<TextRecords | undefined>(watch, CACHE_MS)
+export function openServedZone({ database, clock }: ServedZoneParts): ZoneSource {
+  const remembered = new TtlCache<TextRecords | undefined>(
+    watchOf(database.changes, clock, ['domains']),
+    CACHE_MS,
+  )
   return {
     async find(label) {
       if (!SELECTOR.test(label)) return undefined

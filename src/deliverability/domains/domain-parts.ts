@@ -16,6 +16,4 @@ export interface DomainParts {
   /** Address for DMARC reports; this server accepts mail for it. */
   readonly reportAddress: string
   readonly seal: KeyCipher
-  /** Called after a committed change, to clear cached senders. */
-  readonly onChanged?: () => void
 }

@@ -60,7 +60,7 @@ export async function addDomain(
       details: { id, vouched: isVouched },
       createdAt: now,
     })
-    tx.onCommit(() => parts.onChanged?.())
+    tx.changed('domains')
     const added = existing(await findDomain(tx.db, owner, id), id)
     if (!added.isSandbox) return added
     const { findings } = await checkDomain(added, parts.dkimZone, resolverFor(added, parts))
@@ -97,7 +97,7 @@ export async function deleteDomain(
   await parts.database.write(async tx => {
     const { domain } = existing(await findDomain(tx.db, owner, id), id)
     await removeDomain(tx.db, owner, id, now)
-    tx.onCommit(() => parts.onChanged?.())
+    tx.changed('domains')
     await recordActivity(tx, {
       workspaceId: owner,
       actor,

@@ -77,7 +77,7 @@ const SYSTEM: Actor = { type: 'system' }
  * @returns undefined if the domain was removed meanwhile
  */
 export async function recordCheckResult(
-  { database, clock, random, onChanged }: Pick<DomainParts, 'database' | 'clock' | 'random' | 'onChanged'>,
+  { database, clock, random }: Pick<DomainParts, 'database' | 'clock' | 'random'>,
   { owner, id }: Pick<Domain, 'owner' | 'id'>,
   { verdict, findings }: DomainCheck,
   actor: Actor | undefined,
@@ -93,7 +93,7 @@ export async function recordCheckResult(
       hasGrace: actor?.type === 'operator',
     })
     const kept = actor ? findings : keepUnanswered(findings, before.findings)
-    tx.onCommit(() => onChanged?.())
+    tx.changed('domains')
     await recordCheck(tx.db, id, { ...course, checkedAt: now, findings: kept })
     const isVerified = course.verifiedAt !== null
     if (isVerified !== (before.verifiedAt !== null))

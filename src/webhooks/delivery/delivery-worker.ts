@@ -52,7 +52,7 @@ export class DeliveryWorker {
   private readonly attempts = new Set<Promise<void>>()
   private readonly batches: BatchWriter<Conclusion, readonly Change[]>
   private readonly worker: Worker
-  /** `Database.foreignVersion` when subscriptions were last read. */
+  /** `Changes.version` when subscriptions were last read. */
   private version: number | undefined
   private isOver = false
 
@@ -76,7 +76,7 @@ export class DeliveryWorker {
       ...parts,
       failure: 'webhook queue read failed',
       runPiece: stopping => this.round(stopping),
-      version: () => parts.database.foreignVersion(),
+      version: () => parts.database.changes.version('webhooks'),
     })
   }
 
@@ -114,7 +114,7 @@ export class DeliveryWorker {
   /** Another process may have changed subscriptions or replayed deliveries. */
   private async catchUp(): Promise<void> {
     const { register, database, clock } = this.parts
-    const version = database.foreignVersion()
+    const version = database.changes.version('webhooks')
     if (version === this.version) return
     await register.refresh()
     for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)

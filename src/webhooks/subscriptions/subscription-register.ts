@@ -63,11 +63,11 @@ export class SubscriptionRegister {
   }
 
   async refreshIfOutdated(): Promise<void> {
-    if (this.database.foreignVersion() !== this.version) await this.refresh()
+    if (this.database.changes.version('webhooks') !== this.version) await this.refresh()
   }
 
   async refresh(): Promise<void> {
-    const version = this.database.foreignVersion()
+    const version = this.database.changes.version('webhooks')
     const changes = new Map<string, KnownSubscription | undefined>()
     this.refreshes.add(changes)
     try {

@@ -146,7 +146,7 @@ t.test(
       // Or it waited for a thread of its own, by the same clock.
       t.match(
         errorOf(answer).message,
-        /locked by another process|this read takes longer|too many long reads/,
+        /locked by another process|the query took longer|too many long-running queries/,
         operation.name,
       )
       t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/, operation.name)

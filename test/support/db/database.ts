@@ -6,10 +6,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Database } from '../../../src/db/database.js'
-import { GroupCommit } from '../../../src/db/group-commit.js'
+import { ReportedChanges } from '../../../src/db/changes.js'
+import { UNWATCHED, type Database } from '../../../src/db/database.js'
 import { openSqlite } from '../../../src/db/sqlite/open-sqlite.js'
-import { UNWATCHED } from '../../../src/db/sqlite/storage-watch.js'
+import { isTransient } from '../../../src/db/transient-error.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { readIfMade, SQLITE_FILE } from './begin-with.js'
 import { emptyPostgres, endPostgres } from './postgres.js'
@@ -47,22 +47,38 @@ export async function makeSqlite(): Promise<Buffer> {
   }
 }
 
+/** Each write has its own transaction; the one connection makes them take turns. */
 async function postgresDatabase(): Promise<Database> {
   const db = await emptyPostgres()
-  const groups = new GroupCommit(db, new FakeClock())
+  const changes = new ReportedChanges()
   return {
     dialect: 'postgres',
     reader: db,
     slowReader: db,
     exportReader: db,
     storage: UNWATCHED,
-    write: work => groups.write(work),
-    hasForeignWrites: () => false,
-    foreignVersion: () => 0,
-    async [Symbol.asyncDispose]() {
-      await groups.idle()
-      await db.destroy()
+    changes,
+    isTransient,
+    async write(work) {
+      const committed: (() => void)[] = []
+      const rolledBack: (() => void)[] = []
+      try {
+        const result = await db.transaction().execute(transaction =>
+          work({
+            db: transaction,
+            changed: topic => committed.push(() => changes.report(topic)),
+            onCommit: callback => committed.push(callback),
+            onRollback: callback => rolledBack.push(callback),
+          }),
+        )
+        for (const callback of committed) callback()
+        return result
+      } catch (error) {
+        for (const callback of rolledBack) callback()
+        throw error
+      }
     },
+    [Symbol.asyncDispose]: () => db.destroy(),
   }
 }
 

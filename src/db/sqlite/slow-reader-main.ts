@@ -7,8 +7,8 @@ import { given } from '../../core/given.js'
 import BetterSqlite, { type Statement } from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { ownThread } from '../../world/threads.js'
-import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader-protocol.js'
-import { sqliteCode } from '../sqlite/storage-fault.js'
+import type { SlowAnswer, SlowQuestion, SlowReaderOptions } from './slow-reader.js'
+import { sqliteCode } from './storage-fault.js'
 
 /** May block on a lock, since it only blocks this thread. */
 const BUSY_TIMEOUT_MS = 2_000
@@ -46,7 +46,7 @@ function answer({ sql, parameters }: SlowQuestion): SlowAnswer {
   const { statement, columns } = prepared(sql)
   const rows: unknown[][] = []
   for (const row of statement.iterate(...parameters)) {
-    if (rows.length === mostRows) throw new Error(`more than ${mostRows} rows in one answer`)
+    if (rows.length === mostRows) throw new Error(`more than ${mostRows} rows in one result`)
     rows.push(row)
   }
   return { columns, rows }

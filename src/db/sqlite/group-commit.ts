@@ -13,14 +13,15 @@
  * If BEGIN or COMMIT fails (locked by another process, disk full, I/O error), every work of that group rejects with `unavailable`.
  */
 import type { Kysely } from 'kysely'
-import { nextTurn, pauseFor, type Clock } from '../world/time/clock.js'
-import type { Checkpointer } from './threads/checkpointer.js'
-import type { Queries, Run, Tx, WriteOptions } from './database.js'
-import { storageRefusal } from './sqlite/storage-fault.js'
-import type { LogSync } from './sqlite/log-sync.js'
-import type { StorageWatch } from './sqlite/storage-watch.js'
-import { command } from './statement.js'
-import type { Tables } from './tables.js'
+import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
+import type { Checkpointer } from './checkpointer.js'
+import type { Queries, Run, Tx, WriteOptions } from '../database.js'
+import { storageRefusal } from './storage-fault.js'
+import type { LogSync } from './log-sync.js'
+import type { StorageWatch } from './storage-watch.js'
+import type { ReportedChanges } from '../changes.js'
+import { command } from '../statement.js'
+import type { Tables } from '../tables.js'
 
 /** A caller's pending work. */
 interface Work {
@@ -64,6 +65,7 @@ export interface GroupCommitParts {
   readonly logSync?: Pick<LogSync, 'mayBegin' | 'sync'> | undefined
   /** Direct path for the stores' statements, if the writer's connection has one. */
   readonly run?: Run
+  readonly changes?: ReportedChanges
   readonly onCommitted?: OnCommitted | undefined
 }
 
@@ -85,6 +87,7 @@ export class GroupCommit {
   private readonly storage: StorageWatch | undefined
   private readonly logSync: GroupCommitParts['logSync']
   private readonly run: Run | undefined
+  private readonly changes: ReportedChanges | undefined
   private readonly onCommitted: OnCommitted | undefined
   private draining: Promise<void> | undefined
   /** Lone works to skip before gathering is tried again. */
@@ -96,13 +99,14 @@ export class GroupCommit {
   private usualCallers = 0
 
   constructor(writer: Kysely<Tables>, clock: Clock, parts: GroupCommitParts = {}) {
-    const { checkpointer, storage, logSync, run, onCommitted } = parts
+    const { checkpointer, storage, logSync, run, changes, onCommitted } = parts
     this.writer = writer
     this.clock = clock
     this.checkpointer = checkpointer
     this.storage = storage
     this.logSync = logSync
     this.run = run
+    this.changes = changes
     this.onCommitted = onCommitted
   }
 
@@ -112,7 +116,7 @@ export class GroupCommit {
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const line = isLong ? this.long : this.waiting
-      line.push({ canWait, callers, ...savepointWork(work, resolve, reject) })
+      line.push({ canWait, callers, ...savepointWork(work, this.changes, resolve, reject) })
       this.draining ??= this.drain().finally(() => (this.draining = undefined))
     })
   }
@@ -254,6 +258,7 @@ const onlyOne = () => 1
 
 function savepointWork<T>(
   work: (tx: Tx) => Promise<T>,
+  changes: ReportedChanges | undefined,
   resolve: (value: T) => void,
   reject: (error: Error) => void,
 ): Pick<Work, 'run' | 'settle'> {
@@ -270,6 +275,7 @@ function savepointWork<T>(
       try {
         const result = await work({
           db,
+          changed: topic => callbacks.push(() => changes?.report(topic)),
           onCommit: callback => callbacks.push(callback),
           onRollback: callback => rollbacks.push(callback),
         })

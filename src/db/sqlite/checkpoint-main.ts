@@ -6,8 +6,8 @@
 import BetterSqlite from 'better-sqlite3'
 import { describeError } from '../../core/errors.js'
 import { ownThread } from '../../world/threads.js'
-import { sqliteCode } from '../sqlite/storage-fault.js'
-import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.js'
+import { sqliteCode } from './storage-fault.js'
+import type { CheckpointAnswer, CheckpointOptions } from './checkpointer.js'
 
 const thread = ownThread()
 const handle = new BetterSqlite((thread.options as CheckpointOptions).file, { fileMustExist: true })

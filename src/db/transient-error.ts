@@ -1,6 +1,5 @@
 /**
- * Distinguishes temporary database failures (locked, disk full, connection lost) from those caused by the values, which a retry would
- * repeat.
+ * Distinguishes transient database errors (locked, disk full, connection lost) from those caused by the values, which a retry would repeat.
  *
  * Pure. Standards: SQLSTATE classes as in PostgreSQL's Appendix A.
  */
@@ -8,7 +7,7 @@ import { AppError } from '../core/errors.js'
 import { storageCode } from './sqlite/storage-fault.js'
 
 /** Connection, rollback (deadlock, serialization), resources, object state (locks), operator intervention, I/O. */
-const TEMPORARY_CLASSES = new Set(['08', '40', '53', '55', '57', '58'])
+const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58'])
 const LOST_CONNECTION = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -18,10 +17,11 @@ const LOST_CONNECTION = new Set([
   'EAI_AGAIN',
 ])
 
-export function isTemporary(thrown: unknown): boolean {
+/** See `Database.isTransient`. */
+export function isTransient(thrown: unknown): boolean {
   if (thrown instanceof AppError) return thrown.code === 'unavailable'
   if (storageCode(thrown) !== undefined) return true
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
   if (typeof code !== 'string') return false
-  return LOST_CONNECTION.has(code) || (/^[0-9A-Z]{5}$/.test(code) && TEMPORARY_CLASSES.has(code.slice(0, 2)))
+  return LOST_CONNECTION.has(code) || (/^[0-9A-Z]{5}$/.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2)))
 }

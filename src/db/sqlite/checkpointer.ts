@@ -15,7 +15,18 @@ import { describeError } from '../../core/errors.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
-import type { CheckpointAnswer, CheckpointOptions } from './checkpoint-protocol.js'
+
+/** Of the thread. */
+export interface CheckpointOptions {
+  /** Path of the database file. */
+  readonly file: string
+}
+
+/** One per message to the thread. */
+export interface CheckpointAnswer {
+  /** Why it failed. */
+  readonly error?: string
+}
 
 export interface CheckpointerParts {
   readonly spawn: SpawnThread
