@@ -33,7 +33,7 @@ import { removedWorkspaces } from './purge/purge-workspaces.js'
 import { timeline } from './timeline/resource.js'
 import { References } from '../resource/references.js'
 import type { OpenResource, Resource } from '../resource/resource.js'
-import { subscriptions } from '../tracking/subscription/resource.js'
+import { subscriptions } from '../tracking/subscription-pages.js'
 import { mailViews } from '../tracking/view-page.js'
 import { webhooks } from '../webhooks/resource.js'
 

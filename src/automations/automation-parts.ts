@@ -5,6 +5,8 @@ import type { SendParts } from '../msa/rest/send-email.js'
 import type { HttpClient } from '../world/net/fetch.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
+import type { ActingWorkspace } from '../accounts/workspace-store.js'
+import { AppError } from '../core/errors.js'
 
 export interface AutomationParts extends AudienceParts {
   readonly send: SendParts
@@ -37,5 +39,17 @@ declare module '../events/event.js' {
     'flow.triggered': ContactEventOf<'flow.triggered', AboutRun>
     /** A run completed: the contact reached the end or moved to another automation. */
     'flow.completed': ContactEventOf<'flow.completed', AboutRun & { readonly exitReason: string }>
+  }
+}
+
+export async function findLiveWorkspace(
+  { send }: Pick<AutomationParts, 'send'>,
+  id: string,
+): Promise<ActingWorkspace | undefined> {
+  try {
+    return await send.senders.workspace(id)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'workspace_not_found') return undefined
+    throw error
   }
 }

@@ -3,11 +3,11 @@ import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { CampaignParts } from './campaign-parts.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
-import { campaignReferences } from './records/campaign-references.js'
+import { campaignReferences } from './records/campaigns.js'
 import { campaignRoutes } from './records/campaign-routes.js'
 import { campaignConsumer } from './results/campaign-consumer.js'
 import { resultRoutes } from './results/result-routes.js'
-import { forgetRecipients } from './results/retention-store.js'
+import { forgetRecipients } from './results/result-store.js'
 import { sendRoutes } from './sending/send-routes.js'
 
 export const campaigns = resource({

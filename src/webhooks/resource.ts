@@ -4,11 +4,10 @@
  * The event consumer creates deliveries; a permanent job sends them.
  */
 import { resource } from '../resource/resource.js'
-import { clearDeliveries } from './delivery/clear-deliveries.js'
+import { clearDeliveries, deliveryPruning, payloadPruning } from './log/prune-deliveries.js'
 import { DeliveryWorker } from './delivery/delivery-worker.js'
-import { describedEvents } from './events/described-events.js'
+import { describedEvents } from './events/event-schemas.js'
 import { webhookConsumer } from './events/webhook-consumer.js'
-import { deliveryPruning, payloadPruning } from './log/prune-deliveries.js'
 import { deliveryRoutes } from './log/delivery-routes.js'
 import { SubscriptionRegister } from './subscriptions/subscription-register.js'
 import { subscriptionRoutes } from './subscriptions/subscription-routes.js'

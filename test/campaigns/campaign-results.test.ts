@@ -1,6 +1,6 @@
 /** What is counted of a campaign, as people and machines act on its mail, over HTTP on the running appliance. */
 import t from 'tap'
-import { follow } from '../../src/campaigns/results/follow-event.js'
+import { follow } from '../../src/campaigns/results/campaign-consumer.js'
 import { simpleParser } from 'mailparser'
 import { until } from '../support/until.js'
 import { addresses, openCampaigns } from './open-campaigns.js'

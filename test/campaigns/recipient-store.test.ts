@@ -29,10 +29,15 @@ import { fixSome } from '../../src/campaigns/expansion/fix-recipients.js'
 import { PieceSize } from '../../src/db/piece-size.js'
 import { insertList, findList, markListDeleted } from '../../src/audience/lists/list-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { countClicks, ensureLinks, listLinks, MAX_LINKS } from '../../src/campaigns/results/link-store.js'
-import { listRecipients } from '../../src/campaigns/results/result-store.js'
-import { forgetRecipients } from '../../src/campaigns/results/retention-store.js'
-import { NOTHING_SAID } from '../../src/campaigns/records/read-fields.js'
+import {
+  countClicks,
+  ensureLinks,
+  listLinks,
+  MAX_LINKS,
+  listRecipients,
+  forgetRecipients,
+} from '../../src/campaigns/results/result-store.js'
+import { NOTHING_SAID } from '../../src/campaigns/records/campaigns.js'
 import type { Database } from '../../src/db/database.js'
 import { insertSuppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { eachDatabase } from '../support/db/database.js'

@@ -1,7 +1,12 @@
 /** Each row of the table of programs, by the real User-Agents and addresses that it is for; and what counts as a burst. */
 import t from 'tap'
-import { isBurst, isKnownMachine, isNearlyAll, countLinks } from '../../src/tracking/visits/bot-detection.js'
-import { KNOWN_PROGRAMS } from '../../src/tracking/visits/known-programs.js'
+import {
+  isBurst,
+  isKnownMachine,
+  isNearlyAll,
+  countLinks,
+  KNOWN_PROGRAMS,
+} from '../../src/tracking/visits/bot-detection.js'
 import type { Visit } from '../../src/tracking/visits/visit-store.js'
 
 const BROWSER =

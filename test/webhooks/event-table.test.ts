@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { Compile } from 'typebox/compile'
-import { describedEvents, bodySchema } from '../../src/webhooks/events/described-events.js'
+import { describedEvents, bodySchema } from '../../src/webhooks/events/event-schemas.js'
 import { WEBHOOK_EVENT_NAMES } from '../../src/webhooks/events/webhook-event.js'
 import { findTestFile } from '../contract/test-titles.js'
 import { EVENT_TABLE } from './event-table.js'

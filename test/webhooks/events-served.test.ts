@@ -1,7 +1,7 @@
 /** Each event as its receiver is told of it, caused by the operation that causes it, on the running appliance. */
 import t, { type Test } from 'tap'
 import { Compile } from 'typebox/compile'
-import { bodySchema } from '../../src/webhooks/events/described-events.js'
+import { bodySchema } from '../../src/webhooks/events/event-schemas.js'
 import { WEBHOOK_EVENT_NAMES, type WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { openWebhooks } from './open-webhooks.js'

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { signatureFields } from '../../src/webhooks/delivery/signature.js'
+import { signatureFields } from '../../src/webhooks/delivery/attempt.js'
 
 /** Ends with 0 where the signature is right and 1 where it is not: arguments are body, signature, secret and unix seconds. */
 export interface Recipe {

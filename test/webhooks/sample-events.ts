@@ -1,6 +1,6 @@
 /** An event of each kind as the log holds it, with its mail where it is about one: what `docs/webhooks.md` shows the payloads of. */
 import { EMPTY_SUBJECT } from '../../src/content/rendering/mail-plan.js'
-import type { WebhookSourceEvent } from '../../src/webhooks/events/event-data.js'
+import type { WebhookSourceEvent } from '../../src/webhooks/events/webhook-consumer.js'
 import type { WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
 
 const id = (last: number) => `019b8d99-6900-7000-8000-${String(last).padStart(12, '0')}`

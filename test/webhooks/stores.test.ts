@@ -2,7 +2,7 @@
 import t from 'tap'
 import { openShelf } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
-import { clearDeliveries } from '../../src/webhooks/delivery/clear-deliveries.js'
+import { clearDeliveries, deliveryPruning, payloadPruning } from '../../src/webhooks/log/prune-deliveries.js'
 import {
   failWaiting,
   insertDeliveries,
@@ -20,7 +20,6 @@ import {
   replayDelivery,
   replayFailed,
 } from '../../src/webhooks/log/delivery-log-store.js'
-import { deliveryPruning, payloadPruning } from '../../src/webhooks/log/prune-deliveries.js'
 import { sealWebhookSecrets } from '../../src/webhooks/subscriptions/secret-seal-store.js'
 import {
   countDisabledSince,

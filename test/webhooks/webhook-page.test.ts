@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { Compile } from 'typebox/compile'
-import { bodySchema } from '../../src/webhooks/events/described-events.js'
+import { bodySchema } from '../../src/webhooks/events/event-schemas.js'
 import { WEBHOOK_EVENT_NAMES } from '../../src/webhooks/events/webhook-event.js'
 import { isThere, RECIPES, tryRecipe } from './recipes.js'
 import { PAGE, withEvents } from './webhook-page.js'

@@ -1,6 +1,5 @@
 /** The part of `docs/webhooks.md` that is made: each event with the body that its receiver is sent. */
-import { bodyOf } from '../../src/webhooks/events/webhook-consumer.js'
-import { eventData } from '../../src/webhooks/events/event-data.js'
+import { bodyOf, eventData } from '../../src/webhooks/events/webhook-consumer.js'
 import {
   WEBHOOK_EVENT_NAMES,
   WEBHOOK_EVENTS,

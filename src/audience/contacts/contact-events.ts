@@ -94,7 +94,7 @@ export function changedFields(before: Contact, after: Contact): string[] {
   ).map(([name]) => name)
 }
 
-/** Webhooks derive the list's `contact.subscribed` and `contact.unsubscribed` from it (`webhooks/events/list-subscription.ts`). */
+/** Webhooks derive the list's `contact.subscribed` and `contact.unsubscribed` from it (`webhooks/events/webhook-event.ts`). */
 export function toldMember(
   kind: 'list.member_added' | 'list.member_removed',
   acting: Acting,

@@ -13,7 +13,7 @@ import { STEP_TYPE } from '../steps/step-types.js'
 import { MAX_STEPS, type Config, type NewStep, type Step, type StepTypeName } from './automation.js'
 import { branchesOf } from './check-flow.js'
 import { findSteps, insertSteps, markStepDeleted, updateStep } from './step-store.js'
-import { restoreSecrets } from '../steps/webhook-secrets.js'
+import { restoreSecrets } from '../steps/webhook.js'
 
 type Input = Readonly<Record<string, unknown>>
 

@@ -14,7 +14,7 @@ import {
 import { configSchema } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { TRIGGER_CONFIG_SCHEMAS } from './trigger-fields.js'
-import { maskSecrets } from '../steps/webhook-secrets.js'
+import { maskSecrets } from '../steps/webhook.js'
 
 export const Name = Type.String({ minLength: 1, maxLength: 200 })
 

@@ -11,7 +11,7 @@ import type { Queries, Tx } from '../../db/database.js'
 import { isStorageError } from '../../events/set-aside-store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { AT_ONCE, Worker } from '../../world/time/worker.js'
-import type { AutomationParts, FlowParts } from '../automation-parts.js'
+import { type AutomationParts, type FlowParts, findLiveWorkspace } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'
 import {
   changeRunCounts,
@@ -20,7 +20,6 @@ import {
   markChangeApplied,
 } from '../flows/automation-store.js'
 import { findDeletedSteps, findStoredSteps, markDeletionApplied } from '../flows/step-store.js'
-import { findLiveWorkspace } from '../live-workspace.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { advance, Flow, UNAVAILABLE_RETRY_MS } from './advance.js'
 import { deleteContactRecords, findUnfinishedRuns, skipDeletedStep, unparkRuns } from './bulk-run-store.js'

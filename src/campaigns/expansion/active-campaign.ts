@@ -24,7 +24,9 @@ import { isWithin } from '../sending/send-window.js'
 import { begin, cancelSome, completeOrWait, fail, takeBackSome } from './end-campaign.js'
 import { evaluateAudience, fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
-import { QueueRoom } from './queue-room.js'
+import type { Database } from '../../db/database.js'
+import type { Clock } from '../../world/time/clock.js'
+import { countUntried } from './recipient-store.js'
 
 /** Lifetime of a content: its mails carry the date it was made. */
 const CONTENT_MS = 3_600_000
@@ -214,4 +216,56 @@ export class ActiveCampaign {
 
 function perStep({ ratePerHour }: Campaign): number {
   return ratePerHour === null ? Infinity : Math.max(1, Math.floor((ratePerHour * RATE_STEP_MS) / HOUR_MS))
+}
+
+/** Waiting for the first attempt. */
+export const MAX_UNTRIED = 10_000
+/** Including those waiting for a retry. */
+export const MAX_QUEUED = 100_000
+/** Less room than this is not worth a transaction. */
+const MIN_ROOM = 250
+/** Retried mails are counted after there has been no room for this long. */
+const STUCK_MS = 5_000
+/** And again at this interval. */
+const COUNT_EVERY_MS = 30_000
+
+/**
+ * How many more of a campaign's mails may be queued: enough to keep delivery busy, few enough that an unsubscribe, pause or cancel takes
+ * effect in time. Mails waiting for a retry do not count towards `MAX_UNTRIED`, so that a host that is down does not delay the rest.
+ */
+export class QueueRoom {
+  private readonly parts: { readonly database: Database; readonly clock: Clock }
+  private readonly seq: number
+  /** When room ran out, on the monotonic clock. */
+  private fullSince: number | undefined
+  private countedAt = -Infinity
+  /** Mails already attempted, as last counted. */
+  private tried = 0
+
+  constructor(parts: { readonly database: Database; readonly clock: Clock }, seq: number) {
+    this.parts = parts
+    this.seq = seq
+  }
+
+  /** @returns 0: the campaign has to wait */
+  async left(campaign: Pick<Campaign, 'queued' | 'pending' | 'isSandbox'>): Promise<number> {
+    // Sandbox mail is never queued.
+    if (campaign.isSandbox) return Infinity
+    const left = Math.min(MAX_UNTRIED + this.tried, MAX_QUEUED) - campaign.queued
+    if (left >= Math.min(MIN_ROOM, campaign.pending)) {
+      this.fullSince = undefined
+      return left
+    }
+    await this.countWhereStuck(campaign.queued)
+    return 0
+  }
+
+  private async countWhereStuck(queued: number): Promise<void> {
+    const { database, clock } = this.parts
+    const now = clock.monotonic()
+    this.fullSince ??= now
+    if (now - this.fullSince < STUCK_MS || now - this.countedAt < COUNT_EVERY_MS) return
+    this.countedAt = now
+    this.tried = Math.max(0, queued - (await countUntried(database.slowReader, this.seq)))
+  }
 }

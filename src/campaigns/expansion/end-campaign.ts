@@ -3,10 +3,9 @@ import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { cancelQueued } from '../../queue/operator/queue-admin-store.js'
 import { deleteHold } from '../../queue/claiming/campaign-hold-store.js'
-import type { Campaign } from '../records/campaign.js'
+import { type Campaign, statusAfter } from '../records/campaign.js'
 import { changeCampaign, deleteLetter, findCampaignBySeq } from '../records/campaign-store.js'
-import { statusAfter } from '../records/campaign-status.js'
-import { statsFields } from '../results/rates.js'
+import { statsFields } from '../results/campaign-stats.js'
 import { cancelPending, listSent, updateRecipients } from './recipient-store.js'
 
 /** Starts a campaign whose time has come and whose recipients all have rows. */

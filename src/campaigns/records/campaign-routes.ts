@@ -23,8 +23,7 @@ import {
   type ShownCampaign,
 } from './campaign-schema.js'
 import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './campaign-store.js'
-import { logAct, requireAct, requireCampaign } from './campaigns.js'
-import { NOTHING_SAID, readFields, requireNamed } from './read-fields.js'
+import { logAct, requireAct, requireCampaign, NOTHING_SAID, readFields, requireNamed } from './campaigns.js'
 
 export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
   const { send, references } = parts

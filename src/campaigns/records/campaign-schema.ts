@@ -10,9 +10,8 @@ import {
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
-import { ratesOf, statsFields } from '../results/rates.js'
-import { RESEND_TO, type Campaign } from './campaign.js'
-import { CAMPAIGN_STATUSES } from './campaign-status.js'
+import { ratesOf, statsFields } from '../results/campaign-stats.js'
+import { RESEND_TO, type Campaign, CAMPAIGN_STATUSES } from './campaign.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 

@@ -10,8 +10,7 @@ import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { SendWindow } from '../sending/send-window.js'
-import type { Campaign, CampaignFields, ResendTo, SentTo } from './campaign.js'
-import type { CampaignStatus } from './campaign-status.js'
+import type { Campaign, CampaignFields, ResendTo, SentTo, CampaignStatus } from './campaign.js'
 
 /** Count columns by their name in `Campaign`. */
 const COUNTS = {

@@ -8,9 +8,11 @@
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import { findRecipientsOf, updateRecipients, type Recipient } from '../expansion/recipient-store.js'
-import { changeCampaign, noteSettled, type CountName } from '../records/campaign-store.js'
-import { follow, FOLLOWED, type Followed } from './follow-event.js'
-import { countClicks, type LinkClick } from './link-store.js'
+import { changeCampaign, noteSettled, type CountName, type Counted } from '../records/campaign-store.js'
+import { countClicks, type LinkClick } from './result-store.js'
+import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'
+import type { StoredEvent } from '../../events/store.js'
+import { DELETED_BY_OPERATOR } from '../../queue/claiming/claim.js'
 
 /** @param wake tells the runner that the queue may have room */
 export function campaignConsumer(wake: () => void): EventConsumer<Followed['kind']> {
@@ -57,4 +59,102 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
   await countClicks(tx.db, clicks)
   for (const [campaign, sums] of counts) await changeCampaign(tx.db, campaign, {}, Object.fromEntries(sums))
   await noteSettled(tx.db, [...counts.keys()])
+}
+
+export const FOLLOWED = [
+  'email.sent',
+  'email.delivered',
+  'email.opened',
+  'email.clicked',
+  'email.bounced',
+  'email.failed',
+  'email.suppressed',
+  'email.complained',
+  'email.unsubscribed',
+] as const
+
+export type Followed = StoredEvent<(typeof FOLLOWED)[number]>
+
+export interface Step {
+  readonly recipient: Recipient
+  readonly counted: Counted
+}
+
+/**
+ * How an event about a campaign's mail changes its recipient's status and the counts.
+ *
+ *   event         sent        delivered   opened    clicked   bounced   failed, skipped, cancelled
+ *   sent          =           =           =         =         =         =
+ *   delivered     delivered   =           =         =         =         =
+ *   opened        opened      opened      =         =         =         =
+ *   clicked       clicked     clicked     clicked   =         =         =
+ *   bounced       bounced     bounced     =         =         =         =
+ *   failed        failed *    =           =         =         =         =
+ *   suppressed    skipped     =           =         =         =         =
+ *
+ *   *  cancelled if it was removed from the queue; skipped if its subject was empty. Any status other than `sent` is settled.
+ *
+ * An open or click before the delivery is confirmed implies delivery, but `delivered` is counted on its own event. A click without an open
+ * follows an inferred `email.opened`, so clicks never count opens. Pure.
+ */
+export function follow(recipient: Recipient, event: Followed): Step {
+  switch (event.kind) {
+    case 'email.sent':
+      return { recipient, counted: { sends: 1 } }
+    case 'email.delivered':
+      return settled(recipient, 'delivered', { deliveries: 1 })
+    case 'email.opened':
+      return opened(recipient)
+    case 'email.clicked':
+      return clicked(recipient)
+    case 'email.bounced':
+      return settled(recipient, 'bounced', { bounces: 1 }, ['sent', 'delivered'])
+    case 'email.failed':
+      if (event.payload.reason === EMPTY_SUBJECT)
+        return settled(
+          { ...recipient, reason: 'empty_subject' },
+          'skipped',
+          {},
+          ['sent'],
+          'skipped',
+          recipient,
+        )
+      return event.payload.reason === DELETED_BY_OPERATOR
+        ? settled(recipient, 'cancelled', {}, ['sent'], 'cancelled')
+        : settled(recipient, 'failed', {})
+    case 'email.suppressed':
+      return settled({ ...recipient, reason: 'suppressed' }, 'skipped', {}, ['sent'], 'skipped', recipient)
+    case 'email.complained':
+      return { recipient, counted: { complaints: 1 } }
+    case 'email.unsubscribed':
+      return { recipient, counted: { unsubscribes: 1 } }
+  }
+}
+
+/**
+ * @param from current status
+ * @param as count to add
+ * @param otherwise status if it is already settled
+ */
+function settled(
+  recipient: Recipient,
+  status: Recipient['status'],
+  counted: Counted,
+  from: readonly Recipient['status'][] = ['sent'],
+  as: 'done' | 'skipped' | 'cancelled' = 'done',
+  otherwise = recipient,
+): Step {
+  if (!from.includes(recipient.status)) return { recipient: otherwise, counted }
+  const leaves: Counted = recipient.status === 'sent' ? { queued: -1, [as]: 1 } : {}
+  return { recipient: { ...recipient, status }, counted: { ...counted, ...leaves } }
+}
+
+function opened(recipient: Recipient): Step {
+  const counted = recipient.hasOpened ? { opens: 1 } : { opens: 1, uniqueOpens: 1 }
+  return settled({ ...recipient, hasOpened: true }, 'opened', counted, ['sent', 'delivered'])
+}
+
+function clicked(recipient: Recipient): Step {
+  const counted: Counted = recipient.hasClicked ? { clicks: 1 } : { clicks: 1, uniqueClicks: 1 }
+  return settled({ ...recipient, hasClicked: true }, 'clicked', counted, ['sent', 'delivered', 'opened'])
 }

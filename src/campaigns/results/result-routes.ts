@@ -7,8 +7,7 @@ import type { CampaignParts } from '../campaign-parts.js'
 import { countRows, LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
-import { listLinks, MAX_LINKS } from './link-store.js'
-import { listRecipients, type ShownRecipient } from './result-store.js'
+import { listLinks, MAX_LINKS, listRecipients, type ShownRecipient } from './result-store.js'
 
 const RecipientStatusEnum = Type.Enum([...RECIPIENT_STATUSES], {
   description: 'One of: pending, sent, delivered, opened, clicked, bounced, failed, skipped, cancelled.',

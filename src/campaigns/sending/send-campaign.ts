@@ -22,6 +22,9 @@ import {
   findCampaignAudience,
   type CountedAudience,
 } from './campaign-audience.js'
+import { readRecipientFields } from '../../msa/rest/address-fields.js'
+import { shownSender } from '../../msa/sender.js'
+import { submitAll } from '../../msa/submit.js'
 
 /** Recipients per batch, as the response counts them. */
 const BATCH = 1_000
@@ -91,5 +94,42 @@ function answerOf(
     excluded: { unsubscribed, bounced, suppressed },
     status: scheduledAt === undefined ? 'sending' : 'scheduled',
     scheduled_at: scheduledAt === undefined ? null : isoTime(scheduledAt),
+  }
+}
+
+export async function sendTest(
+  { send }: CampaignParts,
+  principal: Principal,
+  id: string,
+  to: string | readonly string[],
+) {
+  const { database, clock, newId, senders } = send
+  const campaign = await requireCampaign(database.reader, principal.workspaceId, id)
+  const { recipients } = readRecipientFields({ to })
+  // Includes everything marketing mail has, such as an unsubscribe link.
+  const workspace = { ...(await senders.workspace(principal.workspaceId)), isMarketing: true }
+  const letter = await makeLetter(database.reader, workspace, campaign)
+  const content = await contentOf(senders, workspace, letter, newId())
+  database.storage.requireRoom()
+  const now = clock.now()
+  const batch = {
+    workspace,
+    isSandbox: principal.isSandbox,
+    submissions: [{ content, to: recipients, key: principal }],
+  }
+  const [sorted = []] = await database.write(tx => submitAll(tx, send, batch, now))
+  const sent = sorted.filter(({ skip }) => skip === null).length
+  return {
+    sent,
+    failed: 0,
+    skipped: sorted.length - sent,
+    total: sorted.length,
+    ...shownSender(content, letter.author),
+    results: sorted.map(({ address, messageId, skip }) => ({
+      to: address,
+      message_id: messageId,
+      success: skip === null,
+      ...(skip === null ? {} : { reason: skip }),
+    })),
   }
 }

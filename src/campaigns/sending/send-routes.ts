@@ -14,8 +14,7 @@ import {
   excludedToApi,
 } from '../records/campaign-schema.js'
 import { requireCampaign, steerCampaign, type Steering } from '../records/campaigns.js'
-import { sendCampaign } from './send-campaign.js'
-import { sendTest } from './test-send.js'
+import { sendCampaign, sendTest } from './send-campaign.js'
 import { countAudience, findCampaignAudience } from './campaign-audience.js'
 
 const MAX_TEST_ADDRESSES = 10

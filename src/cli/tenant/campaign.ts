@@ -1,6 +1,6 @@
 /** `postroad campaign list|show|pause|resume|cancel`. */
 import type { Command } from 'commander'
-import { CAMPAIGN_STATUSES, type CampaignStatus } from '../../campaigns/records/campaign-status.js'
+import { CAMPAIGN_STATUSES, type CampaignStatus } from '../../campaigns/records/campaign.js'
 import { campaignToApi, type ShownCampaign } from '../../campaigns/records/campaign-schema.js'
 import { listCampaigns } from '../../campaigns/records/campaign-store.js'
 import { requireCampaign, steerCampaign, type Steering } from '../../campaigns/records/campaigns.js'

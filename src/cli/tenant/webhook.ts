@@ -14,7 +14,7 @@ import { DELIVERY_STATUSES } from '../../webhooks/delivery/delivery-store.js'
 import { listDeliveries, type LoggedDelivery } from '../../webhooks/log/delivery-log-store.js'
 import { deliveryToApi } from '../../webhooks/log/delivery-schema.js'
 import { replayAllFailed, replayOne, requireDelivery } from '../../webhooks/log/replay.js'
-import { sendTest } from '../../webhooks/subscriptions/send-test.js'
+import { sendTest } from '../../webhooks/subscriptions/subscriptions.js'
 import { subscriptionToApi } from '../../webhooks/subscriptions/subscription-schema.js'
 import {
   findAnySubscription,

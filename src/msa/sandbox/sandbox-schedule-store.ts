@@ -1,4 +1,4 @@
-/** SQL for a sandbox's scheduled mail. Written by `simulator.ts` and `cancel-scheduled.ts`, run by `sandbox-runner.ts`. */
+/** SQL for a sandbox's scheduled mail. Written by `simulator.ts` and `rest/email-routes.ts`, run by `sandbox-runner.ts`. */
 import type { Queries } from '../../db/database.js'
 
 interface SandboxScheduleRow {

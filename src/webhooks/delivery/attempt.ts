@@ -1,15 +1,17 @@
 /**
- * One webhook attempt: sends the request and returns the result.
+ * One webhook attempt: signs and sends the request, returns the result, and says when to retry.
  *
  * Used by the delivery worker and test deliveries; knows no database. Of a response only the status and Retry-After have any effect;
  * redirects are not followed. Never throws: a failure to connect or read is a result with status 0.
+ * Standards: Standard Webhooks 1.0; RFC 9110 §10.2.3 (Retry-After), §15.5.11 (410 Gone).
  */
 import { VERSION } from '../../core/version.js'
 import { describeError } from '../../core/errors.js'
 import type { HttpClient } from '../../world/net/fetch.js'
 import type { Clock } from '../../world/time/clock.js'
-import { readRetryAfter } from './retry-schedule.js'
-import { signatureFields } from './signature.js'
+import { createHmac } from 'node:crypto'
+import type { Random } from '../../world/random.js'
+import { JITTER } from '../../core/backoff.js'
 
 /** From the DNS lookup to the end of the response. */
 export const ATTEMPT_MS = 15_000
@@ -112,4 +114,87 @@ function describeFailure(error: unknown): string {
 /** Text that both databases accept: no NUL, no broken UTF-8. */
 function asText(octets: Buffer): string {
   return octets.toString('utf8').replaceAll('\0', '\u{fffd}')
+}
+
+const PREFIX = 'whsec_'
+const SECRET_BYTES = 32
+
+/** @returns `whsec_` and 32 random bytes in base64 */
+export function newSecret(random: Random): string {
+  return PREFIX + random.bytes(SECRET_BYTES).toString('base64')
+}
+
+export interface Signed {
+  readonly deliveryId: string
+  /** Time of the attempt, unix seconds. */
+  readonly timestamp: number
+  readonly body: string
+}
+
+/**
+ * Two signatures, so that a receiver can use whichever its library supports:
+ * `X-Service-Signature: t=<unix seconds>,v1=<hex>`, HMAC-SHA256 of `<t>.<body>` keyed with the whole secret as text, and
+ * `webhook-signature: v1,<base64>`, HMAC-SHA256 of `<id>.<t>.<body>` keyed with the decoded bytes after `whsec_`.
+ * After a rotation each also carries one made with the previous secret.
+ *
+ * @param secrets newest first
+ */
+export function signatureFields(
+  { deliveryId, timestamp, body }: Signed,
+  secrets: readonly string[],
+): Readonly<Record<string, string>> {
+  const hex = secrets.map(secret => `v1=${hmac(secret, `${timestamp}.${body}`).toString('hex')}`)
+  const base64 = secrets.map(secret => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+    return `v1,${hmac(key, `${deliveryId}.${timestamp}.${body}`).toString('base64')}`
+  })
+  return {
+    'X-Service-Signature': [`t=${timestamp}`, ...hex].join(','),
+    'webhook-id': deliveryId,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': base64.join(' '),
+  }
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
+}
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** Before each attempt after the first, each ±10 %. */
+const WAITS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR]
+
+/** Per delivery, until it is replayed. */
+export const MAX_ATTEMPTS = WAITS_MS.length + 1
+
+export const GONE = 410
+
+/** Upper bound of Retry-After. */
+const MAX_RETRY_AFTER_MS = 24 * HOUR
+
+/** A webhook with no success for this long is disabled. */
+export const FAILING_FOR_MS = 5 * 24 * HOUR
+
+/**
+ * @param attempts made so far, since the last replay; >= 1
+ * @param fraction uniform random number in [0, 1)
+ * @param retryAfterMs wait requested by the receiver
+ * @returns ms to wait; undefined if that was the last attempt
+ */
+export function waitAfter(attempts: number, fraction: number, retryAfterMs = 0): number | undefined {
+  const planned = WAITS_MS[attempts - 1]
+  if (planned === undefined) return undefined
+  const jittered = Math.round(planned * (1 - JITTER + 2 * JITTER * fraction))
+  return Math.max(jittered, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
+}
+
+/** @param now ms since epoch UTC @returns undefined for anything but seconds or an HTTP date */
+export function readRetryAfter(field: string | undefined, now: number): number | undefined {
+  if (field === undefined) return undefined
+  if (/^\d{1,9}$/.test(field)) return Number(field) * SECOND
+  const at = /^[A-Z][a-z]{2}, /.test(field) ? Date.parse(field) : NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }

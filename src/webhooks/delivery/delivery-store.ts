@@ -7,7 +7,7 @@ import { sql, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { nextTurn } from '../../world/time/clock.js'
-import { bodyForSubscription } from '../events/list-subscription.js'
+import { bodyForSubscription } from '../events/webhook-event.js'
 import type { AttemptResult } from './attempt.js'
 
 interface PayloadRow {

@@ -3,7 +3,7 @@
  *
  * A delivery stays due in the database until its result is committed, so a crash loses nothing: the attempt is repeated with the same id,
  * by which receivers detect duplicates. Starting an attempt needs no commit. Subscriptions take turns within their shares
- * (`attempt-shares.ts`). Memory: READ_AHEAD bodies per subscription with due deliveries. Never fails; after a database error it waits and
+ * (`lane.ts`). Memory: READ_AHEAD bodies per subscription with due deliveries. Never fails; after a database error it waits and
  * retries.
  */
 import { describeError } from '../../core/errors.js'
@@ -15,8 +15,8 @@ import type { KnownSubscription, SubscriptionRegister } from '../subscriptions/s
 import type { Subscription } from '../subscriptions/subscription-store.js'
 import { signingSecrets } from '../subscriptions/subscriptions.js'
 import type { WebhookParts } from '../webhook-parts.js'
-import { attempt, isSuccess, type AttemptResult } from './attempt.js'
-import { AttemptShares, SLOW_MS } from './attempt-shares.js'
+import { attempt, isSuccess, type AttemptResult, GONE, MAX_ATTEMPTS, waitAfter } from './attempt.js'
+import { AttemptShares, SLOW_MS, Lane } from './lane.js'
 import {
   finishDelivery,
   listWaiting,
@@ -25,9 +25,7 @@ import {
   type DueDelivery,
   type Ended,
 } from './delivery-store.js'
-import { Lane } from './lane.js'
 import { recordConclusions, type Change, type Conclusion } from './record-conclusions.js'
-import { GONE, MAX_ATTEMPTS, waitAfter } from './retry-schedule.js'
 
 export interface DeliveryWorkerParts extends WebhookParts {
   readonly register: SubscriptionRegister

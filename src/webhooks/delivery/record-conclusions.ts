@@ -8,7 +8,7 @@
  *   410                                        disabled (`gone`)
  *
  * Called by the delivery worker inside its transaction. Pending deliveries of a disabled subscription are ended by
- * `clear-deliveries.ts`.
+ * `prune-deliveries.ts`.
  */
 import type { Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
@@ -18,9 +18,8 @@ import {
   type DisabledReason,
   type Subscription,
 } from '../subscriptions/subscription-store.js'
-import { isSuccess } from './attempt.js'
+import { isSuccess, FAILING_FOR_MS, GONE } from './attempt.js'
 import { recordAttempts, type Ended } from './delivery-store.js'
-import { FAILING_FOR_MS, GONE } from './retry-schedule.js'
 
 export interface Conclusion {
   readonly subscriptionId: string

@@ -1,4 +1,4 @@
-import { bodyForSubscription } from '../events/list-subscription.js'
+import { bodyForSubscription } from '../events/webhook-event.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'

@@ -1,8 +1,6 @@
 /** SQL for sealing plain-text webhook secrets once `secrets.key` is set. */
-import type { SecretBox } from '../../accounts/secret-box.js'
-import { isSealed } from '../../accounts/secret-box.js'
+import { type SecretBox, isSealed } from '../../accounts/secret-box.js'
 import type { Queries } from '../../db/database.js'
-import { formerPlace, secretPlace } from './secret-places.js'
 
 /** Runs in the transaction that seals all other secrets; skips sealed ones. */
 export async function sealWebhookSecrets(db: Queries, box: SecretBox): Promise<void> {
@@ -22,4 +20,12 @@ export async function sealWebhookSecrets(db: Queries, box: SecretBox): Promise<v
       .where('id', '=', id)
       .execute()
   }
+}
+
+export function secretPlace(id: string): string {
+  return `webhook_subscriptions/secret/${id}`
+}
+
+export function formerPlace(id: string): string {
+  return `webhook_subscriptions/former_secret/${id}`
 }

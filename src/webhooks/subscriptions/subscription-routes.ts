@@ -7,17 +7,8 @@ import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { DeliveryWorker } from '../delivery/delivery-worker.js'
 import type { WebhookParts } from '../webhook-parts.js'
-import { sendTest } from './send-test.js'
 import {
-  CreatedSubscriptionSchema,
-  EventName,
-  NewSubscriptionBody,
-  RotatedSecretSchema,
-  SubscriptionChangesBody,
-  SubscriptionSchema,
-  subscriptionToApi,
-} from './subscription-schema.js'
-import {
+  sendTest,
   changeSubscription,
   enable,
   MAX_SUBSCRIPTIONS,
@@ -27,6 +18,15 @@ import {
   subscribe,
   unsubscribe,
 } from './subscriptions.js'
+import {
+  CreatedSubscriptionSchema,
+  EventName,
+  NewSubscriptionBody,
+  RotatedSecretSchema,
+  SubscriptionChangesBody,
+  SubscriptionSchema,
+  subscriptionToApi,
+} from './subscription-schema.js'
 import { listSubscriptions } from './subscription-store.js'
 
 export type SubscriptionRouteParts = WebhookParts & {

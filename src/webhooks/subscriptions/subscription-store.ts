@@ -229,7 +229,7 @@ export async function enableSubscription(db: Queries, id: string): Promise<void>
     .execute()
 }
 
-/** Erases its secrets at once; `clear-deliveries.ts` deletes its deliveries later. */
+/** Erases its secrets at once; `prune-deliveries.ts` deletes its deliveries later. */
 export async function markSubscriptionDeleted(db: Queries, id: string, at: number): Promise<void> {
   await db
     .updateTable('webhook_subscriptions')

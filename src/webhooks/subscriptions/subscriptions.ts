@@ -10,10 +10,10 @@ import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Actor } from '../../events/activity-store.js'
 import { findEgressFault } from '../../world/net/egress-policy.js'
-import { newSecret } from '../delivery/signature.js'
+import { newSecret, attempt, isSuccess, type AttemptResult } from '../delivery/attempt.js'
 import { WEBHOOK_EVENT_NAMES, isWebhookEvent, type WebhookEvent } from '../events/webhook-event.js'
 import type { WebhookParts } from '../webhook-parts.js'
-import { formerPlace, secretPlace } from './secret-places.js'
+import { formerPlace, secretPlace } from './secret-seal-store.js'
 import {
   countSubscriptions,
   disableSubscription,
@@ -25,6 +25,9 @@ import {
   updateSubscription,
   type Subscription,
 } from './subscription-store.js'
+import { exampleOf } from '../../http/openapi/example.js'
+import { DATA_SCHEMAS } from '../events/event-schemas.js'
+import { bodyOf } from '../events/webhook-consumer.js'
 
 export const MAX_SUBSCRIPTIONS = 200
 export const LONGEST_TARGET = 2_048
@@ -220,4 +223,29 @@ async function note(
     details: { id, event },
     createdAt: clock.now(),
   })
+}
+
+/** One attempt with example values; not logged, without effect on the subscription's health. @throws AppError workspace_not_found, SealError */
+export async function sendTest(
+  parts: WebhookParts,
+  subscription: Subscription,
+): Promise<AttemptResult & { readonly isSuccess: boolean }> {
+  const { clock, newId, database, outgoingCalls } = parts
+  const { id: subscriptionId, event, targetUrl } = subscription
+  const workspace = await requireWorkspace(database.reader, subscription.workspaceId)
+  const { http } = outgoingCalls(workspace.allowPrivateWebhooks)
+  const now = clock.now()
+  const data = exampleOf(DATA_SCHEMAS[event], false) as object
+  const result = await attempt(
+    { http, clock },
+    {
+      deliveryId: newId(),
+      subscriptionId,
+      event,
+      targetUrl,
+      body: bodyOf({ kind: event, occurredAt: now }, data),
+      secrets: signingSecrets(parts, subscription, now),
+    },
+  )
+  return { ...result, isSuccess: isSuccess(result) }
 }

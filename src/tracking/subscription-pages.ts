@@ -1,38 +1,136 @@
 /**
- * `/p/<token>`: a recipient's preferences for one workspace: public lists, unsubscribe, subscribe again.
+ * Public unsubscribe and preferences pages.
  *
- *   state          because of                                       may
- *   subscribed     nothing                                          choose lists, unsubscribe
- *   unsubscribed   their own unsubscribe, or `subscribed: false`    subscribe again
- *   stopped        a bounce, complaint, manual or domain entry      nothing; only the workspace can lift it
- *
- * Whoever has the link has received the mail, so lists that require a confirmation are joined at once. GET and HEAD change nothing.
- * Only lists shown on the submitted page are joined or left. Invalid tokens get a page with status 404.
+ * The token of the link is the only authentication; it never expires and needs no message row. Invalid tokens and removed workspaces get
+ * a 404 page. GET changes nothing, since scanners follow links.
  */
-import type { Acting } from '../../audience/audience-parts.js'
-import { changeContact, createContact, findContact } from '../../audience/contacts/contacts.js'
-import { listPublicLists, type List } from '../../audience/lists/list-store.js'
-import { changeSome } from '../../audience/lists/members.js'
-import { LIST_MEMBERS, thingsOf } from '../../audience/pair-store.js'
-import type { Queries, Tx } from '../../db/database.js'
-import { deleteUnsubscribe, findSuppression } from '../../deliverability/suppressions/suppression-store.js'
-import type { FormFields } from '../../http/public/form-body.js'
-import type { PublicRoute, PublicAnswer } from '../../http/public/public-route.js'
-import { addressDomain, normalizedAddress } from '../../mail/address.js'
-import { LINK_PATHS } from '../../mail/links/links.js'
-import { unsubscribeRecipient } from '../../messages/unsubscribe.js'
-import { badLink, findLinkHolder, type LinkHolder, type SubscriptionParts, doneNote } from './subscriber.js'
-import { html, type Html } from '../../http/public/html.js'
-import type { PageTexts } from '../../http/public/languages/page-texts.js'
+import { findPublicSender, type PublicSender } from '../accounts/public-sender.js'
+import type { Database, Queries, Tx } from '../db/database.js'
+import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
+import { noticePage } from '../http/public/document.js'
+import { html, type Html } from '../http/public/html.js'
+import type { PageTexts } from '../http/public/languages/page-texts.js'
+import type { LinkKeys } from '../mail/links/link-keys.js'
+import { readSubscriberToken, makeSubscriberToken } from '../mail/links/subscriber-link.js'
+import type { Subscriber } from '../mail/unsubscribe-token.js'
+import type { NewId } from '../core/ids.js'
+import type { Clock } from '../world/time/clock.js'
+import { findSuppression, deleteUnsubscribe } from '../deliverability/suppressions/suppression-store.js'
+import { normalizedAddress, addressDomain } from '../mail/address.js'
+import { LINK_PATHS } from '../mail/links/links.js'
+import { unsubscribeRecipient } from '../messages/unsubscribe.js'
+import type { Acting } from '../audience/audience-parts.js'
+import { changeContact, createContact, findContact } from '../audience/contacts/contacts.js'
+import { listPublicLists, type List } from '../audience/lists/list-store.js'
+import { changeSome } from '../audience/lists/members.js'
+import { LIST_MEMBERS, thingsOf } from '../audience/pair-store.js'
+import type { FormFields } from '../http/public/form-body.js'
+import { resource } from '../resource/resource.js'
 
-const PATH = `${LINK_PATHS.preferences}:token`
+export interface SubscriptionParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly linkKeys: LinkKeys
+  /** Call after appending events. */
+  readonly onEvents: () => void
+}
+
+export interface LinkHolder extends PublicSender {
+  readonly subscriber: Subscriber
+}
+
+export async function findLinkHolder(
+  { database, linkKeys }: Pick<SubscriptionParts, 'database' | 'linkKeys'>,
+  purpose: 'unsubscribe' | 'preferences',
+  token: string,
+): Promise<LinkHolder | undefined> {
+  const subscriber = readSubscriberToken(linkKeys, purpose, token)
+  const found = subscriber && (await findPublicSender(database.reader, subscriber.workspaceId))
+  return subscriber && found && { subscriber, ...found }
+}
+
+export function badLink({ badLink }: PageTexts): PublicAnswer {
+  return { page: noticePage(badLink), status: 404 }
+}
+
+/** Confirmation at the top of the page; `role="status"` makes screen readers announce it. */
+export function doneNote(text: string) {
+  return html`<p class="good" role="status">${text}</p>`
+}
+
+const UNSUBSCRIBE_PATH = `${LINK_PATHS.unsubscribe}:token`
+/** Form field that marks our own page. */
+const BY_PAGE = 'by_page'
+
+export function unsubscribePages(parts: SubscriptionParts): PublicRoute[] {
+  const { database, clock, onEvents } = parts
+  return [
+    {
+      method: 'GET',
+      path: UNSUBSCRIBE_PATH,
+      isLimited: true,
+      async handle({ params, texts }) {
+        const holder = await findLinkHolder(parts, 'unsubscribe', params['token'] ?? '')
+        if (!holder) return badLink(texts)
+        const { workspaceId, recipient } = holder.subscriber
+        const known = await findSuppression(database.reader, workspaceId, normalizedAddress(recipient))
+        return known?.reason === 'unsubscribe'
+          ? donePage(parts, holder, texts)
+          : confirmationPage(holder, texts)
+      },
+    },
+    {
+      method: 'POST',
+      path: UNSUBSCRIBE_PATH,
+      // A mailbox provider sends the requests of thousands of recipients from one address.
+      isLimited: false,
+      takesAnyBody: true,
+      async handle({ params, texts, form }) {
+        const holder = await findLinkHolder(parts, 'unsubscribe', params['token'] ?? '')
+        if (!holder) return badLink(texts)
+        const source = form.get(BY_PAGE) === undefined ? 'one_click' : 'preferences'
+        await database.write(tx => {
+          tx.onCommit(onEvents)
+          return unsubscribeRecipient(tx, { ...holder.subscriber, source, at: clock.now() })
+        })
+        return donePage(parts, holder, texts)
+      },
+    },
+  ]
+}
+
+function confirmationPage({ subscriber, sender }: LinkHolder, { unsubscribe }: PageTexts): PublicAnswer {
+  const content = html`<p>${unsubscribe.question(subscriber.recipient, sender.name)}</p>
+    <p class="soft">${unsubscribe.stillComes}</p>
+    <form method="post">
+      <input type="hidden" name="${BY_PAGE}" value="1" />
+      <button>${unsubscribe.button}</button>
+    </form>`
+  return { page: { title: unsubscribe.title, content, sender } }
+}
+
+function donePage(
+  { linkKeys }: SubscriptionParts,
+  { subscriber, sender }: LinkHolder,
+  { unsubscribe }: PageTexts,
+): PublicAnswer {
+  // Relative: a proxy may serve these pages below a path.
+  const preferences = `..${LINK_PATHS.preferences}${makeSubscriberToken(linkKeys, 'preferences', subscriber)}`
+  const content = html`${doneNote(unsubscribe.done(subscriber.recipient, sender.name))}
+    <p class="soft">${unsubscribe.stillComes}</p>
+    <p>${unsubscribe.mistake} <a href="${preferences}">${unsubscribe.toPreferences}</a></p>`
+  return { page: { title: unsubscribe.doneTitle, content, sender } }
+}
+
+const PREFERENCES_PATH = `${LINK_PATHS.preferences}:token`
 
 export function preferencesPages(parts: SubscriptionParts): PublicRoute[] {
   const { database } = parts
   return [
     {
       method: 'GET',
-      path: PATH,
+      path: PREFERENCES_PATH,
       isLimited: true,
       async handle({ params, texts }) {
         const holder = await findLinkHolder(parts, 'preferences', params['token'] ?? '')
@@ -42,7 +140,7 @@ export function preferencesPages(parts: SubscriptionParts): PublicRoute[] {
     },
     {
       method: 'POST',
-      path: PATH,
+      path: PREFERENCES_PATH,
       isLimited: true,
       async handle({ params, texts, form }) {
         const holder = await findLinkHolder(parts, 'preferences', params['token'] ?? '')
@@ -197,3 +295,7 @@ function button(value: string, text: string, kind?: 'second'): Html {
     <button name="do" value="${value}" class="${kind ?? 'first'}">${text}</button>
   </form>`
 }
+
+export const subscriptions = resource({
+  open: (parts: SubscriptionParts) => ({ pages: [...unsubscribePages(parts), ...preferencesPages(parts)] }),
+})
