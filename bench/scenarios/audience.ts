@@ -88,8 +88,7 @@ export async function measureAudience(original: Installation, options: AudienceO
       ...rows,
     ],
     [
-      `Filled in ${fillSeconds.toFixed(0)} s: ${filled.insertedPerSecond.toFixed(0)} contacts a second, ` +
-        `${filled.indexedPerSecond.toFixed(0)} a second into the index of the search. Pages are of 100.`,
+      `Filled in ${fillSeconds.toFixed(0)} s: ${filled.insertedPerSecond.toFixed(0)} contacts a second. Pages are of 100.`,
       `At most ${options.limitMs / 1_000} s per row; the event loop was late by ${short(delays?.p99Ms ?? NaN)} ms at p99, ` +
         `${short(delays?.mostMs ?? NaN)} ms at most; server's peak memory ${peak}.`,
     ],

@@ -6,7 +6,7 @@
 import { AppError } from '../core/errors.js'
 import { normalizedAddress, readAddress } from '../mail/address.js'
 import type { Attributes } from './contacts/contact.js'
-import { mergeAttributes } from './contacts/traits.js'
+import { mergeAttributes } from './contacts/compared-attributes.js'
 
 /** @returns the normalized address */
 export function checkEmail(text: string): string {

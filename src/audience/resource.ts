@@ -7,7 +7,6 @@ import { bulkContactRoutes } from './contacts/bulk-routes.js'
 import { contactConsumer } from './contacts/contact-consumer.js'
 import { contactRoutes } from './contacts/contact-routes.js'
 import { deleteSweepsBefore, purgeDeleted } from './contacts/deletion-store.js'
-import { searchConsumer } from './search/search-consumer.js'
 import { sweepSuppressedDomains } from './contacts/suppressed-domains.js'
 import { ContactSweeps, RESTORABLE_MS } from './contacts/sweeps.js'
 import { listRoutes } from './lists/list-routes.js'
@@ -38,7 +37,7 @@ export const contacts = resource({
         exportRoute(parts),
         ...contactRoutes(parts),
       ],
-      consumers: [contactConsumer(parts), searchConsumer()],
+      consumers: [contactConsumer(parts)],
       jobs: [
         {
           // Resumes operations interrupted by a process exit.

@@ -14,7 +14,6 @@ import {
   removeContacts,
 } from '../../src/audience/contacts/contacts.js'
 import { purgeDeleted, unfinishedSweeps } from '../../src/audience/contacts/deletion-store.js'
-import { fillSearch } from '../../src/audience/search/search-store.js'
 import { ContactSweeps, RESTORABLE_MS } from '../../src/audience/contacts/sweeps.js'
 import { findList, insertList, listLists, markListDeleted } from '../../src/audience/lists/list-store.js'
 import { changeMembers } from '../../src/audience/lists/members.js'
@@ -162,9 +161,6 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
         t.same(await sweeps.restore(ACTING, contacts), { restored: back.length, skipped })
       }
       for (const [, one] of back) one.isDeleted = false
-    },
-    async () => {
-      await database.write(tx => fillSearch(tx.db, 1 + below(5)))
     },
     async () => {
       const [, one] = pick(live()) ?? []

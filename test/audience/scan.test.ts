@@ -60,6 +60,7 @@ eachDatabase(t, 'pages from pieces are those of the whole', async (t, database) 
     ...{ first: first + start, last: first + (starts[at - 1] ?? 64) - 1 },
   }))
   const where = ({ first, last }: SeqRange) => [
+    sql<boolean>`deleted_at is null`,
     sql<boolean>`seq between ${first} and ${last}`,
     sql<boolean>`subscribed = 1`,
   ]

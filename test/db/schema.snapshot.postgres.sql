@@ -39,12 +39,6 @@ create table attempts (
   tried text not null
 );
 
-create table attribute_places (
-  audience integer not null,
-  place integer not null,
-  name text not null
-);
-
 create table audiences (
   seq bigint not null default nextval('audiences_seq_seq'::regclass),
   workspace_id text not null,
@@ -266,6 +260,11 @@ create table captured_mails (
   raw bytea not null
 );
 
+create table contact_attributes (
+  contact bigint not null,
+  compared jsonb not null
+);
+
 create table contact_import_erasures (
   import bigint not null,
   email_hash text not null
@@ -338,59 +337,9 @@ create table contacts (
   created_at bigint not null,
   updated_at bigint not null,
   deleted_at bigint,
-  is_indexed integer not null,
   email text not null,
   first_folded text,
   last_folded text,
-  text_0 text,
-  number_0 double precision,
-  moment_0 bigint,
-  text_1 text,
-  number_1 double precision,
-  moment_1 bigint,
-  text_2 text,
-  number_2 double precision,
-  moment_2 bigint,
-  text_3 text,
-  number_3 double precision,
-  moment_3 bigint,
-  text_4 text,
-  number_4 double precision,
-  moment_4 bigint,
-  text_5 text,
-  number_5 double precision,
-  moment_5 bigint,
-  text_6 text,
-  number_6 double precision,
-  moment_6 bigint,
-  text_7 text,
-  number_7 double precision,
-  moment_7 bigint,
-  text_8 text,
-  number_8 double precision,
-  moment_8 bigint,
-  text_9 text,
-  number_9 double precision,
-  moment_9 bigint,
-  text_10 text,
-  number_10 double precision,
-  moment_10 bigint,
-  text_11 text,
-  number_11 double precision,
-  moment_11 bigint,
-  text_12 text,
-  number_12 double precision,
-  moment_12 bigint,
-  text_13 text,
-  number_13 double precision,
-  moment_13 bigint,
-  text_14 text,
-  number_14 double precision,
-  moment_14 bigint,
-  text_15 text,
-  number_15 double precision,
-  moment_15 bigint,
-  traits jsonb not null,
   id text not null,
   first_name text,
   last_name text,
@@ -908,10 +857,6 @@ alter table attempts add constraint attempts_message_id_fkey FOREIGN KEY (messag
 
 alter table attempts add constraint attempts_pkey PRIMARY KEY (seq);
 
-alter table attribute_places add constraint attribute_places_names UNIQUE (audience, name);
-
-alter table attribute_places add constraint attribute_places_pk PRIMARY KEY (audience, place);
-
 alter table audiences add constraint audiences_pkey PRIMARY KEY (seq);
 
 alter table audiences add constraint audiences_workspace_id_key UNIQUE (workspace_id);
@@ -955,6 +900,8 @@ alter table campaigns add constraint campaigns_id_key UNIQUE (id);
 alter table campaigns add constraint campaigns_pkey PRIMARY KEY (seq);
 
 alter table captured_mails add constraint captured_mails_pkey PRIMARY KEY (seq);
+
+alter table contact_attributes add constraint contact_attributes_pk PRIMARY KEY (contact);
 
 alter table contact_import_erasures add constraint contact_import_erasures_pk PRIMARY KEY (import, email_hash);
 
@@ -1175,8 +1122,6 @@ CREATE INDEX contacts_by_updated ON public.contacts USING btree (audience, updat
 CREATE INDEX contacts_deleted ON public.contacts USING btree (deleted_at, seq) WHERE (deleted_at IS NOT NULL);
 
 CREATE INDEX contacts_live ON public.contacts USING btree (seq, subscribed, is_bounced) WHERE (deleted_at IS NULL);
-
-CREATE INDEX contacts_unindexed ON public.contacts USING btree (seq) WHERE (is_indexed = 0);
 
 CREATE INDEX contacts_unsubscribed ON public.contacts USING btree (seq, is_bounced) WHERE ((deleted_at IS NULL) AND (subscribed = 0));
 

@@ -1,3 +1,16 @@
+CREATE TRIGGER contact_search_delete after delete on contacts begin
+    insert into contact_search (contact_search, rowid, search_text) values ('delete', old.seq, old.search_text);
+  end;
+
+CREATE TRIGGER contact_search_insert after insert on contacts begin
+    insert into contact_search (rowid, search_text) values (new.seq, new.search_text);
+  end;
+
+CREATE TRIGGER contact_search_update after update of search_text on contacts when old.search_text <> new.search_text begin
+    insert into contact_search (contact_search, rowid, search_text) values ('delete', old.seq, old.search_text);
+    insert into contact_search (rowid, search_text) values (new.seq, new.search_text);
+  end;
+
 CREATE TABLE activities (
     seq integer primary key autoincrement,
     workspace_id text not null,
@@ -38,14 +51,6 @@ CREATE TABLE attempts (
     status text,
     classification text,
     tried text not null
-  );
-
-CREATE TABLE attribute_places (
-    audience integer not null,
-    place integer not null,
-    name text not null,
-    constraint attribute_places_pk primary key (audience, place),
-    constraint attribute_places_names unique (audience, name)
   );
 
 CREATE TABLE audiences (
@@ -307,6 +312,13 @@ CREATE TABLE captured_mails (
     raw blob not null
   );
 
+CREATE TABLE contact_attributes (
+    contact integer not null,
+    -- Binary JSON: for each attribute an array of text, number, time (ms since epoch UTC), items, numbers among the items.
+    compared blob not null,
+    constraint contact_attributes_pk primary key (contact)
+  );
+
 CREATE TABLE contact_import_erasures (
     import bigint not null,
     email_hash text not null,
@@ -402,15 +414,10 @@ CREATE TABLE contacts (
     created_at bigint not null,
     updated_at bigint not null,
     deleted_at bigint,
-    -- Whether contact_search has its current text.
-    is_indexed integer not null,
     email text not null,
-    -- What conditions compare, with case and accents folded: names, then attributes with columns of their own.
+    -- What conditions compare, with case and accents folded.
     first_folded text,
     last_folded text,
-    text_0 text, number_0 double precision, moment_0 bigint, text_1 text, number_1 double precision, moment_1 bigint, text_2 text, number_2 double precision, moment_2 bigint, text_3 text, number_3 double precision, moment_3 bigint, text_4 text, number_4 double precision, moment_4 bigint, text_5 text, number_5 double precision, moment_5 bigint, text_6 text, number_6 double precision, moment_6 bigint, text_7 text, number_7 double precision, moment_7 bigint, text_8 text, number_8 double precision, moment_8 bigint, text_9 text, number_9 double precision, moment_9 bigint, text_10 text, number_10 double precision, moment_10 bigint, text_11 text, number_11 double precision, moment_11 bigint, text_12 text, number_12 double precision, moment_12 bigint, text_13 text, number_13 double precision, moment_13 bigint, text_14 text, number_14 double precision, moment_14 bigint, text_15 text, number_15 double precision, moment_15 bigint,
-    -- Folded attributes without columns, as binary JSON.
-    traits blob not null,
     id text not null,
     first_name text,
     last_name text,
@@ -1074,8 +1081,6 @@ CREATE INDEX contacts_by_updated on contacts (audience, updated_at, seq) where d
 CREATE INDEX contacts_deleted on contacts (deleted_at, seq) where deleted_at is not null;
 
 CREATE INDEX contacts_live on contacts (seq, subscribed, is_bounced) where deleted_at is null;
-
-CREATE INDEX contacts_unindexed on contacts (seq) where is_indexed = 0;
 
 CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
 

@@ -34,6 +34,7 @@ interface PersonalTable {
 
 export const PERSONAL: Readonly<Partial<Record<keyof Tables, PersonalTable>>> = {
   contacts: { section: 'contact' },
+  contact_attributes: { leftOut: 'folded copies of the attributes in contacts' },
   list_members: { section: 'lists' },
   contact_tags: { section: 'tags' },
   suppressions: { section: 'suppressions' },
@@ -74,7 +75,6 @@ export const PERSONAL: Readonly<Partial<Record<keyof Tables, PersonalTable>>> = 
 /** Settings, definitions, counts and the appliance's own state. */
 export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_migrations_lock')[] = [
   'api_keys',
-  'attribute_places',
   'audiences',
   'automation_mails',
   'automation_steps',

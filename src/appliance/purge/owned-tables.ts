@@ -84,13 +84,6 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'automations',
     parentKey: 'seq',
   },
-  {
-    table: 'attribute_places',
-    key: ['audience', 'place'],
-    column: 'audience',
-    parent: 'audiences',
-    parentKey: 'seq',
-  },
 ]
 
 /** Tables with an index on the workspace. */
@@ -138,6 +131,7 @@ export const GO_ALONG: readonly Name[] = [
   'sandbox_schedule',
   'captured_mails',
   'contacts',
+  'contact_attributes',
   'list_members',
   'contact_tags',
   'automation_runs',

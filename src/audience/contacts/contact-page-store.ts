@@ -20,7 +20,7 @@ import {
   walkContacts,
   type Patience,
 } from '../scan-store.js'
-import { candidates, hasWords } from '../search/search-store.js'
+import { candidates, hasWords } from './search-store.js'
 import { conditionsOf } from '../segments/conditions-store.js'
 import type { Group } from '../segments/read-conditions.js'
 import type { Contact } from './contact.js'
@@ -80,7 +80,7 @@ export async function listContacts(
   if (!audience) return { items: [], total: 0 }
   const range = contactsOf(audience.number)
   const order = orderOf(sort ?? (filter.createdSince === undefined ? undefined : '-created_at'))
-  const isMet = await conditionsBy(db, workspaceId, audience.number, filter)
+  const isMet = await conditionsBy(db, workspaceId, filter)
   if (isPlain(filter) && order === NEWEST_FIRST && !page.after) {
     const total = countOf(audience, filter)
     const items = await readPage(db, [inRange(range), ...isMet(range)], readingOf(page, total))
@@ -132,7 +132,6 @@ async function countAll(
 export async function conditionsBy(
   db: Queries,
   workspaceId: string,
-  audience: number,
   filter: ContactFilter,
 ): Promise<(range: SeqRange) => readonly RawBuilder<boolean>[]> {
   const { words = [], email, list, tag, groups = [], createdSince, updatedSince, now = 0 } = filter
@@ -147,7 +146,7 @@ export async function conditionsBy(
     ...(words.length === 0 ? [] : [hasWords(db, words)]),
   ]
   const asking = { workspaceId, now }
-  const met = await Promise.all(groups.map(group => conditionsOf(db, audience, group, asking)))
+  const met = await Promise.all(groups.map(group => conditionsOf(db, group, asking)))
   return range => [...conditions, ...met.map(isMet => isMet(range, 'some'))]
 }
 

@@ -9,10 +9,9 @@ import { inLists, statement } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
 import type { Permanence } from '../../mail/outcome.js'
 import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
-import { forgetSearchTexts } from '../search/search-store.js'
+import { mergeSearchIndex } from './search-store.js'
 import type { Attributes, Contact } from './contact.js'
 
-/** Excludes the attribute columns (`places-store.ts`). */
 interface ContactRow {
   seq: number
   audience: number
@@ -27,11 +26,8 @@ interface ContactRow {
   created_at: number
   updated_at: number
   deleted_at: number | null
-  is_indexed: Flag
   first_folded: string | null
   last_folded: string | null
-  /** Attributes without a column. Written as JSON text. */
-  traits: string
   id: string
   email: string
   first_name: string | null
@@ -43,6 +39,7 @@ interface ContactRow {
 declare module '../../db/tables.js' {
   interface Tables {
     contacts: ContactRow
+    contact_attributes: { contact: number; compared: string }
   }
 }
 
@@ -174,8 +171,11 @@ export async function noteVisit(db: Queries, seq: number, column: VisitColumn, a
 
 /** Does not adjust counts; a caller that deletes live contacts must. */
 export async function deleteContactRows(db: Queries, seqs: readonly number[]): Promise<void> {
-  await forgetSearchTexts(db, seqs)
-  for (const list of inLists(seqs)) await db.deleteFrom('contacts').where('seq', 'in', list).execute()
+  for (const list of inLists(seqs)) {
+    await db.deleteFrom('contact_attributes').where('contact', 'in', list).execute()
+    await db.deleteFrom('contacts').where('seq', 'in', list).execute()
+  }
+  await mergeSearchIndex(db, seqs.length)
 }
 
 /** Live contacts of a range, oldest first. */

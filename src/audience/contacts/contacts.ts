@@ -30,7 +30,7 @@ import { isChanged, toldChanged, toldDeleted, toldMember, toldOf } from './conta
 import { deleteContactRows, findContactsByEmail, findContactsById } from './contact-store.js'
 import { insertContacts, updateContact, updateContacts, type ContactChange } from './contact-write-store.js'
 import { fateUnder, holderOf, NOT_BOUNCED, subscriptionUnder } from './standing.js'
-import { mergeAttributes } from './traits.js'
+import { mergeAttributes } from './compared-attributes.js'
 
 /** Fields to set; others keep their value, or get the default of a new contact. */
 export type ContactPatch = Partial<ContactFields>

@@ -4,15 +4,14 @@
  * For `Database.slowReader`. Scans all contacts piece by piece (`scan-store.ts`). Fails: AppError unavailable on timeout.
  */
 import { sql, type RawBuilder } from 'kysely'
-import { dialectOf } from '../../db/database.js'
-import type { Queries } from '../../db/database.js'
+import { dialectOf, type Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { contactsOf, findAudience, type Audience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
 import { findContactsBySeq } from '../contacts/contact-store.js'
 import { hasAny, isWithAny, LIST_MEMBERS } from '../pair-store.js'
 import {
-  allContacts,
+  liveContacts,
   countPieces,
   eachPiece,
   listFromCursor,
@@ -21,7 +20,7 @@ import {
   piecesOf,
   type Patience,
 } from '../scan-store.js'
-import { conditionsOf, type Asking, type Reach } from './conditions-store.js'
+import { conditionsOf, hasAttribute, type Asking, type Reach } from './conditions-store.js'
 import type { Group } from './read-conditions.js'
 
 export interface Estimate {
@@ -49,8 +48,19 @@ export async function estimate(
   asking: Asking,
   checkTimeout: Patience,
 ): Promise<Estimate> {
+  return (await estimateWithSample(db, who, asking, 0, checkTimeout)).estimate
+}
+
+/** Estimates, and finds the newest matching contacts. @param count maximum size of the sample */
+export async function estimateWithSample(
+  db: Queries,
+  who: Who,
+  asking: Asking,
+  count: number,
+  checkTimeout: Patience,
+): Promise<{ readonly estimate: Estimate; readonly sample: readonly Contact[] }> {
   const meant = await whereOf(db, who, asking)
-  if (!meant) return NOBODY
+  if (!meant) return { estimate: NOBODY, sample: [] }
   const { addresses, domains } = await countSuppressions(db, asking.workspaceId)
   const isOfSuppressedDomain = domains === 0 ? sql<boolean>`1 = 0` : isOfDomain(db, asking)
   const tallies = await eachPiece(meant.pieces, checkTimeout, async piece => {
@@ -58,21 +68,44 @@ export async function estimate(
       select count(*) as count, count(*) filter (where subscribed = 0) as unsubscribed,
         count(*) filter (where subscribed = 1 and is_bounced = 1) as bounced,
         count(*) filter (where ${IS_REACHABLE} and ${isOfSuppressedDomain}) as "ofSuppressedDomain"
-      from ${allContacts(db)} where ${sql.join(meant.where(piece), sql` and `)}`.execute(db)
+      from ${liveContacts(db)} where ${sql.join(meant.where(piece), sql` and `)}`.execute(db)
     return rows[0] ?? NONE
   })
   const sum = (of: (one: Tally) => number) => tallies.reduce((total, one) => total + of(one), 0)
-  const [count, unsubscribed, bounced] = [
+  const [all, unsubscribed, bounced] = [
     sum(one => one.count),
     sum(one => one.unsubscribed),
     sum(one => one.bounced),
   ]
-  const mailable = count - unsubscribed - bounced - sum(one => one.ofSuppressedDomain)
+  const mailable = all - unsubscribed - bounced - sum(one => one.ofSuppressedDomain)
   const suppressed =
     mailable === 0 || addresses === 0
       ? 0
       : await countSuppressed(db, meant, isOfSuppressedDomain, asking, checkTimeout)
-  return { count, mailable: mailable - suppressed, unsubscribed, bounced }
+  const matching = meant.pieces.filter((_, at) => (tallies[at]?.count ?? 0) > 0)
+  return {
+    estimate: { count: all, mailable: mailable - suppressed, unsubscribed, bounced },
+    sample: await newestOf(db, meant, matching, count, checkTimeout),
+  }
+}
+
+async function newestOf(
+  db: Queries,
+  { where }: Meant,
+  pieces: readonly SeqRange[],
+  count: number,
+  checkTimeout: Patience,
+): Promise<Contact[]> {
+  const seqs: number[] = []
+  for (const piece of pieces) {
+    if (seqs.length >= count) break
+    checkTimeout()
+    const { rows } = await sql<{ seq: number }>`
+      select seq from ${liveContacts(db)} where ${sql.join(where(piece), sql` and `)}
+      order by seq desc limit ${count - seqs.length}`.execute(db)
+    seqs.push(...rows.map(({ seq }) => seq))
+  }
+  return findContactsBySeq(db, seqs)
 }
 
 const IS_REACHABLE = sql<boolean>`subscribed = 1 and is_bounced = 0`
@@ -96,7 +129,7 @@ async function countSuppressed(
   const counted = await eachPiece(ranges, checkTimeout, async isInRange => {
     // Collects numbers by the address index, then reads rows in number order.
     const { rows } = await sql<{ count: number }>`
-      select count(*) as count from ${allContacts(db)}
+      select count(*) as count from ${liveContacts(db)}
       where seq in (
           select seq from contacts where audience = ${audience.number} and deleted_at is null
             and email in (select email from suppressions where workspace_id = ${workspaceId} and ${isInRange}))
@@ -154,44 +187,25 @@ export async function countMatching(
   return counted.reduce((total, { count }) => total + count, 0)
 }
 
-/** Whether any contact matches; stops at the first, scanning newest first. */
-export async function hasContact(
+/** Whether any contact has the attribute, even an empty one. Begins with the newest contacts. */
+export async function hasContactWith(
   db: Queries,
-  group: Group,
+  attribute: string,
   asking: Asking,
   checkTimeout: Patience,
 ): Promise<boolean> {
-  const meant = await whereOf(db, group, asking)
-  for (const piece of meant?.pieces ?? []) {
-    checkTimeout()
+  const isMet = hasAttribute(db, attribute)
+  const meant = await whereOf(db, { isMeant: () => isMet }, asking)
+  let isFound = false
+  await eachPiece(meant?.pieces ?? [], checkTimeout, async piece => {
+    if (isFound) return
     const { rows } = await sql`
-      select 1 from ${allContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)} limit 1`.execute(
+      select 1 from ${liveContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)} limit 1`.execute(
       db,
     )
-    if (rows.length > 0) return true
-  }
-  return false
-}
-
-/** The newest matching contacts; stops when enough are found. @param count maximum */
-export async function sampleMatching(
-  db: Queries,
-  group: Group,
-  asking: Asking,
-  count: number,
-  checkTimeout: Patience,
-): Promise<Contact[]> {
-  const meant = await whereOf(db, group, asking)
-  const seqs: number[] = []
-  for (const piece of meant?.pieces ?? []) {
-    if (seqs.length >= count) break
-    checkTimeout()
-    const { rows } = await sql<{ seq: number }>`
-      select seq from ${allContacts(db)} where ${sql.join(meant?.where(piece) ?? [], sql` and `)}
-      order by seq desc limit ${count - seqs.length}`.execute(db)
-    seqs.push(...rows.map(({ seq }) => seq))
-  }
-  return findContactsBySeq(db, seqs)
+    isFound ||= rows.length > 0
+  })
+  return isFound
 }
 
 /** Newest first. */
@@ -239,7 +253,7 @@ export async function contactsMeant(
       when exists (select 1 from suppressions where workspace_id = ${asking.workspaceId}
         and suppressions.email in (contacts.email, ${domainOf(db, sql`contacts.email`)})) then 'suppressed'
       else 'mailable' end as fate
-    from ${allContacts(db)} where ${sql.join(meant.where(range), sql` and `)} order by seq`.execute(db)
+    from ${liveContacts(db)} where ${sql.join(meant.where(range), sql` and `)} order by seq`.execute(db)
   return rows
 }
 
@@ -258,7 +272,7 @@ type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
 async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | undefined> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return undefined
-  const conditions = await conditionOf(db, audience, who, asking)
+  const conditions = await conditionOf(db, who, asking)
   const where = (range: SeqRange, reach: Reach = 'all') => [
     sql<boolean>`seq between ${range.first} and ${range.last}`,
     sql<boolean>`deleted_at is null`,
@@ -267,9 +281,9 @@ async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | u
   return { audience, where, pieces: piecesOf(audience, 'parts' in who ? rulesIn(who) : 1) }
 }
 
-async function conditionOf(db: Queries, audience: Audience, who: Who, asking: Asking): Promise<Condition> {
+async function conditionOf(db: Queries, who: Who, asking: Asking): Promise<Condition> {
   if ('isMeant' in who) return who.isMeant
-  return 'list' in who ? membersOf(who.list) : conditionsOf(db, audience.number, who, asking)
+  return 'list' in who ? membersOf(who.list) : conditionsOf(db, who, asking)
 }
 
 function rulesIn({ parts }: Group): number {

@@ -2,15 +2,13 @@
  * Compiles conditions read by `read-conditions.ts` to SQL on the table `contacts`, for both databases.
  *
  * Values from rules are always parameters; column names come from this file. Within a group, cheap tests run first: flags and moments, then
- * texts, lists and tags, then attributes without a place. Every negated test is true or false, never null.
+ * texts, lists and tags, then attributes. A negated test also matches where the field is missing: it is true or false, never null.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { AppError } from '../../core/errors.js'
-import { dialectOf } from '../../db/database.js'
-import type { Dialect, Queries } from '../../db/database.js'
+import { dialectOf, type Dialect, type Queries } from '../../db/database.js'
 import { findAudience, type SeqRange } from '../audience-store.js'
-import { findPlaces, type Places } from '../contacts/places-store.js'
-import { itemNumbersTrait, itemsTrait, momentTrait, numberTrait, textTrait } from '../contacts/traits.js'
+import { attributeKey, COMPARED } from '../contacts/compared-attributes.js'
 import { findNamedLists } from '../lists/list-store.js'
 import { CONTACT_TAGS, hasAny, isWithAny, LIST_MEMBERS, type NamedSeq } from '../pair-store.js'
 import { findNamedTags } from '../tags/tag-store.js'
@@ -22,7 +20,6 @@ import {
   type Order,
   type Test,
   type TextField,
-  type TextSource,
   type ThingsField,
 } from './read-conditions.js'
 import { historyOf } from './rule-history.js'
@@ -67,7 +64,6 @@ interface Known {
   readonly dialect: Dialect
   readonly workspaceId: string
   readonly now: number
-  readonly places: Places
   /** Audience size; set only if there are rules on lists or tags. */
   readonly contacts: number
   readonly lists: readonly NamedSeq[]
@@ -88,7 +84,6 @@ interface Aim {
 /** @returns the condition for each range of contacts; resolves lists and tags now */
 export async function conditionsOf(
   db: Queries,
-  audience: number,
   group: Group,
   { workspaceId, now }: Asking,
 ): Promise<(range: SeqRange, reach: Reach) => Condition> {
@@ -97,7 +92,6 @@ export async function conditionsOf(
     dialect: dialectOf(db),
     workspaceId,
     now,
-    places: await findPlaces(db, audience),
     contacts: things.size > 0 ? ((await findAudience(db, workspaceId))?.contacts ?? 0) : 0,
     lists: things.has('lists') ? await findNamedLists(db, workspaceId) : [],
     // A dynamic list may have rules on tags.
@@ -119,7 +113,7 @@ function compileGroup(group: Group, known: Known, aim: Aim): Condition {
   const parts = group.parts.map(part =>
     'parts' in part
       ? { cost: COSTS.group, condition: compileGroup(part, known, within) }
-      : { cost: costOf(part, known), condition: compileTest(part, known, within) },
+      : { cost: costOf(part), condition: compileTest(part, known, within) },
   )
   const inOrder = parts.sort((a, b) => a.cost - b.cost).map(({ condition }) => condition)
   return sql<boolean>`(${sql.join(inOrder, group.isAll ? sql` and ` : sql` or `)})`
@@ -127,65 +121,96 @@ function compileGroup(group: Group, known: Known, aim: Aim): Condition {
 
 const COSTS = { column: 0, text: 1, things: 2, attribute: 3, group: 4 } as const
 
-function costOf(test: Test, { places }: Known): number {
-  const attribute =
-    'attribute' in test
-      ? test.attribute
-      : 'of' in test && 'attribute' in test.of
-        ? test.of.attribute
-        : undefined
-  if (attribute !== undefined) return places.has(attribute) ? COSTS.text : COSTS.attribute
-  if (test.kind === 'things' || test.kind === 'campaign') return COSTS.things
+function costOf(test: Test): number {
   const isOfPurchases = 'of' in test && 'moment' in test.of && test.of.moment === 'last_purchase_at'
-  if (test.kind === 'purchases' || test.kind === 'product' || isOfPurchases) return COSTS.attribute
+  if (attributeOfTest(test) !== undefined || isOfPurchases) return COSTS.attribute
+  if (test.kind === 'purchases' || test.kind === 'product') return COSTS.attribute
+  if (test.kind === 'things' || test.kind === 'campaign') return COSTS.things
   return test.kind === 'text' || test.kind === 'text_order' ? COSTS.text : COSTS.column
+}
+
+function attributeOfTest(test: Test): string | undefined {
+  if ('attribute' in test) return test.attribute
+  return 'of' in test && 'attribute' in test.of ? test.of.attribute : undefined
 }
 
 function compileTest(test: Test, known: Known, aim: Aim): Condition {
   aim.budget.left -= 1
   if (aim.budget.left < 0) throw tooLarge(`have more than ${MAX_TESTS} rules`)
-  switch (test.kind) {
-    case 'is_set':
-      return compilePresence(test, known)
-    case 'text':
-      return compileText(test, known)
-    case 'text_order': {
-      const sorting = known.dialect === 'postgres' ? sql`collate "C"` : sql``
-      return sql<boolean>`${text(test.of, known)} ${sorting} ${SIGNS[test.order]} ${test.value}`
+  const attribute = attributeOfTest(test)
+  const isMet =
+    attribute === undefined
+      ? compileFieldTest(test, known, aim)
+      : withAttribute(compileValueTest(test, attributeValues(attribute, known.dialect), known))
+  return 'isNot' in test && test.isNot ? sql<boolean>`(${isMet}) is not true` : isMet
+}
+
+/** Whether a contact has attributes that meet a condition on the table `contact_attributes`. */
+function withAttribute(isMet: Condition): Condition {
+  return sql<boolean>`exists (
+    select 1 from contact_attributes where contact_attributes.contact = contacts.seq and ${isMet})`
+}
+
+/** Whether a contact has the attribute, even an empty one. */
+export function hasAttribute(db: Queries, attribute: string): Condition {
+  return withAttribute(attributeValues(attribute, dialectOf(db)).isThere)
+}
+
+/** Expressions that a test compares; a missing value is null. */
+interface Values {
+  readonly isThere: Condition
+  readonly text: RawBuilder<unknown>
+  readonly number: RawBuilder<unknown>
+  readonly moment: RawBuilder<unknown>
+  /** Whether an array has an item that meets a condition on `item.value`; undefined for fields that are never arrays. */
+  readonly hasItem?: (kind: 'items' | 'itemNumbers', isMet: Condition) => Condition
+}
+
+function attributeValues(attribute: string, dialect: Dialect): Values {
+  const key = attributeKey(attribute)
+  if (dialect === 'postgres') {
+    const at = (index: number) => sql`(compared -> cast(${key} as text) ->> ${sql.lit(index)})`
+    const numberAt = (index: number) => sql`cast(${at(index)} as double precision)`
+    return {
+      isThere: sql<boolean>`jsonb_exists(compared, ${key})`,
+      ...{ text: at(COMPARED.text), number: numberAt(COMPARED.number), moment: numberAt(COMPARED.moment) },
+      hasItem: (kind, isMet) => sql<boolean>`exists (
+        select 1 from jsonb_array_elements_text(
+          case when jsonb_typeof(compared -> cast(${key} as text) -> ${sql.lit(COMPARED[kind])}) = 'array'
+            then compared -> cast(${key} as text) -> ${sql.lit(COMPARED[kind])} end) as item (value) where ${isMet})`,
     }
-    case 'number_order':
-      return sql<boolean>`${number(test.attribute, known)} ${SIGNS[test.order]} ${real(test.value)}`
-    case 'date_order':
-      return sql<boolean>`${moment(test.attribute, known)} ${SIGNS[test.order]} ${real(test.value)}`
+  }
+  const pathOf = (index: number) => `$."${key}"[${index}]`
+  const at = (index: number) => sql`(compared ->> ${pathOf(index)})`
+  return {
+    isThere: sql<boolean>`json_type(compared, ${pathOf(COMPARED.text)}) is not null`,
+    ...{ text: at(COMPARED.text), number: at(COMPARED.number), moment: at(COMPARED.moment) },
+    hasItem: (kind, isMet) => sql<boolean>`exists (
+      select 1 from json_each(compared, ${pathOf(COMPARED[kind])}) as item where ${isMet})`,
+  }
+}
+
+/** Tests on fields of the contact, without negation. */
+function compileFieldTest(test: Test, known: Known, aim: Aim): Condition {
+  const { workspaceId } = known
+  switch (test.kind) {
     case 'moment':
       return sql<boolean>`${ownMoment(test.field, known)} ${SIGNS[test.order]} ${test.value}`
     case 'moment_is':
-      return maybeNot(ownMoment(test.field, known), sql`= ${test.value}`, test.isNot)
-    case 'within_days': {
-      const value = momentOf(test.of, known)
-      const from = Math.round(known.now - test.days * DAY_MS)
-      return maybeNot(value, sql`between ${real(from)} and ${real(known.now)}`, test.isNot)
-    }
-    case 'in_next_days':
-      return compileUpcoming(test, known)
+      return sql<boolean>`${ownMoment(test.field, known)} = ${test.value}`
     case 'campaign': {
       const range = aim.reach === 'all' ? aim.range : undefined
-      const isAmong = historyOf('campaigns').isAmong(test.field, known.workspaceId, test.ids, range)
-      return test.isNot ? sql<boolean>`not ${isAmong}` : isAmong
+      return historyOf('campaigns').isAmong(test.field, workspaceId, test.ids, range)
     }
     case 'purchases': {
-      const { workspaceId } = known
       const purchases = historyOf('purchases')
       const value =
         test.field === 'purchase_count' ? purchases.count(workspaceId) : purchases.total(workspaceId)
       const sign = test.order === 'equals' ? sql`=` : SIGNS[test.order]
-      const isSo = sql<boolean>`${value} ${sign} ${real(test.value)}`
-      return test.isNot ? sql<boolean>`not (${isSo})` : isSo
+      return sql<boolean>`${value} ${sign} ${real(test.value)}`
     }
-    case 'product': {
-      const hasBought = historyOf('purchases').hasBought(known.dialect, known.workspaceId, test.products)
-      return test.isNot ? sql<boolean>`not ${hasBought}` : hasBought
-    }
+    case 'product':
+      return historyOf('purchases').hasBought(known.dialect, workspaceId, test.products)
     case 'truth':
       if (test.values.length === 0) return NOBODY
       return sql<boolean>`${sql.ref(test.field === 'bounced' ? 'is_bounced' : 'subscribed')} in (${sql.join(
@@ -193,60 +218,104 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
       )})`
     case 'things':
       return compileThings(test, known, aim)
+    default:
+      return compileValueTest(test, fieldValues(test, known), known)
   }
 }
 
-/** Days are UTC. */
-function compileUpcoming(
-  { of, days, isYearly, isNot }: Extract<Test, { kind: 'in_next_days' }>,
-  known: Known,
-): Condition {
-  const value = momentOf(of, known)
-  if (!isYearly) {
-    const today = Math.floor(known.now / DAY_MS) * DAY_MS
-    return maybeNot(value, sql`between ${real(today)} and ${real(today + (days + 1) * DAY_MS - 1)}`, isNot)
-  }
-  const window = upcomingDaysOfYear(known.now, days)
-  if (!window) return sql<boolean>`${value} is ${isNot ? sql`null` : sql`not null`}`
-  const day =
-    known.dialect === 'sqlite'
-      ? sql`strftime('%m%d', ${value} / 1000.0, 'unixepoch')`
-      : sql`to_char(to_timestamp(${value} / 1000.0) at time zone 'UTC', 'MMDD')`
-  const { from, to } = window
-  const isNear =
-    from <= to
-      ? sql<boolean>`(${day} >= ${from} and ${day} <= ${to})`
-      : sql<boolean>`(${day} >= ${from} or ${day} <= ${to})`
-  return isNot ? sql<boolean>`${isNear} is not true` : isNear
-}
-
-function momentOf(of: { readonly moment: MomentField } | { readonly attribute: string }, known: Known) {
-  return 'moment' in of ? ownMoment(of.moment, known) : moment(of.attribute, known)
+function fieldValues(test: Test, known: Known): Values {
+  const of = 'of' in test ? test.of : undefined
+  const text = of && 'field' in of ? sql.ref(TEXT_COLUMNS[of.field]) : sql`null`
+  const moment = of && 'moment' in of ? ownMoment(of.moment, known) : sql`null`
+  const isThere =
+    of && 'moment' in of ? sql<boolean>`${moment} is not null` : sql<boolean>`${text} is not null`
+  return { isThere, text, number: sql`null`, moment }
 }
 
 function ownMoment(field: MomentField, { workspaceId }: Known): RawBuilder<unknown> {
   return field === 'last_purchase_at' ? historyOf('purchases').lastAt(workspaceId) : sql.ref(field)
 }
 
-function compileText(test: Extract<Test, { kind: 'text' }>, known: Known): Condition {
-  const { of, values, numbers, how } = test
-  const any: Condition[] = []
-  if (values.length > 0) any.push(compareText(test, text(of, known), known))
-  if ('attribute' in of) {
-    if (numbers.length > 0 && (how === 'equals' || how === 'in'))
-      any.push(sql<boolean>`${number(of.attribute, known)} in (${sql.join(numbers.map(real))})`)
-    if (how === 'in' || how === 'contains') any.push(compileItems(test, of.attribute, known))
+/** Tests that fields and attributes have in common, without negation. */
+function compileValueTest(test: Test, values: Values, known: Known): Condition {
+  const { isThere, text, number, moment } = values
+  switch (test.kind) {
+    case 'is_set':
+      // Empty text counts as unset. Empty arrays are not stored; others have no text.
+      return 'moment' in test.of ? isThere : sql<boolean>`${isThere} and coalesce(${text}, 'x') <> ''`
+    case 'text':
+      return compileText(test, values, known)
+    case 'text_order': {
+      const sorting = known.dialect === 'postgres' ? sql`collate "C"` : sql``
+      return sql<boolean>`${text} ${sorting} ${SIGNS[test.order]} ${test.value}`
+    }
+    case 'number_order':
+      return sql<boolean>`${number} ${SIGNS[test.order]} ${real(test.value)}`
+    case 'date_order':
+      return sql<boolean>`${moment} ${SIGNS[test.order]} ${real(test.value)}`
+    case 'within_days': {
+      const from = Math.round(known.now - test.days * DAY_MS)
+      return sql<boolean>`${moment} between ${real(from)} and ${real(known.now)}`
+    }
+    case 'in_next_days':
+      return compileUpcoming(test, moment, known)
+    default:
+      throw new Error(`${test.kind} compares no value`)
   }
-  const found = sql<boolean>`(${sql.join(any, sql` or `)})`
-  return test.isNot ? sql<boolean>`${found} is not true` : found
 }
 
-function compareText(
-  { how, values }: Extract<Test, { kind: 'text' }>,
-  value: RawBuilder<unknown>,
+/** Days are UTC. */
+function compileUpcoming(
+  { days, isYearly }: Extract<Test, { kind: 'in_next_days' }>,
+  moment: RawBuilder<unknown>,
+  { dialect, now }: Known,
+): Condition {
+  if (!isYearly) {
+    const today = Math.floor(now / DAY_MS) * DAY_MS
+    return sql<boolean>`${moment} between ${real(today)} and ${real(today + (days + 1) * DAY_MS - 1)}`
+  }
+  const window = upcomingDaysOfYear(now, days)
+  if (!window) return sql<boolean>`${moment} is not null`
+  const day =
+    dialect === 'sqlite'
+      ? sql`strftime('%m%d', ${moment} / 1000.0, 'unixepoch')`
+      : sql`to_char(to_timestamp(${moment} / 1000.0) at time zone 'UTC', 'MMDD')`
+  const { from, to } = window
+  return sql<boolean>`(${day} >= ${from} ${from <= to ? sql`and` : sql`or`} ${day} <= ${to})`
+}
+
+function compileText(
+  { values, numbers, how }: TextTest,
+  { text, number, hasItem }: Values,
   { dialect }: Known,
 ): Condition {
+  const any: Condition[] = []
+  if (values.length > 0) any.push(compareText({ values, how }, text, dialect))
+  if (hasItem) {
+    const hasNumbers = numbers.length > 0
+    if (hasNumbers && (how === 'equals' || how === 'in'))
+      any.push(sql<boolean>`${number} in (${sql.join(numbers.map(real))})`)
+    if (how === 'in' || how === 'contains') {
+      // `contains` with a number: its text form matches substrings of text, not items of arrays.
+      if (values.length > 0 && !(how === 'contains' && hasNumbers))
+        any.push(hasItem('items', sql<boolean>`item.value in (${sql.join(values)})`))
+      const asNumber = sql`cast(item.value as double precision)`
+      if (hasNumbers)
+        any.push(hasItem('itemNumbers', sql<boolean>`${asNumber} in (${sql.join(numbers.map(real))})`))
+    }
+  }
+  return sql<boolean>`(${sql.join(any, sql` or `)})`
+}
+
+type TextTest = Extract<Test, { kind: 'text' }>
+
+function compareText(
+  { how, values }: Pick<TextTest, 'how' | 'values'>,
+  value: RawBuilder<unknown>,
+  dialect: Dialect,
+): Condition {
   const [first = ''] = values
+  const length = sql.lit(Array.from(first).length)
   switch (how) {
     case 'equals':
     case 'in':
@@ -254,42 +323,12 @@ function compareText(
     case 'contains':
       return sql<boolean>`${sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos')}(${value}, ${first}) > 0`
     case 'starts_with':
-      return sql<boolean>`substr(${value}, 1, ${sql.lit(lengthOf(first))}) = ${first}`
-    case 'ends_with': {
-      const length = sql.lit(lengthOf(first))
+      return sql<boolean>`substr(${value}, 1, ${length}) = ${first}`
+    case 'ends_with':
       return dialect === 'sqlite'
         ? sql<boolean>`substr(${value}, -${length}) = ${first}`
         : sql<boolean>`right(${value}, ${length}) = ${first}`
-    }
   }
-}
-
-/** Whether an array contains one of the values. An attribute with text is not an array, which a place column tells cheaply. */
-function compileItems(
-  { how, values, numbers }: Extract<Test, { kind: 'text' }>,
-  attribute: string,
-  { dialect, places }: Known,
-): Condition {
-  const isArray = (trait: string) => {
-    const has = sql<boolean>`(traits -> cast(${trait} as text)) is not null`
-    const place = places.get(attribute)
-    return place === undefined ? has : sql<boolean>`${sql.ref(`text_${place}`)} is null and ${has}`
-  }
-  const hasItem = (trait: string, isMeant: Condition) =>
-    dialect === 'sqlite'
-      ? sql<boolean>`(${isArray(trait)} and exists (
-          select 1 from json_each(traits, ${`$."${trait}"`}) as item where ${isMeant}))`
-      : sql<boolean>`(${isArray(trait)} and exists (
-          select 1 from jsonb_array_elements_text(traits -> cast(${trait} as text)) as item (value) where ${isMeant}))`
-  const any: Condition[] = []
-  // `contains` with a number: its text form matches substrings of text attributes, not array items.
-  if (values.length > 0 && !(how === 'contains' && numbers.length > 0))
-    any.push(hasItem(itemsTrait(attribute), sql<boolean>`item.value in (${sql.join(values)})`))
-  if (numbers.length > 0) {
-    const among = sql<boolean>`cast(item.value as double precision) in (${sql.join(numbers.map(real))})`
-    any.push(hasItem(itemNumbersTrait(attribute), among))
-  }
-  return sql<boolean>`(${sql.join(any, sql` or `)})`
 }
 
 /** Below this share of the audience, members are read first and other contacts skipped. */
@@ -300,7 +339,7 @@ const RARE = 1 / 8
  * the other rules.
  */
 function compileThings(
-  { field, names, isNot }: Extract<Test, { kind: 'things' }>,
+  { field, names }: Extract<Test, { kind: 'things' }>,
   known: Known,
   aim: Aim,
 ): Condition {
@@ -308,14 +347,13 @@ function compileThings(
     // `is_set` on lists concerns static lists only.
     names === undefined ? conditions === undefined : names.has(id) || names.has(folded),
   )
-  if (named.length === 0) return isNot ? sql<boolean>`1 = 1` : NOBODY
+  if (named.length === 0) return NOBODY
   const fixed = named.filter(({ conditions }) => conditions === undefined)
   const any = [
     ...(fixed.length > 0 ? [compileMembers(field, fixed, known, aim)] : []),
     ...named.flatMap(list => (list.conditions ? [compileList(list.seq, list.conditions, known, aim)] : [])),
   ]
-  const isWith = sql<boolean>`(${sql.join(any, sql` or `)})`
-  return isNot ? sql<boolean>`${isWith} is not true` : isWith
+  return sql<boolean>`(${sql.join(any, sql` or `)})`
 }
 
 /** Members of a dynamic list are the contacts that match its conditions. */
@@ -342,56 +380,7 @@ function compileMembers(
   return reach === 'all' && (isRare || !isNarrowed) ? isWithAny(kind, seqs, range) : hasAny(kind, seqs)
 }
 
-/** Code points, as in SQL. */
-function lengthOf(value: string): number {
-  return Array.from(value).length
-}
-
-/** Folded text. */
-function text(of: TextSource, known: Known): RawBuilder<unknown> {
-  if ('field' in of) return sql.ref(TEXT_COLUMNS[of.field])
-  const place = known.places.get(of.attribute)
-  return place === undefined
-    ? sql`(traits ->> cast(${textTrait(of.attribute)} as text))`
-    : sql.ref(`text_${place}`)
-}
-
-/** Empty text counts as unset; empty arrays are not stored in `traits`. Other types are in `traits`, even for a placed attribute. */
-function compilePresence({ of, isNot }: Extract<Test, { kind: 'is_set' }>, known: Known): Condition {
-  if ('moment' in of)
-    return sql<boolean>`${ownMoment(of.moment, known)} ${isNot ? sql`is null` : sql`is not null`}`
-  const value = text(of, known)
-  const isSet = (): Condition => {
-    if ('field' in of) return sql<boolean>`${value} <> ''`
-    const isThere = sql<boolean>`(traits -> cast(${textTrait(of.attribute)} as text)) is not null`
-    return known.places.has(of.attribute)
-      ? sql<boolean>`(${value} <> '' or (${value} is null and ${isThere}))`
-      : sql<boolean>`(${isThere} and coalesce(${value}, 'x') <> '')`
-  }
-  return isNot ? sql<boolean>`(${isSet()}) is not true` : isSet()
-}
-
-function number(attribute: string, { places }: Known): RawBuilder<unknown> {
-  const place = places.get(attribute)
-  return place === undefined ? numberOf(numberTrait(attribute)) : sql.ref(`number_${place}`)
-}
-
-function moment(attribute: string, { places }: Known): RawBuilder<unknown> {
-  const place = places.get(attribute)
-  return place === undefined ? numberOf(momentTrait(attribute)) : sql.ref(`moment_${place}`)
-}
-
-function numberOf(trait: string): RawBuilder<unknown> {
-  return sql`cast(traits ->> cast(${trait} as text) as double precision)`
-}
-
+/** Typed, since PostgreSQL would otherwise infer the type of a parameter from its neighbours. */
 function real(value: number): RawBuilder<unknown> {
   return sql`cast(${value} as double precision)`
-}
-
-/** A missing value satisfies the negation. */
-function maybeNot(value: RawBuilder<unknown>, comparison: RawBuilder<unknown>, isNot: boolean): Condition {
-  return isNot
-    ? sql<boolean>`(${value} is null or not ${value} ${comparison})`
-    : sql<boolean>`${value} ${comparison}`
 }

@@ -1,6 +1,6 @@
 /** Conditions of segments and dynamic lists, as in requests and in the database. */
 import Type, { type TSchema } from 'typebox'
-import { MOST_NESTED } from '../contacts/traits.js'
+import { MAX_NESTED } from '../contacts/compared-attributes.js'
 
 export interface Rule {
   readonly field: string
@@ -47,7 +47,7 @@ const rule = {
       'last_clicked_at, lists, tags; campaign_received, campaign_opened, campaign_clicked (campaign ids, while recipients are kept); ' +
       'purchase_count, purchase_total, last_purchase_at, purchased_product (conversions; the product is `metadata.product_id` or one of ' +
       '`metadata.product_ids`). Any other name is an attribute, with or without the prefix `attributes.`. A dot selects a ' +
-      `nested attribute (\`address.city\`), up to ${MOST_NESTED} per contact.`,
+      `nested attribute (\`address.city\`), up to ${MAX_NESTED} per contact.`,
     examples: ['plan', 'campaign_opened', 'purchase_total', 'birthday'],
   }),
   operator: Type.String({

@@ -9,7 +9,7 @@ import { inLists } from '../../db/statement.js'
 import { contactsOf, findAudience, type SeqRange } from '../audience-store.js'
 import type { Contact } from '../contacts/contact.js'
 import { findContactsBySeq } from '../contacts/contact-store.js'
-import { allContacts } from '../scan-store.js'
+import { liveContacts } from '../scan-store.js'
 import { conditionsOf, type Asking } from './conditions-store.js'
 import type { Group } from './read-conditions.js'
 
@@ -23,10 +23,7 @@ export async function findMatching(
   const meant = new Set<number>()
   const audience = contacts.length === 0 ? undefined : await findAudience(db, asking.workspaceId)
   if (!audience) return meant
-  const isMeant = (await conditionsOf(db, audience.number, group, asking))(
-    contactsOf(audience.number),
-    'some',
-  )
+  const isMeant = (await conditionsOf(db, group, asking))(contactsOf(audience.number), 'some')
   for (const list of inLists(contacts)) {
     const { rows } = await sql<{ seq: number }>`
       select seq from contacts where seq in (${sql.join(list)}) and deleted_at is null and ${isMeant}`.execute(
@@ -46,9 +43,9 @@ export async function listMatchingSeqs(
 ): Promise<number[]> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return []
-  const isMeant = (await conditionsOf(db, audience.number, group, asking))(range, 'all')
+  const isMeant = (await conditionsOf(db, group, asking))(range, 'all')
   const { rows } = await sql<{ seq: number }>`
-    select seq from ${allContacts(db)}
+    select seq from ${liveContacts(db)}
     where seq between ${range.first} and ${range.last} and deleted_at is null and ${isMeant} order by seq`.execute(
     db,
   )

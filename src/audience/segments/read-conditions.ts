@@ -8,7 +8,7 @@ import { readMoment } from '../../core/moments.js'
 import { refusal } from '../checks.js'
 import { fold } from '../../core/fold.js'
 import { isUuid } from '../../core/ids.js'
-import { numberOf } from '../contacts/traits.js'
+import { numberOf } from '../contacts/compared-attributes.js'
 import {
   isGroup,
   MOST_NESTING,

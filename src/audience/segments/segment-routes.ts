@@ -13,7 +13,7 @@ import { MOST_SEGMENTS, type AudienceParts } from '../audience-parts.js'
 import { checkName, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
-import { estimate, listMatching, sampleMatching } from './audience-query-store.js'
+import { estimate, listMatching, estimateWithSample } from './audience-query-store.js'
 import { ConditionsSchema } from './conditions.js'
 import { readConditions } from './read-conditions.js'
 import { checkConditions } from './rule-references.js'
@@ -270,21 +270,22 @@ export function segmentRoutes({
         const { workspaceId, isSandbox } = principal
         const group = await checkConditions(database.reader, workspaceId, conditions)
         const [asked, checkTimeout] = [asking(workspaceId), patience(clock)]
-        const { count, mailable } = await estimate(database.slowReader, group, asked, checkTimeout)
-        const sample = mayDo(principal, 'contacts:read')
-          ? await sampleMatching(
-              database.slowReader,
-              group,
-              asked,
-              Math.min(count, SAMPLE_SIZE),
-              checkTimeout,
-            )
-          : null
+        const maySee = mayDo(principal, 'contacts:read')
+        const {
+          estimate: { count, mailable },
+          sample,
+        } = await estimateWithSample(
+          database.slowReader,
+          group,
+          asked,
+          maySee ? SAMPLE_SIZE : 0,
+          checkTimeout,
+        )
         return {
           count,
           mailable_count: mailable,
           warnings: await warningsOf({ database, clock }, workspaceId, conditions),
-          sample: sample && sample.map(one => shownContact(one, isSandbox)),
+          sample: maySee ? sample.map(one => shownContact(one, isSandbox)) : null,
         }
       },
     }),

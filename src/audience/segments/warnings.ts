@@ -8,9 +8,9 @@ import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { patience } from '../scan-store.js'
-import { hasContact } from './audience-query-store.js'
+import { hasContactWith } from './audience-query-store.js'
 import type { Conditions } from './conditions.js'
-import { attributeOf, type Group, type TextSource } from './read-conditions.js'
+import { attributeOf } from './read-conditions.js'
 import { checkConditions, rulesOf } from './rule-references.js'
 
 /** Attributes checked per request: one that no contact has costs a scan of the whole audience. */
@@ -47,30 +47,18 @@ export async function warningsOf(
   }
   await checkConditions(database.reader, workspaceId, conditions).catch(warn)
   const checkTimeout = patience(clock)
-  const places = new Map<string, string>()
+  const paths = new Map<string, string>()
   for (const { rule, place } of rulesOf(conditions, 'conditions')) {
     const attribute = attributeOf(rule.field)
-    if (attribute !== undefined && !places.has(attribute)) places.set(attribute, `${place}.field`)
+    if (attribute !== undefined && !paths.has(attribute)) paths.set(attribute, `${place}.field`)
   }
-  for (const [attribute, path] of [...places].slice(0, MAX_NAMES))
+  for (const [attribute, path] of [...paths].slice(0, MAX_NAMES))
     try {
       const asking = { workspaceId, now: clock.now() }
-      if (!(await hasContact(database.slowReader, isThere(attribute), asking, checkTimeout)))
+      if (!(await hasContactWith(database.slowReader, attribute, asking, checkTimeout)))
         warnings.push({ path, message: `no contact has an attribute ${JSON.stringify(attribute)}` })
     } catch (error) {
       warn(error)
     }
   return warnings
-}
-
-/** Also true for an empty value. */
-function isThere(attribute: string): Group {
-  const of: TextSource = { attribute }
-  return {
-    isAll: false,
-    parts: [
-      { kind: 'is_set', of, isNot: false },
-      { kind: 'text', of, how: 'equals', values: [''], numbers: [], isNot: false },
-    ],
-  }
 }

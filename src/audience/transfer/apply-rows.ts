@@ -23,9 +23,9 @@ import type { Attributes, Contact, Named, NewContact } from '../contacts/contact
 import { isChanged, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
 import { followSuppressions } from '../contacts/follow-suppressions.js'
 import { findContactsByEmail } from '../contacts/contact-store.js'
-import { insertManyContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
+import { insertContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
 import { fateUnder, subscriptionUnder } from '../contacts/standing.js'
-import { mergeAttributes } from '../contacts/traits.js'
+import { mergeAttributes } from '../contacts/compared-attributes.js'
 import { ensureLists } from '../lists/ensure-lists.js'
 import type { NamedList } from '../lists/list-store.js'
 import { findStaticList } from '../lists/static-list.js'
@@ -138,7 +138,7 @@ async function makeContacts(
       createdAt: at,
     }
   })
-  const made = await insertManyContacts(
+  const made = await insertContacts(
     tx.db,
     acting.workspaceId,
     contacts,

@@ -28,7 +28,7 @@ export async function beginExport(
 ): Promise<Exported | undefined> {
   const audience = await findAudience(db, workspaceId)
   if (!audience) return undefined
-  const isMet = await conditionsBy(db, workspaceId, audience.number, { ...filter, now })
+  const isMet = await conditionsBy(db, workspaceId, { ...filter, now })
   const { first } = contactsOf(audience.number)
   return {
     first,

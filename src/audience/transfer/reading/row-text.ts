@@ -4,14 +4,14 @@
  *
  * Written by `row-texts.ts`, read by `import-reader.ts`. Pure. Never stored.
  */
-import { mergeAttributes, storedForm, type NamedTrait } from '../../contacts/traits.js'
+import { mergeAttributes, storedForm } from '../../contacts/compared-attributes.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { Rejection } from '../import.js'
 import type { ReadRow } from './import-reader-protocol.js'
 import type { SaidRow } from './read-row.js'
 
-/** In this order, followed by each attribute's name and trait: text, number, moment, items. */
+/** In this order. */
 type Values = readonly [
   line: number,
   email: string,
@@ -26,10 +26,8 @@ type Values = readonly [
   lastFolded: string | null,
   searchText: string,
   attributesText: string,
-  ...traits: (string | number | null | readonly string[])[],
+  comparedText: string | null,
 ]
-const FIRST_TRAIT = 13
-const OF_A_TRAIT = 5
 
 /** Computes the derived columns here, to spare the importer's thread. */
 export function rowText(row: SaidRow | Rejection): string {
@@ -42,10 +40,8 @@ export function rowText(row: SaidRow | Rejection): string {
   const values: unknown[] = [
     ...[line, email, firstName, lastName, attributes, subscribed, tags.length > 0 ? tags : null],
     ...[lists.length > 0 ? lists : null, suppress],
-    ...[form.firstFolded, form.lastFolded, form.searchText, form.attributesText],
+    ...[form.firstFolded, form.lastFolded, form.searchText, form.attributesText, form.comparedText],
   ]
-  for (const [name, { text, number, moment, items }] of form.traits)
-    values.push(name, text, number, moment, items)
   return JSON.stringify(values)
 }
 
@@ -56,17 +52,6 @@ export function readRowTexts(octets: Uint8Array): ReadRow[] {
 }
 
 function contactOf(values: Values): ReadRow {
-  const traits: NamedTrait[] = []
-  for (let at = FIRST_TRAIT; at < values.length; at += OF_A_TRAIT)
-    traits.push([
-      values[at] as string,
-      {
-        text: values[at + 1] as string | null,
-        number: values[at + 2] as number | null,
-        moment: values[at + 3] as number | null,
-        items: values[at + 4] as readonly string[] | null,
-      },
-    ])
   return {
     line: values[0],
     email: values[1],
@@ -82,7 +67,7 @@ function contactOf(values: Values): ReadRow {
       lastFolded: values[10],
       searchText: values[11],
       attributesText: values[12],
-      traits,
+      comparedText: values[13],
     },
   }
 }

@@ -15,14 +15,6 @@ export const contactsTables = ({ serial, rowid, json }: ColumnTypes): string[] =
     bounced integer not null,
     unsubscribed_bounced integer not null
   )`,
-  // The columns given to the attributes an audience used first: reading JSON takes about three times as long.
-  `create table attribute_places (
-    audience integer not null,
-    place integer not null,
-    name text not null,
-    constraint attribute_places_pk primary key (audience, place),
-    constraint attribute_places_names unique (audience, name)
-  )`,
   // The upper half of seq is the audience, the lower half counts, so that an audience's contacts are stored together.
   `create table contacts (
     seq ${rowid} not null,
@@ -39,15 +31,10 @@ export const contactsTables = ({ serial, rowid, json }: ColumnTypes): string[] =
     created_at bigint not null,
     updated_at bigint not null,
     deleted_at bigint,
-    -- Whether contact_search has its current text.
-    is_indexed integer not null,
     email text not null,
-    -- What conditions compare, with case and accents folded: names, then attributes with columns of their own.
+    -- What conditions compare, with case and accents folded.
     first_folded text,
     last_folded text,
-    ${placeColumns()},
-    -- Folded attributes without columns, as binary JSON.
-    traits ${json} not null,
     id text not null,
     first_name text,
     last_name text,
@@ -64,8 +51,14 @@ export const contactsTables = ({ serial, rowid, json }: ColumnTypes): string[] =
   'create index contacts_by_updated on contacts (audience, updated_at, seq) where deleted_at is null',
   'create index contacts_deleted on contacts (deleted_at, seq) where deleted_at is not null',
   'create index contacts_live on contacts (seq, subscribed, is_bounced) where deleted_at is null',
-  'create index contacts_unindexed on contacts (seq) where is_indexed = 0',
   'create index contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0',
+  // What conditions compare of attributes, apart from contacts, so that a scan of an audience reads little else. No row without attributes.
+  `create table contact_attributes (
+    contact ${rowid} not null,
+    -- Binary JSON: for each attribute an array of text, number, time (ms since epoch UTC), items, numbers among the items.
+    compared ${json} not null,
+    constraint contact_attributes_pk primary key (contact)
+  )`,
   // Deleting or restoring all contacts, in steps; continued after a restart.
   `create table contact_sweeps (
     id text primary key,
@@ -92,7 +85,7 @@ export const contactsTables = ({ serial, rowid, json }: ColumnTypes): string[] =
 
 /**
  * The search index: which contacts contain three given characters in a row. Longer texts are then looked for in those contacts.
- * SQLite merges it in the steps of its consumer only, never while contacts are written.
+ * On SQLite, triggers maintain it. It is merged by `mergeSearchIndex` only, a few pages at a time.
  */
 export const contactSearch = (dialect: Dialect): string[] =>
   dialect === 'sqlite'
@@ -103,20 +96,19 @@ export const contactSearch = (dialect: Dialect): string[] =>
         `insert into contact_search (contact_search, rank) values ('automerge', 0)`,
         `insert into contact_search (contact_search, rank) values ('crisismerge', 500)`,
         `insert into contact_search (contact_search, rank) values ('usermerge', 8)`,
+        `create trigger contact_search_insert after insert on contacts begin
+    insert into contact_search (rowid, search_text) values (new.seq, new.search_text);
+  end`,
+        `create trigger contact_search_update after update of search_text on contacts when old.search_text <> new.search_text begin
+    insert into contact_search (contact_search, rowid, search_text) values ('delete', old.seq, old.search_text);
+    insert into contact_search (rowid, search_text) values (new.seq, new.search_text);
+  end`,
+        `create trigger contact_search_delete after delete on contacts begin
+    insert into contact_search (contact_search, rowid, search_text) values ('delete', old.seq, old.search_text);
+  end`,
       ]
     : [
         `create function contact_trigrams(words text) returns text[] language sql immutable strict parallel safe return
     (select coalesce(array_agg(distinct substr(words, at, 3)), '{}') from generate_series(1, length(words) - 2) as at)`,
         'create index contact_search on contacts using gin (contact_trigrams(search_text))',
       ]
-
-/** Attributes of one audience that have columns. */
-const PLACES = 16
-
-/** For each attribute: its text, its number if it is one, its time (ms since epoch UTC) if it is one. */
-function placeColumns(): string {
-  return Array.from(
-    { length: PLACES },
-    (_, place) => `text_${place} text, number_${place} double precision, moment_${place} bigint`,
-  ).join(', ')
-}
