@@ -7,11 +7,11 @@ import { environment } from './config/environment.js'
 import { limitHeapGrowth } from './world/heap.js'
 import { systemWorld } from './world/world.js'
 
-// What is written belongs to this user alone: keys, mail, the database.
+// Files (keys, mail, the database) are readable by this user only.
 process.umask(0o077)
 limitHeapGrowth()
 
-// `postroad top | head`: whoever read has gone. What is still printed is discarded, and the command ends as it would have.
+// `postroad top | head`: the reader is gone. Further output is discarded; the command ends normally.
 let isOutputClosed = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error

@@ -7,15 +7,13 @@
 import { findCampaign } from './campaigns/records/campaign-store.js'
 import { isDeepStrictEqual } from 'node:util'
 import { keptAnswers } from './accounts/idempotency-store.js'
-import { findPublicSender } from './accounts/public-sender.js'
+import { findPublicSender, findActingWorkspace } from './accounts/workspace-store.js'
 import { RestoreHold } from './accounts/restore-hold-store.js'
-import { findActingWorkspace } from './accounts/workspace-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
 import { findContact } from './audience/contacts/contacts.js'
 import { followSuppressions } from './audience/contacts/follow-suppressions.js'
-import { baseUrl } from './config/base-url.js'
-import type { Config } from './config/config.js'
+import { baseUrl, type Config } from './config/config.js'
 import type { Queries } from './db/database.js'
 import { openControl } from './appliance/listeners/control.js'
 import { AsyncDisposableStack } from './core/async-disposable-stack.js'
@@ -50,7 +48,7 @@ import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openReferences, openResources, OUTGOING } from './appliance/resources.js'
-import { JobRecords } from './scheduler/job-records.js'
+import { JobRecords } from './scheduler/job-store.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
@@ -65,7 +63,7 @@ export interface Server extends AsyncDisposable {
   /** Addresses each listener actually bound. */
   readonly addresses: ServerAddresses
   /**
-   * Applies the reloadable keys (`config/schema/reloaded-keys.ts`) and reloads the certificate.
+   * Applies the reloadable keys (`config/reload.ts`) and reloads the certificate.
    *
    * @throws Error naming the unusable certificate file; nothing changes then
    */

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path'
 import { insertConversion } from '../../src/analytics/conversions/conversion-store.js'
-import { addToCounters, type DailyCount } from '../../src/analytics/statistics/daily-counter-store.js'
+import { addToCounters, type DailyCount } from '../../src/analytics/statistics/counter-store.js'
 import { NEW_WORKSPACE, insertWorkspace } from '../../src/accounts/workspace-store.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'

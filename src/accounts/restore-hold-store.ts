@@ -20,7 +20,7 @@ declare module '../db/tables.js' {
 
 const ONLY_ROW = 1
 
-/** @returns when the hold was set, ms since epoch UTC; undefined if there is none */
+/** @returns when the hold was set, ms since epoch UTC; undefined without one */
 export async function findRestoreHold(db: Queries): Promise<number | undefined> {
   const row = await db
     .selectFrom('restore_holds')

@@ -43,7 +43,7 @@ export async function readSecrets(db: Queries, name: SecretName, box: SecretBox)
   }))
 }
 
-/** Creates version 1 if there is none. @param fresh 32 random bytes. @throws SealError */
+/** Creates version 1 if no secret exists. @param fresh 32 random bytes. @throws SealError */
 export async function ensureSecret(
   database: Database,
   name: SecretName,

@@ -9,6 +9,7 @@ import { uuidOf } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
+import type { Sender } from '../http/public/public-route.js'
 
 interface WorkspaceRow {
   id: string
@@ -287,4 +288,19 @@ function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
     utmCampaign: row.utm_campaign,
     createdAt: row.created_at,
   }
+}
+
+/** What visitors of a workspace's public pages see of it. */
+export interface PublicSender {
+  readonly sender: Sender
+  readonly isSandbox: boolean
+}
+
+/** @param workspaceId a sandbox's id for a sandbox @returns undefined if the workspace was removed */
+export async function findPublicSender(db: Queries, workspaceId: string): Promise<PublicSender | undefined> {
+  const workspace = await findActingWorkspace(db, workspaceId)
+  if (!workspace) return undefined
+  const { id, liveId, name, companyName, companyAddress, brandColor } = workspace
+  const sender = { name: companyName ?? name, address: companyAddress ?? '', color: brandColor }
+  return { sender, isSandbox: id !== liveId }
 }

@@ -30,7 +30,7 @@ import type { World } from '../world/world.js'
 export interface Appliance extends AsyncDisposable {
   /** As loaded at start. */
   readonly config: Config
-  /** As last reloaded; used for keys that can change while running (`config/schema/reloaded-keys.ts`). */
+  /** As last reloaded; used for keys that can change while running (`config/reload.ts`). */
   readonly live: LiveConfig
   readonly world: World
   readonly database: Database

@@ -4,8 +4,7 @@
  * Part of the composition root. `server.ts` opens them all with the same dependencies; each takes what it declares. Their order is that of
  * the API chapters and of the keys in `[retention]`.
  */
-import { activity } from '../accounts/activity-resource.js'
-import { accounts } from '../accounts/resource.js'
+import { activity, accounts } from '../accounts/resource.js'
 import { forms } from '../audience/forms/resource.js'
 import { contacts, lists, segments, tags } from '../audience/resource.js'
 import { conversions } from '../analytics/conversions/resource.js'
@@ -26,8 +25,7 @@ import { inboundMail } from '../inbound/resource.js'
 import { metrics } from '../metrics/resource.js'
 import { messages } from '../messages/resource.js'
 import { email } from '../msa/resource.js'
-import { databaseUpkeep } from '../resource/database-upkeep.js'
-import { eventLog } from '../resource/event-log.js'
+import { databaseUpkeep, eventLog } from '../resource/upkeep.js'
 import { erasure } from './erasure/resource.js'
 import { removedWorkspaces } from './purge/purge-workspaces.js'
 import { timeline } from './timeline/resource.js'

@@ -1,7 +1,7 @@
 /**
  * Applies a reloaded configuration to the running server; keys that cannot be reloaded keep their value.
  *
- * Part of the composition root. `config/schema/reloaded-keys.ts` lists the keys for the operator; this applies them. Pure.
+ * Part of the composition root. `config/reload.ts` lists the keys for the operator; this applies them. Pure.
  */
 import type { Config } from '../config/config.js'
 

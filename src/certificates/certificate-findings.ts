@@ -5,8 +5,15 @@
  */
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.js'
-import { fault, outage, warning, type Finding } from '../config/finding.js'
-import { isReachable, readable, statIfThere } from '../config/look-at-files.js'
+import {
+  fault,
+  outage,
+  warning,
+  type Finding,
+  isReachable,
+  readable,
+  statIfThere,
+} from '../config/findings.js'
 import { describeError } from '../core/errors.js'
 import { assertUsable } from '../world/tls/tls-certificate.js'
 import { acmeNames } from './acme/names.js'

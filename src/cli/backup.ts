@@ -29,9 +29,15 @@ import { makeBackup, readBackup, sync, unpackBackup, type BackupFacts } from '..
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { listDestinations, listEntries } from '../queue/operator/queue-admin-store.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
-import { drawProgress, endProgress } from './audience/progress-bar.js'
-import { confirm, confirmable, type ConfirmOptions } from './confirm.js'
-import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
+import {
+  drawProgress,
+  endProgress,
+  printResult,
+  readConfig,
+  type CliContext,
+  type CommonOptions,
+} from './context.js'
+import { confirm, confirmable, type ConfirmOptions, command } from './options.js'
 
 export function backupCommand(program: Command, context: CliContext): void {
   command(program, 'backup <file>', 'back up the database to a file; the server may be running').action(

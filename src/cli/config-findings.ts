@@ -10,9 +10,16 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { certificateFindings } from '../certificates/certificate-findings.js'
 import type { Config } from '../config/config.js'
-import { fault, outage, warning, type Finding } from '../config/finding.js'
-import { lineOfKey } from '../config/key-lines.js'
-import { isReachable, readable, statIfThere } from '../config/look-at-files.js'
+import {
+  fault,
+  outage,
+  warning,
+  type Finding,
+  isReachable,
+  readable,
+  statIfThere,
+} from '../config/findings.js'
+import { lineOfKey } from '../config/faults.js'
 import { parseSecretKey } from '../config/schema/secret-key.js'
 import { describeError } from '../core/errors.js'
 import { given } from '../core/given.js'

@@ -3,22 +3,22 @@
  *
  * Commands print data to standard output and everything else to standard error. `--json` prints the REST form.
  */
-import type { Command } from 'commander'
+import { createReadStream } from 'node:fs'
 import {
   findWorkspace,
   findWorkspaceByName,
   listWorkspaces,
   type Workspace,
 } from '../accounts/workspace-store.js'
-import { openAppliance, type Appliance, type OpenRequest } from '../appliance/appliance.js'
+import { type Appliance, openAppliance, type OpenRequest } from '../appliance/appliance.js'
+import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
+import { nearestName } from '../config/key-names.js'
 import { loadConfig, type LoadedConfig } from '../config/load.js'
-import { nearestName } from '../config/nearest.js'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
-import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import type { World } from '../world/world.js'
 
 export interface CliContext {
@@ -27,7 +27,7 @@ export interface CliContext {
   /** Write whole lines to standard output and standard error. */
   readonly print: (text: string) => void
   readonly complain: (text: string) => void
-  /** Asks the user at the terminal; absent if there is none. */
+  /** Asks the user at the terminal; absent without a terminal. */
   readonly ask?: (question: string) => Promise<string>
   /** Standard input; absent if nothing is piped in. */
   readonly input?: () => AsyncIterable<Buffer | string>
@@ -48,28 +48,6 @@ export interface OwnedOptions extends CommonOptions {
 
 export interface ListOptions extends CommonOptions {
   readonly limit: number
-}
-
-/** Adds a command with the options that all commands share. @param nameAndArgs e.g. `show <id>` */
-export function command(parent: Command, nameAndArgs: string, description: string): Command {
-  return parent
-    .command(nameAndArgs)
-    .description(description)
-    .option(
-      '--config <file>',
-      'configuration file (default: $POSTROAD_CONFIG, then /etc/postroad/postroad.toml)',
-    )
-    .option('--json', 'print JSON')
-}
-
-/** Adds the option of commands that work in one workspace. @param what its help text */
-export function owned(one: Command, what: string): Command {
-  return one.requiredOption('--workspace <name|id>', what)
-}
-
-/** Adds the option of commands that print a list. @param usual default limit */
-export function limited(one: Command, usual: number): Command {
-  return one.option('--limit <n>', 'maximum number of rows', wholeNumber, usual)
 }
 
 /** @param named id, or name in any case @throws AppError not_found */
@@ -151,13 +129,34 @@ export function table(
     .join('\n')
 }
 
-/** @throws UsageError */
-export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${text} is not a whole number`)
-  return Number(text)
-}
-
 /** Invalid command line: exit status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+}
+
+/** A progress bar on standard error; prints nothing unless that is a terminal. */
+
+const WIDTH = 30
+const TO_END_OF_LINE = '\x1b[K'
+
+/** @param done 0 to 1; undefined if the total is unknown */
+export function drawProgress(done: number | undefined, remark: string): void {
+  if (!process.stderr.isTTY) return
+  if (done === undefined) {
+    process.stderr.write(`\r${remark}${TO_END_OF_LINE}`)
+    return
+  }
+  const filled = Math.round(WIDTH * done)
+  const bar = '#'.repeat(filled) + '-'.repeat(WIDTH - filled)
+  process.stderr.write(`\r[${bar}] ${Math.round(100 * done)}% ${remark}${TO_END_OF_LINE}`)
+}
+
+/** Clears the bar before other output. */
+export function endProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${TO_END_OF_LINE}`)
+}
+
+/** Opens a file argument; `-` is standard input. */
+export function openInput(file: string): AsyncIterable<Buffer> {
+  return file === '-' ? process.stdin : createReadStream(file)
 }

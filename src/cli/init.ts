@@ -9,18 +9,11 @@ import {
   type Workspace,
 } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance/appliance.js'
-import { baseUrl } from '../config/base-url.js'
-import type { Config } from '../config/config.js'
+import { baseUrl, type Config } from '../config/config.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
-import {
-  command,
-  printResult,
-  readConfig,
-  withOpened,
-  type CliContext,
-  type CommonOptions,
-} from './context.js'
+import { printResult, readConfig, withOpened, type CliContext, type CommonOptions } from './context.js'
+import { command } from './options.js'
 
 interface InitOptions extends CommonOptions {
   readonly withoutKey?: boolean

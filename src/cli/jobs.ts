@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import { isoTimeOrNull } from '../core/moments.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { listJobs, type JobState } from '../scheduler/job-store.js'
-import { command, printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'
+import { printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'
+import { command } from './options.js'
 
 export function jobsCommand(program: Command, context: CliContext): void {
   command(program, 'jobs', 'list scheduled jobs with last run, next run and last error').action(

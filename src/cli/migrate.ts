@@ -6,7 +6,8 @@ import { AppError } from '../core/errors.js'
 import { compactFile } from '../db/sqlite/open-sqlite.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
-import { command, printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
+import { printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
+import { command } from './options.js'
 
 export function migrateCommand(program: Command, context: CliContext): void {
   command(program, 'migrate', 'upgrade the database schema (the server must be stopped)').action(

@@ -2,14 +2,13 @@
  * `postroad serve`: runs the appliance in the foreground.
  *
  * SIGTERM and SIGINT drain it; a second one kills it. SIGHUP reloads the configuration and certificate: reloadable keys are applied
- * (`config/schema/reloaded-keys.ts`), changes to others are logged as needing a restart. A faulty configuration changes nothing.
+ * (`config/reload.ts`), changes to others are logged as needing a restart. A faulty configuration changes nothing.
  */
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import { requireInitialised } from '../appliance/appliance.js'
-import { changedKeys } from '../config/changed-keys.js'
+import { changedKeys, isReloaded } from '../config/reload.js'
 import type { LoadedConfig } from '../config/load.js'
-import { isReloaded } from '../config/schema/reloaded-keys.js'
 import { chooseConfigFile } from '../config/environment.js'
 import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
@@ -18,7 +17,8 @@ import { openServer, type Server } from '../server.js'
 import type { ListenAddress } from '../world/net/listen.js'
 import { openServiceManager } from '../world/service-manager.js'
 import { findConfigFaults, findingText } from './config-findings.js'
-import { command, readConfig, type CliContext, type CommonOptions } from './context.js'
+import { readConfig, type CliContext, type CommonOptions } from './context.js'
+import { command } from './options.js'
 
 export function serveCommand(program: Command, context: CliContext): void {
   command(program, 'serve', 'run the appliance in the foreground').action(async (options: CommonOptions) => {
@@ -62,7 +62,7 @@ export function serveCommand(program: Command, context: CliContext): void {
   })
 }
 
-/** Runs before anything is opened: exit status 2 tells the service manager that a restart would not help. @throws ConfigError */
+/** Runs before anything is opened: exit status 2 keeps the service manager from restarting in vain. @throws ConfigError */
 function refuseFaulty(context: CliContext, options: CommonOptions, config: Config): void {
   requireInitialised(config)
   const file = chooseConfigFile(options.config, context.env)

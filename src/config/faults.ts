@@ -1,10 +1,8 @@
 /**
- * Collects every fault of a configuration in one error, one per line.
+ * Every fault of a configuration in one error, one per line, with line numbers.
  *
  * Thrown by the loader; the command line prints it and exits. Faults never contain secrets or lines of the file.
  */
-
-import { lineOfKey } from './key-lines.js'
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -34,4 +32,64 @@ export function quote(value: unknown): string {
   const json = JSON.stringify(value) as string | undefined
   const shown = json ?? String(value)
   return shown.length > MAX_QUOTE ? `${shown.slice(0, MAX_QUOTE)}...` : shown
+}
+
+/**
+ * Finds the line of a key, else of its section. Reads only as much TOML as that needs: headers, keys and multi-line strings.
+ *
+ * @param path dotted, with indexes into lists of tables: `mta.routes.1.host`
+ * @returns 1-based line
+ */
+export function lineOfKey(text: string, path: string): number | undefined {
+  const lines = linesByKey(text)
+  for (let names = path.split('.'); names.length > 0; names = names.slice(0, -1)) {
+    const line = lines.get(names.join('.'))
+    if (line !== undefined) return line
+  }
+  return undefined
+}
+
+const HEADER = /^\s*\[(\[)?\s*([\w.\-"' ]+?)\s*\]/
+const KEY = /^\s*([\w\-"']+(?:\s*\.\s*[\w\-"']+)*)\s*=(.*)$/
+
+function linesByKey(text: string): Map<string, number> {
+  const lines = new Map<string, number>()
+  const tables = new Map<string, number>()
+  let section = ''
+  /** Closing quotes of the multi-line string being skipped. */
+  let open: string | undefined
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (open !== undefined) {
+      if (line.includes(open)) open = undefined
+      continue
+    }
+    const [, isList, name] = HEADER.exec(line) ?? []
+    if (name !== undefined) {
+      section = dotted(name)
+      if (isList !== undefined) {
+        const count = tables.get(section) ?? 0
+        tables.set(section, count + 1)
+        section = `${section}.${count}`
+      }
+      keep(lines, section, index + 1)
+      continue
+    }
+    const [, key, value = ''] = KEY.exec(line) ?? []
+    if (key === undefined) continue
+    keep(lines, section === '' ? dotted(key) : `${section}.${dotted(key)}`, index + 1)
+    open = ['"""', "'''"].find(quotes => value.split(quotes).length === 2)
+  }
+  return lines
+}
+
+/** The first occurrence wins; a duplicate key is a separate error. */
+function keep(lines: Map<string, number>, key: string, line: number): void {
+  if (!lines.has(key)) lines.set(key, line)
+}
+
+function dotted(name: string): string {
+  return name
+    .split('.')
+    .map(part => part.trim().replace(/^["']|["']$/g, ''))
+    .join('.')
 }

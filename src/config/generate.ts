@@ -8,7 +8,7 @@ import { nodeOf, type SchemaNode } from './schema/fields.js'
 import { environmentName, isTableList } from './key-names.js'
 import type { LoadedConfig } from './load.js'
 import { isTable, type Table } from './read-tables.js'
-import { RELOADED_KEYS } from './schema/reloaded-keys.js'
+import { RELOADED_KEYS } from './reload.js'
 import type { ConfigSchema } from './schema/schema.js'
 
 const WITHOUT_EFFECT = 'No effect in this version.'

@@ -4,8 +4,8 @@
  * Used by the loader and the generators. Pure. A list of tables is one key; the keys of its tables have the list's path plus their own
  * name (`mta.routes.host`).
  */
+import { distance } from 'fastest-levenshtein'
 import { nodeOf, type SchemaNode } from './schema/fields.js'
-import { nearestName } from './nearest.js'
 import type { ConfigSchema } from './schema/schema.js'
 
 export interface KnownKey {
@@ -84,4 +84,25 @@ export function suggestKey(
   if (sibling !== undefined) return [...path.slice(0, -1), sibling].join('.')
   const withoutPositions = path.filter(segment => !/^\d+$/.test(segment)).join('.')
   return nearestName(withoutPositions, all) ?? [...all].find(known => known.endsWith(`.${name}`))
+}
+
+/** Longer names are not typos; this also bounds the work. */
+const MAX_LENGTH = 100
+
+/**
+ * @param known candidate names
+ * @returns the first closest name within a third of the length (at least 2 edits, to allow a swap of neighbours), or undefined
+ */
+export function nearestName(name: string, known: Iterable<string>): string | undefined {
+  if (name.length > MAX_LENGTH) return undefined
+  let best: string | undefined
+  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
+  for (const candidate of known) {
+    const edits = distance(name.toLowerCase(), candidate.toLowerCase())
+    // Two edits turn any two-letter word into any other.
+    if (edits >= bestDistance || edits >= candidate.length) continue
+    best = candidate
+    bestDistance = edits
+  }
+  return best
 }

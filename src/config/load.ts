@@ -1,7 +1,8 @@
 /**
- * Loads the configuration: environment variables override the file (TOML), which overrides the defaults.
+ * Loads the configuration: environment variables (`POSTROAD_MTA_RETRY_FIRST=10m`) override the file (TOML), which overrides the defaults.
  *
- * Called by the command line at start and on SIGHUP. Reads only that file.
+ * Called by the command line at start and on SIGHUP. Reads only that file. A variable that does not convert to its key's type stays text, so
+ * that validation reports what the key expects.
  * Fails with a `ConfigError` that lists every fault; never returns a partial configuration.
  */
 import { readFileSync } from 'node:fs'
@@ -9,20 +10,20 @@ import { parse, TomlError } from 'smol-toml'
 import { describeError } from '../core/errors.js'
 import { parseDuration } from '../core/units.js'
 import { isLoopbackOrUnspecified } from '../world/net/address-kind.js'
-import { toConfig, type Config } from './config.js'
+import { type Config, toConfig } from './config.js'
 import type { Environment } from './environment.js'
 import { ConfigError } from './faults.js'
-import { nodeOf, type SchemaNode } from './schema/fields.js'
 import {
   dottedNames,
   environmentKeys,
   environmentName,
   isTableList,
-  knownKeys,
   type KnownKey,
+  knownKeys,
+  nearestName,
 } from './key-names.js'
-import { overrideFromEnvironment, type Overridden } from './overrides.js'
 import { isTable, readTable, type Table } from './read-tables.js'
+import { nodeOf, type SchemaNode } from './schema/fields.js'
 import type { ConfigSchema } from './schema/schema.js'
 import { parseDatabaseUrl } from './schema/values.js'
 
@@ -182,4 +183,75 @@ function durationAt(tables: Table, path: readonly string[]): number | undefined 
 function tablesAt(tables: Table, path: readonly string[]): readonly Table[] {
   const value = valueAt(tables, path)
   return Array.isArray(value) ? value.filter(isTable) : []
+}
+
+const PREFIX = 'POSTROAD_'
+/** Names the configuration file; read by the command line. */
+const NOT_A_KEY = 'POSTROAD_CONFIG'
+
+export interface Overridden {
+  /** The file's tables with overrides applied. */
+  readonly tables: Table
+  /** Dotted keys that came from the environment. */
+  readonly keys: ReadonlySet<string>
+  readonly faults: readonly string[]
+}
+
+/** @param known keys by variable name */
+export function overrideFromEnvironment(
+  tables: Table,
+  env: Environment,
+  known: ReadonlyMap<string, KnownKey>,
+): Overridden {
+  const keys = new Set<string>()
+  const faults: string[] = []
+  let merged = tables
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith(PREFIX) || name === NOT_A_KEY || value === undefined) continue
+    const key = known.get(name)
+    if (key === undefined) {
+      const meant = nearestName(name, [...known.keys(), NOT_A_KEY])
+      faults.push(`${name}: unknown variable${meant === undefined ? '' : `, did you mean ${meant}?`}`)
+      continue
+    }
+    const read = readVariable(key, value)
+    if (read === undefined) {
+      faults.push(`${key.path.join('.')} (${name}): must be a list of tables in JSON, [{...}, ...]`)
+      continue
+    }
+    keys.add(key.path.join('.'))
+    merged = withValue(merged, key.path, read)
+  }
+  return { tables: merged, keys, faults }
+}
+
+/** @returns undefined for invalid JSON, which is not quoted because it may contain a password */
+function readVariable({ node }: KnownKey, value: string): unknown {
+  if (isTableList(node)) return readJson(value)
+  switch (node.type) {
+    case 'array':
+      return value.trim() === '' ? [] : value.split(',').map(part => part.trim())
+    case 'boolean':
+      return value === 'true' ? true : value === 'false' ? false : value
+    case 'integer':
+    case 'number':
+      return value.trim() === '' || Number.isNaN(Number(value)) ? value : Number(value)
+    default:
+      return value
+  }
+}
+
+function readJson(value: string): unknown {
+  try {
+    return JSON.parse(value) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** Replaces one value; a non-table on the path is left for validation to report. */
+function withValue(tables: Table, [name = '', ...rest]: readonly string[], value: unknown): Table {
+  if (rest.length === 0) return { ...tables, [name]: value }
+  const inner = tables[name] ?? {}
+  return isTable(inner) ? { ...tables, [name]: withValue(inner, rest, value) } : tables
 }

@@ -5,7 +5,7 @@
  * marketing and opts out the contact at once. Transactional mail is still sent. Needs no message row, because links are
  * followed years later. Repeated requests change nothing and append no event. Standards: RFC 8058, RFC 2369 §3.2.
  */
-import { findPublicSender } from '../accounts/public-sender.js'
+import { findPublicSender } from '../accounts/workspace-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { optOut } from '../audience/contacts/follow-suppressions.js'
 import type { Queries, Tx } from '../db/database.js'

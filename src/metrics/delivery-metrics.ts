@@ -1,9 +1,16 @@
-/** Delivery attempts by destination and outcome, and delivery times. Recorded after the outcome is on disk. Fails: never. */
-import { Counter, Histogram } from 'prom-client'
+/**
+ * Metrics of delivery: attempts by destination and outcome, delivery times, queue depth and age.
+ *
+ * Attempts are recorded after their outcome is on disk; the queue is counted in a reader thread between scrapes. Large providers are counted
+ * by name and all other domains as `other`, which bounds the number of series. Fails: counting as the database does.
+ */
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Database } from '../db/database.js'
 import { addressDomain } from '../mail/address.js'
 import type { LoggedAttempt, OnAttempt } from '../queue/delivery/record-outcomes.js'
-import { classOf } from './destination-class.js'
-import type { Metrics } from './metrics.js'
+import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-status-store.js'
+import type { Clock } from '../world/time/clock.js'
+import { countedBeside, type Metrics } from './metrics.js'
 
 /** Seconds; spans immediate delivery up to a last retry. */
 const DELIVERY_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]
@@ -55,4 +62,124 @@ export function deliveryMetrics({ registry }: Metrics): OnAttempt {
 function delaySeconds({ attempt, dueAt, acceptedAt }: LoggedAttempt['job'], finishedAt: number): number {
   const since = attempt === 1 ? Math.max(dueAt ?? acceptedAt, acceptedAt) : acceptedAt
   return Math.max(0, finishedAt - since) / 1_000
+}
+
+export interface QueueParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+export function followQueue(metrics: Metrics, { database, clock }: QueueParts): void {
+  const registers = [metrics.registry]
+  const labelNames = ['destination'] as const
+  const messages = new Gauge({
+    name: 'postroad_queue_messages',
+    help: 'Messages waiting for delivery, held ones included, by destination.',
+    labelNames,
+    registers,
+  })
+  const oldest = new Gauge({
+    name: 'postroad_queue_oldest_seconds',
+    help: 'Age of the oldest waiting message, by destination; 0 if none waits.',
+    labelNames,
+    registers,
+  })
+  const held = new Gauge({ name: 'postroad_queue_held_messages', help: 'Held messages.', registers })
+  const depth = countedBeside(clock, () => measureQueue(database.slowReader, NAMED_DOMAINS))
+  metrics.addSource('queue', async () => {
+    const counted = await depth()
+    const now = clock.now()
+    messages.reset()
+    oldest.reset()
+    for (const [destination, waiting] of byClass(counted)) {
+      messages.set({ destination }, waiting.messages)
+      const { oldestAt = now } = waiting
+      oldest.set({ destination }, Math.max(0, now - oldestAt) / 1_000)
+    }
+    held.set(counted.held)
+  })
+}
+
+function byClass({ named, others }: QueueDepth): ReadonlyMap<DestinationClass, Waiting> {
+  const classes = new Map<DestinationClass, Waiting>([['other', others]])
+  for (const [domain, waiting] of named) {
+    const name = classOf(domain)
+    const sum = classes.get(name) ?? { messages: 0, oldestAt: undefined }
+    const oldestAt = Math.min(sum.oldestAt ?? Infinity, waiting.oldestAt ?? Infinity)
+    classes.set(name, {
+      messages: sum.messages + waiting.messages,
+      oldestAt: oldestAt === Infinity ? undefined : oldestAt,
+    })
+  }
+  return classes
+}
+
+/**
+ * Groups recipient domains for metrics: large providers by name, all others as `other`, which bounds the number of series.
+ *
+ * Looks at the recipient domain only and never at DNS, so a company hosted by a large provider counts as `other`. Pure.
+ */
+
+const DOMAINS = {
+  google: ['gmail.com', 'googlemail.com'],
+  microsoft: [
+    'outlook.com',
+    'outlook.de',
+    'outlook.es',
+    'outlook.fr',
+    'hotmail.com',
+    'hotmail.co.uk',
+    'hotmail.de',
+    'hotmail.es',
+    'hotmail.fr',
+    'hotmail.it',
+    'live.com',
+    'live.co.uk',
+    'live.de',
+    'live.fr',
+    'live.nl',
+    'msn.com',
+  ],
+  yahoo: [
+    'yahoo.com',
+    'yahoo.co.in',
+    'yahoo.co.uk',
+    'yahoo.com.br',
+    'yahoo.de',
+    'yahoo.es',
+    'yahoo.fr',
+    'yahoo.it',
+    'ymail.com',
+    'rocketmail.com',
+    'aol.com',
+  ],
+  apple: ['icloud.com', 'me.com', 'mac.com'],
+  united_internet: ['gmx.at', 'gmx.ch', 'gmx.com', 'gmx.de', 'gmx.net', 'mail.com', 'web.de'],
+  telekom: ['t-online.de', 'magenta.de'],
+  proton: ['proton.me', 'protonmail.com', 'pm.me'],
+  comcast: ['comcast.net'],
+  orange: ['orange.fr', 'wanadoo.fr'],
+  free: ['free.fr'],
+  laposte: ['laposte.net'],
+  libero: ['libero.it'],
+  mail_ru: ['mail.ru', 'bk.ru', 'inbox.ru', 'list.ru'],
+  yandex: ['yandex.ru', 'yandex.com', 'ya.ru'],
+  qq: ['qq.com', 'foxmail.com'],
+  netease: ['163.com', '126.com'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+export type DestinationClass = keyof typeof DOMAINS | 'other'
+
+const CLASSES = new Map<string, DestinationClass>(
+  (Object.keys(DOMAINS) as (keyof typeof DOMAINS)[]).flatMap(name =>
+    DOMAINS[name].map(domain => [domain, name] as const),
+  ),
+)
+
+/** All domains of named providers, for the queue's count by domain. */
+export const NAMED_DOMAINS: readonly string[] = [...CLASSES.keys()]
+
+/** @param domain as A-labels, lower case */
+export function classOf(domain: string): DestinationClass {
+  return CLASSES.get(domain) ?? 'other'
 }

@@ -1,11 +1,18 @@
-/** `GET /metrics` for Prometheus, with its own access rule. Never served on `http.public_listen`. */
+/**
+ * `GET /metrics` for Prometheus. Never served on `http.public_listen`.
+ *
+ * Open to trusted networks (by default this machine only), or to the token from anywhere. An address is trusted only for a direct connection:
+ * a reverse proxy forwards requests from anywhere (Forwarded fields), and a foreign Host may come from a web page in a browser (DNS
+ * rebinding).
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
 import Type from 'typebox'
-import { AppError } from '../core/errors.js'
 import { list, parsed, table, text } from '../config/schema/fields.js'
 import { parseNetwork } from '../config/schema/values.js'
+import { AppError } from '../core/errors.js'
 import { openRoute } from '../http/route.js'
 import { resource } from '../resource/resource.js'
-import { openMetricsAccess } from './metrics-access.js'
+import { ipVersion, NetworkList } from '../world/net/ip-address.js'
 import type { Metrics } from './metrics.js'
 
 export interface MetricsParts {
@@ -64,3 +71,46 @@ export const metrics = resource({
     }
   },
 })
+
+export interface MetricsRequest {
+  /** IP address of the client, or of the proxy. */
+  readonly peer: string
+  /** @returns empty if absent */
+  readonly header: (name: string) => string
+}
+
+export interface MetricsAccess {
+  readonly networks: readonly string[]
+  /** Empty: no token. */
+  readonly token: string
+  /** Host names under which this machine may be scraped. */
+  readonly hosts: readonly string[]
+}
+
+export type Verdict = 'granted' | 'wrong token' | 'unknown'
+
+export function openMetricsAccess(rule: MetricsAccess): (request: MetricsRequest) => Verdict {
+  const networks = new NetworkList(rule.networks)
+  const hosts = new Set(['localhost', ...rule.hosts.map(host => host.toLowerCase())])
+  return ({ peer, header }) => {
+    const authorization = header('Authorization')
+    if (rule.token !== '' && authorization !== '')
+      return isSameSecret(authorization, `Bearer ${rule.token}`) ? 'granted' : 'wrong token'
+    const isForwarded = FORWARDING.some(name => header(name) !== '')
+    const isStraight = !isForwarded && header('Origin') === '' && isOwnHost(header('Host'), hosts)
+    return isStraight && networks.contains(peer) ? 'granted' : 'unknown'
+  }
+}
+
+const FORWARDING = ['Forwarded', 'X-Forwarded-For', 'X-Real-IP', 'Via']
+
+function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
+  const name = host.toLowerCase().replace(/:\d+$/, '')
+  return hosts.has(name) || ipVersion(name.replace(/^\[|\]$/g, '')) !== 0
+}
+
+/** Constant time. */
+function isSameSecret(given: string, secret: string): boolean {
+  const [one, other] = [given, secret].map(text => createHash('sha256').update(text).digest())
+  return one !== undefined && other !== undefined && timingSafeEqual(one, other)
+}

@@ -6,8 +6,8 @@
  * Pure; holds no logic.
  */
 import type { TObject } from 'typebox'
-import type { Named } from '../config/named.js'
-import type { KeptFor } from '../config/schema/schema-retention.js'
+import type { Named } from '../config/config.js'
+import type { KeptFor } from '../config/schema/schema.js'
 import type { AnyConsumer } from '../events/consumer.js'
 import type { Chapters } from '../http/openapi/chapters.js'
 import type { OutgoingRequests } from '../http/openapi/outgoing.js'

@@ -12,7 +12,7 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { readCron, type CronTimes } from './cron.js'
-import type { JobRecords } from './job-records.js'
+import type { JobRecords } from './job-store.js'
 
 export interface Job {
   /** Name in the log. */

@@ -4,7 +4,7 @@
  * The token of the link is the only authentication; it never expires and needs no message row. Invalid tokens and removed workspaces get
  * a 404 page. GET changes nothing, since scanners follow links.
  */
-import { findPublicSender, type PublicSender } from '../accounts/public-sender.js'
+import { findPublicSender, type PublicSender } from '../accounts/workspace-store.js'
 import type { Database, Queries, Tx } from '../db/database.js'
 import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
 import { noticePage } from '../http/public/document.js'

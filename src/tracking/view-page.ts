@@ -7,7 +7,7 @@
  * Standards: CSP Level 3 §6.3.2 (`sandbox`), RFC 9110 §9.2.1 (safe methods).
  * Invalid tokens and messages no longer kept get a page with status 404.
  */
-import { findPublicSender } from '../accounts/public-sender.js'
+import { findPublicSender } from '../accounts/workspace-store.js'
 import type { MailSource } from '../content/rendering/mail-plan.js'
 import { renderKey, type RenderQueue } from '../content/rendering/render-queue.js'
 import type { RecipientValues } from '../content/rendering/merging.js'

@@ -1,6 +1,6 @@
 /** The activity log: who changed what, recorded with the change and read over the API. */
 import t, { type Test } from 'tap'
-import { activityRoute } from '../../src/accounts/activity-route.js'
+import { activityRoute } from '../../src/accounts/resource.js'
 import { createKey, revokeKey, USUAL_KEY_LIMITS } from '../../src/accounts/keys.js'
 import type { Database } from '../../src/db/database.js'
 import { domainRoutes } from '../../src/deliverability/domains/domain-routes.js'

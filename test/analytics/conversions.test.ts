@@ -1,6 +1,6 @@
 /** Conversions over the API: what is taken, and which message it is put down to. */
 import t, { type Test } from 'tap'
-import { lastEngagement } from '../../src/analytics/conversions/attribution-store.js'
+import { lastEngagement } from '../../src/analytics/conversions/conversion-store.js'
 import { conversionRoutes } from '../../src/analytics/conversions/conversion-routes.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'

@@ -1,7 +1,7 @@
 /** What happened to mail is counted day by day, once, and told by `GET /analytics`. */
 import t, { type Test } from 'tap'
 import { countingConsumer } from '../../src/analytics/statistics/counting-consumer.js'
-import { deleteGroupsBefore, MOST_VALUES } from '../../src/analytics/statistics/group-counter-store.js'
+import { deleteGroupsBefore, MAX_VALUES } from '../../src/analytics/statistics/counter-store.js'
 import { reportRoute } from '../../src/analytics/statistics/report-route.js'
 import type { Database } from '../../src/db/database.js'
 import { APPLIANCE } from '../../src/core/owner.js'
@@ -218,7 +218,7 @@ eachDatabase(
 eachDatabase(t, 'values beyond the limit of a day are counted together', async (t, database) => {
   const of = (first: number, values: number) =>
     Array.from({ length: values }, (_, at) => tagged({ tags: [`order ${first + at}`] }))
-  await count(database, of(0, MOST_VALUES - 1))
+  await count(database, of(0, MAX_VALUES - 1))
   await count(database, of(1_000, 3))
   await count(database, [...of(0, 2), ...of(2_000, 2)])
   const { report } = await reporting(t, database)
@@ -228,9 +228,9 @@ eachDatabase(t, 'values beyond the limit of a day are counted together', async (
   const groups = (await report('?group_by=tag'))['groups'] as { value: string | null; sends: number }[]
   t.equal(groups.length, 101)
   t.match(groups[0], { value: 'order 0', sends: 2 })
-  t.match(groups.at(-1), { value: null, sends: MOST_VALUES + 6 - 102 })
+  t.match(groups.at(-1), { value: null, sends: MAX_VALUES + 6 - 102 })
   const rows = await database.reader.selectFrom('daily_group_counters').select('value').execute()
-  t.equal(rows.length, MOST_VALUES + 1)
+  t.equal(rows.length, MAX_VALUES + 1)
   t.equal(await database.write(({ db }) => deleteGroupsBefore(db, NOW + DAY_MS, 400)), 400)
   t.equal(await database.write(({ db }) => deleteGroupsBefore(db, NOW + DAY_MS, 400)), 101)
   // Two tags that a database keeps as one.

@@ -1,6 +1,6 @@
 /** Product views over the API. */
 import t, { type Test } from 'tap'
-import { productViewRoute } from '../../src/analytics/conversions/product-view-route.js'
+import { productViewRoute } from '../../src/analytics/conversions/conversion-routes.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'

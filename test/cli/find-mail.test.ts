@@ -155,11 +155,11 @@ t.test('each message is told of in the log from its acceptance to its end, and f
 t.test('what is asked wrongly is told', async t => {
   const postroad = await initialise(t)
   for (const [args, err] of [
-    [['message', 'list', '--status', 'lost'], /unknown status lost; use one of .*, queued, deferred/],
+    [['message', 'list', '--status', 'lost'], /lost is not one of .*, queued, deferred/],
     [['message', 'list', '--since', 'yesterday'], /--since yesterday/],
     [['message', 'list', '--to', 'ann'], /--to must be an address/],
     [['message', 'list', '--message-id', 'a@b', '--to', 'ann@x.test'], /other options/],
-    [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /unknown type/],
+    [['bounce', 'list', '--workspace', postroad.workspaceId, '--type', 'hard'], /hard is not one of/],
     [['login', 'unlock', 'localhost'], /not a valid IP address/],
     [['key', 'set', 'x'], /nothing to change/],
     [['workspace', 'remove', postroad.workspaceId], /--yes/],

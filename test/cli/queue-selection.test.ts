@@ -1,7 +1,7 @@
 /** Parts of the queue by workspace and by site, and large parts beside a server that goes on. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import type { Frame } from '../../src/cli/mail/top-frame.js'
+import type { Frame } from '../../src/cli/mail/top.js'
 import { controlSocketPath } from '../../src/appliance/listeners/control.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'

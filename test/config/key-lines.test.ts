@@ -1,6 +1,6 @@
 /** A fault names the line of its key. */
 import t from 'tap'
-import { lineOfKey } from '../../src/config/key-lines.js'
+import { lineOfKey } from '../../src/config/faults.js'
 
 const TEXT = `hostname = "mail.example.com"
 motto = """

@@ -1,6 +1,6 @@
 /** Guessing what a mistyped name was meant to be. */
 import t from 'tap'
-import { nearestName } from '../../src/config/nearest.js'
+import { nearestName } from '../../src/config/key-names.js'
 
 t.test('a wrong, missing or extra letter and a swap of neighbours are typing errors', async t => {
   for (const typed of ['first', 'fxrst', 'fist', 'firstt', 'frist', 'FIRST'])

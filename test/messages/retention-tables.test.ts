@@ -2,9 +2,11 @@
 import t from 'tap'
 import { sql } from 'kysely'
 import { deleteExpiredAnswers } from '../../src/accounts/idempotency-store.js'
-import { deleteConversionsBefore } from '../../src/analytics/conversions/conversion-store.js'
-import { deleteCountersBefore } from '../../src/analytics/statistics/daily-counter-store.js'
-import { deleteProductViewsBefore } from '../../src/analytics/conversions/product-view-store.js'
+import {
+  deleteConversionsBefore,
+  deleteProductViewsBefore,
+} from '../../src/analytics/conversions/conversion-store.js'
+import { deleteCountersBefore } from '../../src/analytics/statistics/counter-store.js'
 import type { Queries } from '../../src/db/database.js'
 import { deleteBouncesBefore } from '../../src/deliverability/bounces/bounce-store.js'
 import { deleteDenialsBefore } from '../../src/deliverability/bounces/domain-denial-store.js'

@@ -1,7 +1,6 @@
 /** What is kept of jobs: bounded writes, over restarts and crashes; and jobs that a restored copy holds back. */
 import t from 'tap'
-import { JobRecords } from '../../src/scheduler/job-records.js'
-import { listJobs } from '../../src/scheduler/job-store.js'
+import { JobRecords, listJobs } from '../../src/scheduler/job-store.js'
 import { Scheduler, type Job } from '../../src/scheduler/scheduler.js'
 import type { Database } from '../../src/db/database.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'

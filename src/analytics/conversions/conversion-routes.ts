@@ -1,22 +1,84 @@
-/** Routes of conversions: purchases and other goals, attributed to the message that led to them. */
+/**
+ * Routes of conversions and product views, which shops report about contacts, with the checks that a schema cannot express.
+ */
 import Type, { type Static } from 'typebox'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isUuid, type NewId } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Database, Queries, Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
+import { parseAddress } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { FindAttribution } from './attribution-store.js'
-import type { FindContact } from './contacts.js'
-import { findConversion, insertConversion, listConversions, type Conversion } from './conversion-store.js'
-import { checkCurrency, checkMetadata, Currency, Metadata, Money } from './shop-fields.js'
+import {
+  type Conversion,
+  type FindAttribution,
+  findConversion,
+  insertConversion,
+  insertProductView,
+  listConversions,
+  type ProductView,
+} from './conversion-store.js'
+
+export interface Contact {
+  readonly id: string
+  readonly email: string
+}
+
+/** A contact of this workspace that is not deleted. Addresses compare case-insensitively. */
+export type FindContact = (
+  db: Queries,
+  workspaceId: string,
+  by: { readonly id: string } | { readonly email: string },
+) => Promise<Contact | undefined>
+
+const Currency = Type.String({ minLength: 3, maxLength: 3, description: 'ISO 4217, e.g. EUR.' })
+
+/** Above any price; a double is exact to the cent up to here. */
+const MAX_MONEY = 1_000_000_000_000
+
+const Money = (description: string) => Type.Number({ minimum: -MAX_MONEY, maximum: MAX_MONEY, description })
+
+const Metadata = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'Any further data, at most 8 KB as JSON and 32 levels deep.',
+})
+
+const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
+
+/** @returns the code in upper case */
+function checkCurrency(text: string): string {
+  const currency = text.toUpperCase()
+  if (!CURRENCIES.has(currency))
+    throw new AppError('validation_error', 'currency is not an ISO 4217 code such as EUR', {
+      path: 'currency',
+    })
+  return currency
+}
+
+const MAX_METADATA = 8 * 1_024
+const MAX_NESTING = 32
+
+function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
+  // Checked first: JSON.stringify would overflow the stack on deeper nesting.
+  const isFlat = isNestedWithin(metadata, MAX_NESTING)
+  if (isFlat && Buffer.byteLength(JSON.stringify(metadata)) <= MAX_METADATA) return
+  throw new AppError(
+    'validation_error',
+    isFlat ? 'metadata is larger than 8 KB' : `metadata is nested deeper than ${MAX_NESTING} levels`,
+    { path: 'metadata' },
+  )
+}
+
+function isNestedWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every(inner => isNestedWithin(inner, levels - 1))
+}
 
 export interface ConversionParts {
   readonly database: Database
@@ -210,4 +272,118 @@ function conversionToApi(conversion: Conversion): Static<typeof ConversionSchema
     is_sandbox: conversion.isSandbox,
     created_at: isoTime(conversion.createdAt),
   }
+}
+
+export interface ProductViewParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly findContact: FindContact
+  /** Events were appended to the log. */
+  readonly onEvents: () => void
+}
+
+declare module '../../events/event.js' {
+  interface ContactEvents {
+    'product.viewed': ContactEventOf<
+      'product.viewed',
+      { readonly contactId: string; readonly productId: string }
+    >
+  }
+}
+
+const Url = (description: string) => Type.String({ minLength: 1, maxLength: 2_048, description })
+
+const product = {
+  product_name: Type.Optional(Type.String({ maxLength: 500 })),
+  product_url: Type.Optional(Url('URL of the product page, http or https.')),
+  image_url: Type.Optional(Url('URL of the product image, http or https.')),
+  price: Type.Optional(Money('Price in `currency`.')),
+  currency: Type.Optional(Currency),
+  category: Type.Optional(Type.String({ maxLength: 500 })),
+  metadata: Type.Optional(Metadata),
+}
+
+const ProductId = Type.String({ minLength: 1, maxLength: 255, description: "The shop's product id." })
+
+export function productViewRoute(parts: ProductViewParts): Route {
+  const { database, clock, newId, findContact, onEvents } = parts
+  return route({
+    method: 'POST',
+    path: '/track/product-view',
+    access: 'tracking:write',
+    operationId: 'trackProductView',
+    chapter: 'Conversions',
+    summary: 'Record a product view.',
+    body: Type.Object(
+      {
+        contact_email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }),
+        product_id: ProductId,
+        ...product,
+      },
+      { additionalProperties: false, title: 'NewProductView' },
+    ),
+    response: Type.Object(
+      {
+        id: Id(),
+        contact_id: Id(),
+        product_id: ProductId,
+        ...product,
+        is_sandbox: Type.Boolean(),
+        viewed_at: Moment(),
+      },
+      { title: 'ProductView' },
+    ),
+    status: 201,
+    // There is no route for a single view; it appears in the contact's timeline.
+    location: ({ contact_id: id }: { readonly contact_id: string }) => `/contacts/${id}/timeline`,
+    errors: ['contact_not_found'],
+    async handle({ principal: { workspaceId, isSandbox }, body }) {
+      const { contact_email: email, product_id: productId, ...told } = body
+      if (!parseAddress(email)) throw refusal('contact_email', 'is not an email address')
+      for (const name of ['product_url', 'image_url'] as const) checkUrl(told[name], name)
+      if (productId.includes('\0')) throw refusal('product_id', 'must not contain NUL')
+      if (told.metadata) checkMetadata(told.metadata)
+      const product = told.currency === undefined ? told : { ...told, currency: checkCurrency(told.currency) }
+      const view = await database.write(async (tx): Promise<ProductView> => {
+        const contact = await findContact(tx.db, workspaceId, { email })
+        if (!contact)
+          throw new AppError('contact_not_found', 'no contact has this address', { path: 'contact_email' })
+        const viewedAt = clock.now()
+        const head = { workspaceId, isSandbox, contactId: contact.id, productId }
+        const seen = { ...head, id: newId(), product, viewedAt }
+        await insertProductView(tx.db, seen)
+        await appendEvents(tx, [
+          {
+            kind: 'product.viewed',
+            workspaceId,
+            messageId: null,
+            isSandbox,
+            occurredAt: viewedAt,
+            payload: { contactId: contact.id, productId },
+          },
+        ])
+        tx.onCommit(onEvents)
+        return seen
+      })
+      return {
+        id: view.id,
+        contact_id: view.contactId,
+        product_id: productId,
+        ...product,
+        is_sandbox: isSandbox,
+        viewed_at: isoTime(view.viewedAt),
+      }
+    },
+  })
+}
+
+function checkUrl(text: string | undefined, path: string): void {
+  if (text === undefined) return
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw refusal(path, 'is not an http or https URL')
+}
+
+function refusal(path: string, fault: string): AppError {
+  return new AppError('validation_error', `${path} ${fault}`, { path })
 }

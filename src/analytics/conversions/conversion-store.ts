@@ -1,8 +1,17 @@
+/**
+ * SQL of conversions and product views, and the attribution of conversions to messages.
+ *
+ * Attribution uses an index of opened messages only (a click also marks its message opened), so its cost does not grow with the number of
+ * messages.
+ */
+import type { Generated } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
 import { deleteOldest } from '../../db/retention.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
+import { normalizedAddress } from '../../mail/address.js'
+import { isSpelled, recipientSpellings, type Spellings } from '../../messages/message-store.js'
 
 interface ConversionRow {
   id: string
@@ -109,4 +118,101 @@ function fromRow(row: ConversionRow): Conversion {
     isSandbox: row.is_sandbox === 1,
     createdAt: row.created_at,
   }
+}
+
+interface ProductViewRow {
+  seq: Generated<number>
+  id: string
+  workspace_id: string
+  contact_id: string
+  product_id: string
+  product: string
+  is_sandbox: Flag
+  viewed_at: number
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    product_views: ProductViewRow
+  }
+}
+
+export interface ProductView {
+  readonly id: string
+  readonly workspaceId: string
+  readonly contactId: string
+  readonly productId: string
+  /** Product details in the API's names. */
+  readonly product: Readonly<Record<string, unknown>>
+  readonly isSandbox: boolean
+  readonly viewedAt: number
+}
+
+export async function insertProductView(db: Queries, view: ProductView): Promise<void> {
+  await db
+    .insertInto('product_views')
+    .values({
+      id: view.id,
+      workspace_id: view.workspaceId,
+      contact_id: view.contactId,
+      product_id: view.productId,
+      product: JSON.stringify(view.product),
+      is_sandbox: flag(view.isSandbox),
+      viewed_at: view.viewedAt,
+    })
+    .execute()
+}
+
+export function deleteProductViewsBefore(db: Queries, before: number, limit: number): Promise<number> {
+  return deleteOldest(db, { table: 'product_views', key: 'seq', time: 'viewed_at' }, before, limit)
+}
+
+export interface Attribution {
+  readonly messageId: string
+  readonly campaignId: string | null
+}
+
+export interface Converted {
+  readonly workspaceId: string
+  /** The contact's address. */
+  readonly email: string
+  /** Sandbox mail is only credited with sandbox conversions. */
+  readonly isSandbox: boolean
+  /** Ms since epoch UTC. */
+  readonly convertedAt: number
+}
+
+export type FindAttribution = (db: Queries, converted: Converted) => Promise<Attribution | undefined>
+
+const WINDOW_MS = 7 * 86_400_000
+
+/** The message to this address last clicked within seven days, else the one last opened within them. */
+export const lastEngagement: FindAttribution = async (db, converted) => {
+  const { workspaceId, email } = converted
+  const spellings = await recipientSpellings(db, workspaceId, normalizedAddress(email))
+  return (
+    (await lastOf(db, converted, spellings, 'clicked_at')) ?? lastOf(db, converted, spellings, 'opened_at')
+  )
+}
+
+async function lastOf(
+  db: Queries,
+  { workspaceId, isSandbox, convertedAt }: Converted,
+  spellings: Spellings,
+  moment: 'clicked_at' | 'opened_at',
+): Promise<Attribution | undefined> {
+  const row = await db
+    .selectFrom('messages')
+    .select(['id', 'campaign_id'])
+    .where('workspace_id', '=', workspaceId)
+    .where(isSpelled(spellings))
+    .where('opened_at', 'is not', null)
+    .where(moment, '>=', convertedAt - WINDOW_MS)
+    .where(moment, '<=', convertedAt)
+    .where('is_sandbox', '=', flag(isSandbox))
+    .orderBy(moment, 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { messageId: row.id, campaignId: row.campaign_id }
 }

@@ -1,10 +1,7 @@
 import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
-import { lastEngagement } from './attribution-store.js'
-import { conversionRoutes, type ConversionParts } from './conversion-routes.js'
-import { deleteConversionsBefore } from './conversion-store.js'
-import { productViewRoute } from './product-view-route.js'
-import { deleteProductViewsBefore } from './product-view-store.js'
+import { lastEngagement, deleteConversionsBefore, deleteProductViewsBefore } from './conversion-store.js'
+import { conversionRoutes, type ConversionParts, productViewRoute } from './conversion-routes.js'
 
 export const conversions = resource({
   chapters: { Conversions: 'Purchases and product views, attributed to emails.' },

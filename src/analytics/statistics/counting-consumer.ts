@@ -8,9 +8,16 @@ import { APPLIANCE } from '../../core/owner.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { AboutMessage } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
-import { addToCounters, type CounterName, type DailyCount } from './daily-counter-store.js'
-import { addToGroups, keyOf, type Dimension, type GroupCount } from './group-counter-store.js'
-import { dayOf } from '../day.js'
+import {
+  addToCounters,
+  type CounterName,
+  type DailyCount,
+  addToGroups,
+  keyOf,
+  type Dimension,
+  type GroupCount,
+  dayOf,
+} from './counter-store.js'
 
 export function countingConsumer(): EventConsumer {
   return {

@@ -8,16 +8,19 @@ import { route, type Route } from '../../http/route.js'
 import { readTimeRange } from '../../http/time-range.js'
 import { asciiDomain } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
-import { COUNTER_NAMES, readCounters, type CounterName } from './daily-counter-store.js'
 import {
+  COUNTER_NAMES,
+  readCounters,
+  type CounterName,
   DIMENSIONS,
-  MOST_VALUES,
+  MAX_VALUES,
   readGroupDays,
   readGroups,
   sumGroups,
   type Dimension,
-} from './group-counter-store.js'
-import { DAY_MS, dayOf } from '../day.js'
+  DAY_MS,
+  dayOf,
+} from './counter-store.js'
 
 const PERIOD_DAYS = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const
 type Period = keyof typeof PERIOD_DAYS
@@ -126,7 +129,7 @@ export function reportRoute(database: Pick<Database, 'reader' | 'slowReader'>, c
       'A period of n days ends today; `since` and `until` select up to 90 days. Days are UTC, oldest first; days without activity are listed ' +
       'with zeros. Each event counts on the day it happened. A sandbox key gets sandbox statistics only.\n\n' +
       '`campaign_id`, `tag`, `domain` and `group_by` are mutually exclusive. An email with several tags counts for each of them; one without a ' +
-      `tag or campaign counts for none. Up to ${MOST_VALUES} values of each kind are counted separately per day; further ones are combined under ` +
+      `tag or campaign counts for none. Up to ${MAX_VALUES} values of each kind are counted separately per day; further ones are combined under ` +
       'null. These breakdowns start with the upgrade that introduced them; earlier days read 0.',
     query: Query,
     response: AnalyticsSchema,

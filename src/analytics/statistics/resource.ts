@@ -3,9 +3,7 @@ import { deletesOldest } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import type { Clock } from '../../world/time/clock.js'
 import { countingConsumer } from './counting-consumer.js'
-import { deleteCountersBefore } from './daily-counter-store.js'
-import { deleteGroupsBefore } from './group-counter-store.js'
-import { dayOf } from '../day.js'
+import { deleteCountersBefore, deleteGroupsBefore, dayOf } from './counter-store.js'
 import { reportRoute } from './report-route.js'
 
 export interface StatisticsParts {

@@ -103,7 +103,7 @@ export async function erasePerson(
   return counts
 }
 
-/** After a restore: erases everyone in the register whom the backup contains. @returns number of people */
+/** After a restore: erases everyone in the register that the backup contains. @returns number of people */
 export async function eraseAgain(parts: ErasureParts): Promise<number> {
   const erased = readErased(parts.dataDir)
   if (erased.length === 0) return 0
@@ -121,7 +121,7 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
   for (const email of found)
     for (const workspaceId of hashes.get(hashOf(email)) ?? [])
       await eraseEverywhere(parts, email, workspaceId)
-  // Imports in the backup may contain people whom no table has yet.
+  // Imports in the backup may contain people that no table has yet.
   for (const { hash, workspaceId } of erased) {
     const workspaceIds = await ownersOf(parts.database.reader, workspaceId)
     await parts.database.write(tx => eraseFromImports(tx.db, workspaceIds, hash))

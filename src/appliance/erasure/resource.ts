@@ -1,12 +1,20 @@
-/** `POST /contacts/erase` and `GET /contacts/:id/export`, in the Contacts chapter; here because they read every table. */
+/**
+ * `POST /contacts/erase`, and `GET /contacts/:id/export`: all data stored about a person in one workspace, as one JSON document.
+ *
+ * The export is written section by section while it is sent, so that memory use is bounded. It stops if the client disconnects.
+ */
 import Type from 'typebox'
 import { checkEmail } from '../../audience/checks.js'
+import { contactToApi } from '../../audience/contacts/contact-events.js'
+import type { Contact } from '../../audience/contacts/contact.js'
 import { requireContact } from '../../audience/contacts/contacts.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
 import { keyActor } from '../../events/activity-store.js'
 import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
-import { exportPerson } from './export-person.js'
+import { READ } from './export-store.js'
 import { SECTIONS } from './personal-tables.js'
 
 const EXPORT_EXAMPLE = JSON.stringify({
@@ -85,3 +93,35 @@ export const erasure = resource({
     ],
   }),
 })
+
+/** @param now ms since epoch UTC */
+export async function* exportPerson(
+  db: Queries,
+  workspaceId: string,
+  contact: Contact,
+  {
+    now,
+    isSandbox,
+    gone,
+  }: { readonly now: number; readonly isSandbox: boolean; readonly gone?: AbortSignal },
+): AsyncGenerator<string> {
+  const exported = {
+    contact,
+    workspaceIds: [workspaceId],
+    email: contact.email,
+    contactIds: [contact.id],
+  }
+  const head = { exported_at: isoTime(now), contact: contactToApi(contact, isSandbox) }
+  yield JSON.stringify(head).slice(0, -1)
+  for (const section of SECTIONS) {
+    let before = `,\n"${section}": [`
+    for await (const rows of READ[section](db, exported)) {
+      if (gone?.aborted) return
+      if (rows.length === 0) continue
+      yield before + rows.map(row => JSON.stringify(row)).join(',\n')
+      before = ',\n'
+    }
+    yield before.endsWith('[') ? `${before}]` : ']'
+  }
+  yield '}\n'
+}

@@ -121,125 +121,92 @@ async function mergedOf(db: Queries, workspaceId: string, contact: Contact): Pro
 }
 
 type Data = Readonly<Record<string, unknown>>
+type Loaded = Data & { readonly id: string }
+type Loader = (db: Queries, ids: readonly string[], contact: Contact) => Promise<readonly Loaded[]>
+
+/** What an entry shows, by the part of its type before the dot. */
+const LOADERS: Readonly<Record<string, Loader>> = {
+  async email(db, ids) {
+    const rows = await db
+      .selectFrom('messages')
+      .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+      .select(['messages.id', 'messages.id as message_id', 'subject', 'status', 'bounce_type'])
+      .select(['messages.campaign_id as campaign_id', 'automation_id'])
+      .where('messages.id', 'in', ids)
+      .execute()
+    return rows.map(({ bounce_type, ...row }) => (bounce_type === null ? row : { ...row, bounce_type }))
+  },
+  list: (db, ids) =>
+    db
+      .selectFrom('lists')
+      .select(['id', 'id as list_id', 'name as list_name'])
+      .where('id', 'in', ids)
+      .execute(),
+  tag: (db, ids) =>
+    db.selectFrom('tags').select(['id', 'id as tag_id', 'name as tag_name']).where('id', 'in', ids).execute(),
+  async form(db, ids) {
+    const rows = await db
+      .selectFrom('opt_ins')
+      .select(['id', 'form_id', 'fields', 'confirmed_at'])
+      .where('id', 'in', ids)
+      .execute()
+    return rows.map(({ fields, confirmed_at, ...row }) => ({
+      ...row,
+      fields: JSON.parse(fields) as unknown,
+      confirmed: confirmed_at !== null,
+    }))
+  },
+  flow: (db, ids) =>
+    db
+      .selectFrom('automation_runs')
+      .innerJoin('automations', 'automations.seq', 'automation_runs.automation')
+      .select(['automation_runs.id', 'automation_runs.id as run_id', 'automations.id as automation_id'])
+      .select([
+        'automations.name as automation_name',
+        'automation_runs.trigger_type',
+        'automation_runs.status',
+      ])
+      .where('automation_runs.id', 'in', ids)
+      .execute(),
+  conversion: (db, ids) =>
+    db
+      .selectFrom('conversions')
+      .select(['id', 'id as conversion_id', 'value', 'currency', 'message_id', 'campaign_id'])
+      .where('id', 'in', ids)
+      .execute(),
+  async product(db, ids) {
+    const rows = await db
+      .selectFrom('product_views')
+      .select(['id', 'product_id', 'product'])
+      .where('id', 'in', ids)
+      .execute()
+    return rows.map(({ product, ...row }) => ({ ...row, ...(JSON.parse(product) as Data) }))
+  },
+  suppression: (db, ids, { seq }) =>
+    db
+      .selectFrom('suppressions')
+      .innerJoin('audiences', 'audiences.workspace_id', 'suppressions.workspace_id')
+      .innerJoin('contacts', 'contacts.audience', 'audiences.seq')
+      .select(['suppressions.email as id', 'reason', 'scope'])
+      .where('contacts.seq', '=', seq)
+      .where('suppressions.email', 'in', ids)
+      .execute(),
+}
+
+function kindOf(type: TimelineType): string {
+  return type.slice(0, type.indexOf('.'))
+}
 
 async function withData(
   db: Queries,
   contact: Contact,
   rows: readonly MergedRow[],
 ): Promise<readonly TimelineEntry[]> {
-  const ids = (...types: TimelineType[]) => [
-    ...new Set(rows.flatMap(({ type, id }) => (types.includes(type) ? [id] : []))),
-  ]
   const found = new Map<string, Data>()
-  const note = (kind: string, all: readonly (Data & { readonly id: string })[]) => {
-    for (const { id, ...data } of all) found.set(`${kind} ${id}`, data)
+  for (const [kind, load] of Object.entries(LOADERS)) {
+    const ids = new Set(rows.filter(({ type }) => kindOf(type) === kind).map(({ id }) => id))
+    if (ids.size === 0) continue
+    for (const { id, ...data } of await load(db, [...ids], contact)) found.set(`${kind} ${id}`, data)
   }
-  const messages = ids(...(Object.keys(MOMENTS) as (keyof typeof MOMENTS)[]))
-  if (messages.length > 0)
-    note(
-      'email',
-      (
-        await db
-          .selectFrom('messages')
-          .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
-          .select(['messages.id', 'messages.id as message_id', 'subject', 'status', 'bounce_type'])
-          .select(['messages.campaign_id as campaign_id', 'automation_id'])
-          .where('messages.id', 'in', messages)
-          .execute()
-      ).map(({ status, bounce_type: bounceType, ...row }) => ({
-        ...row,
-        status,
-        ...(bounceType === null ? {} : { bounce_type: bounceType }),
-      })),
-    )
-  const lists = ids('list.member_added')
-  if (lists.length > 0)
-    note(
-      'list',
-      await db
-        .selectFrom('lists')
-        .select(['id', 'id as list_id', 'name as list_name'])
-        .where('id', 'in', lists)
-        .execute(),
-    )
-  const tags = ids('tag.added')
-  if (tags.length > 0)
-    note(
-      'tag',
-      await db
-        .selectFrom('tags')
-        .select(['id', 'id as tag_id', 'name as tag_name'])
-        .where('id', 'in', tags)
-        .execute(),
-    )
-  const forms = ids('form.submitted')
-  if (forms.length > 0)
-    note(
-      'form',
-      (
-        await db
-          .selectFrom('opt_ins')
-          .select(['id', 'form_id', 'fields', 'confirmed_at'])
-          .where('id', 'in', forms)
-          .execute()
-      ).map(({ id, form_id, fields, confirmed_at }) => ({
-        ...{ id, form_id, fields: JSON.parse(fields) as unknown },
-        confirmed: confirmed_at !== null,
-      })),
-    )
-  const runs = ids('flow.triggered', 'flow.completed')
-  if (runs.length > 0)
-    note(
-      'flow',
-      await db
-        .selectFrom('automation_runs')
-        .innerJoin('automations', 'automations.seq', 'automation_runs.automation')
-        .select(['automation_runs.id', 'automation_runs.id as run_id', 'automations.id as automation_id'])
-        .select([
-          'automations.name as automation_name',
-          'automation_runs.trigger_type',
-          'automation_runs.status',
-        ])
-        .where('automation_runs.id', 'in', runs)
-        .execute(),
-    )
-  const conversions = ids('conversion.created')
-  if (conversions.length > 0)
-    note(
-      'conversion',
-      await db
-        .selectFrom('conversions')
-        .select(['id', 'id as conversion_id', 'value', 'currency', 'message_id', 'campaign_id'])
-        .where('id', 'in', conversions)
-        .execute(),
-    )
-  const views = ids('product.viewed')
-  if (views.length > 0)
-    note(
-      'product',
-      (
-        await db
-          .selectFrom('product_views')
-          .select(['id', 'product_id', 'product'])
-          .where('id', 'in', views)
-          .execute()
-      ).map(({ id, product_id, product }) => ({ id, product_id, ...(JSON.parse(product) as Data) })),
-    )
-  const suppressed = ids('suppression.added')
-  if (suppressed.length > 0)
-    note(
-      'suppression',
-      await db
-        .selectFrom('suppressions')
-        .innerJoin('audiences', 'audiences.workspace_id', 'suppressions.workspace_id')
-        .innerJoin('contacts', 'contacts.audience', 'audiences.seq')
-        .select(['suppressions.email as id', 'reason', 'scope'])
-        .where('contacts.seq', '=', contact.seq)
-        .where('suppressions.email', 'in', suppressed)
-        .execute(),
-    )
-  return rows.map(({ at, type, id }) => ({
-    ...{ at, type },
-    data: found.get(`${type.slice(0, type.indexOf('.'))} ${id}`) ?? {},
-  }))
+  return rows.map(({ at, type, id }) => ({ type, at, data: found.get(`${kindOf(type)} ${id}`) ?? {} }))
 }

@@ -1,27 +1,34 @@
-/** `postroad lists list|show|create|members|add|remove`. */
+/** `postroad lists list|show|create|members|add|remove`, `postroad segments list`, `postroad tags list|add|remove`. */
 import type { Command } from 'commander'
 import { MOST_CONTACTS, MOST_LISTS } from '../../audience/audience-parts.js'
 import { checkName, refuseMoreThan } from '../../audience/checks.js'
 import { contactToApi } from '../../audience/contacts/contact-events.js'
-import { countLists, insertList, listLists } from '../../audience/lists/list-store.js'
 import { listToApi } from '../../audience/lists/list-routes.js'
+import { countLists, insertList, listLists } from '../../audience/lists/list-store.js'
 import { changeMembers } from '../../audience/lists/members.js'
 import { requireList } from '../../audience/lists/static-list.js'
 import { LIST_MEMBERS, listPairs } from '../../audience/pair-store.js'
-import { countMatching, listMatching } from '../../audience/segments/audience-query-store.js'
-import { readConditions } from '../../audience/segments/read-conditions.js'
 import { patience } from '../../audience/scan-store.js'
+import { countMatching, estimate, listMatching } from '../../audience/segments/audience-query-store.js'
+import { readConditions } from '../../audience/segments/read-conditions.js'
+import { requireSegment, segmentToApi } from '../../audience/segments/segment-routes.js'
+import { listSegments } from '../../audience/segments/segment-store.js'
+import { ensureTags } from '../../audience/tags/ensure-tags.js'
+import { tagToApi } from '../../audience/tags/tag-routes.js'
+import { findTag, listTags } from '../../audience/tags/tag-store.js'
+import { tagSome } from '../../audience/tags/taggings.js'
+import { AppError } from '../../core/errors.js'
 import { OPERATOR, recordActivity } from '../../events/activity-store.js'
 import {
+  type CliContext,
   mustFindWorkspace,
+  type OwnedOptions,
   printResult,
   UsageError,
   withAppliance,
-  type CliContext,
-  type OwnedOptions,
 } from '../context.js'
-import { ownedGroup, printsList } from '../tenant/owned-group.js'
-import { actingFor, audienceParts, mustFindContact } from './audience-command.js'
+import { ownedGroup, printsList } from '../options.js'
+import { actingFor, audienceParts, mustFindContact } from './contacts.js'
 
 export function listsCommands(program: Command, context: CliContext): void {
   const { inWorkspace } = ownedGroup(program, 'lists', 'lists of contacts')
@@ -102,4 +109,87 @@ export function listsCommands(program: Command, context: CliContext): void {
         printResult(context, options, { [change]: done, skipped }, () => `${done} ${change}`)
       })
     })
+}
+
+export function segmentsCommands(program: Command, context: CliContext): void {
+  const { inWorkspace } = ownedGroup(program, 'segments', 'segments: contacts matching conditions')
+  printsList(
+    context,
+    inWorkspace('list', 'segments'),
+    ['NAME', 'ID'],
+    async ({ database }, { workspaceId, page }) =>
+      (await listSegments(database.reader, workspaceId, undefined, page)).items.map(one => ({
+        shown: segmentToApi(one, false),
+        cells: [one.name, one.id],
+      })),
+  )
+  inWorkspace('estimate <id>', 'count its contacts, and how many of them may be mailed').action(
+    async (id: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async ({ database: { reader }, world }) => {
+        const { conditions } = await requireSegment(reader, options.workspace, id)
+        const asking = { workspaceId: options.workspace, now: world.clock.now() }
+        const { count, mailable } = await estimate(
+          reader,
+          readConditions(conditions),
+          asking,
+          patience(world.clock),
+        )
+        printResult(
+          context,
+          options,
+          { count, mailable_count: mailable },
+          () => `${count} contacts, ${mailable} may be mailed`,
+        )
+      })
+    },
+  )
+}
+
+export function tagsCommands(program: Command, context: CliContext): void {
+  const { inWorkspace } = ownedGroup(program, 'tags', 'tags of contacts')
+  printsList(
+    context,
+    inWorkspace('list', 'list tags by name'),
+    ['NAME', 'CONTACTS', 'ID'],
+    async ({ database }, { workspaceId, page }) =>
+      (await listTags(database.reader, workspaceId, undefined, page)).items.map(tag => ({
+        shown: tagToApi(tag, false),
+        cells: [tag.name, tag.contactCount, tag.id],
+      })),
+  )
+  inWorkspace('add <name> <contact>', 'tag a contact, by id or address; creates the tag if needed').action(
+    async (name: string, named: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const parts = audienceParts(appliance)
+        const acting = actingFor(options.workspace)
+        const added = await parts.database.write(async tx => {
+          const contact = await mustFindContact(tx.db, options.workspace, named)
+          const at = parts.clock.now()
+          const tag = (await ensureTags(tx, acting, [checkName(name)], { at, newId: parts.newId }))(
+            checkName(name),
+          )
+          return tagSome(parts, tx, acting, tag, [contact], 'added')
+        })
+        printResult(context, options, { added }, () =>
+          added > 0 ? 'added' : 'the contact already has the tag',
+        )
+      })
+    },
+  )
+  inWorkspace('remove <name> <contact>', 'remove a tag from a contact, by id or address').action(
+    async (name: string, named: string, options: OwnedOptions) => {
+      await withAppliance(context, options, async appliance => {
+        const parts = audienceParts(appliance)
+        const removed = await parts.database.write(async tx => {
+          const contact = await mustFindContact(tx.db, options.workspace, named)
+          const tag = await findTag(tx.db, options.workspace, { name })
+          if (!tag) throw new AppError('not_found', `no tag ${name}`)
+          return tagSome(parts, tx, actingFor(options.workspace), tag, [contact], 'removed')
+        })
+        printResult(context, options, { removed }, () =>
+          removed > 0 ? 'removed' : 'the contact does not have the tag',
+        )
+      })
+    },
+  )
 }

@@ -5,14 +5,21 @@
  * each file and of the folders above it; if they deny it, the kernel decides, which knows access control lists. Paths that the unit hides
  * or mounts read-only fail as well. Changes nothing. Fails: never.
  */
+import { X509Certificate } from 'node:crypto'
 import { readdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { AcmeFiles } from '../../certificates/acme/acme-files.js'
+import { acmeNames } from '../../certificates/acme/names.js'
+import { mayTryAt, renewAt } from '../../certificates/acme/renewal-plan.js'
 import type { Config } from '../../config/config.js'
-import { statIfThere } from '../../config/look-at-files.js'
+import { statIfThere } from '../../config/findings.js'
+import { describeError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
 import type { AccessKind, Account, Machine } from '../../world/machine.js'
-import { fail, ok, type Check } from './check.js'
+import type { Clock } from '../../world/time/clock.js'
+import { type Check, fail, ok, warn } from './check.js'
 
-export const UNIT = 'postroad.service'
+const UNIT = 'postroad.service'
 
 interface Wanted {
   readonly path: string
@@ -194,4 +201,53 @@ function hiddenBy(unit: ReadonlyMap<string, string>, path: string, isWritten: bo
   return isWritten && unit.get('ProtectSystem') === 'strict' && !isBelow(writable)
     ? 'is read-only for the service: the unit has ProtectSystem=strict'
     : undefined
+}
+
+export async function acmeChecks(config: Config, { now }: Pick<Clock, 'now'>): Promise<Check[]> {
+  const { tls, dataDir } = config
+  if (!tls.acme) return []
+  const name = 'certificate'
+  const files = new AcmeFiles(dataDir, tls.acmeDirectory)
+  const names = acmeNames(config).join(', ')
+  try {
+    const [state, pair] = [await files.readState(), await files.readCertificate()]
+    const next =
+      state.fault === null
+        ? undefined
+        : `the last attempt failed: ${state.fault}; the next one is at ${isoTime(mayTryAt(state, now()))}`
+    const mend = 'fix that, then retry at once: systemctl reload postroad (docs/tls.md)'
+    if (!pair)
+      return [
+        next === undefined
+          ? warn(name, `no certificate for ${names} yet`, 'start the server, which gets one')
+          : fail(name, next, mend),
+      ]
+    const certificate = new X509Certificate(pair.cert)
+    const [validFrom, expiresAt] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
+    const text = `for ${names}, until ${isoTime(expiresAt)}`
+    const also = next === undefined ? '' : `; ${next}`
+    if (expiresAt <= now()) return [fail(name, `${text}: it has expired${also}`, mend)]
+    if (validFrom > now())
+      return [
+        fail(
+          name,
+          `${text}: it is not valid before ${isoTime(validFrom)}`,
+          'check the clock of this machine',
+        ),
+      ]
+    const uncovered = acmeNames(config).filter(one => certificate.checkHost(one) === undefined)
+    if (uncovered.length > 0)
+      return [
+        fail(
+          name,
+          `it is not for ${uncovered.join(', ')}${also}`,
+          'systemctl reload postroad, which gets another one',
+        ),
+      ]
+    if (next !== undefined) return [warn(name, `${text}; ${next}`, mend)]
+    const renewal = renewAt({ validFrom, expiresAt, coversNames: true }, state.suggested?.at)
+    return [ok(name, `${text}; it will be renewed from ${isoTime(renewal)} on`)]
+  } catch (error) {
+    return [fail(name, describeError(error), `check ${files.folder}`)]
+  }
 }

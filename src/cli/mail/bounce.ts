@@ -12,22 +12,19 @@ import { PERMANENCES, type Permanence } from '../../mail/outcome.js'
 import { readReturnedMail } from '../../mail/returned/read-returned-mail.js'
 import type { ReturnedMail, ReturnedRecipient } from '../../mail/returned/returned-mail.js'
 import {
-  command,
-  limited,
   mustFindWorkspace,
-  owned,
   printResult,
   table,
-  UsageError,
   withAppliance,
   type CliContext,
   type CommonOptions,
   type ListOptions,
   type OwnedOptions,
+  openInput,
 } from '../context.js'
-import { failureJson } from '../shell/failure.js'
-import { openInput } from '../shell/input.js'
-import { readWhen } from './message-list.js'
+import { choice, command, limited, owned } from '../options.js'
+import { failureJson } from '../failure.js'
+import { readWhen } from './message.js'
 
 interface BounceListOptions extends OwnedOptions, ListOptions {
   readonly to?: string
@@ -65,14 +62,11 @@ export function bounceCommands(program: Command, context: CliContext): void {
 
 function bounceListCommand(group: Command, context: CliContext): void {
   const list = command(group, 'list', 'list bounces and permanent rejections, newest first')
-  limited(owned(list, 'workspace of the bounces'), 50)
+  choice(limited(owned(list, 'workspace of the bounces'), 50), '--type <type>', PERMANENCES)
     .option('--to <address>', 'only this recipient')
-    .option('--type <type>', `one of ${PERMANENCES.join(', ')}`)
     .option('--since <when>', 'received since: 2h, 3d, or a date and time (UTC)')
     .action(async (options: BounceListOptions) => {
       const { to, type, since, limit } = options
-      if (type !== undefined && !(PERMANENCES as readonly string[]).includes(type))
-        throw new UsageError(`unknown type ${type}; use one of ${PERMANENCES.join(', ')}`)
       await withAppliance(context, options, async ({ database: { reader }, world }) => {
         await mustFindWorkspace(reader, options.workspace)
         const filter = {

@@ -15,8 +15,6 @@ import {
   type SetAsideSelection,
 } from '../../events/set-aside-store.js'
 import {
-  command,
-  limited,
   printResult,
   table,
   UsageError,
@@ -25,6 +23,7 @@ import {
   type CommonOptions,
   type ListOptions,
 } from '../context.js'
+import { command, limited } from '../options.js'
 
 interface SelectOptions extends CommonOptions {
   readonly all?: boolean

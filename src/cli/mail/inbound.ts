@@ -1,27 +1,34 @@
-/** `postroad inbound list|show|reprocess`: bounces, complaints and reports received. */
-import { given } from '../../core/given.js'
+/**
+ * `postroad inbound list|show|reprocess`: bounces, complaints and reports received. `postroad capture list|show`: the local inbox, which
+ * `mta.capture` fills instead of sending mail.
+ *
+ * A mail is shown readable, as source with `--raw`, or its parts are saved with `--save`. One that exceeds the parser's limits is shown as
+ * source.
+ */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import {
   findInboundMail,
+  type InboundMail,
   listInboundMails,
   markUnprocessed,
   readInboundOctets,
-  type InboundMail,
 } from '../../inbound/inbound-mail-store.js'
-import { printable } from './mail-view.js'
-import { printMail, showOptions, type ShowOptions } from './show-mail.js'
+import { octetsToText } from '../../mail/mime/charset.js'
+import { headToApi } from '../../messages/capture-routes.js'
+import { findCapturedMail, listCapturedMails } from '../../messages/capture-store.js'
 import {
-  command,
-  limited,
+  type CliContext,
+  type CommonOptions,
   printResult,
   table,
   UsageError,
   withAppliance,
-  type CliContext,
-  type CommonOptions,
 } from '../context.js'
+import { command, limited } from '../options.js'
+import { type MailView, printable, saveParts, shownView, viewMail, viewToJson } from './mail-view.js'
 
 interface ListOptions extends CommonOptions {
   readonly limit: number
@@ -149,4 +156,87 @@ function readNumber(text: string): number {
 
 function noSuchMail(id: string): AppError {
   return new AppError('not_found', `no inbound mail ${id}`)
+}
+
+export function captureCommands(program: Command, context: CliContext): void {
+  const group = program.command('capture').description('the local inbox of mta.capture')
+  limited(command(group, 'list', 'list captured mail, newest first'), 50).action(
+    async (options: CommonOptions & { limit: number }) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const { items } = await listCapturedMails(database.reader, { limit: options.limit, offset: 0 })
+        printResult(context, options, items.map(headToApi), () =>
+          table(
+            ['ID', 'CAUGHT', 'TO', 'SIZE', 'SUBJECT'],
+            items.map(mail => [mail.id, isoTime(mail.capturedAt), mail.recipient, mail.size, mail.subject]),
+          ),
+        )
+      })
+    },
+  )
+  showOptions(command(group, 'show <id>', 'show a mail by number or message id')).action(
+    async (id: string, options: ShowOptions) => {
+      await withAppliance(context, options, async ({ database }) => {
+        const mail = await findCapturedMail(database.reader, id)
+        if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
+        const octets = Buffer.from(mail.raw)
+        const raw = octetsToText(octets)
+        const head = headToApi({ ...mail, size: octets.length })
+        await printMail(context, options, { octets, json: { ...head, raw }, raw })
+      })
+    },
+  )
+}
+
+interface ShowOptions extends CommonOptions {
+  readonly raw?: boolean
+  readonly save?: string
+}
+
+interface ShownMail {
+  readonly octets: Buffer
+  /** REST form; the parts are added to it. */
+  readonly json: object
+  readonly raw: string
+  /** Printed before the mail. */
+  readonly facts?: string
+}
+
+function showOptions(show: Command): Command {
+  return show
+    .option('--raw', 'print the source of the mail')
+    .option('--save <folder>', 'save text, HTML and attachments to this folder; never overwrites files')
+}
+
+async function printMail(context: CliContext, options: ShowOptions, mail: ShownMail): Promise<void> {
+  const { octets, json, raw, facts } = mail
+  const view =
+    options.raw === true && options.save === undefined ? undefined : await tryView(context, options, octets)
+  const saved = view && options.save !== undefined ? await saveParts(view, options.save) : []
+  const result = {
+    ...json,
+    ...(view && { content: viewToJson(view) }),
+    ...(options.save !== undefined && { saved }),
+  }
+  printResult(context, options, result, () =>
+    [
+      ...(facts === undefined ? [] : [`${facts}\n`]),
+      view && options.raw !== true ? shownView(view) : raw,
+      ...(saved.length === 0 ? [] : ['', ...saved.map(file => `saved ${file}`)]),
+    ].join('\n'),
+  )
+}
+
+/** Fails if files were requested; otherwise reports the error and shows the source. */
+async function tryView(
+  context: CliContext,
+  { save }: ShowOptions,
+  octets: Buffer,
+): Promise<MailView | undefined> {
+  try {
+    return await viewMail(octets)
+  } catch (error) {
+    if (save !== undefined || !(error instanceof AppError)) throw error
+    context.complain(`postroad: ${error.message}`)
+    return undefined
+  }
 }

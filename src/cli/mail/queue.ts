@@ -18,20 +18,17 @@ import {
 import { QUEUE_RETRY_PATH } from '../../queue/operator/queue-status-routes.js'
 import { locateAll } from '../../queue/operator/queue-status.js'
 import { siteLocator } from '../../appliance/open-delivery.js'
+import { printResult, table, withAppliance, type CliContext, type CommonOptions } from '../context.js'
+import { choice, confirm, confirmable, type ConfirmOptions, command, limited } from '../options.js'
 import {
-  command,
-  limited,
-  printResult,
-  table,
-  UsageError,
-  withAppliance,
-  type CliContext,
-  type CommonOptions,
-} from '../context.js'
-import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
-import { changeInBatches, type Change } from './change-queue.js'
-import { noted } from './queue-activity.js'
-import { readSelection, resolveSelection, selectOptions, type SelectOptions } from './queue-selection.js'
+  changeInBatches,
+  type Change,
+  noted,
+  readSelection,
+  resolveSelection,
+  selectOptions,
+  type SelectOptions,
+} from './queue-selection.js'
 import { askServer } from '../running-server.js'
 
 const SUMMARY_ROWS = 50
@@ -54,15 +51,19 @@ export function queueCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  limited(command(group, 'summary', 'count queued messages by age and by destination or site'), SUMMARY_ROWS)
-    .option('--by <what>', 'domain or site (default: domain)', domainOrSite)
-    .action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit: number }) => {
-      await withAppliance(context, options, async appliance => {
-        await reportRestoreHold(context, appliance)
-        if (options.by === 'site') await summaryBySite(context, options, appliance)
-        else await summaryByDomain(context, options, appliance)
-      })
+  const summary = command(group, 'summary', 'count queued messages by age and by destination or site')
+  choice(
+    limited(summary, SUMMARY_ROWS),
+    '--by <what>',
+    ['domain', 'site'],
+    'domain or site (default: domain)',
+  ).action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit: number }) => {
+    await withAppliance(context, options, async appliance => {
+      await reportRestoreHold(context, appliance)
+      if (options.by === 'site') await summaryBySite(context, options, appliance)
+      else await summaryByDomain(context, options, appliance)
     })
+  })
   command(group, 'show <id>', 'show a queued message').action(async (id: string, options: CommonOptions) => {
     await withAppliance(context, options, async ({ database, world }) => {
       const [entry] = await listEntries(database.reader, { messageId: id }, 1)
@@ -280,11 +281,6 @@ function countsToJson({ total, held, byAge }: Counts) {
     held,
     by_age: Object.fromEntries(AGES.map((age, index) => [age, byAge[index] ?? 0])),
   }
-}
-
-function domainOrSite(text: string): 'domain' | 'site' {
-  if (text !== 'domain' && text !== 'site') throw new UsageError(`--by must be domain or site, not ${text}`)
-  return text
 }
 
 function entryTable(entries: readonly QueueListEntry[], now: number): string {

@@ -8,8 +8,8 @@ import { findSteps } from '../../automations/flows/step-store.js'
 import { RUN_STATUSES, type RunStatus } from '../../automations/runs/run.js'
 import { given } from '../../core/given.js'
 import { listShownRuns } from '../../automations/runs/run-routes.js'
-import { UsageError, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
-import { ownedGroup, printsList } from './owned-group.js'
+import { withAppliance, type CliContext, type OwnedOptions } from '../context.js'
+import { choice, ownedGroup, printsList } from '../options.js'
 
 export function automationCommands(program: Command, context: CliContext): void {
   const { inWorkspace } = ownedGroup(
@@ -20,11 +20,7 @@ export function automationCommands(program: Command, context: CliContext): void 
   )
   printsList<{ readonly status?: AutomationStatus }>(
     context,
-    inWorkspace('list', 'list automations, newest first').option(
-      '--status <status>',
-      `one of ${AUTOMATION_STATUSES.join(', ')}`,
-      automationStatus,
-    ),
+    choice(inWorkspace('list', 'list automations, newest first'), '--status <status>', AUTOMATION_STATUSES),
     ['NAME', 'STATUS', 'TRIGGER', 'RUNS', 'UNFINISHED', 'FAILED', 'ID'],
     async ({ database: { reader } }, { workspaceId, page, options: { status } }) => {
       const { items } = await listAutomations(reader, workspaceId, given({ status }), page)
@@ -46,10 +42,10 @@ export function automationCommands(program: Command, context: CliContext): void 
   )
   printsList<{ readonly status?: RunStatus }>(
     context,
-    inWorkspace('runs <id>', 'list runs of an automation, newest first').option(
+    choice(
+      inWorkspace('runs <id>', 'list runs of an automation, newest first'),
       '--status <status>',
-      `one of ${RUN_STATUSES.join(', ')}`,
-      runStatus,
+      RUN_STATUSES,
     ),
     ['CONTACT', 'STATUS', 'STARTED', 'NEXT', 'ENDED BY', 'ID'],
     async ({ database: { reader } }, { workspaceId, page, named, options }) => {
@@ -64,19 +60,4 @@ export function automationCommands(program: Command, context: CliContext): void 
       }))
     },
   )
-}
-
-function automationStatus(text: string): AutomationStatus {
-  return oneOf(AUTOMATION_STATUSES, text)
-}
-
-function runStatus(text: string): RunStatus {
-  return oneOf(RUN_STATUSES, text)
-}
-
-/** @throws UsageError */
-function oneOf<T extends string>(known: readonly T[], text: string): T {
-  const found = known.find(one => one === text)
-  if (found === undefined) throw new UsageError(`${text} is not one of ${known.join(', ')}`)
-  return found
 }

@@ -5,8 +5,8 @@ import { campaignToApi, type ShownCampaign } from '../../campaigns/records/campa
 import { listCampaigns } from '../../campaigns/records/campaign-store.js'
 import { requireCampaign, steerCampaign, type Steering } from '../../campaigns/records/campaigns.js'
 import { OPERATOR } from '../../events/activity-store.js'
-import { printResult, UsageError, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
-import { ownedGroup, printsList } from './owned-group.js'
+import { printResult, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
+import { choice, ownedGroup, printsList } from '../options.js'
 
 const STEERING: readonly (readonly [Steering, string, string])[] = [
   ['pause', 'paused', 'pause a campaign and hold its queued mail'],
@@ -23,11 +23,7 @@ export function campaignCommands(program: Command, context: CliContext): void {
   )
   printsList<{ readonly status?: CampaignStatus }>(
     context,
-    inWorkspace('list', 'list campaigns, newest first').option(
-      '--status <status>',
-      `one of ${CAMPAIGN_STATUSES.join(', ')}`,
-      readStatus,
-    ),
+    choice(inWorkspace('list', 'list campaigns, newest first'), '--status <status>', CAMPAIGN_STATUSES),
     HEAD,
     async ({ database: { reader } }, { workspaceId, page, options }) => {
       const { items } = await listCampaigns(reader, workspaceId, options.status, page)
@@ -51,13 +47,6 @@ export function campaignCommands(program: Command, context: CliContext): void {
         printResult(context, options, campaignToApi(campaign), () => `${campaign.name}: ${done}`)
       })
     })
-}
-
-/** @throws UsageError */
-function readStatus(text: string): CampaignStatus {
-  const status = CAMPAIGN_STATUSES.find(one => one === text)
-  if (status === undefined) throw new UsageError(`--status must be one of ${CAMPAIGN_STATUSES.join(', ')}`)
-  return status
 }
 
 const HEAD = ['NAME', 'STATUS', 'RECIPIENTS', 'PENDING', 'QUEUED', 'DONE', 'OPENED', 'CLICKED', 'ID']

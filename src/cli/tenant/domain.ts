@@ -1,37 +1,37 @@
-/** `postroad domain add|list|show|verify|rotate|remove`. */
+/** `postroad domain add|list|show|verify|rotate|remove`, and `postroad dns zone`: the contents of `dns.dkim_zone`. */
 import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
 import type { Config } from '../../config/config.js'
 import { AppError } from '../../core/errors.js'
-import { isAppliance } from '../../core/owner.js'
 import { isoTime } from '../../core/moments.js'
+import { isAppliance } from '../../core/owner.js'
+import { delegationLine, wholeZoneFile, zoneFile, zoneRecords } from '../../deliverability/dkim/dkim-zone.js'
+import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
 import {
   dnsRecords,
+  domainZone,
   reportPermission,
   TTL_SECONDS,
-  domainZone,
   zoneLine,
 } from '../../deliverability/domains/dns-records.js'
 import { domainToApi } from '../../deliverability/domains/domain-routes.js'
-import { findDomainByName, listAllDomains, type Domain } from '../../deliverability/domains/domain-store.js'
+import { type Domain, findDomainByName, listAllDomains } from '../../deliverability/domains/domain-store.js'
 import {
   addDomain,
   deleteDomain,
   readDomainName,
   verifyDomain,
 } from '../../deliverability/domains/domains.js'
-import { delegationLine } from '../../deliverability/dkim/dkim-zone.js'
-import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
 import {
-  command,
+  type CliContext,
+  type CommonOptions,
   mustFindWorkspace,
+  type OwnedOptions,
   printResult,
   table,
   withAppliance,
-  type CliContext,
-  type CommonOptions,
-  type OwnedOptions,
 } from '../context.js'
+import { ownedGroup, command } from '../options.js'
 
 interface ShownOptions extends OwnedOptions {
   readonly zone?: boolean
@@ -40,9 +40,8 @@ interface ShownOptions extends OwnedOptions {
 const ZONE_OPTION = 'print the records in zone file syntax'
 
 export function domainCommands(program: Command, context: CliContext): void {
-  const group = program.command('domain').description('sending domains')
-  command(group, 'add <name>', 'add a domain and print the DNS records to publish')
-    .requiredOption('--workspace <name|id>', 'workspace that sends from it')
+  const { group, inWorkspace } = ownedGroup(program, 'domain', 'sending domains')
+  inWorkspace('add <name>', 'add a domain and print the DNS records to publish')
     .option('--vouch', 'mark it verified without checking DNS (LAN domains, testing)')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions & { vouch?: boolean }) => {
@@ -68,8 +67,7 @@ export function domainCommands(program: Command, context: CliContext): void {
       )
     })
   })
-  command(group, 'show <name>', 'show the DNS records of a domain and the result of the last check')
-    .requiredOption('--workspace <name|id>', 'workspace of the domain')
+  inWorkspace('show <name>', 'show the DNS records of a domain and the result of the last check')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions) => {
       await withAppliance(context, options, async appliance => {
@@ -77,18 +75,17 @@ export function domainCommands(program: Command, context: CliContext): void {
         printDomain(context, options, domain, appliance)
       })
     })
-  command(group, 'verify <name>', 'check DNS now; a verified domain keeps its 3 days of grace')
-    .requiredOption('--workspace <name|id>', 'workspace of the domain')
-    .action(async (name: string, options: OwnedOptions) => {
+  inWorkspace('verify <name>', 'check DNS now; a verified domain keeps its 3 days of grace').action(
+    async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
         const { id } = await mustFind(appliance, options, name)
         const domain = await verifyDomain(appliance.domains, options.workspace, id)
         printDomain(context, options, domain, appliance)
         if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
       })
-    })
-  command(group, 'rotate <name>', 'rotate DKIM: sign with the standby keys from now on')
-    .requiredOption('--workspace <name|id>', 'workspace of the domain')
+    },
+  )
+  inWorkspace('rotate <name>', 'rotate DKIM: sign with the standby keys from now on')
     .option('--force', 'do not check first that the keys are published')
     .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
       await withAppliance(context, options, async appliance => {
@@ -97,18 +94,12 @@ export function domainCommands(program: Command, context: CliContext): void {
         printDomain(context, options, domain, appliance)
       })
     })
-  command(group, 'remove <name>', 'remove a domain')
-    .requiredOption('--workspace <name|id>', 'workspace of the domain')
-    .action(async (name: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async appliance => {
-        await deleteDomain(
-          appliance.domains,
-          options.workspace,
-          (await mustFind(appliance, options, name)).id,
-        )
-        printResult(context, options, { success: true }, () => 'removed')
-      })
+  inWorkspace('remove <name>', 'remove a domain').action(async (name: string, options: OwnedOptions) => {
+    await withAppliance(context, options, async appliance => {
+      await deleteDomain(appliance.domains, options.workspace, (await mustFind(appliance, options, name)).id)
+      printResult(context, options, { success: true }, () => 'removed')
     })
+  })
 }
 
 async function mustFind({ database }: Appliance, options: OwnedOptions, name: string): Promise<Domain> {
@@ -215,4 +206,32 @@ function stateOf(domain: Domain): string {
   return domain.failingSince === null
     ? 'verified'
     : `verified, records wrong since ${isoTime(domain.failingSince)}`
+}
+
+export function dnsCommands(program: Command, context: CliContext): void {
+  const group = program.command('dns').description('DNS records of this appliance')
+  command(group, 'zone', 'print the TXT records of all DKIM keys in zone file syntax')
+    .option('--whole', 'print a complete zone file, with SOA and NS')
+    .action(async (options: CommonOptions & { whole?: boolean }) => {
+      await withAppliance(context, options, async ({ database, config, world }) => {
+        const { dns, hostname } = config
+        const now = world.clock.now()
+        const records = await zoneRecords(database.reader, dns.dkimZone, now)
+        const json = records.map(({ name, type, ttl, value }) => ({ name, type, ttl, value }))
+        const text = () =>
+          options.whole
+            ? wholeZoneFile(records, dns.dkimZone, hostname, Math.floor(now / 1_000))
+            : zoneFile(records, dns.dkimZone)
+        printResult(context, options, json, () => [...servedHere(config), text()].join('\n'))
+      })
+    })
+}
+
+/** As comments of a zone file. */
+function servedHere({ dns, hostname }: Config): string[] {
+  if (dns.listen.length === 0) return []
+  return [
+    `; This appliance is the name server of ${dns.dkimZone} (dns.listen). Delegate it in the parent zone:`,
+    `;   ${delegationLine(dns.dkimZone, hostname)}`,
+  ]
 }

@@ -1,13 +1,12 @@
 /** `postroad erase ADDRESS`: erases a person for good. `postroad activity list`: who changed what. */
 import type { Command } from 'commander'
-import { activityToApi } from '../../accounts/activity-route.js'
+import { activityToApi } from '../../accounts/resource.js'
 import { erasePerson } from '../../appliance/erasure/erase.js'
 import { checkEmail } from '../../audience/checks.js'
 import { isoTime } from '../../core/moments.js'
 import { listActivities, OPERATOR } from '../../events/activity-store.js'
-import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
-import { command, mustFindWorkspace, printResult, table, withAppliance, type CliContext } from '../context.js'
-import { ownedGroup, printsList } from './owned-group.js'
+import { confirm, confirmable, type ConfirmOptions, ownedGroup, printsList, command } from '../options.js'
+import { mustFindWorkspace, printResult, table, withAppliance, type CliContext } from '../context.js'
 
 export function eraseCommand(program: Command, context: CliContext): void {
   confirmable(

@@ -1,19 +1,22 @@
-/** `postroad key create|set|list|revoke`. A key is printed only when it is created. */
+/** `postroad key create|set|list|revoke`, and `postroad login unlock ADDRESS`. A key is printed only when it is created. */
 import type { Command } from 'commander'
+import { type ApiKey, listApiKeys } from '../../accounts/key-store.js'
 import { changeKey, createKey, revokeKey, USUAL_KEY_LIMITS } from '../../accounts/keys.js'
-import { listApiKeys, type ApiKey } from '../../accounts/key-store.js'
+import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { LOGIN_UNLOCK_PATH } from '../../msa/submission/login-guard.js'
+import { ipVersion } from '../../world/net/ip-address.js'
 import {
-  command,
+  type CliContext,
+  type CommonOptions,
   printResult,
   table,
   UsageError,
-  wholeNumber,
   withAppliance,
-  type CliContext,
-  type CommonOptions,
 } from '../context.js'
+import { owned, command, wholeNumber } from '../options.js'
+import { askServer } from '../running-server.js'
 
 interface CreateOptions extends CommonOptions {
   readonly workspace: string
@@ -33,8 +36,7 @@ interface SetOptions extends CommonOptions {
 
 export function keyCommands(program: Command, context: CliContext): void {
   const group = program.command('key').description('API keys')
-  command(group, 'create', 'create a key; it is printed only once')
-    .requiredOption('--workspace <name|id>', 'workspace of the key')
+  owned(command(group, 'create', 'create a key; it is printed only once'), 'workspace of the key')
     .requiredOption('--name <name>', 'what it is for')
     .option('--sandbox', 'create a sandbox key: mail sent with it is not delivered')
     .option(
@@ -127,4 +129,22 @@ function toJson(key: ApiKey) {
     created_at: isoTime(key.createdAt),
     revoked_at: isoTimeOrNull(key.revokedAt),
   }
+}
+
+export function loginCommands(program: Command, context: CliContext): void {
+  const group = program.command('login').description('SMTP logins')
+  command(group, 'unlock <address>', 'clear the failed logins of an IP address').action(
+    async (address: string, options: CommonOptions) => {
+      if (ipVersion(address) === 0) throw new UsageError(`${address} is not a valid IP address`)
+      await withAppliance(context, options, async appliance => {
+        const answer = await askServer(appliance, 'POST', LOGIN_UNLOCK_PATH, { address })
+        // Failed logins are only kept in the server's memory.
+        if (answer.trouble !== null) throw new AppError('unavailable', answer.trouble)
+        const { unlocked } = answer.data as { unlocked: boolean }
+        printResult(context, options, { unlocked }, () =>
+          unlocked ? `${address} may log in again` : `${address} has no failed logins`,
+        )
+      })
+    },
+  )
 }

@@ -10,7 +10,7 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull, readMoment } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { openOutgoingCalls } from '../../appliance/outgoing-calls.js'
-import { DELIVERY_STATUSES } from '../../webhooks/delivery/delivery-store.js'
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../webhooks/delivery/delivery-store.js'
 import { listDeliveries, type LoggedDelivery } from '../../webhooks/log/delivery-log-store.js'
 import { deliveryToApi } from '../../webhooks/log/delivery-schema.js'
 import { replayAllFailed, replayOne, requireDelivery } from '../../webhooks/log/replay.js'
@@ -22,8 +22,6 @@ import {
   type Subscription,
 } from '../../webhooks/subscriptions/subscription-store.js'
 import {
-  command,
-  limited,
   mustFindWorkspace,
   printResult,
   table,
@@ -33,6 +31,7 @@ import {
   type CommonOptions,
   type ListOptions,
 } from '../context.js'
+import { choice, command, limited } from '../options.js'
 
 export function webhookCommands(program: Command, context: CliContext): void {
   const group = program.command('webhook').description('webhooks and their deliveries')
@@ -69,20 +68,18 @@ function listCommand(group: Command, context: CliContext): void {
 }
 
 function deliveriesCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'deliveries <webhook>', 'list deliveries of a webhook, newest first'), 100)
-    .option('--status <status>', 'pending, succeeded or failed')
-    .action(async (id: string, options: ListOptions & { status?: string }) => {
-      const { limit } = options
-      const status = DELIVERY_STATUSES.find(one => one === options.status)
-      if (options.status !== status)
-        throw new UsageError(`${options.status ?? ''} is not one of ${DELIVERY_STATUSES.join(', ')}`)
+  const list = command(group, 'deliveries <webhook>', 'list deliveries of a webhook, newest first')
+  choice(limited(list, 100), '--status <status>', DELIVERY_STATUSES).action(
+    async (id: string, options: ListOptions & { status?: DeliveryStatus }) => {
+      const { limit, status } = options
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const subscription = await mustFindWebhook(reader, id)
         const filter = status === undefined ? {} : { status }
         const { items } = await listDeliveries(reader, subscription.id, filter, { limit, offset: 0 })
         printResult(context, options, items.map(deliveryToApi), () => deliveriesTable(items))
       })
-    })
+    },
+  )
 }
 
 function deliveriesTable(items: readonly LoggedDelivery[]): string {

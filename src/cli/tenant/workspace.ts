@@ -21,10 +21,9 @@ import { validator } from '../../http/validate.js'
 import { parseAddress } from '../../mail/address.js'
 import { hasHeaderBreak } from '../../mail/compose/header-field.js'
 import { setHeld } from '../../queue/operator/queue-admin-store.js'
-import { confirm, confirmable, type ConfirmOptions } from '../confirm.js'
-import { changeInBatches } from '../mail/change-queue.js'
+import { confirm, confirmable, type ConfirmOptions, command } from '../options.js'
+import { changeInBatches } from '../mail/queue-selection.js'
 import {
-  command,
   didYouMean,
   mustFindWorkspace,
   printResult,

@@ -22,7 +22,7 @@ export interface FieldNotes {
   readonly secret?: 'always' | 'when_wrong'
 }
 
-/** Decoded numbers with a unit, which is appended to their names (`named.ts`). */
+/** Decoded numbers with a unit, which is appended to their names (`config.ts`). */
 export type Milliseconds = number & { readonly unit: 'ms' }
 export type Octets = number & { readonly unit: 'octets' }
 

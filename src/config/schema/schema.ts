@@ -6,10 +6,20 @@
  * marked `effective: false`, so that setting it warns. Defaults are in file notation.
  */
 import type { TObject } from 'typebox'
-import { choice, duration, integer, list, parsed, parsedOrDerived, size, table, text } from './fields.js'
+import {
+  choice,
+  duration,
+  integer,
+  keeping,
+  list,
+  parsed,
+  parsedOrDerived,
+  size,
+  table,
+  text,
+} from './fields.js'
 import { INBOUND_SECTION, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
 import { MTA_SECTION } from './schema-mta.js'
-import { retentionSection, type KeptFor } from './schema-retention.js'
 import { SECRETS_SECTION } from './secret-key.js'
 import {
   parseDatabaseUrl,
@@ -19,6 +29,24 @@ import {
   parseNetwork,
   parseWebUrl,
 } from './values.js'
+
+/** Retention of one kind of record, in file notation. */
+export interface KeptFor {
+  /** E.g. `90d`; `0` = forever. */
+  readonly default: string
+  /** Minimum; one day if absent. */
+  readonly min?: string
+  readonly description: string
+}
+
+export function retentionSection(kept: Readonly<Record<string, KeptFor>>) {
+  const keys = Object.entries(kept).map(
+    ([name, { min = '1d', ...notes }]) => [name, keeping({ min, ...notes })] as const,
+  )
+  return table<Record<string, ReturnType<typeof keeping>>>(Object.fromEntries(keys), {
+    description: 'How long records are kept; 0 = forever. Older ones are deleted hourly, in small steps.',
+  })
+}
 
 const item = { description: '' }
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:8025 or [::1]:8025', item)
@@ -100,7 +128,7 @@ const APPLIANCE = {
         max: 100_000,
         default: 4_000,
         description:
-          'Maximum concurrent connections. At the limit, idle connections of the busiest network are closed for new ones; if there are none, new ones get 503.',
+          'Maximum concurrent connections. At the limit, idle connections of the busiest network are closed for new ones; without idle connections, new ones get 503.',
       }),
       connections_per_address: integer({
         min: 10,

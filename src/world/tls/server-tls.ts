@@ -1,9 +1,9 @@
 /**
- * TLS that all listeners speak: 1.3, and 1.2 with forward secrecy.
+ * TLS settings of all listeners: 1.3, and 1.2 with forward secrecy.
  *
- * Of the suites of TLS 1.2 those with an ephemeral key exchange (ECDHE) are offered; with plain RSA whoever gets the key later reads
- * recorded sessions. CBC with SHA-1 stays behind the others for old printers and scanners (RFC 9325 §4.2). Outgoing connections are not
- * concerned: with opportunistic TLS any encryption is better than none.
+ * TLS 1.2 suites need an ephemeral key exchange (ECDHE): with plain RSA, a key stolen later decrypts recorded sessions. CBC with SHA-1 comes
+ * last, for old printers and scanners (RFC 9325 §4.2). Outgoing connections are not restricted: with opportunistic TLS any encryption is
+ * better than none.
  */
 import type { SecureContextOptions } from 'node:tls'
 

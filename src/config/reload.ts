@@ -1,9 +1,11 @@
 /**
- * Configuration keys that take effect on reload (SIGHUP), without a restart.
+ * Reload (SIGHUP): which keys take effect without a restart, and which differ between two configurations.
  *
- * Used by `serve`, which logs changed keys and those that need a restart, and by the reference generator. `server.ts` must apply each
- * key listed here.
+ * `serve` logs changed keys, by name only since values can be secret, and those that need a restart. `server.ts` must apply each key of
+ * `RELOADED_KEYS`. Pure.
  */
+import { isDeepStrictEqual } from 'node:util'
+import { isTable, type Table } from './read-tables.js'
 
 /** Keys and sections; a section stands for all its keys. */
 export const RELOADED_KEYS = [
@@ -42,4 +44,14 @@ export const RELOADED_KEYS = [
 /** @param key dotted, positions in lists included or not */
 export function isReloaded(key: string): boolean {
   return RELOADED_KEYS.some(one => key === one || key.startsWith(`${one}.`))
+}
+
+/** @param before, after in file notation, with every key */
+export function changedKeys(before: Table, after: Table, path: readonly string[] = []): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...names].flatMap(name => {
+    const [was, is] = [before[name], after[name]]
+    if (isTable(was) && isTable(is)) return changedKeys(was, is, [...path, name])
+    return isDeepStrictEqual(was, is) ? [] : [[...path, name].join('.')]
+  })
 }

@@ -1,13 +1,16 @@
 /**
- * Shrinks the database file during quiet hours, returning space freed by retention to the file system.
+ * Upkeep of the database: shrinking its file, retention of the event log, and the retry of events set aside.
  *
- * Starts only when a fifth of the file is free and leaves some free space for new mail, so that the file does not shrink and grow in
- * turns. Each step is a transaction of a few milliseconds followed by a pause for other writers; the job stops when quiet hours end.
+ * The file shrinks during quiet hours, once a fifth of it is free, and keeps some free space for new mail so that it does not shrink and grow
+ * in turns. Each step is a transaction of a few milliseconds followed by a pause for other writers; the job stops when quiet hours end.
  * Fails: as the database does; earlier steps stay committed.
  */
 import type { Database } from '../db/database.js'
-import { pauseFor } from '../world/time/clock.js'
+import type { Dispatcher } from '../events/dispatcher.js'
+import { deleteEventsBefore } from '../events/store.js'
+import { oldest } from '../scheduler/prune.js'
 import type { Log } from '../world/log.js'
+import { pauseFor } from '../world/time/clock.js'
 import { resource } from './resource.js'
 
 export interface UpkeepParts {
@@ -65,3 +68,38 @@ export async function shrinkDatabase(
   }
   log.info('database shrunk', { octets: before.octets - file.size().octets })
 }
+
+export interface EventLogParts {
+  readonly eventLog: Pick<Dispatcher, 'passed' | 'retrySetAside'>
+}
+
+export const eventLog = resource({
+  kept: {
+    events: {
+      default: '30d',
+      description: 'The event log. Events that are still to be processed are kept longer.',
+    },
+  },
+  open: ({ eventLog }: EventLogParts) => ({
+    jobs: [
+      {
+        // The command only marks events to retry; consumers run in the server alone.
+        name: 'retry-set-aside-events',
+        schedule: '* * * * *',
+        async run() {
+          await eventLog.retrySetAside()
+        },
+      },
+    ],
+    retention: [
+      {
+        what: 'events',
+        keep: ['events'],
+        async begin(before) {
+          const passed = await eventLog.passed()
+          return oldest((tx, limit) => deleteEventsBefore(tx.db, before, passed, limit))
+        },
+      },
+    ],
+  }),
+})

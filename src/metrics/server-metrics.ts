@@ -1,11 +1,109 @@
-/** Metrics of event consumers, webhooks, jobs, certificates and health. Fails: as their sources do. */
-import { Gauge } from 'prom-client'
-import type { HealthReasonCode } from '../health/health-reasons.js'
-import { HEALTH_REASON_CODES } from '../health/health-reasons.js'
+/**
+ * Metrics of the server itself: process, storage, event consumers, webhooks, jobs, certificates and health.
+ *
+ * Fails: as the sources do.
+ */
+import { readdir } from 'node:fs/promises'
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Database } from '../db/database.js'
+import type { OnCommitted } from '../db/sqlite/group-commit.js'
+import { HEALTH_REASON_CODES, type HealthReasonCode } from '../health/health-reasons.js'
 import type { JobState } from '../scheduler/job-store.js'
+import type { Disk } from '../world/disk.js'
 import type { Clock } from '../world/time/clock.js'
-import { countedBeside } from './counted-beside.js'
-import type { Metrics } from './metrics.js'
+import { openLoopDelayMeter } from '../world/time/loop-delay.js'
+import { countedBeside, type Metrics } from './metrics.js'
+
+const MICROSECONDS = 1e6
+
+/** @returns stops the event loop meter */
+export function followProcess(metrics: Metrics, clock: Clock, version: string): () => void {
+  const registers = [metrics.registry]
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers })
+  new Gauge({
+    name: 'postroad_build_info',
+    help: 'Always 1; the labels give the running version.',
+    labelNames: ['version', 'node'] as const,
+    registers,
+  }).set({ version, node: process.version }, 1)
+  gauge('process_start_time_seconds', 'Start time of the process, Unix time.').set(
+    clock.now() / 1_000 - process.uptime(),
+  )
+  const processor = new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'CPU time used by the process, all threads.',
+    registers,
+  })
+  const resident = gauge('process_resident_memory_bytes', 'Resident memory of the process.')
+  const heap = gauge('nodejs_heap_size_used_bytes', 'Used heap of the main thread.')
+  const files = gauge('process_open_fds', 'Open file descriptors.')
+  const delays = new Gauge({
+    name: 'postroad_event_loop_delay_seconds',
+    help: 'Event loop delay of the main thread since the last scrape.',
+    labelNames: ['quantile'] as const,
+    registers,
+  })
+  const meter = openLoopDelayMeter()
+  let counted = 0
+  metrics.addSource('process', async () => {
+    const { user, system } = process.cpuUsage()
+    processor.inc((user + system - counted) / MICROSECONDS)
+    counted = user + system
+    const { rss, heapUsed } = process.memoryUsage()
+    resident.set(rss)
+    heap.set(heapUsed)
+    const { p50, p99, max } = meter.take()
+    delays.set({ quantile: '0.5' }, p50)
+    delays.set({ quantile: '0.99' }, p99)
+    delays.set({ quantile: '1' }, max)
+    files.set((await readdir('/proc/self/fd')).length)
+  })
+  return () => meter.close()
+}
+
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+
+export function commitMetrics({ registry }: Metrics): OnCommitted {
+  const registers = [registry]
+  const seconds = new Histogram({
+    name: 'postroad_database_commit_seconds',
+    help: 'Duration of a write transaction, including the sync to disk.',
+    buckets: BUCKETS,
+    registers,
+  })
+  const works = new Counter({
+    name: 'postroad_database_writes_total',
+    help: 'Committed writes; several can share a transaction.',
+    registers,
+  })
+  return (ms, count) => {
+    seconds.observe(ms / 1_000)
+    works.inc(count)
+  }
+}
+
+export interface Ground {
+  readonly database: Database
+  readonly disk: Disk
+  readonly dataDir: string
+}
+
+export function followGround(metrics: Metrics, { database, disk, dataDir }: Ground): void {
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [metrics.registry] })
+  const free = gauge('postroad_disk_free_bytes', 'Free space on the disk of the data directory.')
+  metrics.addSource('disk', async () => free.set(await disk.freeSpace(dataDir)))
+  const { file } = database
+  if (!file) return
+  const size = gauge('postroad_database_bytes', 'Size of the database file.')
+  const unused = gauge('postroad_database_free_bytes', 'Unused space inside the database file.')
+  const log = gauge('postroad_database_wal_bytes', 'Size of the write-ahead log.')
+  metrics.addSource('database', () => {
+    const now = file.size()
+    size.set(now.octets)
+    unused.set(now.freeOctets)
+    log.set(now.logOctets)
+  })
+}
 
 export interface FollowerSources {
   readonly clock: Clock

@@ -1,21 +1,107 @@
 /**
- * SQL of daily counters by campaign, tag or sender domain.
+ * SQL of the daily counters (UTC days), in total for each workspace and by campaign, tag or sender domain.
  *
- * Written by the consumer `analytics` together with the daily counters and read by `GET /analytics`. A workspace has at most `MOST_VALUES`
+ * Incremented by the consumer `analytics` and read by `GET /analytics`; reports never count messages. A workspace has at most `MAX_VALUES`
  * values per dimension and day; all further ones share the row with the empty value.
  */
-import { sql } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { compilable, inPieces, rowsStatement } from '../../db/statement.js'
-import { COUNTER_NAMES, type CounterName } from './daily-counter-store.js'
+import { compilable, inPieces, rowsStatement, statement } from '../../db/statement.js'
+
+export const DAY_MS = 86_400_000
+
+/** @returns midnight UTC of that day; both in ms since epoch */
+export function dayOf(at: number): number {
+  return Math.floor(at / DAY_MS) * DAY_MS
+}
+
+/** `sends` is missing: it is the sum of both kinds of sends. */
+export const COUNTER_NAMES = [
+  'accepted',
+  'campaign_sends',
+  'api_sends',
+  'delivered',
+  'opens',
+  'clicks',
+  'bounces',
+  'complaints',
+] as const
+
+export type CounterName = (typeof COUNTER_NAMES)[number]
+
+interface DailyCounterRow {
+  workspace_id: string
+  day: number
+  name: CounterName
+  count: number
+}
+
+declare module '../../db/tables.js' {
+  interface Tables {
+    daily_counters: DailyCounterRow
+  }
+}
+
+export interface DailyCount {
+  readonly workspaceId: string
+  /** Midnight UTC, ms since epoch. */
+  readonly day: number
+  readonly name: CounterName
+  readonly count: number
+}
+
+const addRows = statement((db, { rows }: { rows: readonly Insertable<DailyCounterRow>[] }) =>
+  db
+    .insertInto('daily_counters')
+    .values(rows)
+    .onConflict(conflict =>
+      conflict
+        .columns(['workspace_id', 'day', 'name'])
+        .doUpdateSet(e => ({ count: e('daily_counters.count', '+', e.ref('excluded.count')) })),
+    ),
+)
+
+/** Increments counters. @param counts each workspace, day and name at most once */
+export async function addToCounters(db: Queries, counts: readonly DailyCount[]): Promise<void> {
+  const rows = counts.map(({ workspaceId, day, name, count }) => ({
+    workspace_id: workspaceId,
+    day,
+    name,
+    count,
+  }))
+  for (const piece of inPieces(rows)) await addRows(db, { rows: piece })
+}
+
+/** Counts from a day on, inclusive; days and names without counts are omitted. */
+export async function readCounters(
+  db: Queries,
+  workspaceId: string,
+  firstDay: number,
+): Promise<DailyCount[]> {
+  const rows = await db
+    .selectFrom('daily_counters')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('day', '>=', firstDay)
+    .execute()
+  return rows.map(row => ({ workspaceId: row.workspace_id, day: row.day, name: row.name, count: row.count }))
+}
+
+export async function deleteCountersBefore(db: Queries, day: number, limit: number): Promise<number> {
+  const result = await sql`
+    delete from daily_counters where (workspace_id, day, name) in (
+      select workspace_id, day, name from daily_counters where day < ${day} order by day limit ${limit}
+    )`.execute(db)
+  return Number(result.numAffectedRows ?? 0n)
+}
 
 export const DIMENSIONS = ['campaign', 'tag', 'domain'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 /** Values counted separately, per workspace, dimension and day. */
-export const MOST_VALUES = 500
+export const MAX_VALUES = 500
 /** Row of all further values. No tag, id or domain is empty. */
-export const OTHERS = ''
+export const OTHER_VALUES = ''
 
 type Counts = Readonly<Record<CounterName, number>>
 
@@ -44,10 +130,11 @@ export interface GroupCount {
 
 /** Increments counters. @param groups each workspace, dimension, day and value at most once */
 export async function addToGroups(db: Queries, groups: readonly GroupCount[]): Promise<void> {
-  for (const piece of inPieces(merged(await withinLimit(db, groups)).map(rowOf))) await addRows(db, piece)
+  for (const piece of inPieces(merged(await withinLimit(db, groups)).map(rowOf)))
+    await addGroupRows(db, piece)
 }
 
-const addRows = rowsStatement((db, rows) =>
+const addGroupRows = rowsStatement((db, rows) =>
   compilable(
     db,
     sql`insert into daily_group_counters (workspace_id, dimension, day, value, ${sql.join(COUNTER_NAMES.map(name => sql.ref(name)))})
@@ -76,9 +163,9 @@ async function withinLimit(db: Queries, groups: readonly GroupCount[]): Promise<
       continue
     }
     const day = dayKeyOf(group)
-    const left = room.get(day) ?? MOST_VALUES - (await countValues(db, group))
+    const left = room.get(day) ?? MAX_VALUES - (await countValues(db, group))
     room.set(day, Math.max(0, left - 1))
-    kept.push(left > 0 ? group : { ...group, value: OTHERS })
+    kept.push(left > 0 ? group : { ...group, value: OTHER_VALUES })
   }
   return kept
 }
@@ -114,7 +201,7 @@ async function countValues(db: Queries, { workspaceId, dimension, day }: GroupCo
     .where('workspace_id', '=', workspaceId)
     .where('dimension', '=', dimension)
     .where('day', '=', day)
-    .where('value', '<>', OTHERS)
+    .where('value', '<>', OTHER_VALUES)
     .executeTakeFirstOrThrow()
   return total
 }
@@ -182,7 +269,7 @@ export async function readGroups(
     select value, ${sql.join(COUNTER_NAMES.map(name => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`))}
     from daily_group_counters
     where workspace_id = ${workspaceId} and dimension = ${dimension} and day between ${first} and ${last}
-      and value <> ${OTHERS}
+      and value <> ${OTHER_VALUES}
     group by value
     order by sum(campaign_sends) + sum(api_sends) desc, sum(accepted) desc, value
     limit ${limit}`.execute(db)

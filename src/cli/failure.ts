@@ -1,9 +1,9 @@
 /** Error output: one line of text, or with `--json` the REST form of an error. */
 import { CommanderError } from 'commander'
-import { ConfigError } from '../../config/faults.js'
-import { AppError, describeError } from '../../core/errors.js'
-import { given } from '../../core/given.js'
-import { UsageError } from '../context.js'
+import { ConfigError } from '../config/faults.js'
+import { AppError, describeError } from '../core/errors.js'
+import { given } from '../core/given.js'
+import { UsageError } from './context.js'
 
 /** 1 failed, 2 usage or invalid configuration. */
 export function exitStatus(thrown: unknown): 1 | 2 {

@@ -1,0 +1,143 @@
+/**
+ * Options that commands share, and command groups built from them.
+ *
+ * A group for resources of a workspace (`lists`, `tags`, `campaign` ...) gives every command `--workspace`; its lists have `--limit`, a table
+ * and `--json`. Destructive commands ask for confirmation on a terminal and need `--yes` elsewhere.
+ */
+import type { Command } from 'commander'
+import type { Appliance } from '../appliance/appliance.js'
+import type { Page } from '../http/pagination.js'
+import {
+  mustFindWorkspace,
+  printResult,
+  table,
+  UsageError,
+  withAppliance,
+  type CliContext,
+  type CommonOptions,
+  type ListOptions,
+  type OwnedOptions,
+} from './context.js'
+
+/** Adds a command with the options that all commands share. @param nameAndArgs e.g. `show <id>` */
+export function command(parent: Command, nameAndArgs: string, description: string): Command {
+  return parent
+    .command(nameAndArgs)
+    .description(description)
+    .option(
+      '--config <file>',
+      'configuration file (default: $POSTROAD_CONFIG, then /etc/postroad/postroad.toml)',
+    )
+    .option('--json', 'print JSON')
+}
+
+/** Adds the option of commands that work in one workspace. @param what its help text */
+export function owned(one: Command, what: string): Command {
+  return one.requiredOption('--workspace <name|id>', what)
+}
+
+/** Adds the option of commands that print a list. @param usual default limit */
+export function limited(one: Command, usual: number): Command {
+  return one.option('--limit <n>', 'maximum number of rows', wholeNumber, usual)
+}
+
+/** Adds an option that takes one of some words. @param flags e.g. `--status <status>` */
+export function choice(one: Command, flags: string, known: readonly string[], description?: string): Command {
+  return one.option(flags, description ?? `one of ${known.join(', ')}`, text => {
+    if (!known.includes(text)) throw new UsageError(`${text} is not one of ${known.join(', ')}`)
+    return text
+  })
+}
+
+/** @throws UsageError */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${text} is not a whole number`)
+  return Number(text)
+}
+
+/** Default of `--limit`. */
+const USUAL_ROWS = 100
+
+export interface OwnedGroup {
+  readonly group: Command
+  readonly inWorkspace: (nameAndArgs: string, description: string) => Command
+}
+
+/** One row of a list, as JSON and as table cells. */
+export interface ListedRow {
+  readonly shown: object
+  readonly cells: readonly (string | number | null)[]
+}
+
+/** `named` is the command's first argument, empty if it has none. */
+export interface ListRequest<Options> {
+  readonly workspaceId: string
+  readonly page: Page
+  readonly options: Options
+  readonly named: string
+}
+
+/** @param whose help text of `--workspace` */
+export function ownedGroup(
+  program: Command,
+  name: string,
+  description: string,
+  whose = `workspace of the ${name}`,
+): OwnedGroup {
+  const group = program.command(name).description(description)
+  return {
+    group,
+    inWorkspace: (nameAndArgs, about) => owned(command(group, nameAndArgs, about), whose),
+  }
+}
+
+/**
+ * Turns a command into one that prints a list.
+ *
+ * @param one may have further options @param read called once the workspace is known to exist
+ */
+export function printsList<Options = object>(
+  context: CliContext,
+  one: Command,
+  head: readonly string[],
+  read: (appliance: Appliance, request: ListRequest<Options>) => Promise<readonly ListedRow[]>,
+): void {
+  limited(one, USUAL_ROWS).action(async (...given: unknown[]) => {
+    // Commander passes the arguments, the options and the command.
+    const options = given.at(-2) as OwnedOptions & ListOptions & Options
+    const named = given.length > 2 ? String(given[0]) : ''
+    await withAppliance(context, options, async appliance => {
+      const { workspace: workspaceId, limit } = options
+      await mustFindWorkspace(appliance.database.reader, workspaceId)
+      const rows = await read(appliance, { workspaceId, page: { limit, offset: 0 }, options, named })
+      const shown = rows.map(row => row.shown)
+      printResult(context, options, shown, () =>
+        table(
+          head,
+          rows.map(({ cells }) => cells),
+        ),
+      )
+    })
+  })
+}
+
+export interface ConfirmOptions extends CommonOptions {
+  readonly yes?: boolean
+}
+
+/** The user declined; nothing was changed. */
+export class NotConfirmed extends Error {
+  override readonly name = 'NotConfirmed'
+}
+
+export function confirmable(command: Command): Command {
+  return command.option('--yes', 'do not ask for confirmation')
+}
+
+/** @throws UsageError without a terminal or `--yes`; NotConfirmed if the user declines. @param what e.g. `This takes 12 messages out of the queue.` */
+export async function confirm(context: CliContext, options: ConfirmOptions, what: string): Promise<void> {
+  if (options.yes === true) return
+  if (context.ask === undefined) throw new UsageError(`${what} To confirm, pass --yes.`)
+  const answer = await context.ask(`${what} Continue? [y/N] `)
+  if (!/^y(es)?$/i.test(answer.trim())) throw new NotConfirmed('cancelled; nothing was changed')
+}
