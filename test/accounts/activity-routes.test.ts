@@ -4,7 +4,7 @@ import { openTestAppliance } from '../support/program/appliance.js'
 
 const ACTIVITY = '/api/v1/activity'
 
-t.test('what a key or the operator changes stands in the log, newest first', async t => {
+t.test('changes by keys and operators are logged, newest first', async t => {
   const postroad = await openTestAppliance(t)
   const { key, clock } = postroad
   const domain = await postroad.post('/api/v1/domains', { domain: 'shop.example' }, { key })
@@ -40,7 +40,7 @@ t.test('what a key or the operator changes stands in the log, newest first', asy
   t.notMatch(JSON.stringify(body), /ts_live_\w{20}/, 'no key')
 })
 
-t.test('the log is filtered, paged, and shows no other workspace', async t => {
+t.test('the log can be filtered and paged, and shows only its own workspace', async t => {
   const postroad = await openTestAppliance(t)
   const { key, clock } = postroad
   for (const name of ['a', 'b', 'c']) {

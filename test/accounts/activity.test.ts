@@ -100,7 +100,7 @@ eachDatabase(t, 'making and revoking a key is recorded without the key', async (
   t.notOk(JSON.stringify(data).includes(key))
 })
 
-t.test('what a key changes is recorded under its name; what is refused is not', async t => {
+t.test('changes are recorded under the name of the key; refused ones are not recorded', async t => {
   const { ask, activities } = await serve(t, await sqliteDatabase(t))
   const path = '/api/v1/suppressions'
   const add = () => ask({ method: 'POST', path, body: { email: 'Ann@x.example', reason: 'unsubscribe' } })
@@ -123,7 +123,7 @@ t.test('what a key changes is recorded under its name; what is refused is not', 
   t.equal(data.length, 2)
 })
 
-t.test('domains are recorded by name when they come, rotate and go', async t => {
+t.test('adding, rotating and removing a domain is recorded with its name', async t => {
   const database = await sqliteDatabase(t)
   const { parts } = domainOffice(database)
   const { ask } = await serveRoutes(t, [activityRoute(database.reader), ...domainRoutes(parts)])
@@ -155,7 +155,7 @@ t.test('domains are recorded by name when they come, rotate and go', async t => 
   t.equal(data.length, 4)
 })
 
-t.test('it needs activity:read', async t => {
+t.test('the activity log requires activity:read', async t => {
   const { ask } = await serve(t, await sqliteDatabase(t))
   t.match(await ask({ path: '/api/v1/activity', key: 'reader' }), { status: 403 })
 })

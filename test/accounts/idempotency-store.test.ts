@@ -8,7 +8,7 @@ import { eachDatabase } from '../support/db/database.js'
 const HOUR = 3_600_000
 const claim = (id: string, madeAt = 0, bodyHash = 'body') => ({ id, bodyHash, madeAt })
 
-eachDatabase(t, 'an answer is found for an hour and replaced after it', async (t, database) => {
+eachDatabase(t, 'a stored response is found for an hour and can be replaced afterwards', async (t, database) => {
   let now = 1_000
   const answers = keptAnswers(database, openShelf)
   const keep = (id: string, value: unknown, bodyHash?: string) =>
@@ -38,7 +38,7 @@ eachDatabase(t, 'what has expired goes faster than it came, and nothing else', a
   t.ok(await keptAnswers(database, openShelf).find(claim('young', HOUR + 100)))
 })
 
-eachDatabase(t, 'an answer is kept with the work it tells of, or not at all', async (t, database) => {
+eachDatabase(t, 'a response is stored in the transaction of its work, or not at all', async (t, database) => {
   const failing = database.write(async tx => {
     await keepAnswer(tx.db, claim('a'), { status: 200, value: 1 })
     throw new Error('the work failed')

@@ -20,7 +20,7 @@ async function usualKey(postroad: TestAppliance, ...more: string[]) {
   )
 }
 
-t.test('a key is told its name, type, permissions, rate and whether it is for the sandbox', async t => {
+t.test('a key can read its name, type, permissions, rate limit and sandbox flag', async t => {
   const postroad = await openTestAppliance(t)
   const told = async (key: string) => (await postroad.get(PERMISSIONS, { key })).body
   t.same(await told((await usualKey(postroad)).key), {
@@ -45,7 +45,7 @@ t.test('a key is told its name, type, permissions, rate and whether it is for th
   t.match((await told(await postroad.makeKey())).data, { rate_limit: 0 }, 'none')
 })
 
-t.test('live and sandbox keys are told apart by their beginning', async t => {
+t.test('live and sandbox keys have different prefixes', async t => {
   const postroad = await openTestAppliance(t)
   t.match((await usualKey(postroad)).key, /^ts_live_[0-9A-Za-z]{32,}$/)
   t.match((await usualKey(postroad, '--sandbox')).key, /^ts_test_[0-9A-Za-z]{32,}$/)
@@ -63,7 +63,7 @@ t.test('a revoked key is unauthorized', async t => {
   t.match(await postroad.send(key, good), { status: 401 })
 })
 
-t.test('a new key has a hundred requests in any minute, and is told of each', async t => {
+t.test('a new key has 100 requests in any minute, counted down in every response', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = await usualKey(postroad)
   const ask = () => postroad.get(PERMISSIONS, { key })
@@ -84,10 +84,10 @@ t.test('a new key has a hundred requests in any minute, and is told of each', as
   const statuses: number[] = []
   for (let count = 0; count < 11; count += 1) statuses.push((await ask()).status)
   t.same(statuses, [...Array.from({ length: 10 }, () => 200), 429], 'the window slides: ten have left it')
-  t.match(await postroad.get(PERMISSIONS, { key: postroad.key }), { status: 200 }, 'other keys go on')
+  t.match(await postroad.get(PERMISSIONS, { key: postroad.key }), { status: 200 }, 'other keys are unaffected')
 })
 
-t.test('a new key has a hundred mails a minute, whatever its requests', async t => {
+t.test('a new key has 100 emails per minute, independent of its requests', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = await usualKey(postroad)
   t.match(await postroad.send(key, { ...good, to: recipients(100) }), {
@@ -105,7 +105,7 @@ t.test('a new key has a hundred mails a minute, whatever its requests', async t 
   t.match(await postroad.send(key, good), { status: 200 })
 })
 
-t.test('a new workspace has 1,000 mails an hour and 10,000 a day', async t => {
+t.test('a new workspace has 1,000 emails per hour and 10,000 per day', async t => {
   const postroad = await openTestAppliance(t)
   const made = await postroad.json<{ id: string }>('workspace', 'create', 'new')
   t.match(made, { hourly_limit: 1_000, daily_limit: 10_000 })
@@ -118,10 +118,10 @@ t.test('a new workspace has 1,000 mails an hour and 10,000 a day', async t => {
     status: 403,
     body: { error: { code: 'limit_reached', message: /1000 mails per hour/ } },
   })
-  t.match(await postroad.send(postroad.key, good), { status: 200 }, 'other workspaces go on')
+  t.match(await postroad.send(postroad.key, good), { status: 200 }, 'other workspaces are unaffected')
 })
 
-t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit is told', async t => {
+t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit is returned', async t => {
   const postroad = await openTestAppliance(t)
   const codeOf = async (key: string, body: unknown) => {
     const { status, body: answer } = await postroad.send(key, body)
@@ -141,7 +141,7 @@ t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit
 })
 
 t.test(
-  'the parts of a right Authorization may be written in any case, those of a wrong one are refused',
+  'the Authorization scheme is case-insensitive, and malformed values are refused',
   async t => {
     const postroad = await openTestAppliance(t)
     const { key } = postroad
@@ -162,7 +162,7 @@ t.test(
 )
 
 t.test(
-  'what another process changes of keys, workspaces and limits counts from the next request on',
+  'changes by another process to keys, workspaces and limits apply from the next request',
   async t => {
     const postroad = await openTestAppliance(t)
     const { id, key } = await usualKey(postroad)
@@ -182,7 +182,7 @@ t.test(
 )
 
 t.test(
-  'a key that was revoked stays so when the clock is set back, and a rate is not given twice',
+  'setting the clock back neither restores a revoked key nor grants a rate twice',
   async t => {
     const postroad = await openTestAppliance(t)
     const { id, key } = await usualKey(postroad, '--rate-limit', '2')

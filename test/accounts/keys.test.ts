@@ -139,7 +139,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a key whose workspace was removed is told so', async (t, database) => {
+eachDatabase(t, 'a key of a removed workspace gets an error that says so', async (t, database) => {
   const { make, authenticate, clock } = await office(database)
   const { key } = await make()
   t.equal(await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now())), true)
@@ -198,7 +198,7 @@ eachDatabase(
     })
     t.equal(await findWorkspace(database.reader, workspaceId), undefined)
     t.match(await listWorkspaces(database.reader), [{ id: 'w1' }])
-    await t.rejects(make({ workspaceId }), { code: 'not_found' }, 'nor can it have keys of its own')
+    await t.rejects(make({ workspaceId }), { code: 'not_found' }, 'nor can it have keys')
     await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now()))
     t.equal(await findActingWorkspace(database.reader, workspaceId), undefined)
     await t.rejects(keyAuthenticator(database, clock)(key), {

@@ -39,7 +39,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a new clock hour begins at 0 while the day goes on counting', async (t, database) => {
+eachDatabase(t, 'a new clock hour starts at 0 while the day keeps counting', async (t, database) => {
   await send(database, 10, NOW + HOUR_MS - 1)
   await send(database, 10, NOW + HOUR_MS)
   await t.rejects(send(database, 6, NOW + 2 * HOUR_MS), {
@@ -56,7 +56,7 @@ eachDatabase(t, 'two requests at once cannot both take the last places', async (
   t.equal(results.filter(result => result.status === 'fulfilled').length, 2)
 })
 
-eachDatabase(t, 'a limit of 0 is none, and workspaces do not share', async (t, database) => {
+eachDatabase(t, 'a limit of 0 means unlimited, and workspaces do not share limits', async (t, database) => {
   await send(database, 1_000_000, NOW, { hourlyLimit: 0, dailyLimit: 0 })
   await send(database, 10, NOW, { hourlyLimit: 10, dailyLimit: 10 }, 'w2')
   await t.rejects(send(database, 1, NOW, { hourlyLimit: 0, dailyLimit: 10 }, 'w2'), /per day/)

@@ -6,7 +6,7 @@ import { SeededRandom } from '../../src/world/fake-random.js'
 const random = new SeededRandom()
 const box = secretBox(random.bytes(32), random)
 
-t.test('what is sealed opens at its place and shows nothing of the text', async t => {
+t.test('a sealed text opens at its location and reveals nothing', async t => {
   for (const text of ['', 'secret', 'bücher \u{1f4da}', 'x'.repeat(10_000)]) {
     const sealed = box.seal(text, 'a/b/1')
     t.match(sealed, /^sealed:1:[\w-]{16}\.[\w-]*\.[\w-]{22}$/)
@@ -27,7 +27,7 @@ t.test('a seal does not open in another row, column or table', async t => {
     t.throws(() => box.open(sealed, place), { name: 'SealError', message: /does not open/ })
 })
 
-t.test('a seal does not open with another key, and the error holds nothing of it', async t => {
+t.test('a seal does not open with another key, and the error reveals nothing', async t => {
   const other = secretBox(random.bytes(32), random)
   const sealed = box.seal('secret', 'a/b/1')
   t.throws(() => other.open(sealed, 'a/b/1'), {
@@ -36,7 +36,7 @@ t.test('a seal does not open with another key, and the error holds nothing of it
   })
 })
 
-t.test('a seal that was changed anywhere does not open', async t => {
+t.test('a modified seal does not open', async t => {
   const sealed = box.seal('secret', 'a/b/1')
   for (let at = 'sealed:'.length; at < sealed.length; at++) {
     // The last character of a part may hold bits that stand for nothing.
@@ -54,12 +54,12 @@ t.test('a seal that was changed anywhere does not open', async t => {
     t.throws(() => box.open(`sealed:1:${parts.join('.')}`, 'a/b/1'), { message: 'a/b/1 is damaged' })
 })
 
-t.test('text that is not sealed comes back as it is', async t => {
+t.test('plain text is returned unchanged', async t => {
   t.equal(box.open('plain', 'a/b/1'), 'plain')
   t.equal(openShelf.open(openShelf.seal('plain', 'a/b/1'), 'a/b/1'), 'plain')
 })
 
-t.test('without a key a seal is an error that names the setting', async t => {
+t.test('opening a seal without a key is an error that names the setting', async t => {
   const sealed = box.seal('secret', 'a/b/1')
   t.throws(() => openShelf.open(sealed, 'a/b/1'), { name: 'SealError', message: /secrets\.key is not set/ })
 })

@@ -76,7 +76,7 @@ eachDatabase(t, 'all secrets are sealed together or none', async (t, database) =
   t.equal(await stored(database), secret.toString('base64'))
 })
 
-t.test('the key may stand in a file', async t => {
+t.test('the key can be read from a file', async t => {
   const folder = t.testdir({ 'secrets.key': `${KEY}\n` })
   const database = await sqliteDatabase(t, join(folder, 'test.db'))
   await ensureSecret(database, 'return_path', secret, NOW, openShelf)
@@ -87,7 +87,7 @@ t.test('the key may stand in a file', async t => {
   ])
 })
 
-t.test('a key file that is missing or holds something else is an error that names it only', async t => {
+t.test('a missing or invalid key file is an error that names the file and quotes nothing', async t => {
   const folder = t.testdir({ 'secrets.key': 'hunter2' })
   const database = await sqliteDatabase(t, join(folder, 'test.db'))
   const file = join(folder, 'secrets.key')
@@ -100,7 +100,7 @@ t.test('a key file that is missing or holds something else is an error that name
   })
 })
 
-t.test('a key that begins with a slash is a key, a path is a path, and all else is neither', async t => {
+t.test('a base64 key that starts with a slash is a key, an absolute path is a path, anything else is invalid', async t => {
   const slash = Buffer.alloc(32, 255).toString('base64')
   t.match(slash, /^\//)
   t.same(parseSecretKeySource(slash), { bytes: Buffer.alloc(32, 255) })

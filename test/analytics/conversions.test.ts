@@ -137,7 +137,7 @@ eachDatabase(t, 'an address beyond ASCII is one however its case is written', as
   t.equal(await found('jorg@x.example'), undefined)
 })
 
-t.test('what was clicked or opened more than seven days ago led to nothing', async t => {
+t.test('clicks and opens older than seven days are not credited', async t => {
   const database = await sqliteDatabase(t)
   const { convertAnn, clock } = await serve(t, database)
   await engage(database, 'ann@x.example', { m1: { opened: NOW, clicked: NOW }, m2: { opened: NOW + DAY_MS } })
@@ -181,7 +181,7 @@ eachDatabase(t, 'the list can be narrowed by contact and by time', async (t, dat
   t.match(await list('?contact=x'), { status: 400 })
 })
 
-t.test('an unknown contact is a 404 of its own', async t => {
+t.test('an unknown contact is a 404 contact_not_found', async t => {
   const { convert, list } = await serve(t, await sqliteDatabase(t))
   const unknown = '0192f000-0000-7000-8000-00000000000b'
   t.match(await convert({ contact_id: unknown, value: 1 }), {
@@ -191,7 +191,7 @@ t.test('an unknown contact is a 404 of its own', async t => {
   t.match((await list()).json, { pagination: { total: 0 } })
 })
 
-t.test('what cannot be a conversion is refused, naming the field', async t => {
+t.test('an invalid conversion is refused, naming the field', async t => {
   const { convert } = await serve(t, await sqliteDatabase(t))
   const usual = { contact_id: ANN.id, value: 1 }
   for (const [body, path] of [
@@ -212,7 +212,7 @@ t.test('what cannot be a conversion is refused, naming the field', async t => {
   t.equal((await convert({ ...usual, metadata: { note: 'x'.repeat(8_000) } })).status, 201)
 })
 
-t.test('each route needs its permission', async t => {
+t.test('each route requires its permission', async t => {
   const { convert, list } = await serve(t, await sqliteDatabase(t))
   t.match(await list('', 'reader'), { status: 403 })
   t.match(await convert({ contact_id: ANN.id, value: 1 }, 'reader'), { status: 403 })
@@ -228,7 +228,7 @@ eachDatabase(t, 'a click counts before a later opening, and goes by its own mome
   t.match(await convertAnn(), { message_id: 'm1' })
 })
 
-t.test('a click that is too old leaves the opening of another message to count', async t => {
+t.test('if the last click is too old, the last opened message is credited', async t => {
   const database = await sqliteDatabase(t)
   const { convertAnn, clock } = await serve(t, database)
   await engage(database, 'ann@x.example', {

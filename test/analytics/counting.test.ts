@@ -111,7 +111,7 @@ eachDatabase(t, 'what comes later is added to what was counted', async (t, datab
   t.equal((await report())['sends'], 251)
 })
 
-eachDatabase(t, 'a workspace is told of its own mail, and of no sandbox or machine', async (t, database) => {
+eachDatabase(t, "a report counts only the workspace's own live mail, and no machine visits", async (t, database) => {
   await count(database, [
     sent(),
     sent({ isSandbox: true, workspaceId: 'its sandbox' }),
@@ -168,7 +168,7 @@ t.test('without a period it is 30 days; any other is refused', async t => {
     t.match(await ask(query), { status: 400, json: { error: { code: 'validation_error' } } }, query)
 })
 
-t.test('it needs analytics:read', async t => {
+t.test('reports require analytics:read', async t => {
   const { ask } = await reporting(t, await sqliteDatabase(t))
   t.match(await ask('', 'reader'), { status: 403, json: { error: { code: 'forbidden' } } })
 })
@@ -222,7 +222,7 @@ eachDatabase(t, 'values beyond the limit of a day are counted together', async (
   await count(database, of(1_000, 3))
   await count(database, [...of(0, 2), ...of(2_000, 2)])
   const { report } = await reporting(t, database)
-  t.match(await report('?tag=order%200'), { sends: 2 }, 'what is known counts on')
+  t.match(await report('?tag=order%200'), { sends: 2 }, 'known values keep counting')
   t.match(await report('?tag=order%201000'), { sends: 1 }, 'the last one with room')
   t.match(await report('?tag=order%201001'), { sends: 0 })
   const groups = (await report('?group_by=tag'))['groups'] as { value: string | null; sends: number }[]
@@ -238,7 +238,7 @@ eachDatabase(t, 'values beyond the limit of a day are counted together', async (
   t.match((await report('?group_by=tag'))['groups'], [{ value: '\ufffd', sends: 1 }])
 })
 
-t.test('a report covers the days asked for, 90 at most', async t => {
+t.test('a report covers the requested days, at most 90', async t => {
   const database = await sqliteDatabase(t)
   await count(database, [
     sent({ occurredAt: NOW - 100 * DAY_MS }),

@@ -27,7 +27,7 @@ async function serve(t: Test, database: Database) {
 
 eachDatabase(
   t,
-  'a view is kept with what was told of the product, and told as an event',
+  'a view is stored with its product data and reported as an event',
   async (t, database) => {
     const view = await serve(t, database)
     const product = {
@@ -61,7 +61,7 @@ eachDatabase(
   },
 )
 
-t.test('an unknown contact is a 404 of its own, and nothing is kept', async t => {
+t.test('an unknown contact is a 404 contact_not_found, and nothing is stored', async t => {
   const database = await sqliteDatabase(t)
   const view = await serve(t, database)
   t.match(await view({ contact_email: 'bob@x.example', product_id: 'jug-1' }), {
@@ -71,7 +71,7 @@ t.test('an unknown contact is a 404 of its own, and nothing is kept', async t =>
   t.same(await database.reader.selectFrom('product_views').selectAll().execute(), [])
 })
 
-t.test('what cannot be a view is refused, naming the field', async t => {
+t.test('an invalid view is refused, naming the field', async t => {
   const view = await serve(t, await sqliteDatabase(t))
   const usual = { contact_email: 'ann@x.example', product_id: 'jug-1' }
   for (const [body, path] of [
@@ -91,7 +91,7 @@ t.test('what cannot be a view is refused, naming the field', async t => {
     t.match(await view(body), { status: 400, json: { error: { code: 'validation_error', path } } })
 })
 
-t.test('it needs tracking:write', async t => {
+t.test('product views require tracking:write', async t => {
   const view = await serve(t, await sqliteDatabase(t))
   t.match(await view({ contact_email: 'ann@x.example', product_id: 'j' }, 'reader'), { status: 403 })
 })

@@ -55,7 +55,7 @@ async function openDays(t: Test, env: Readonly<Record<string, string>>) {
   }
 }
 
-t.test('mail is counted as accepted, sent, delivered and bounced, on the day on which it was', async t => {
+t.test('accepted, sent, delivered and bounced mail is counted on its day', async t => {
   const sink = await openSink(t)
   const { onDay, report, key } = await openDays(t, routeTo(sink.port))
   await onDay(0, async client => {
@@ -91,7 +91,7 @@ t.test('mail is counted as accepted, sent, delivered and bounced, on the day on 
   })
 })
 
-t.test('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer', async t => {
+t.test('a period is 1, 7, 30 or 90 days, 30 by default', async t => {
   const { ask, report } = await open(t)
   for (const [query, days] of [
     ['?period=1d', 1],
@@ -112,7 +112,7 @@ t.test('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no long
     )
 })
 
-t.test('what left 90 days ago is not counted any more', async t => {
+t.test('mail sent more than 90 days ago is not counted', async t => {
   const { onDay, report, key } = await openDays(t, { POSTROAD_MTA_CAPTURE: 'true' })
   await onDay(0, client => sendTo(client, key, ['ann@one.test'], 'delivered', 1))
   await onDay(89, async client => {
@@ -126,7 +126,7 @@ t.test('what left 90 days ago is not counted any more', async t => {
 })
 
 t.test(
-  'neither the sandbox nor another workspace is counted; the sandbox has counters of its own',
+  'neither the sandbox nor other workspaces are counted; the sandbox has separate counters',
   async t => {
     const { report, key, ...postroad } = await open(t)
     const sandbox = await postroad.makeKey('--sandbox')
@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('a report can be narrowed to a tag, a sender domain and a campaign, or grouped by them', async t => {
+t.test('a report can be filtered or grouped by tag, sender domain and campaign', async t => {
   const { report, key, ...postroad } = await open(t)
   await postroad.send(key, { ...good, to: ['ann@one.test', 'bob@one.test'], tags: ['receipt'] })
   await postroad.send(key, { ...good, from_email: 'me@other.test', to: 'cid@one.test' })

@@ -20,7 +20,7 @@ async function open(t: Test) {
 /** JSON of exactly so many octets. */
 const metadataOf = (octets: number) => ({ note: 'x'.repeat(octets - '{"note":""}'.length) })
 
-t.test('a conversion of an unknown contact is a 404 of its own, and is not recorded', async t => {
+t.test('a conversion of an unknown contact is a 404 contact_not_found and is not recorded', async t => {
   const { convert, list } = await open(t)
   for (const body of [
     sale,
@@ -38,7 +38,7 @@ t.test('a conversion of an unknown contact is a 404 of its own, and is not recor
   })
 })
 
-t.test('what cannot be a conversion is refused by name before the contact is looked for', async t => {
+t.test('an invalid conversion is refused, naming the field, before the contact is looked up', async t => {
   const { convert } = await open(t)
   for (const [body, path] of [
     [{ value: 1 }, 'contact_id'],
@@ -59,7 +59,7 @@ t.test('what cannot be a conversion is refused by name before the contact is loo
     )
 })
 
-t.test('a product view of an unknown contact is a 404 of its own', async t => {
+t.test('a product view of an unknown contact is a 404 contact_not_found', async t => {
   const { look, ...postroad } = await open(t)
   for (const body of [
     view,
@@ -81,7 +81,7 @@ t.test('a product view of an unknown contact is a 404 of its own', async t => {
   t.equal(postroad.rowCounts()['product_views'], 0)
 })
 
-t.test('what cannot be a product view is refused by name before the contact is looked for', async t => {
+t.test('an invalid product view is refused, naming the field, before the contact is looked up', async t => {
   const { look } = await open(t)
   for (const [body, path] of [
     [{ product_id: 'jug-1' }, 'contact_email'],
@@ -103,7 +103,7 @@ t.test('what cannot be a product view is refused by name before the contact is l
     )
 })
 
-t.test('what a contact bought and looked at is recorded, in the currency of the workspace', async t => {
+t.test('conversions and product views are recorded, by default in the currency of the workspace', async t => {
   const { convert, look, list, key, ...postroad } = await open(t)
   const { body } = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
   const { id } = body.data
@@ -129,7 +129,7 @@ t.test('what a contact bought and looked at is recorded, in the currency of the 
   t.match(await convert({ contact_id: id, value: 1 }), { status: 404 }, 'what was bought outlives a contact')
 })
 
-t.test('of a contact that is deleted nothing is recorded, and again once it is restored', async t => {
+t.test('nothing is recorded for a deleted contact until it is restored', async t => {
   const { convert, look, list, key, ...postroad } = await open(t)
   const { body } = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
   const { id } = body.data

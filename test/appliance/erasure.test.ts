@@ -201,7 +201,7 @@ eachDatabase(t, 'an import under way does not bring an erased person back', asyn
   t.match(await imported(parts, 'email\nann@x.example\n'), { created: 1 }, 'a later file may name them again')
 })
 
-t.test('nothing of an erased person is left, and an older backup does not bring it back', async t => {
+t.test('erasing a person leaves nothing behind, and restoring an older backup erases them again', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const { key, dataDir, workspaceId } = postroad

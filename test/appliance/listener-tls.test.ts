@@ -38,7 +38,7 @@ async function settledOn(port: number, ciphers: string, isStartTls: boolean): Pr
   }
 }
 
-t.test('no listener agrees to a suite without forward secrecy', async t => {
+t.test('no listener accepts a cipher suite without forward secrecy', async t => {
   const { addresses } = await openTestAppliance(t, {
     toml: `[inbound]\ngreeting_delay = "0"\n[tls]\ncert = "${FILES.cert}"\nkey = "${FILES.key}"`,
   })

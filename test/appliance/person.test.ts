@@ -17,7 +17,7 @@ import { until } from '../support/until.js'
 const ANN = 'ann@x.example'
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
 
-t.test('each table is exported, left out for a reason, or holds nothing personal', async t => {
+t.test('each table is exported, excluded for a reason, or contains nothing personal', async t => {
   const database = await sqliteDatabase(t)
   const tables = (await database.reader.introspection.getTables())
     .map(({ name }) => name)

@@ -97,7 +97,7 @@ eachDatabase(t, 'all that was a removed workspace’s goes, and nothing else', a
 
 eachDatabase(
   t,
-  'a purge that was killed after any of its steps goes on, and cannot be undone',
+  'a purge killed after any step resumes and cannot be undone',
   async (t, database) => {
     await fill(t, database)
     const steps = await purge(database, 3)

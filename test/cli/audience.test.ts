@@ -5,7 +5,7 @@ import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { initialise } from '../support/program/process.js'
 
-t.test('a file of contacts is imported and exported where no server runs', async t => {
+t.test('contacts are imported and exported without a running server', async t => {
   const postroad = await initialise(t)
   const own = ['--workspace', postroad.workspaceId]
   const file = (name: string) => join(postroad.dataDir, name)
@@ -36,7 +36,7 @@ t.test('a file of contacts is imported and exported where no server runs', async
   t.match(await postroad.json('contacts', 'import', file('out.csv'), ...own), { unchanged: 1, rejected: 0 })
 })
 
-t.test('contacts, lists, segments and tags are looked at and changed beside the running server', async t => {
+t.test('contacts, lists, segments and tags are shown and changed beside the running server', async t => {
   const postroad = await openTestAppliance(t)
   const own = ['--workspace', postroad.workspaceId]
   const json = (...args: string[]) => postroad.json<{ id: string }>(...args, ...own)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 
-t.test('automations are listed and shown, and their runs by how they stand', async t => {
+t.test('automations are listed and shown, and their runs listed by status', async t => {
   const postroad = await openTestAppliance(t)
   const own = ['--workspace', postroad.workspaceId]
   const { key } = postroad

@@ -21,7 +21,7 @@ const NOBODY = 65_534
 
 const letter = (to: string) => ({ to, from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' })
 
-t.test('what was backed up beside a busy server is restored elsewhere, held, and goes on', async t => {
+t.test('a backup of a busy server is restored elsewhere, held, and resumes when released', async t => {
   const sink = await openSink(t)
   sink.atRcpt = 'defer'
   const env = { ...routeTo(sink.port), POSTROAD_MTA_RETRY_FIRST: '2s' }
@@ -71,7 +71,7 @@ function canNobodyRead(): boolean {
 }
 
 t.test(
-  'what root sets up, restores and migrates belongs to whom the data folder belongs to',
+  'files that root creates by init, restore and migrate belong to the owner of the data folder',
   { skip },
   async t => {
     const postroad = install(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('what was there before is kept beside what was restored, once somebody says yes', async t => {
+t.test('restore asks for confirmation and keeps the previous data', async t => {
   const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
   const visits = join(postroad.dataDir, 'visits')
   const server = await postroad.serve()
@@ -117,7 +117,7 @@ t.test('what was there before is kept beside what was restored, once somebody sa
   t.match(await postroad.run('queue', 'list'), { err: /held since the restore/ })
 })
 
-t.test('a file that is no whole backup changes nothing', async t => {
+t.test('an incomplete backup file changes nothing', async t => {
   const postroad = await initialise(t)
   const folder = t.testdir({ text: 'no database', empty: '' })
   const file = join(folder, 'backup')
@@ -144,7 +144,7 @@ t.test('a file that is no whole backup changes nothing', async t => {
   t.match(await postroad.run('backup', join(folder, 'nowhere', 'b')), { status: 1, err: /nowhere/ })
 })
 
-t.test('a backup with fewer rows than it should have is refused', async t => {
+t.test('a backup with missing rows is refused', async t => {
   const postroad = await initialise(t)
   const file = join(t.testdir(), 'backup')
   await postroad.json('backup', file)
@@ -154,7 +154,7 @@ t.test('a backup with fewer rows than it should have is refused', async t => {
   t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /0 rows of api_keys in place of/ })
 })
 
-t.test('a backup whose secrets are sealed wants the key that they were sealed with', async t => {
+t.test('a backup with sealed secrets requires the key they were sealed with', async t => {
   const key = Buffer.alloc(32, 7).toString('base64')
   const postroad = await initialise(t, { env: { POSTROAD_SECRETS_KEY: key } })
   const server = await postroad.serve()

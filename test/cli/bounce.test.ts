@@ -11,7 +11,7 @@ import {
   REPORTER,
 } from '../support/returned/returned-mail.js'
 
-t.test('bounce parse prints a file’s reading in the REST form', async t => {
+t.test('bounce parse prints the parsed file in the REST form', async t => {
   const folder = t.testdir({ 'a.eml': deliveryReport(REPORTER + group()) })
   const file = join(folder, 'a.eml')
   const { status, out } = await install(t).run('bounce', 'parse', file, '--json')
@@ -38,7 +38,7 @@ t.test('bounce parse prints a file’s reading in the REST form', async t => {
   ])
 })
 
-t.test('several files come in the order given; a delivery that was reported is called other', async t => {
+t.test('several files are printed in the given order; a delivery report has type other', async t => {
   const complaint = multipart('multipart/report; report-type=feedback-report', [
     'Content-Type: message/feedback-report\n\nFeedback-Type: abuse\n',
     `Content-Type: message/rfc822\n\n${ORIGINAL}`,
@@ -63,7 +63,7 @@ t.test('several files come in the order given; a delivery that was reported is c
   ])
 })
 
-t.test('without --json it is told in a few lines', async t => {
+t.test('without --json the result is a few lines of text', async t => {
   const folder = t.testdir({ 'a.eml': deliveryReport(REPORTER + group()) })
   const { out } = await install(t).run('bounce', 'parse', join(folder, 'a.eml'))
   t.match(out, /a\.eml: bounce/)
@@ -71,7 +71,7 @@ t.test('without --json it is told in a few lines', async t => {
   t.match(out, /ann@example\.net: failed, 5\.1\.1, 550, permanent, no such mailbox/)
 })
 
-t.test('a file that cannot be read is named, the others are read all the same', async t => {
+t.test('an unreadable file is named and the others are still parsed', async t => {
   const folder = t.testdir({ 'a.eml': deliveryReport(REPORTER + group()) })
   const { status, out, err } = await install(t).run(
     'bounce',
@@ -87,6 +87,6 @@ t.test('a file that cannot be read is named, the others are read all the same', 
   t.match(JSON.parse(out), [{ file: /a\.eml$/, kind: 'bounce' }])
 })
 
-t.test('without a file the command line is wrong', async t => {
+t.test('bounce parse without a file is a usage error', async t => {
   t.match(await install(t).run('bounce', 'parse'), { status: 2, err: /missing required argument 'file'/ })
 })

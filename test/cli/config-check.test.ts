@@ -39,13 +39,13 @@ const LINKS_SERVED = { POSTROAD_HTTP_PUBLIC_LISTEN: '127.0.0.1:0' }
 const pathsOf = ({ findings }: Check, severity: string) =>
   findings.filter(one => one.severity === severity).map(({ path }) => path)
 
-t.test('an ordinary configuration is ok, and says nothing', async t => {
+t.test('a valid configuration passes without findings', async t => {
   const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   t.match(await postroad.run('config', 'check'), { status: 0, out: 'ok\n' })
 })
 
-t.test('every fault of the notation names its line, and nothing of the file', async t => {
+t.test('syntax faults name their line and quote nothing from the file', async t => {
   const postroad = install(t)
   postroad.writeConfig(
     '[mta]\nconnections = "many"\n[[mta.routes]]\ndomain = "x.example"\npassword = "hunter2"\nfirst = 1',
@@ -59,7 +59,7 @@ t.test('every fault of the notation names its line, and nothing of the file', as
 })
 
 t.test(
-  'a certificate that serve cannot use is a fault, and ends it with the status of a wrong configuration',
+  'an unusable certificate is a fault, and serve exits with the status of an invalid configuration',
   async t => {
     const folder = t.testdir({ text: 'no certificate' })
     const cert = join(folder, 'text')
@@ -84,7 +84,7 @@ t.test(
 )
 
 t.test(
-  'certificates that are over or for another name, and files that all may read, are warned of',
+  'expired or mismatched certificates and world-readable files get warnings',
   async t => {
     const folder = t.testdir()
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -111,7 +111,7 @@ t.test(
   },
 )
 
-t.test('doors that stand open, and addresses that are not there, are warned of', async t => {
+t.test('open relays and addresses this machine lacks get warnings', async t => {
   const postroad = await initialise(t, {
     toml: '[[submission.trusted_networks]]\nnetwork = "0.0.0.0/0"\nkey = "x"\n[mta]\nsource_addresses = ["192.0.2.77", "127.0.0.1"]',
     env: {
@@ -130,7 +130,7 @@ t.test('doors that stand open, and addresses that are not there, are warned of',
   ])
 })
 
-t.test('a data directory that is not one is a fault', async t => {
+t.test('a data directory that is not a directory is a fault', async t => {
   const postroad = install(t)
   t.match(await check(postroad), {
     ok: true,
@@ -141,7 +141,7 @@ t.test('a data directory that is not one is a fault', async t => {
   t.match(await check(postroad), { ok: false, findings: [{ path: 'data_dir', what: /is not a directory/ }] })
 })
 
-t.test('what a CA would refuse, or could not find, is told before it is asked', async t => {
+t.test('names that a CA would refuse or not find are reported before ordering', async t => {
   const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   const findings = async (toml: string) => {
@@ -166,14 +166,14 @@ t.test('what a CA would refuse, or could not find, is told before it is asked', 
   ])
 })
 
-t.test('HTTPS for others with a certificate that nobody has signed is warned of', async t => {
+t.test('public HTTPS with a self-signed certificate gets a warning', async t => {
   const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   postroad.writeConfig('[http]\nlisten_tls = ["0.0.0.0:443"]')
   t.same(pathsOf(await check(postroad), 'warning'), ['tls.cert'])
 })
 
-t.test('links in mail that nothing answers are warned of, until a listener or a proxy is named', async t => {
+t.test('a public_url without a listener or proxy behind it gets a warning', async t => {
   const postroad = await initialise(t)
   chmodSync(postroad.dataDir, 0o700)
   const warned = async (toml: string) => {
@@ -236,7 +236,7 @@ t.test('while the server runs, config check and doctor fetch public_url', async 
   )
 })
 
-t.test('two listeners on one port are a fault, which ends serve before it opens anything', async t => {
+t.test('two listeners on one port are a fault, and serve exits before opening anything', async t => {
   const postroad = await initialise(t, {
     env: {
       ...LINKS_SERVED,
@@ -277,7 +277,7 @@ t.test('two listeners on one port are a fault, which ends serve before it opens 
   t.match(err, /inbound\.listen: .* uses the same port/)
 })
 
-t.test('names of the example, and capture where mail should be delivered, are warned of', async t => {
+t.test('names from the example, and capture in production, get warnings', async t => {
   const postroad = await initialise(t, { env: LINKS_SERVED })
   chmodSync(postroad.dataDir, 0o700)
   const warned = async (hostname: string, toml = '') => {

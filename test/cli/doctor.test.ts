@@ -129,7 +129,7 @@ async function prepared(t: Test, env: Record<string, string> = {}) {
 }
 type Test = Parameters<typeof initialise>[0]
 
-t.test('where all is well it says so, and only that the server does not run', async t => {
+t.test('a healthy setup passes, with only the server not running', async t => {
   const { status, checks } = await doctor(await prepared(t), GOOD)
   t.same(
     checks.filter(one => one.status !== 'ok').map(({ name }) => name),
@@ -139,7 +139,7 @@ t.test('where all is well it says so, and only that the server does not run', as
   t.ok(checks.filter(one => one.status !== 'ok').every(({ mend }) => mend !== undefined))
 })
 
-t.test('what is wrong in DNS comes with the record to publish', async t => {
+t.test('each DNS fault comes with the record to publish', async t => {
   const postroad = await prepared(t)
   const empty = await doctor(postroad, {})
   t.match(empty.of('dns.hostname'), [{ status: 'fail', mend: /A record/ }])
@@ -169,7 +169,7 @@ t.test('what is wrong in DNS comes with the record to publish', async t => {
     t.match(silent.of(name), [{ status: 'warn' }], 'silence is no fault')
 })
 
-t.test('each domain is looked at as the world sees it, and its state stays as it was', async t => {
+t.test('each domain is checked in public DNS, and its state is not changed', async t => {
   const postroad = await prepared(t)
   await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
   const { of } = await doctor(postroad, GOOD)
@@ -181,7 +181,7 @@ t.test('each domain is looked at as the world sees it, and its state stays as it
   })
 })
 
-t.test('ports of ours that are free, and a way out that is blocked, are named', async t => {
+t.test('free ports of ours and a blocked outgoing port 25 are named', async t => {
   const env = { POSTROAD_HTTP_LISTEN: '127.0.0.1:8025' }
   const { of } = await doctor(await prepared(t, env), GOOD, {
     refused: ['127.0.0.1', '192.0.2.200'],
@@ -201,7 +201,7 @@ t.test('a database that cannot be opened is one finding among others', async t =
   t.ok(checks.some(({ name }) => name === 'dns.ptr'))
 })
 
-t.test('addresses are turned around as DNS has them', async t => {
+t.test('addresses are reversed as in DNS', async t => {
   t.equal(reverseName('192.0.2.25'), '25.2.0.192.in-addr.arpa')
   t.equal(
     reverseName('2001:db8::1'),
@@ -211,7 +211,7 @@ t.test('addresses are turned around as DNS has them', async t => {
   t.equal(reverseName('nowhere'), undefined)
 })
 
-t.test('a zone that the appliance answers for has to lead to it', async t => {
+t.test('a zone served by the appliance must be delegated to it', async t => {
   const postroad = await prepared(t, { POSTROAD_DNS_LISTEN: '127.0.0.1:53' })
   const zone = 'dkim.mx.postroad.test'
   const line = `${zone}. 3600 IN NS ${NAME}.`
@@ -227,7 +227,7 @@ t.test('a zone that the appliance answers for has to lead to it', async t => {
 })
 
 t.test(
-  'a hostname that leads to another machine is found, and one that leads here through NAT is right',
+  'a hostname that resolves to another machine fails, one that leads here through NAT passes',
   async t => {
     const postroad = await prepared(t)
     const found = async (machine: FakeMachineFacts, facts: World = {}) =>
@@ -257,14 +257,14 @@ t.test(
   },
 )
 
-t.test('a source address that this machine does not have fails', async t => {
+t.test('a source address this machine lacks fails', async t => {
   const postroad = await prepared(t, { POSTROAD_MTA_SOURCE_ADDRESSES: '192.0.2.26' })
   const { of, status } = await doctor(postroad, GOOD)
   t.match(of('mta.source_addresses'), [{ status: 'fail', what: /192\.0\.2\.26 is not an address of this/ }])
   t.equal(status, 1)
 })
 
-t.test('names of addresses have to lead back to them', async t => {
+t.test('reverse DNS names must resolve back to their address', async t => {
   const postroad = await prepared(t)
   const ptr = async (zone: FakeZone) => (await doctor(postroad, { ...GOOD, ...zone })).of('dns.ptr')
   t.match(await ptr({ '25.2.0.192.in-addr.arpa': { PTR: ['host25.provider.test'] } }), [
@@ -277,7 +277,7 @@ t.test('names of addresses have to lead back to them', async t => {
   t.match(both.of('dns.ptr'), [{ status: 'ok' }, { status: 'fail', what: /2001:db8::25 has no PTR/ }])
 })
 
-t.test('SPF is evaluated for every address that mail leaves from, and says what to publish', async t => {
+t.test('SPF is evaluated for every sending address, with the record to publish', async t => {
   const postroad = await prepared(t, { POSTROAD_MTA_SOURCE_ADDRESSES: '192.0.2.25,192.0.2.26,2001:db8::26' })
   const addresses = [ADDRESS, '192.0.2.26', '2001:db8::26']
   const spf = async (record: string, zone: FakeZone = {}) => {
@@ -310,7 +310,7 @@ t.test('SPF is evaluated for every address that mail leaves from, and says what 
   ])
 })
 
-t.test('SPF of the hostname and of sending domains counts where it forbids', async t => {
+t.test('a failing SPF record of the hostname or a sending domain is reported', async t => {
   const postroad = await prepared(t)
   await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
   const { of } = await doctor(postroad, {
@@ -330,7 +330,7 @@ t.test('SPF of the hostname and of sending domains counts where it forbids', asy
   ])
 })
 
-t.test('a port that another program holds is named with the program and what it says', async t => {
+t.test('a port taken by another program is named with the program and its greeting', async t => {
   const postfix = createServer(socket => socket.end('220 debian.test ESMTP Postfix\r\n'))
   await new Promise<void>(resolve => postfix.listen(0, '127.0.0.1', resolve))
   t.teardown(() => postfix.close())
@@ -360,14 +360,14 @@ t.test('a port that another program holds is named with the program and what it 
   t.match(bound.of('port submission'), [{ status: 'fail', what: /held by nginx, process 7$/ }])
 })
 
-t.test('[::] is dialled by IPv4, which it takes as well, so that a machine without IPv6 passes', async t => {
+t.test('[::] is dialled over IPv4 too, so that a machine without IPv6 passes', async t => {
   const postroad = await prepared(t, { POSTROAD_SUBMISSION_LISTEN: '[::]:5870' })
   const { dialled } = await doctor(postroad, GOOD)
   t.ok(dialled.includes('127.0.0.1:5870'))
   t.notOk(dialled.some(one => one.startsWith('::1')))
 })
 
-t.test('capture fails where mail should be delivered, and is right for trials', async t => {
+t.test('capture fails in production and passes for trials', async t => {
   const env = { POSTROAD_MTA_CAPTURE: 'true' }
   t.same((await doctor(await prepared(t, env), GOOD)).of('mta.capture'), [], 'below .test')
   const real = await prepared(t, { ...env, POSTROAD_HOSTNAME: 'mail.shop-real.net' })
@@ -376,7 +376,7 @@ t.test('capture fails where mail should be delivered, and is right for trials', 
   ])
 })
 
-t.test('an expired certificate, one of tomorrow and one for another name each fail', async t => {
+t.test('an expired, a not yet valid and a mismatched certificate each fail', async t => {
   const day = 86_400_000
   const folder = t.testdir()
   const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -395,7 +395,7 @@ t.test('an expired certificate, one of tomorrow and one for another name each fa
   t.same(await shown(NAME, Date.now()), [])
 })
 
-t.test('keys of trusted networks have to exist, be valid and may send', async t => {
+t.test('keys of trusted networks must exist, be valid and be allowed to send', async t => {
   const folder = await prepared(t)
   const keys = await folder.json<{ id: string }[]>('key', 'list')
   const created = async (...more: string[]) =>
@@ -429,7 +429,7 @@ t.test('keys of trusted networks have to exist, be valid and may send', async t 
 })
 
 t.test(
-  'routes are tried as deliveries use them: TLS that does not verify, logins that are refused',
+  'routes are tried as deliveries use them, reporting unverified TLS and refused logins',
   async t => {
     const pair = await makeSelfSigned('relay.test', Date.now())
     const relay = new SMTPServer({
@@ -477,7 +477,7 @@ t.test(
 )
 
 t.test(
-  'root is told of files that the user of the service may not open, and of what the unit hides',
+  'run as root, files that the service user cannot open or the unit hides are reported',
   async t => {
     // Not below the checkout, whose own folders may be closed to others.
     const folder = mkdtempSync(join(tmpdir(), 'postroad-access-'))
@@ -527,7 +527,7 @@ t.test(
   },
 )
 
-t.test('with a name server that is silent it ends in time, names what was cut off, and fails', async t => {
+t.test('with a silent name server it ends in time, names the unfinished checks, and fails', async t => {
   const silence = () => new Promise<never>(() => {})
   const resolver: Resolver = {
     ...fakeDns({}),
@@ -549,7 +549,7 @@ t.test('with a name server that is silent it ends in time, names what was cut of
   t.match(of('disk'), [{ status: 'ok' }], 'what needs no DNS was checked')
 })
 
-t.test('each check is printed as soon as it is done', async t => {
+t.test('each check is printed when it finishes', async t => {
   const printed: string[] = []
   let tell = () => {}
   const diskIsPrinted = new Promise<void>(resolve => (tell = resolve))

@@ -26,7 +26,7 @@ const keyStates = ({ dns_records: records }: DomainView) =>
 
 const ROTATED = ['rsa retiring', 'rsa active', 'ed25519 retiring', 'ed25519 active']
 
-t.test('a rotation is shown with the state of each key, and a second one says when', async t => {
+t.test('a rotation prints the state of each key, and a second one is refused with the time it is allowed', async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   const added = await postroad.json<DomainView>('domain', 'add', 'printer.test', '--vouch', ...owner)
@@ -44,7 +44,7 @@ t.test('a rotation is shown with the state of each key, and a second one says wh
   t.same(keyStates(listed.find(({ id }) => id === added.id)!), ROTATED)
 })
 
-t.test('a domain whose DNS does not answer is rotated by force only', async t => {
+t.test('a domain whose DNS does not answer is rotated only with --force', async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   await postroad.json('domain', 'add', 'sender.test', ...owner)
@@ -67,7 +67,7 @@ t.test('the API rotates once, then answers 409', async t => {
   t.match(await postroad.post(path, '', { key: reader }), { status: 403 })
 })
 
-t.test('what has retired is renewed where the server opens', async t => {
+t.test('retired keys are replaced when the server starts', async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   await postroad.json('domain', 'add', 'printer.test', '--vouch', ...owner)
@@ -81,7 +81,7 @@ t.test('what has retired is renewed where the server opens', async t => {
   t.match(await listed(), [['rsa standby', 'rsa active', 'ed25519 standby', 'ed25519 active']])
 })
 
-t.test('dns zone prints what the CNAMEs of all domains lead to', async t => {
+t.test("dns zone prints the targets of all domains' CNAMEs", async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   const added = await postroad.json<DomainView>('domain', 'add', 'sender.test', ...owner)
@@ -110,7 +110,7 @@ function onDisk({ dataDir }: Installation): string {
 
 const signed = ['send', '--dry-run', '--from', 'notify@mail.postroad.test', '--to', 'ann@one.test']
 
-t.test('with secrets.key the data folder holds no private key, and mail is signed as before', async t => {
+t.test('with secrets.key the data folder contains no plain private key, and mail is still signed', async t => {
   const postroad = await initialise(t)
   t.ok(onDisk(postroad).includes('BEGIN PRIVATE KEY'))
   postroad.writeConfig(`[secrets]\nkey = "${KEY}"`)
@@ -124,14 +124,14 @@ t.test('with secrets.key the data folder holds no private key, and mail is signe
   t.match(out, /DKIM-Signature: [^]*a=rsa-sha256[^]*DKIM-Signature: [^]*a=ed25519-sha256/)
 })
 
-t.test('with secrets.key from the start nothing is ever plain', async t => {
+t.test('with secrets.key set from the start no secret is ever stored plain', async t => {
   const postroad = install(t, { toml: `[secrets]\nkey = "${KEY}"` })
   t.equal((await postroad.run('init')).status, 0)
   t.notOk(onDisk(postroad).includes('PRIVATE KEY'))
   t.equal((await postroad.run(...signed, '--subject', 'sealed')).status, 0)
 })
 
-t.test('a server that seals at its start signs what it sends', async t => {
+t.test('a server that seals its secrets at start signs its mail', async t => {
   const postroad = await openTestAppliance(t, { toml: `[secrets]\nkey = "${KEY}"` })
   const mail = { to: 'ann@one.test', from_email: 'me@else.test', subject: 'Sealed', html: '<p>x</p>' }
   const { body } = await postroad.send(postroad.key, mail)
@@ -146,14 +146,14 @@ t.test('a server that seals at its start signs what it sends', async t => {
   ])
 })
 
-t.test('a command beside a server that reads plain keys leaves them so', async t => {
+t.test('a command does not seal keys beside a server that reads them plain', async t => {
   const postroad = await initialise(t)
   postroad.writeConfig(`[secrets]\nkey = "${KEY}"`)
   await postroad.json('domain', 'list')
   t.ok(onDisk(postroad).includes('BEGIN PRIVATE KEY'))
 })
 
-t.test('a wrong or missing secrets.key is told at start and shows none', async t => {
+t.test('a wrong or missing secrets.key is reported at start without showing a key', async t => {
   const postroad = await initialise(t)
   postroad.writeConfig(`[secrets]\nkey = "${KEY}"`)
   t.equal((await postroad.run('migrate')).status, 0)
@@ -180,7 +180,7 @@ t.test('config show hides secrets.key', async t => {
   t.notMatch(out, KEY)
 })
 
-t.test('a key file that holds another key than before is told', async t => {
+t.test('a key file with a different key than before is reported', async t => {
   const postroad = await initialise(t)
   const file = join(postroad.dataDir, '..', 'secrets.key')
   writeFileSync(file, KEY)

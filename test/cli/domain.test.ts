@@ -73,7 +73,7 @@ t.test('a domain is added, verified by DNS, listed and removed', async t => {
   )
 })
 
-t.test('a domain can be vouched for, and says so', async t => {
+t.test('a vouched domain is shown as vouched', async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   t.match(await postroad.json('domain', 'add', 'bücher.test', '--vouch', ...owner), {
@@ -87,7 +87,7 @@ t.test('a domain can be vouched for, and says so', async t => {
 })
 
 t.test(
-  'DMARC reports are asked for at an address that is accepted, and what they need elsewhere is shown',
+  'DMARC reports are requested at an accepted address, and the permission record is shown',
   async t => {
     const postroad = await initialise(t)
     const owner = ['--workspace', postroad.workspaceId]
@@ -103,7 +103,7 @@ t.test(
   },
 )
 
-t.test('--zone prints every record as a line of the zone', async t => {
+t.test('--zone prints every record in zone file syntax', async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   const { out } = await postroad.run('domain', 'add', 'sender.example', '--zone', ...owner)
@@ -127,7 +127,7 @@ t.test('--zone prints every record as a line of the zone', async t => {
   t.equal((await postroad.run('domain', 'show', 'sender.example', '--zone', ...owner)).out, out)
 })
 
-t.test('name servers that do not answer verify nothing and lose nothing', async t => {
+t.test('unanswered DNS queries change no verification', async t => {
   const silence = await dnsServer(t, () => ({ rcode: RCODE.SERVFAIL }))
   const postroad = await initialise(t, { env: { POSTROAD_DNS_SERVERS: silence.address } })
   const owner = ['--workspace', postroad.workspaceId]

@@ -7,7 +7,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
-t.test('an event that was set aside is listed, tried again within a minute, or dropped', async t => {
+t.test('an event set aside is listed, retried within a minute, or dropped', async t => {
   const postroad = await openTestAppliance(t)
   const database = await openSqlite({ file: join(postroad.dataDir, 'postroad.db'), clock: new FakeClock() })
   t.teardown(() => database[Symbol.asyncDispose]())

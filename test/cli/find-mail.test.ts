@@ -13,7 +13,7 @@ interface Found {
   readonly peer: string | null
 }
 
-t.test('each message is told of in the log from its acceptance to its end, and found again', async t => {
+t.test('each message is logged from acceptance to its final status, and can be found', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, {
     env: { ...routeTo(sink.port), POSTROAD_SUBMISSION_REQUIRE_TLS: 'false' },
@@ -152,7 +152,7 @@ t.test('each message is told of in the log from its acceptance to its end, and f
   })
 })
 
-t.test('what is asked wrongly is told', async t => {
+t.test('invalid searches are usage errors', async t => {
   const postroad = await initialise(t)
   for (const [args, err] of [
     [['message', 'list', '--status', 'lost'], /lost is not one of .*, queued, deferred/],

@@ -48,7 +48,7 @@ async function withMails(t: Test) {
   return { postroad, database, first, second }
 }
 
-t.test('mails are listed newest first, all or by result', async t => {
+t.test('mail is listed newest first, all or by result', async t => {
   const { postroad, first, second } = await withMails(t)
   const ids = async (...args: string[]) =>
     (await postroad.json<{ id: number }[]>('inbound', 'list', ...args)).map(({ id }) => id)
@@ -63,7 +63,7 @@ t.test('mails are listed newest first, all or by result', async t => {
 })
 
 t.test(
-  'a mail is shown with what became of it; its control characters do not reach the terminal',
+  'a mail is shown with its effect; its control characters do not reach the terminal',
   async t => {
     const { postroad, first } = await withMails(t)
     const { out, status } = await postroad.run('inbound', 'show', String(first))
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('a mail is marked to be read again', async t => {
+t.test('a mail is marked for reprocessing', async t => {
   const { postroad, database, first } = await withMails(t)
   t.same(await postroad.json('inbound', 'reprocess', String(first)), { id: first, status: 'waiting' })
   t.match(await findInboundMail(database.reader, first), { processedAt: null, result: null, findings: [] })

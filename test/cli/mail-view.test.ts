@@ -33,7 +33,7 @@ const LETTER = mail(
   '',
 )
 
-t.test('header, text and what is attached are shown, and no control character', async t => {
+t.test('header, text and attachments are shown, without control characters', async t => {
   const shown = shownView(await viewMail(LETTER))
   t.match(shown, /^From: Jörg <joerg@example\.com>$|^From: "Jörg" <joerg@example\.com>$/m)
   t.match(shown, /^Subject: red \?\[31m$/m)
@@ -46,14 +46,14 @@ t.test('header, text and what is attached are shown, and no control character', 
   })
 })
 
-t.test('HTML alone is shown as text', async t => {
+t.test('an HTML-only mail is shown as text', async t => {
   t.match(
     shownView(await viewMail(mail('Content-Type: text/html', '', '<p>Hello <b>Ann</b></p>'))),
     /Hello Ann/,
   )
 })
 
-t.test('parts are saved inside the folder, and nothing is written over', async t => {
+t.test('parts are saved inside the folder and nothing is overwritten', async t => {
   const folder = join(t.testdir({}), 'new', 'folder')
   const view = await viewMail(LETTER)
   const saved = await saveParts(view, folder)
@@ -67,7 +67,7 @@ t.test('parts are saved inside the folder, and nothing is written over', async t
   t.equal(readFileSync(join(other, 'mine'), 'utf8'), 'keep', 'what a link leads to')
 })
 
-t.test('names of files are names and nothing else', t => {
+t.test('file names never contain a path', t => {
   t.equal(safeName('Grüße 2026.pdf'), 'Grüße_2026.pdf')
   t.equal(safeName('../..'), 'attachment')
   t.equal(safeName('.bashrc'), 'bashrc')
@@ -78,7 +78,7 @@ t.test('names of files are names and nothing else', t => {
   t.end()
 })
 
-t.test('a mail beyond the bounds is not taken apart', async t => {
+t.test('a mail beyond the limits is not parsed', async t => {
   const many = `Content-Type: multipart/mixed; boundary=b\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(2_000)}--b--\r\n`
   await t.rejects(viewMail(Buffer.from(many)), { code: 'validation_error', message: /1000 parts; use --raw/ })
 })

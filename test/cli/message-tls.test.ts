@@ -69,7 +69,7 @@ function hostLines(parts: Partial<Host>): string[] {
   return lines.slice(lines.findIndex(line => line.startsWith('  mx.example [')) + 1)
 }
 
-t.test('an enforced policy that failed is named with its reason', t => {
+t.test('a failed enforced policy is named with its reason', t => {
   const lines = hostLines({
     stage: 'starttls',
     reply: null,
@@ -86,19 +86,19 @@ t.test('an enforced policy that failed is named with its reason', t => {
   t.end()
 })
 
-t.test('what a tested policy would have stopped is told beside the delivery', t => {
+t.test('a delivery that a testing policy would have stopped is shown with the reason', t => {
   const lines = hostLines({ mta_sts: { mode: 'testing', result: 'failed', reason: 'no TLS' } })
   t.same(lines, ['    MTA-STS testing, failed: no TLS', '    final_dot: 250 2.0.0 queued'])
   t.end()
 })
 
-t.test('a policy that did not come to be checked is named alone', t => {
+t.test('a policy that was not checked is named alone', t => {
   const lines = hostLines({ mta_sts: { mode: 'enforce', result: null, reason: null } })
   t.same(lines[0], '    MTA-STS enforce')
   t.end()
 })
 
-t.test('where nobody asked for anything, nothing is said', t => {
+t.test('without a policy nothing is shown', t => {
   t.same(hostLines({}), ['    final_dot: 250 2.0.0 queued'])
   t.same(hostLines({ tls_policy: null, tls_policy_source: null }), ['    final_dot: 250 2.0.0 queued'])
   t.end()

@@ -25,7 +25,7 @@ function shell({ environment }: Installation, line: string): Promise<Ended> {
   })
 }
 
-t.test('send takes the text that is piped in, or a whole message', async t => {
+t.test('send reads the text or a whole message from a pipe', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   await postroad.serve()
@@ -56,7 +56,7 @@ t.test('send takes the text that is piped in, or a whole message', async t => {
   })
 })
 
-t.test('a command whose reader has gone ends quietly, with its own status', async t => {
+t.test('a command whose output is closed ends quietly with its usual status', async t => {
   const postroad = await initialise(t)
   const statuses = '; echo "${PIPESTATUS[0]}"'
   t.match(await shell(postroad, `postroad top | head -1 >/dev/null${statuses}`), { out: '0\n', err: '' })

@@ -42,7 +42,7 @@ async function fill(postroad: Initialised, rows: Readonly<Record<string, number>
   await database[Symbol.asyncDispose]()
 }
 
-t.test('a site is all that its hosts serve, and only that', async t => {
+t.test('a site selects exactly the destinations its hosts serve', async t => {
   const postroad = await initialise(t, { env: twoHosts(4001, 4002) })
   await fill(postroad, { 'one.test': 3, 'two.test': 2, 'three.test': 4 })
   t.match(await postroad.json('queue', 'summary', '--by', 'site'), [
@@ -68,7 +68,7 @@ t.test('a site is all that its hosts serve, and only that', async t => {
   })
 })
 
-t.test('a workspace is all its mail, to whatever domain', async t => {
+t.test('a workspace selects all its mail', async t => {
   const postroad = await initialise(t)
   const other = await postroad.json<{ id: string }>('workspace', 'create', 'Other')
   await fill(postroad, { 'one.test': 2 })
@@ -82,7 +82,7 @@ t.test('a workspace is all its mail, to whatever domain', async t => {
   t.match(await postroad.json('queue', 'summary'), [{ destination: 'one.test', total: 2, held: 0 }])
 })
 
-t.test('exactly one part is named', async t => {
+t.test('exactly one part of the queue must be selected', async t => {
   const postroad = await initialise(t)
   for (const args of [
     [],
@@ -98,7 +98,7 @@ t.test('exactly one part is named', async t => {
   t.match(await postroad.run('queue', 'summary', '--by', 'colour'), { status: 2, err: /colour/ })
 })
 
-t.test('a change of thousands reaches each once and leaves the server room to accept mail', async t => {
+t.test('a change of thousands of messages reaches each once while the server accepts mail', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: twoHosts(await unusedPort(), sink.port) })
   await fill(postroad, { 'one.test': 4_000, 'two.test': 2_000 })
@@ -125,7 +125,7 @@ async function siteOf(postroad: Initialised): Promise<string | undefined> {
   return (await postroad.json<{ site: string }[]>('queue', 'summary', '--by', 'site'))[0]?.site
 }
 
-t.test('what is retried by site leaves while the server runs, what is held does not', async t => {
+t.test('mail retried by site is delivered by the running server, held mail is not', async t => {
   const first = await unusedPort()
   const postroad = await initialise(t, { env: twoHosts(first, await unusedPort()) })
   await fill(postroad, { 'one.test': 3, 'two.test': 1, 'three.test': 1 })
@@ -149,7 +149,7 @@ t.test('what is retried by site leaves while the server runs, what is held does 
   server.signal('SIGTERM')
 })
 
-t.test('a retry does not wait until a site has rested', async t => {
+t.test('a retry ends the back-off of its site', async t => {
   const port = await unusedPort()
   const http = `127.0.0.1:${await unusedPort()}`
   const postroad = await initialise(t, {
@@ -169,7 +169,7 @@ t.test('a retry does not wait until a site has rested', async t => {
   t.same((await sink.acceptedOnce(3)).flatMap(({ recipients }) => recipients).sort(), to)
 })
 
-t.test('a retry says so where the server cannot be told to end rests', async t => {
+t.test('a retry reports that it could not end back-offs on the server', async t => {
   const postroad = await initialise(t)
   t.match(await postroad.run('queue', 'retry', '--all'), { status: 0, err: '' })
   await postroad.serve()

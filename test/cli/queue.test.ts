@@ -11,7 +11,7 @@ interface Entry {
   readonly last_reply: string | null
 }
 
-t.test('waiting mail is looked at, held, released, retried and deleted beside a running server', async t => {
+t.test('queued mail is shown, held, released, retried and deleted beside a running server', async t => {
   const sink = await openSink(t)
   sink.atRcpt = 'defer'
   // Nothing is tried a second time unless somebody asks for it.
@@ -86,7 +86,7 @@ t.test('waiting mail is looked at, held, released, retried and deleted beside a 
   t.match(await postroad.run('queue', 'list'), { status: 0, out: '(none)\n' })
 })
 
-t.test('a change of a message that does not wait fails, one of a domain without mail does not', async t => {
+t.test('changing a message that is not queued fails, changing a domain without mail does not', async t => {
   const postroad = await initialise(t)
   for (const action of ['hold', 'release', 'retry', 'delete']) {
     const yes = action === 'delete' ? ['--yes'] : []

@@ -23,7 +23,7 @@ t.test('send delivers through the running server and shows the trace', async t =
   t.match(sink.accepted[0]!.raw.toString(), '<p>Hello</p>')
 })
 
-t.test('send fails where the mail does not get through', async t => {
+t.test('send fails if the mail is not delivered', async t => {
   const postroad = await initialise(t)
   const owner = ['--workspace', postroad.workspaceId]
   await postroad.json('suppress', 'add', 'ann@one.test', ...owner)
@@ -47,7 +47,7 @@ t.test('send without a running server leaves the mail in the queue and says so',
   await server.messageOnce(postroad.key, id, 'delivered')
 })
 
-t.test('a dry run shows the mail and its way, and sends nothing', async t => {
+t.test('a dry run shows the mail and its route, and sends nothing', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   await postroad.serve()

@@ -6,7 +6,7 @@ import { until } from '../support/until.js'
 
 const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
-t.test('init makes a workspace and shows its key once', async t => {
+t.test('init creates a workspace and shows its key once', async t => {
   const postroad = install(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
   const first = await postroad.json<{ workspace: { id: string }; key: { id: string; key: string } }>('init')
   t.match(first, { workspace: { name: 'default' }, key: { key: /^ts_live_[A-Za-z0-9]{32,}$/ } })
@@ -19,7 +19,7 @@ t.test('init makes a workspace and shows its key once', async t => {
   t.match(await server.send(first.key.key, mail), { status: 200 })
 })
 
-t.test('init without --json prints a request that can be pasted', async t => {
+t.test('init without --json prints a ready-to-paste request', async t => {
   const { status, out } = await install(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } }).run('init')
   t.equal(status, 0)
   const [, key] = /live key +(ts_live_\w+)/.exec(out) ?? []
@@ -28,7 +28,7 @@ t.test('init without --json prints a request that can be pasted', async t => {
   t.match(out, 'capture list')
 })
 
-t.test('workspaces are made, listed, changed and removed', async t => {
+t.test('workspaces are created, listed, changed and removed', async t => {
   const postroad = await initialise(t)
   const made = await postroad.json<{ id: string }>('workspace', 'create', 'Shop & Co')
   t.match(made, {
@@ -147,7 +147,7 @@ t.test('a revoked key stops working in the running server', async t => {
   t.match(await postroad.run('key', 'revoke', id), { status: 1 }, 'only once')
 })
 
-t.test('config check says whether the configuration is right', async t => {
+t.test('config check accepts a valid configuration and rejects an invalid one', async t => {
   const postroad = install(t)
   t.match(await postroad.run('config', 'check'), {
     status: 0,
@@ -163,7 +163,7 @@ t.test('config check says whether the configuration is right', async t => {
   t.match(err, 'log.level')
 })
 
-t.test('config show tells what is in force and hides passwords', async t => {
+t.test('config show prints the effective configuration and hides passwords', async t => {
   const route =
     'domain = "*"\nhost = "relay.test"\nusername = "shop"\npassword = "hunter2-secret"\ntls = "verify"'
   const postroad = install(t, { toml: `[[mta.routes]]\n${route}`, env: { POSTROAD_LOG_LEVEL: 'warn' } })
@@ -187,7 +187,7 @@ t.test('config reference describes every key', async t => {
     t.match(out, key)
 })
 
-t.test('migrate works on a stopped appliance only', async t => {
+t.test('migrate works only while the server is stopped', async t => {
   const postroad = await initialise(t)
   t.same(await postroad.json('migrate'), { success: true })
   const server = await postroad.serve()
@@ -195,7 +195,7 @@ t.test('migrate works on a stopped appliance only', async t => {
 })
 
 t.test(
-  'init run again beside a running server does not seal the keys that this server signs with',
+  "init beside a running server does not seal that server's signing keys",
   async t => {
     const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
     const server = await postroad.serve()

@@ -18,7 +18,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`
     .filter(one => one !== '')
 }
 
-t.test('bash completes commands, their commands and their options', async t => {
+t.test('bash completes commands, subcommands and options', async t => {
   const { out } = await install(t).run('completion', 'bash')
   t.strictSame(completedByBash(out, ['postroad', 'que']), ['queue'])
   t.strictSame(completedByBash(out, ['postroad', 'queue', 'rel']), ['release'])
@@ -27,7 +27,7 @@ t.test('bash completes commands, their commands and their options', async t => {
   t.strictSame(afterOption, ['list'], 'options stand anywhere')
 })
 
-t.test('bash completes the files that options and commands take, and no values it cannot know', async t => {
+t.test('bash completes file arguments, and no values it cannot know', async t => {
   const { out } = await install(t).run('completion', 'bash')
   const folder = mkdtempSync(join(tmpdir(), 'completion-'))
   const file = join(folder, 'people.csv')
@@ -37,14 +37,14 @@ t.test('bash completes the files that options and commands take, and no values i
   t.strictSame(completedByBash(out, ['postroad', 'queue', 'list', '--domain', '']), [])
 })
 
-t.test('each shell gets a script, and another is refused', async t => {
+t.test('each supported shell gets a script, others are refused', async t => {
   const postroad = install(t)
   t.match((await postroad.run('completion', 'zsh')).out, /^#compdef postroad\n/)
   t.match((await postroad.run('completion', 'fish')).out, /complete -c postroad .* -a queue /)
   t.match(await postroad.run('completion', 'csh'), { status: 2, err: /bash, zsh, fish/ })
 })
 
-t.test('the manual page tells every command with its options', async t => {
+t.test('the manual page lists every command with its options', async t => {
   const { out } = await install(t).run('man')
   t.match(out, /^\.TH POSTROAD 1 /)
   for (const command of ['serve', 'queue release', 'backup', 'suppress import'])
@@ -52,7 +52,7 @@ t.test('the manual page tells every command with its options', async t => {
   t.match(out, '\\-\\-domain <')
 })
 
-t.test('every command that works on the appliance knows --json and --config', async t => {
+t.test('every command that opens the appliance accepts --json and --config', async t => {
   const postroad = install(t)
   const { out } = await postroad.run('man')
   const commands = [...out.matchAll(/^\.B postroad ([a-z ]+?) (?:\\-|\[|<)/gm)].map(([, path]) =>
@@ -67,7 +67,7 @@ t.test('every command that works on the appliance knows --json and --config', as
   }
 })
 
-t.test('with --json what goes wrong is one JSON object on standard error', async t => {
+t.test('with --json an error is one JSON object on standard error', async t => {
   const postroad = await initialise(t)
   const errorOf = async (...args: string[]) => {
     const { status, out, err } = await postroad.run(...args, '--json')

@@ -30,7 +30,7 @@ async function open(t: Test) {
   }
 }
 
-t.test('a file with columns is imported; what is there already stays, what is wrong is named', async t => {
+t.test('a CSV file with columns is imported; existing entries stay, invalid rows are named', async t => {
   const { import: importFile, entries } = await open(t)
   const text = [
     'Name,Email,Reason,Scope',
@@ -61,7 +61,7 @@ t.test('a file with columns is imported; what is there already stays, what is wr
   ])
 })
 
-t.test('a hard bounce that is imported widens an entry that stopped marketing only', async t => {
+t.test('an imported hard bounce widens an entry that stopped only marketing', async t => {
   const { import: importFile, entries, postroad, owned } = await open(t)
   await importFile('email,reason\nann@x.example,unsubscribe\nbob@bücher.example,unsubscribe\n')
   const bounces = 'email,reason\nAnn@X.example.,hard_bounce\nbob@xn--bcher-kva.example,hard_bounce\n'
@@ -79,13 +79,13 @@ t.test('a bare list of addresses is imported', async t => {
   t.same(await entries(), ['bob@x.example manual all', 'ann@x.example manual all'])
 })
 
-t.test('many thousand lines are taken in pieces', async t => {
+t.test('many thousand lines are imported in batches', async t => {
   const { import: importFile } = await open(t)
   const lines = Array.from({ length: 5_000 }, (_, n) => `person${n}@x.example`)
   t.match(JSON.parse((await importFile(lines.join('\n'))).out), { added: 5_000, known: 0, rejected: 0 })
 })
 
-t.test('an export holds everything, safe to open in a spreadsheet, and can be imported again', async t => {
+t.test('an export is complete, safe to open in a spreadsheet, and can be imported again', async t => {
   const { import: importFile, export: exportAll, postroad, owned, entries } = await open(t)
   t.equal(await exportAll(), 'email,reason,scope,source_message_id,created_at\n')
   await importFile(
@@ -106,7 +106,7 @@ t.test('an export holds everything, safe to open in a spreadsheet, and can be im
   t.same(await entries(), before)
 })
 
-t.test('exports of other systems are read in their own layout, and rows past a bound are told', async t => {
+t.test('exports of other systems are read in their own layout, and rows beyond a limit are reported', async t => {
   const { import: importFile, entries, postroad, owned, file } = await open(t)
   const bounces = 'status,reason,email,created\n5.1.1,"550 no such user, sorry",a@x.example,1700000000\n'
   t.match(JSON.parse((await importFile(bounces)).out), { preset: 'sendgrid', added: 1, rejected: 0 })
@@ -130,7 +130,7 @@ t.test('exports of other systems are read in their own layout, and rows past a b
   })
 })
 
-t.test('a file or workspace that is not there is told', async t => {
+t.test('a missing file or workspace is an error', async t => {
   const { postroad, owned, file } = await open(t)
   t.match(await postroad.run('suppress', 'import', `${file}.not`, ...owned), {
     status: 1,

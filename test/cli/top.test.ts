@@ -14,7 +14,7 @@ const program = resolve('dist/main.js')
 
 const mailTo = (...to: string[]) => ({ to, from_email: 'me@sender.test', subject: 'Hi', text: 'Hi.\n' })
 
-t.test('a frame shows what is under way, what waits and how the last minute ended', async t => {
+t.test('a frame shows active deliveries, the queue and the outcomes of the last minute', async t => {
   const sink = await openSink(t)
   const gone = await unusedPort()
   const http = `127.0.0.1:${await unusedPort()}`
@@ -62,7 +62,7 @@ t.test('a frame shows what is under way, what waits and how the last minute ende
   sink.release()
 })
 
-t.test('without a server it says so and shows what the database knows', async t => {
+t.test('without a server it says so and shows the state in the database', async t => {
   const postroad = await initialise(t, { env: routeTo(await unusedPort()) })
   const server = await postroad.serve()
   await server.send(postroad.key, mailTo('ann@one.test'))
@@ -78,7 +78,7 @@ t.test('without a server it says so and shows what the database knows', async t 
   })
 })
 
-t.test('the live view is drawn again and again until it is interrupted', async t => {
+t.test('the live view refreshes until interrupted', async t => {
   const postroad = await initialise(t)
   const child = spawn(process.execPath, [program, 'top'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -92,7 +92,7 @@ t.test('the live view is drawn again and again until it is interrupted', async t
   t.match(out, /the server is not running/)
 })
 
-t.test('the queue is asked and changed over the control socket only, never over the network', async t => {
+t.test('the control routes are served only on the control socket, never over the network', async t => {
   const postroad = await openTestAppliance(t)
   t.match(await postroad.json('top'), { serving: true, trouble: null, active: 0 })
   t.match(await postroad.json('queue', 'retry', '--all'), { changed: 0 })
@@ -103,7 +103,7 @@ t.test('the queue is asked and changed over the control socket only, never over 
 })
 
 t.test(
-  'the control socket is for the owner alone, replaces a stale one, and goes with the server',
+  'the control socket is private to its owner, replaces a stale one, and is removed at shutdown',
   async t => {
     const postroad = await initialise(t)
     const socket = join(postroad.dataDir, 'control.sock')

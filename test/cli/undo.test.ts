@@ -29,7 +29,7 @@ async function atTerminal({ environment }: Initialised, answer: string, ...args:
   return { status, out, err, asked }
 }
 
-t.test('a workspace is removed once somebody says yes, and brought back with its queue held', async t => {
+t.test('a workspace is removed after confirmation, and restored with its queue held', async t => {
   const sink = await openSink(t)
   sink.atRcpt = 'defer'
   const env = { ...routeTo(sink.port), POSTROAD_MTA_RETRY_FIRST: '1h' }
@@ -64,7 +64,7 @@ t.test('a workspace is removed once somebody says yes, and brought back with its
   })
 })
 
-t.test('a workspace that was removed long ago is not brought back', async t => {
+t.test('a workspace removed long ago cannot be restored', async t => {
   const postroad = await initialise(t)
   await postroad.json('workspace', 'remove', postroad.workspaceId, '--yes')
   const clock = new FakeClock(new Date(Date.now() + 31 * 86_400_000).toISOString())
@@ -78,7 +78,7 @@ t.test('a workspace that was removed long ago is not brought back', async t => {
   t.match({ status, err }, { status: 1, err: /in the last 30 days/ })
 })
 
-t.test('what a key may do and how often is changed, for the running server too', async t => {
+t.test("a key's permissions and limits can be changed while the server runs", async t => {
   const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
   const server = await postroad.serve()
   const owner = ['--workspace', postroad.workspaceId]
@@ -121,7 +121,7 @@ t.test('what a key may do and how often is changed, for the running server too',
   t.match(await postroad.run('key', 'set', id, '--rate-limit', 'many'), { status: 2 })
 })
 
-t.test('a client that was locked out logs in again once the operator says so', async t => {
+t.test('a locked-out client can log in again after login unlock', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
   const client = await openServed(server)
@@ -134,7 +134,7 @@ t.test('a client that was locked out logs in again once the operator says so', a
   t.match(await postroad.run('login', 'unlock', '192.0.2.7'), { out: /no failed logins/ })
 })
 
-t.test('a held copy sends nothing, and says so, until it is released', async t => {
+t.test('a restored copy sends nothing, and says so, until it is released', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const file = `${postroad.dataDir}/postroad.db`
@@ -156,7 +156,7 @@ t.test('a held copy sends nothing, and says so, until it is released', async t =
   t.match(await postroad.run('queue', 'summary'), { err: '' })
 })
 
-t.test('jobs are listed, with when they ran', async t => {
+t.test('jobs are listed with their last run', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
   await server.end('SIGTERM')

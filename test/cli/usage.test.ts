@@ -47,13 +47,13 @@ const failures: [string[], RegExp][] = [
   [['event', 'retry', 'bounces', '7'], /no event 7 of bounces is set aside/],
 ]
 
-t.test('a wrong command line ends with 2 and says what is wrong', async t => {
+t.test('a usage error exits with 2 and says what is wrong', async t => {
   const postroad = await initialise(t)
   for (const [args, err] of usageErrors)
     t.match(await postroad.run(...args), { status: 2, out: '', err }, args.join(' '))
 })
 
-t.test('a command that fails ends with 1 and says why', async t => {
+t.test('a failed command exits with 1 and says why', async t => {
   const postroad = await initialise(t)
   for (const [args, err] of failures) {
     const ended = await postroad.run(...args)
@@ -63,14 +63,14 @@ t.test('a command that fails ends with 1 and says why', async t => {
   }
 })
 
-t.test('asking for help or the version is no error', async t => {
+t.test('help and version exit with 0', async t => {
   const postroad = install(t)
   t.match(await postroad.run('--version'), { status: 0, out: /^\d+\.\d+\.\d+\n$/, err: '' })
   t.match(await postroad.run('--help'), { status: 0, out: /Commands:/, err: '' })
   t.match(await postroad.run('queue', 'hold', '--help'), { status: 0, out: /--domain/, err: '' })
 })
 
-t.test('before init every command that needs the data says what to run', async t => {
+t.test('before init every command that needs the database says to run init', async t => {
   const postroad = install(t)
   for (const args of [
     ['queue', 'list'],
@@ -85,7 +85,7 @@ t.test('before init every command that needs the data says what to run', async t
     )
 })
 
-t.test('the process ends with the status of its command, and what it makes is nobody else’s', async t => {
+t.test('the process exits with the status of its command, and its files are private', async t => {
   const postroad = install(t)
   t.match(await postroad.spawn('init', '--json'), { status: 0, out: /"ts_live_\w{32,}"/, err: '' })
   t.match(await postroad.spawn('message', 'show', 'none'), { status: 1, out: '', err: /^postroad: / })

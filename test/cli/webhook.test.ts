@@ -8,7 +8,7 @@ import { openWebhooks } from '../webhooks/open-webhooks.js'
 const FOR_EVER = '[retention]\nwebhook_deliveries = "0"\nevents = "0"\n'
 const open = (t: Test) => openWebhooks(t, options => openTestAppliance(t, options), '127.0.0.0/8', FOR_EVER)
 
-t.test('webhooks, their deliveries and a test are shown, and no secret', async t => {
+t.test('webhooks, deliveries and a test are shown without secrets', async t => {
   const { subscribe, addContact, receiver, tried, ...postroad } = await open(t)
   const { workspaceId } = postroad
   const { id, secret } = await subscribe('contact.created')
@@ -32,7 +32,7 @@ t.test('webhooks, their deliveries and a test are shown, and no secret', async t
   }
 })
 
-t.test('what failed is told again within a second, one or all since a moment', async t => {
+t.test('failed deliveries are redelivered within a second, one or all since a time', async t => {
   const { subscribe, addContact, receiver, tried, pass, ...postroad } = await open(t)
   const { id } = await subscribe('contact.created')
   await addContact('ann@x.example')
@@ -48,7 +48,7 @@ t.test('what failed is told again within a second, one or all since a moment', a
   t.match(await postroad.json('webhook', 'replay', '--webhook', id, '--since', '2026-01-01'), { replayed: 0 })
 })
 
-t.test('what is asked for wrongly is a usage error, what is not there a failure', async t => {
+t.test('invalid arguments are usage errors, unknown ids are failures', async t => {
   const { subscribe, ...postroad } = await open(t)
   const { id } = await subscribe('contact.created')
   const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'

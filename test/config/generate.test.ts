@@ -15,11 +15,11 @@ t.test('the files on disk are what the schema generates (node build/src/cli/writ
   t.equal(readFileSync('config/REFERENCE.md', 'utf8'), referenceMarkdown(CONFIG_SCHEMA))
 })
 
-t.test('the commented file loads as it is, and says nothing but the defaults', async t => {
+t.test('the commented file loads unchanged and sets only the defaults', async t => {
   t.same(load(commentedToml(CONFIG_SCHEMA)).config, load('hostname = "mail.example.com"').config)
 })
 
-t.test('every line of the commented file holds when it is commented in', async t => {
+t.test('every line of the commented file is valid when uncommented', async t => {
   const withoutExamples = commentedToml(CONFIG_SCHEMA)
     .split('\n\n')
     .filter(block => !block.includes('#[['))
@@ -32,7 +32,7 @@ t.test('every line of the commented file holds when it is commented in', async t
 })
 
 t.test(
-  'every key is in the commented file and in the reference, with a sentence and its variable',
+  'every key is in the commented file and in the reference, with a description and its variable',
   async t => {
     const toml = commentedToml(CONFIG_SCHEMA)
     const reference = referenceMarkdown(CONFIG_SCHEMA)
@@ -54,7 +54,7 @@ t.test('no two keys share an environment variable', async t => {
   t.equal(environmentKeys(CONFIG_SCHEMA).size, knownKeys(CONFIG_SCHEMA).filter(key => !key.inList).length)
 })
 
-t.test('what config show prints has defaults and derived values, hides secrets, and loads again', async t => {
+t.test('the output of config show has defaults and derived values, hides secrets, and loads again', async t => {
   const loaded = load(`
     hostname = "mail.example.com"
     [[mta.routes]]
@@ -75,7 +75,7 @@ t.test('what config show prints has defaults and derived values, hides secrets, 
 })
 
 t.test(
-  'the configuration that is installed serves the links of its mail on 443, and sets five keys',
+  'the packaged configuration serves the links in mail on 443 and sets five keys',
   async t => {
     const toml = readFileSync('config/starter.toml', 'utf8')
     const { config } = load(toml)
@@ -88,7 +88,7 @@ t.test(
   },
 )
 
-t.test('the development configuration listens on loopback only and lets no mail out', async t => {
+t.test('the development configuration listens on loopback only and captures all mail', async t => {
   const { config } = load(readFileSync('config/dev.toml', 'utf8'))
   const { http, submission, inbound } = config
   t.same(

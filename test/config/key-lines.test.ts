@@ -21,7 +21,7 @@ host = "nowhere"
 'odd' = 1
 `
 
-t.test('keys are found in sections, lists of tables and dotted, and not within strings', async t => {
+t.test('keys are found in sections, lists of tables and dotted names, not inside strings', async t => {
   t.equal(lineOfKey(TEXT, 'hostname'), 1)
   t.equal(lineOfKey(TEXT, 'http.listen'), 8)
   t.equal(lineOfKey(TEXT, 'http.listen.0'), 8, 'an entry of a list')

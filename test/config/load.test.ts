@@ -68,7 +68,7 @@ t.test('without a hostname nothing loads, and the fault says what one looks like
   t.same(faultsOf(''), ['hostname: missing; e.g. hostname = "mail.example.com"'])
 })
 
-t.test('a mistyped key is told apart and the nearest one is named', async t => {
+t.test('a mistyped key is an error that names the nearest one', async t => {
   t.same(faultsOf(`${HOSTNAME}[mta.retry]\nfrist = "5m"`), [
     'mta.retry.frist: unknown key, did you mean mta.retry.first?',
   ])
@@ -78,11 +78,11 @@ t.test('a mistyped key is told apart and the nearest one is named', async t => {
   ])
 })
 
-t.test('a key in the wrong section is pointed to the right one', async t => {
+t.test('a key in the wrong section is an error that names the right section', async t => {
   t.same(faultsOf(`${HOSTNAME}capture = true`), ['capture: unknown key, did you mean mta.capture?'])
 })
 
-t.test('a key that resembles nothing gets no guess', async t => {
+t.test('a key that resembles nothing gets no suggestion', async t => {
   t.same(faultsOf(`${HOSTNAME}quarantine_folder = "x"`), ['quarantine_folder: unknown key'])
 })
 
@@ -135,7 +135,7 @@ t.test('all faults are reported at once', async t => {
 })
 
 t.test(
-  'a section, a list or a list of tables given as something else is a fault and not a crash',
+  'a section, list or list of tables of the wrong type is a fault, not a crash',
   async t => {
     t.same(faultsOf(`${HOSTNAME}http = 8025\ndns.servers = "127.0.0.1"\nmta.routes = ["a"]\nmta.sites = 3`), [
       'http: must be a table',
@@ -152,7 +152,7 @@ t.test('broken TOML is reported with line and column, without quoting the file',
   t.notMatch(fault, /hunter2/)
 })
 
-t.test('a missing file is named, with how to make one', async t => {
+t.test('a missing file is named, with instructions to create it', async t => {
   try {
     loadConfig({ schema: CONFIG_SCHEMA, file: '/nonexistent/postroad.toml', env: {} })
     t.fail('it loaded')
@@ -174,7 +174,7 @@ t.test('IPv6 addresses are written in brackets', async t => {
 })
 
 t.test(
-  'a relative database file is looked for in the data folder, an absolute one where it says',
+  'a relative database file is in the data folder, an absolute one is used unchanged',
   async t => {
     const fileOf = (url: string) =>
       load(`${HOSTNAME}data_dir = "./data"\n[database]\nurl = "${url}"`).config.databaseFile
@@ -183,7 +183,7 @@ t.test(
   },
 )
 
-t.test('a postgres URL is understood, refused for now, and its password not repeated', async t => {
+t.test('a postgres URL is recognized and refused, and its password is not repeated', async t => {
   t.same(faultsOf(`${HOSTNAME}[database]\nurl = "postgres://mail:hunter2@db.example.com/mail"`), [
     'database.url: postgres:// is not supported in this version; use sqlite:FILE',
   ])
@@ -226,7 +226,7 @@ t.test('routes keep their order and take exact names, *.names and *', async t =>
 })
 
 t.test(
-  'a route without a host or with half of its credentials is a fault that does not show the password',
+  'a route without a host or with half its credentials is a fault that hides the password',
   async t => {
     const faults = faultsOf(`${HOSTNAME}
     [[mta.routes]]
@@ -248,7 +248,7 @@ t.test(
 )
 
 t.test(
-  'a password crosses verified TLS, stays on this machine, or has a word that lets it cross',
+  'a password needs verified TLS, a loopback host, or explicit permission',
   async t => {
     const route = (...lines: readonly string[]) =>
       [
@@ -277,14 +277,14 @@ t.test(
   },
 )
 
-t.test('retries cannot be planned to end before they begin', async t => {
+t.test('retries cannot expire before the first one', async t => {
   t.same(faultsOf(`${HOSTNAME}[mta.retry]\nfirst = "2h"\nmax = "1h"\nexpire = "30m"`), [
     'mta.retry.max: must be at least mta.retry.first',
     'mta.retry.expire: must be at least mta.retry.first',
   ])
 })
 
-t.test('environment variables win over the file and over the defaults', async t => {
+t.test('environment variables override the file and the defaults', async t => {
   const { config } = load(`${HOSTNAME}[mta.retry]\nfirst = "5m"\nmax = "3h"`, {
     POSTROAD_HOSTNAME: 'other.example.com',
     POSTROAD_MTA_RETRY_FIRST: '10m',
@@ -334,7 +334,7 @@ t.test('faults of environment variables name the variable', async t => {
   )
 })
 
-t.test('the variable that names the file is no key', async t => {
+t.test('POSTROAD_CONFIG is not a key', async t => {
   t.equal(load(HOSTNAME, { POSTROAD_CONFIG: '/srv/postroad.toml' }).config.hostname, 'mail.example.com')
   t.equal(chooseConfigFile(undefined, { POSTROAD_CONFIG: '/srv/a.toml' }), '/srv/a.toml')
   t.equal(chooseConfigFile('b.toml', { POSTROAD_CONFIG: '/srv/a.toml' }), 'b.toml')
@@ -360,7 +360,7 @@ t.test('every key of the file has an effect', async t => {
   t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nconnections = 1`), ['mta.sites.0: set either mx or domain'])
 })
 
-t.test('TLS can be demanded of MX hosts and of domains, and MTA-STS be left out', async t => {
+t.test('TLS can be required per MX host or domain, and MTA-STS disabled', async t => {
   const { config, keysWithoutEffect } = load(`${HOSTNAME}
     [mta]
     mta_sts = false
@@ -377,7 +377,7 @@ t.test('TLS can be demanded of MX hosts and of domains, and MTA-STS be left out'
   t.same(keysWithoutEffect, [])
 })
 
-t.test('a site cannot ask for no TLS at all', async t => {
+t.test('a site cannot disable TLS', async t => {
   t.same(faultsOf(`${HOSTNAME}[[mta.sites]]\nmx = "*"\ntls = "none"`), [
     'mta.sites.0.tls: "none" is not one of opportunistic, require, verify',
   ])

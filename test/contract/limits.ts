@@ -59,12 +59,12 @@ export const LIMITS: readonly Limit[] = [
   {
     name: 'Limits > Requests per API key',
     value: '100 per minute, sliding window',
-    ...both(keys('a new key has a hundred requests in any minute, and is told of each')),
+    ...both(keys('a new key has 100 requests in any minute, counted down in every response')),
   },
   {
     name: 'Limits > Emails per API key',
     value: '100 per minute',
-    ...both(keys('a new key has a hundred mails a minute, whatever its requests')),
+    ...both(keys('a new key has 100 emails per minute, independent of its requests')),
   },
   {
     name: 'Limits > Recipients in one send',
@@ -186,8 +186,8 @@ export const LIMITS: readonly Limit[] = [
     name: 'Limits > Analytics period',
     value: '90 days',
     ...both(
-      report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer'),
-      report('what left 90 days ago is not counted any more'),
+      report('a period is 1, 7, 30 or 90 days, 30 by default'),
+      report('mail sent more than 90 days ago is not counted'),
     ),
   },
   {
@@ -195,14 +195,14 @@ export const LIMITS: readonly Limit[] = [
     value: '1,000 an hour and 10,000 a day where nothing else is set; 0 is none',
     at: [
       limits('a request that would cross the ${limit} is refused whole'),
-      keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
+      keys('a new workspace has 1,000 emails per hour and 10,000 per day'),
       batch('a batch that would cross a limit of the workspace is refused whole'),
-      limits('a limit of 0 is none'),
+      limits('a limit of 0 means unlimited'),
     ],
     past: [
       limits('a request that would cross the ${limit} is refused whole'),
       limits('of fifty sends at once no more pass than ${name} allows'),
-      keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
+      keys('a new workspace has 1,000 emails per hour and 10,000 per day'),
       batch('a batch that would cross a limit of the workspace is refused whole'),
     ],
   },
@@ -210,12 +210,12 @@ export const LIMITS: readonly Limit[] = [
     name: 'metadata of conversions and product views',
     value: '8 KB',
     at: [
-      shop('a conversion of an unknown contact is a 404 of its own, and is not recorded'),
-      shop('a product view of an unknown contact is a 404 of its own'),
+      shop('a conversion of an unknown contact is a 404 contact_not_found and is not recorded'),
+      shop('a product view of an unknown contact is a 404 contact_not_found'),
     ],
     past: [
-      shop('what cannot be a conversion is refused by name before the contact is looked for'),
-      shop('what cannot be a product view is refused by name before the contact is looked for'),
+      shop('an invalid conversion is refused, naming the field, before the contact is looked up'),
+      shop('an invalid product view is refused, naming the field, before the contact is looked up'),
     ],
   },
   {

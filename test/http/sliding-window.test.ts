@@ -62,7 +62,7 @@ t.test('an idle hour forgets everything', async t => {
   t.match(window.take('key', 1, 5), { isAllowed: true, remaining: 4 })
 })
 
-t.test('a limit of 0 is none', async t => {
+t.test('a limit of 0 means unlimited', async t => {
   const window = new SlidingWindow(new FakeClock(START))
   t.same(window.take('key', 1_000_000, 0), {
     isAllowed: true,

@@ -52,7 +52,7 @@ async function openWithDomain(t: Test, env: Record<string, string> = {}): Promis
   return postroad
 }
 
-t.test('mail that came and went is counted by way, destination and outcome', async t => {
+t.test('accepted and delivered mail is counted by intake, destination and outcome', async t => {
   const postroad = await openWithDomain(t)
   const { key, clock } = postroad
   for (const to of ['ann@gmail.com', 'bob@gmail.com', 'cy@small.test'])
@@ -98,7 +98,7 @@ t.test('mail that came and went is counted by way, destination and outcome', asy
   t.ok((valueOf(later.text, 'postroad_queue_oldest_seconds{destination="google"}') ?? 0) >= 11)
 })
 
-t.test('this machine alone may read them, and only straight', async t => {
+t.test('by default only direct connections from this machine may read metrics', async t => {
   const postroad = await openTestAppliance(t)
   t.match(await scrape(postroad), { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' })
   t.match(await scrape(postroad, { Host: 'localhost:9' }), { status: 200 })
@@ -112,7 +112,7 @@ t.test('this machine alone may read them, and only straight', async t => {
     t.match(await scrape(postroad, headers), { status: 404, text: /no such path/ }, JSON.stringify(headers))
 })
 
-t.test('whoever has the token may read them from anywhere, and whoever has another may not', async t => {
+t.test('the token gives access from anywhere, a wrong token does not', async t => {
   const postroad = await openTestAppliance(t, {
     env: { POSTROAD_METRICS_TOKEN: TOKEN, POSTROAD_METRICS_NETWORKS: '' },
   })
@@ -126,14 +126,14 @@ t.test('whoever has the token may read them from anywhere, and whoever has anoth
   t.notMatch(JSON.stringify(postroad.log.lines), new RegExp(TOKEN))
 })
 
-t.test('they are not among the public pages', async t => {
+t.test('metrics are not served with the public pages', async t => {
   const postroad = await openTestAppliance(t, { env: { POSTROAD_HTTP_PUBLIC_LISTEN: '127.0.0.1:0' } })
   const [open] = postroad.addresses.public
   const { status } = await scrape({ ...postroad, baseUrl: `http://127.0.0.1:${open?.port ?? 0}` })
   t.equal(status, 404)
 })
 
-t.test('dashboard, alert rules and documentation name metrics that there are, and each there is', async t => {
+t.test('dashboard, alert rules and documentation name existing metrics, and every metric is documented', async t => {
   const postroad = await openTestAppliance(t)
   const { text } = await scrape(postroad)
   const there = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name))
@@ -162,7 +162,7 @@ t.test('dashboard, alert rules and documentation name metrics that there are, an
   JSON.parse(readFileSync('config/monitoring/grafana-dashboard.json', 'utf8'))
 })
 
-t.test('alert rules name reasons that there are', async t => {
+t.test('alert rules name existing health reasons', async t => {
   const rules = readFileSync('config/monitoring/alerts.yml', 'utf8')
   const { text } = await scrape(await openTestAppliance(t))
   const codes = [...rules.matchAll(/code=~"([^"]+)"/g)].flatMap(([, list = '']) => list.split('|'))

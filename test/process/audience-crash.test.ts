@@ -68,7 +68,7 @@ async function dieInTheMiddle(t: Test, postroad: Initialised, server: Serving, p
   return { live, members }
 }
 
-t.test('a server killed while it deletes or restores all contacts goes on where it was', async t => {
+t.test('a server killed while deleting or restoring all contacts resumes where it was', async t => {
   const postroad = await initialise(t)
   let server = await postroad.serve()
   await server.post('/api/v1/lists', { name: 'News' }, { key: postroad.key })
@@ -98,7 +98,7 @@ t.test('a server killed while it deletes or restores all contacts goes on where 
 })
 
 t.test(
-  'a server that is stopped while it deletes all contacts says so, and goes on when it runs again',
+  'a server stopped while deleting all contacts says so and resumes at the next start',
   async t => {
     const postroad = await initialise(t)
     let server = await postroad.serve()

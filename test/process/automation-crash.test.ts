@@ -30,7 +30,7 @@ function look({ dataDir }: Initialised) {
   return seen
 }
 
-t.test('a server killed again and again while runs are under way does each step once', async t => {
+t.test('a server killed repeatedly during runs executes each step once', async t => {
   const postroad = await initialise(t, {
     env: { POSTROAD_MTA_CAPTURE: 'true', POSTROAD_MTA_SHARED_ADDRESS: 'notify@mail.test' },
   })

@@ -66,7 +66,7 @@ function look({ dataDir }: Initialised) {
 }
 
 t.test(
-  'a server that is killed again and again on the way mails everybody once, and counts right',
+  'a server killed repeatedly during a campaign mails everybody once and counts correctly',
   async t => {
     const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
     const settings = ['default_from_email=news@shop.example', 'hourly_limit=0', 'daily_limit=0']

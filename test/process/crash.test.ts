@@ -60,7 +60,7 @@ t.test('a server killed between the final dot and the reply sends the mail again
   t.equal(sink.accepted.length, 1)
 })
 
-t.test('a server killed right after the reply has delivered, or delivers one copy more', async t => {
+t.test('a server killed right after the reply delivers at most one extra copy', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const id = await acceptAndDie(postroad, () => sink.acceptedOnce(1))
@@ -69,7 +69,7 @@ t.test('a server killed right after the reply has delivered, or delivers one cop
   t.ok(sink.accepted.length <= 2)
 })
 
-t.test('a line that is cut between the final dot and the reply is no delivery', async t => {
+t.test('a connection cut between the final dot and the reply is not a delivery', async t => {
   const sink = await openSink(t)
   sink.atDot = 'drop'
   const postroad = await initialise(t, { env: routeTo(sink.port) })

@@ -22,7 +22,7 @@ function mailTo(mails: readonly SinkMail[], recipient: string): SinkMail {
   return found
 }
 
-t.test('a mail from a vouched domain arrives whole, signed and traceable', async t => {
+t.test('mail from a vouched domain arrives complete, signed and traceable', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const owner = ['--workspace', postroad.workspaceId]
@@ -110,7 +110,7 @@ t.test('a mail from a vouched domain arrives whole, signed and traceable', async
   t.equal(senders.size, 2, 'each message has a return path of its own')
 })
 
-t.test('mail from a domain that was not added leaves from the shared address', async t => {
+t.test('mail from an unknown domain is sent from the shared address', async t => {
   const sink = await openSink(t, { hasTls: false })
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const [shared] = await postroad.json<PublishedDomain[]>('domain', 'list')
@@ -135,7 +135,7 @@ t.test('mail from a domain that was not added leaves from the shared address', a
   t.same(answered.replyTo?.value, [{ name: '', address: 'office@elsewhere.test' }])
 })
 
-t.test('a captured mail stays on this machine and can be looked at', async t => {
+t.test('captured mail stays on this machine and can be read', async t => {
   const sink = await openSink(t)
   const env = { ...routeTo(sink.port), POSTROAD_MTA_CAPTURE: 'true' }
   const postroad = await initialise(t, { env })
@@ -182,7 +182,7 @@ t.test('a captured mail stays on this machine and can be looked at', async t => 
   t.equal(sink.begun, 0)
 })
 
-t.test('without capture there is no local inbox to ask', async t => {
+t.test('without capture the local inbox routes do not exist', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
   t.match(await server.get('/capture'), { status: 404, body: { error: { code: 'not_found' } } })

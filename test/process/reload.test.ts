@@ -21,7 +21,7 @@ async function dialogue(port: number, ...lines: string[]): Promise<string> {
   return reply.join()
 }
 
-t.test('SIGHUP takes over routes, networks and limits, and says what changed', async t => {
+t.test('SIGHUP applies routes, networks and limits, and logs what changed', async t => {
   const [first, second] = [await openSink(t), await openSink(t)]
   const postroad = await initialise(t, { toml: `[inbound]\ngreeting_delay = "0"\n${routes(first.port)}` })
   await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId, '--vouch')
@@ -70,7 +70,7 @@ t.test('SIGHUP takes over routes, networks and limits, and says what changed', a
   t.match(await server.end('SIGTERM'), { status: 0 })
 })
 
-t.test('a file with a fault is refused whole, be it of the notation or of what it names', async t => {
+t.test('a faulty file is refused as a whole, whether in syntax or in the files it names', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { toml: routes(sink.port) })
   const server = await postroad.serve()

@@ -9,7 +9,7 @@ import { until } from '../support/until.js'
 const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const shortGrace = { POSTROAD_SHUTDOWN_GRACE: '1s' }
 
-t.test('an idle server ends with 0 on SIGTERM and on SIGINT', async t => {
+t.test('an idle server exits with 0 on SIGTERM and SIGINT', async t => {
   const postroad = await initialise(t)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const server = await postroad.serve()
@@ -23,7 +23,7 @@ t.test('an idle server ends with 0 on SIGTERM and on SIGINT', async t => {
   }
 })
 
-t.test('SIGTERM waits for the delivery in hand', async t => {
+t.test('SIGTERM waits for the active delivery', async t => {
   const sink = await openSink(t)
   sink.atDot = 'hold'
   const postroad = await initialise(t, { env: routeTo(sink.port) })
@@ -49,7 +49,7 @@ for (const [moment, stall] of [
   ['in the middle of DATA', { inData: 'stall' }],
   ['between the final dot and the reply', { atDot: 'hold' }],
 ] as const)
-  t.test(`SIGTERM breaks off after the grace what stalls ${moment}`, async t => {
+  t.test(`SIGTERM aborts deliveries that stall ${moment} once the grace period ends`, async t => {
     const sink = await openSink(t)
     Object.assign(sink, stall)
     const postroad = await initialise(t, { env: { ...routeTo(sink.port), ...shortGrace } })
@@ -93,7 +93,7 @@ t.test('a second server on the same data folder is refused and names the first',
   t.match(await next.get('/health'), { status: 200 }, 'a killed server leaves no lock behind')
 })
 
-t.test('a port that is taken is named', async t => {
+t.test('a port already in use is named', async t => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -105,11 +105,11 @@ t.test('a port that is taken is named', async t => {
   })
 })
 
-t.test('without init the server says what to run', async t => {
+t.test('without init serve says to run init', async t => {
   t.match(await install(t).spawn('serve'), { status: 1, err: 'run `postroad init` first' })
 })
 
-t.test('a wrong configuration is refused with all its faults', async t => {
+t.test('an invalid configuration is refused with all its faults', async t => {
   const postroad = await initialise(t)
   postroad.writeConfig('[htttp]\nlisten = []\n[mta]\nport = 70000')
   const { status, out, err } = await postroad.spawn('serve')
@@ -121,7 +121,7 @@ t.test('a wrong configuration is refused with all its faults', async t => {
   t.match(await postroad.spawn('serve'), { status: 2, err: /postroad\.toml.*line 3/s })
 })
 
-t.test('SIGHUP takes over the log level and names what needs a restart', async t => {
+t.test('SIGHUP applies the log level and names keys that need a restart', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
   postroad.writeConfig('[log]\nlevel = "debug"\n[limits]\nmessage_size = "10MB"')
@@ -132,7 +132,7 @@ t.test('SIGHUP takes over the log level and names what needs a restart', async t
   t.match(await server.logged('request answered'), { level: 'debug', route: 'GET /health' })
 })
 
-t.test('SIGHUP with a broken file changes nothing and says why', async t => {
+t.test('SIGHUP with a faulty file changes nothing and says why', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
   postroad.writeConfig('colour = "blue"\n[log]\nlevel = "loud"')

@@ -78,7 +78,7 @@ t.test(
   },
 )
 
-t.test('a message that was cut off by the death of the server was never there', async t => {
+t.test('a message cut off by a crash was never accepted', async t => {
   const postroad = await initialise(t, { env: routeTo(await unusedPort()) })
   const first = await postroad.serve()
   const client = await loggedIn(first, postroad)
@@ -91,7 +91,7 @@ t.test('a message that was cut off by the death of the server was never there', 
   t.match(postroad.rowCounts(), { message_parts: 0, message_contents: 0, messages: 0 })
 })
 
-t.test('SIGTERM lets the message under way come to its end, and takes no other', async t => {
+t.test('SIGTERM lets the current message finish and accepts no further ones', async t => {
   const sink = await openSink(t)
   const postroad = await initialise(t, { env: routeTo(sink.port) })
   const server = await postroad.serve()

@@ -7,7 +7,7 @@ import { openReceiver } from '../webhooks/receiver.js'
 const EVENTS = 30
 
 t.test(
-  'what was to be told when the process was killed is told by the next one, with the same id',
+  'deliveries pending at a kill are delivered by the next process with the same id',
   async t => {
     const receiver = await openReceiver(t)
     const postroad = await initialise(t, { env: { POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8' } })

@@ -35,7 +35,7 @@ const load = (toml: string) =>
   loadConfig({ schema, file: 'postroad.toml', env: {}, readFile: () => `hostname = "mx.test"\n${toml}` })
     .config
 
-t.test('its keys are in the file that is made, checked, and handed to it decoded', async t => {
+t.test('the section of a resource is generated, validated and passed to it decoded', async t => {
   t.match(
     commentedToml(schema),
     /# Notes\.\n\[notes\]\n# Whether everybody reads them\. .*\n#are_public = false/,
@@ -48,7 +48,7 @@ t.test('its keys are in the file that is made, checked, and handed to it decoded
   t.same(said, ['private', 'public'])
 })
 
-t.test('its records go when the shortest of their keys says so, and stay where all are for ever', async t => {
+t.test('records are deleted by the shortest of their retention keys, and kept if all are 0', async t => {
   const clock = new FakeClock('2026-01-05T10:00:00.000Z')
   const parts = { database: await sqliteDatabase(t), clock, log: new FakeLog() }
   const asked: (readonly [string, number])[] = []

@@ -28,7 +28,7 @@ function never(): never {
 
 const job = (name: string, run: Job['run'] = async () => {}): Job => ({ name, schedule: '* * * * *', run })
 
-eachDatabase(t, 'when each job ran, how it ended and when it comes next is kept', async (t, database) => {
+eachDatabase(t, 'last run, result and next run of each job are stored', async (t, database) => {
   let isBroken = true
   const { advance, scheduler } = await open(database, [
     job('good'),
@@ -59,7 +59,7 @@ eachDatabase(t, 'when each job ran, how it ended and when it comes next is kept'
 })
 
 t.test(
-  'a job that lasts is shown running, and not any more after a crash; jobs that are gone go',
+  'a long job is shown as running, but not after a crash; removed jobs disappear',
   async t => {
     const database = await sqliteDatabase(t)
     const { advance } = await open(database, [
@@ -78,7 +78,7 @@ t.test(
   },
 )
 
-t.test('however often jobs run, little is written', async t => {
+t.test('frequent runs cause few writes', async t => {
   const database = await sqliteDatabase(t)
   let writes = 0
   const counting: Database = {
@@ -99,7 +99,7 @@ t.test('however often jobs run, little is written', async t => {
   t.ok(writes <= 20, `${writes} writes for 200 runs`)
 })
 
-t.test('what begins things to be sent waits until a restored copy is released', async t => {
+t.test('jobs that send wait until a restored copy is released', async t => {
   const database = await sqliteDatabase(t)
   const ran: string[] = []
   let isHeld = true

@@ -74,7 +74,7 @@ const deletedRecords = ({ log }: TestAppliance) =>
     .filter(({ event }) => event === 'old records deleted')
     .map(({ level, fields: { what, records } }) => [level, what, records])
 
-t.test('the text of old mail goes, and what was sent to whom, when and how stays', async t => {
+t.test('the text of old mail is deleted, its envelope and status stay', async t => {
   const postroad = await open(t)
   const id = await postroad.delivered({
     html: '<p>Dear Ann</p>',
@@ -103,7 +103,7 @@ t.test('the text of old mail goes, and what was sent to whom, when and how stays
   )
 })
 
-t.test('old messages go with their trace; younger ones stay', async t => {
+t.test('old messages are deleted with their trace; younger ones stay', async t => {
   const postroad = await open(t)
   const old = await postroad.delivered()
   postroad.clock.skip(DAY_MS)
@@ -119,7 +119,7 @@ t.test('old messages go with their trace; younger ones stay', async t => {
   t.match(postroad.rowCounts(), { messages: 0, message_contents: 0, attempts: 0, events: 0 })
 })
 
-t.test('a removed workspace is kept for 30 days, and then nothing of it is left', async t => {
+t.test('a removed workspace is kept for 30 days, then purged completely', async t => {
   const postroad = await open(t)
   const own = await postroad.delivered()
   const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'short-lived')
@@ -144,7 +144,7 @@ t.test('a removed workspace is kept for 30 days, and then nothing of it is left'
   t.equal(deletedRecords(postroad).filter(([, what]) => what === 'removed workspaces').length, 1)
 })
 
-t.test('mail that is held is kept for as long as it takes, and leaves whole', async t => {
+t.test('held mail is kept until it is released, and sent complete', async t => {
   const postroad = await open(t)
   await postroad.run('queue', 'hold', '--all')
   const id = await postroad.sent({ send_at: '2026-01-05T10:30:00Z', ...attached })
@@ -164,7 +164,7 @@ t.test('mail that is held is kept for as long as it takes, and leaves whole', as
   t.match(contentOf(postroad, id), { text: null })
 })
 
-t.test('scheduled mail keeps its text until it has left, however short text is kept', async t => {
+t.test('scheduled mail keeps its text until it is sent, however short the retention', async t => {
   const postroad = await open(t, '[retention]\ncontent = "1d"')
   const id = await postroad.sent({ send_at: '2026-01-08T09:00:00Z' })
   await postroad.later(2 * DAY_MS)
@@ -175,7 +175,7 @@ t.test('scheduled mail keeps its text until it has left, however short text is k
   t.match(String((await postroad.get(`/capture/${id}`)).body.data.raw), 'Dear Ann.')
 })
 
-t.test('with 0 everything is kept for ever', async t => {
+t.test('a retention of 0 keeps everything', async t => {
   const keys = [
     'content',
     'messages',
@@ -194,7 +194,7 @@ t.test('with 0 everything is kept for ever', async t => {
   t.match(contentOf(postroad, id), { text: good.text })
 })
 
-t.test('counters, activities, bounces and kept answers go when their time has come', async t => {
+t.test('counters, activities, bounces and stored responses are deleted after their retention', async t => {
   const postroad = await open(t)
   const { key } = postroad
   const { body } = await postroad.post('/api/v1/email/send', good, {

@@ -38,7 +38,7 @@ const noting =
     },
   ]
 
-t.test('each job runs at its own times, and none before the first', async t => {
+t.test('each job runs on its schedule, and none before its first time', async t => {
   const { ran, advance } = open((clock, ran) => [
     ...noting('often', '*/30 * * * *')(clock, ran),
     ...noting('hourly', '7 * * * *')(clock, ran),
@@ -56,7 +56,7 @@ t.test('each job runs at its own times, and none before the first', async t => {
   ])
 })
 
-t.test('a job may run at the start already, and then at its times', async t => {
+t.test('a job can also run at start', async t => {
   const { ran, advance } = open((clock, ran) =>
     noting('job', '7 * * * *')(clock, ran).map(job => ({ ...job, isRunAtStart: true })),
   )
@@ -66,13 +66,13 @@ t.test('a job may run at the start already, and then at its times', async t => {
   t.same(ran, ['job 10:00:00', 'job 10:07:00'])
 })
 
-t.test('a job comes a fixed moment after its time, so that not all begin at once', async t => {
+t.test('each job has a fixed delay, so that not all start at once', async t => {
   const { ran, advance } = open(noting('job', '* * * * *'), 0.5)
   await advance(3 * MINUTE_MS)
   t.same(ran, ['job 10:00:10', 'job 10:01:10', 'job 10:02:10'])
 })
 
-t.test('a job that fails is logged and comes again at its next time; the others go on', async t => {
+t.test('a failed job is logged and runs again at its next time; others are unaffected', async t => {
   const { ran, log, advance } = open((clock, ran) => [
     {
       name: 'broken',
@@ -95,7 +95,7 @@ t.test('a job that fails is logged and comes again at its next time; the others 
   )
 })
 
-t.test('a job never overlaps with itself, and holds up no other', async t => {
+t.test('a job never overlaps with itself and delays no other', async t => {
   let finish = () => {}
   let begun = 0
   const { ran, advance } = open((clock, ran) => [
@@ -114,7 +114,7 @@ t.test('a job never overlaps with itself, and holds up no other', async t => {
   t.equal(begun, 2)
 })
 
-t.test('a time that was slept through is made up for once, soon after waking', async t => {
+t.test('runs missed during suspend are made up for once, soon after waking', async t => {
   const { clock, ran, advance } = open(noting('job', '0 * * * *'))
   await advance(5 * MINUTE_MS)
   clock.jump(8 * HOUR_MS)
@@ -124,7 +124,7 @@ t.test('a time that was slept through is made up for once, soon after waking', a
   t.same(ran, ['job 18:05:30', 'job 19:00:00'])
 })
 
-t.test('a clock that was a year ahead and is set right keeps no job waiting', async t => {
+t.test('setting back a clock that was a year ahead delays no job', async t => {
   const { clock, ran, advance } = open(noting('job', '0 * * * *'))
   clock.jump(365 * 24 * HOUR_MS)
   await advance(MINUTE_MS)
@@ -134,7 +134,7 @@ t.test('a clock that was a year ahead and is set right keeps no job waiting', as
   t.same(ran, ['job 11:00:00'])
 })
 
-t.test('stopping tells the job under way, waits for it, and begins none any more', async t => {
+t.test('stopping signals the running job, waits for it, and starts no other', async t => {
   let sawSignal = false
   let end = () => {}
   const { scheduler, ran, advance } = open((clock, ran) => [
@@ -160,7 +160,7 @@ t.test('stopping tells the job under way, waits for it, and begins none any more
   t.same(ran, [])
 })
 
-t.test('a job that does not end when it is told to is left after the grace, and named', async t => {
+t.test('a job that does not stop is abandoned after the grace period, and named', async t => {
   const { scheduler, log, advance } = open(() => [
     { name: 'stuck', schedule: '* * * * *', run: () => new Promise<void>(() => {}) },
   ])

@@ -10,14 +10,14 @@ export const ANALYTICS_ROWS: readonly Row[] = [
     rule: 'GET /analytics takes 1d, 7d, 30d or 90d; zero-filled days in UTC',
     from: [`${TABLE} > GET /analytics`],
     tests: [
-      report('a period is 1, 7, 30 or 90 days, 30 where none is asked for, and no longer'),
-      report('what left 90 days ago is not counted any more'),
+      report('a period is 1, 7, 30 or 90 days, 30 by default'),
+      report('mail sent more than 90 days ago is not counted'),
     ],
   },
   {
     rule: 'GET /analytics also takes since and until, one of campaign_id, tag and domain, or group_by (additive)',
     from: [`${TABLE} > GET /analytics`],
-    tests: [report('a report can be narrowed to a tag, a sender domain and a campaign, or grouped by them')],
+    tests: [report('a report can be filtered or grouped by tag, sender domain and campaign')],
   },
   {
     rule: 'totals sends, api_sends, delivered, bounces, and daily_api_sends as {date, count}; no sandbox',
@@ -26,8 +26,8 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       'decisions: Deliverability > Analytics {totals daily_api_sends [{date "YYYY-MM-DD"',
     ],
     tests: [
-      report('mail is counted as accepted, sent, delivered and bounced, on the day on which it was'),
-      report('neither the sandbox nor another workspace is counted; the sandbox has counters of its own'),
+      report('accepted, sent, delivered and bounced mail is counted on its day'),
+      report('neither the sandbox nor other workspaces are counted; the sandbox has separate counters'),
     ],
   },
   {
@@ -66,7 +66,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       'Other resources > Conversion contact_id (required) value (required)',
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
-    tests: [shop('what cannot be a conversion is refused by name before the contact is looked for')],
+    tests: [shop('an invalid conversion is refused, naming the field, before the contact is looked up')],
   },
   {
     rule: 'an unknown contact is a 404 contact_not_found',
@@ -76,8 +76,8 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       'POST /api/v1/track/product-view: contact_not_found',
     ],
     tests: [
-      shop('a conversion of an unknown contact is a 404 of its own, and is not recorded'),
-      shop('a product view of an unknown contact is a 404 of its own'),
+      shop('a conversion of an unknown contact is a 404 contact_not_found and is not recorded'),
+      shop('a product view of an unknown contact is a 404 contact_not_found'),
     ],
   },
   {
@@ -87,7 +87,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       `${TABLE} > GET /conversions`,
       'decisions: Deliverability > Conversion contact_id UUID value number',
     ],
-    tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
+    tests: [shop('conversions and product views are recorded, by default in the currency of the workspace')],
   },
   {
     rule: 'contact_email and product_id are required; product data is checked',
@@ -97,13 +97,13 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       'decisions: Deliverability > Product view product_name product_url image_url',
     ],
     tests: [
-      shop('what cannot be a product view is refused by name before the contact is looked for'),
-      shop('a product view of an unknown contact is a 404 of its own'),
+      shop('an invalid product view is refused, naming the field, before the contact is looked up'),
+      shop('a product view of an unknown contact is a 404 contact_not_found'),
     ],
   },
   {
     rule: 'a product view is recorded',
     from: [`${TABLE} > POST /track/product-view`],
-    tests: [shop('what a contact bought and looked at is recorded, in the currency of the workspace')],
+    tests: [shop('conversions and product views are recorded, by default in the currency of the workspace')],
   },
 ]

@@ -60,7 +60,7 @@ export const FRAME_ROWS: readonly Row[] = [
     tests: [
       every('without a key, or with one that is none, every route but the open ones is a 401'),
       limits('a request without a valid key is refused before anything else'),
-      keys('the parts of a right Authorization may be written in any case, those of a wrong one are refused'),
+      keys('the Authorization scheme is case-insensitive, and malformed values are refused'),
     ],
   },
   {
@@ -93,7 +93,7 @@ export const FRAME_ROWS: readonly Row[] = [
   {
     rule: 'live keys begin with ts_live_, sandbox keys with ts_test_',
     from: ['Authentication > 3', 'decisions: Accounts and keys > Key prefixes ts_live_ and ts_test_'],
-    tests: [keys('live and sandbox keys are told apart by their beginning')],
+    tests: [keys('live and sandbox keys have different prefixes')],
   },
   {
     rule: 'a sandbox key acts on the sandbox of its workspace: it neither sees nor touches live data, nor is the sandbox seen',
@@ -111,14 +111,14 @@ export const FRAME_ROWS: readonly Row[] = [
       'Deliverability, domains, analytics, tracking > GET /api-key/permissions',
       'decisions: Accounts and keys > GET /api-key/permissions -> {name string',
     ],
-    tests: [keys('a key is told its name, type, permissions, rate and whether it is for the sandbox')],
+    tests: [keys('a key can read its name, type, permissions, rate limit and sandbox flag')],
   },
   {
     rule: 'a new workspace may send 1,000 mails an hour and 10,000 a day; its settings fill in what a send leaves out',
     from: ['decisions: Accounts and keys > Workspace settings name default_from_email default_from_name'],
     tests: [
-      keys('a new workspace has 1,000 mails an hour and 10,000 a day'),
-      limits('a limit of 0 is none'),
+      keys('a new workspace has 1,000 emails per hour and 10,000 per day'),
+      limits('a limit of 0 means unlimited'),
       inFile('msa/rest/send-sender')("the workspace's defaults stand in for what the request leaves out"),
     ],
   },
@@ -133,7 +133,7 @@ export const FRAME_ROWS: readonly Row[] = [
     answers: ['keyed: rate_limited'],
     tests: [
       answer('a key over its rate is a 429 on every route that needs one, and passes after Retry-After'),
-      keys('a new key has a hundred requests in any minute, and is told of each'),
+      keys('a new key has 100 requests in any minute, counted down in every response'),
       limits('requests beyond the rate of a key are refused before their body is looked at'),
     ],
   },
@@ -152,7 +152,7 @@ export const FRAME_ROWS: readonly Row[] = [
     tests: [
       answer('every route shows the limits of its caller, whether it answers or refuses'),
       open('an unknown path is a 404 in the form of every error'),
-      keys('a new key has a hundred requests in any minute, and is told of each'),
+      keys('a new key has 100 requests in any minute, counted down in every response'),
     ],
   },
   {
@@ -164,7 +164,7 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'errors come in the order 401, 429, 403, 400, rules of the business, limits',
     from: ['Errors > 400'],
     tests: [
-      keys('of several faults the first in the order 401, 429, 403, 400, rule, limit is told'),
+      keys('of several faults the first in the order 401, 429, 403, 400, rule, limit is returned'),
       validation('every refused request names its fault and leaves nothing behind'),
     ],
   },
@@ -290,8 +290,8 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'GET /activity reads the workspace activity log',
     from: [],
     tests: [
-      activity('what a key or the operator changes stands in the log, newest first'),
-      activity('the log is filtered, paged, and shows no other workspace'),
+      activity('changes by keys and operators are logged, newest first'),
+      activity('the log can be filtered and paged, and shows only its own workspace'),
     ],
   },
 ]

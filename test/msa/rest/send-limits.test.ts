@@ -190,7 +190,7 @@ for (const [name, status, code] of [
     t.equal(postroad.rowCounts()['messages'], 7)
   })
 
-t.test('a limit of 0 is none', async t => {
+t.test('a limit of 0 means unlimited', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad
   await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=0', 'daily_limit=0')
