@@ -41,7 +41,7 @@ import { openCertificates } from './appliance/open-certificates.js'
 import { RenderQueue } from './content/rendering/render-queue.js'
 import { replaceablePool } from './mta/workers/worker-pool.js'
 import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
-import { followAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
+import { observeAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
@@ -54,7 +54,7 @@ import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
 import { isQuietHour } from './world/time/zone-time.js'
-import { takenOver } from './appliance/take-over.js'
+import { applyReload } from './appliance/apply-reload.js'
 import { spawnThread } from './world/threads.js'
 import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
@@ -195,8 +195,15 @@ async function openParts(
   closing.defer(() => control.close(graceLeft()))
   const http = await openHttpListeners(live, api, pages, certificates, world.clock)
   closing.defer(() => http.close(graceLeft()))
-  const { onTaken } = meters.acceptance
-  const mail = await openMailListeners(appliance, certificates.certificate, submit, inbound, guard, onTaken)
+  const { onAccepted } = meters.acceptance
+  const mail = await openMailListeners(
+    appliance,
+    certificates.certificate,
+    submit,
+    inbound,
+    guard,
+    onAccepted,
+  )
   closing.defer(() => mail.close(graceLeft()))
   const names = await openNameListeners(appliance, certificates.challenges?.zone)
   closing.defer(() => names.close())
@@ -213,12 +220,12 @@ async function openParts(
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
   closing.defer(
-    followAll(meters, { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }),
+    observeAll(meters, { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }),
   )
   const reload = async (next: Config): Promise<void> => {
     await certificates.reload()
     const former = live.current
-    const now = (live.current = takenOver(config, next))
+    const now = (live.current = applyReload(config, next))
     mail.reconfigure(now)
     calls.reload(now)
     if (isDeepStrictEqual(former.mta, now.mta)) return

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import { readSecrets } from '../../src/accounts/secret-store.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { makeReturnPath } from '../../src/mail/return-path.js'
@@ -100,7 +100,7 @@ export async function returnedMails({ dataDir }: Installation): Promise<Returned
   const file = join(dataDir, 'postroad.db')
   const database = await openSqlite({ file, clock: systemClock, mayMigrate: false })
   try {
-    const [key] = await readSecrets(database.reader, 'return_path', openShelf)
+    const [key] = await readSecrets(database.reader, 'return_path', plainBox)
     if (!key) throw new Error('the installation has no secret for return paths')
     const rows = await database.reader.selectFrom('messages').select(['id', 'recipient']).execute()
     return rows.map(({ id, recipient }) => ({

@@ -39,7 +39,7 @@ export interface NewKey {
   readonly emailRateLimit: number
 }
 
-export const USUAL_KEY_LIMITS = { rateLimit: 100, emailRateLimit: 100 }
+export const DEFAULT_KEY_LIMITS = { rateLimit: 100, emailRateLimit: 100 }
 
 export interface KeyParts {
   readonly database: Database

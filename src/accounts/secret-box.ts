@@ -30,7 +30,7 @@ export function isSealed(text: string): boolean {
 }
 
 /** For a server without `secrets.key`: stores secrets as plain text. */
-export const openShelf: SecretBox = {
+export const plainBox: SecretBox = {
   seal: text => text,
   open(text, place) {
     if (isSealed(text)) throw new SealError(`${place} is sealed, and secrets.key is not set`)

@@ -9,8 +9,8 @@ import { readFileSync } from 'node:fs'
 import { parseSecretKey, type SecretKeySource } from '../config/schema/secret-key.js'
 import type { Database, Queries } from '../db/database.js'
 import type { Random } from '../world/random.js'
-import { isSealed, openShelf, secretBox, type SecretBox } from './secret-box.js'
-import { findNewestSecret, overwriting, sealSecrets } from './secret-store.js'
+import { isSealed, plainBox, secretBox, type SecretBox } from './secret-box.js'
+import { findNewestSecret, withSecureDelete, sealSecrets } from './secret-store.js'
 
 export class SecretKeyError extends Error {
   override readonly name = 'SecretKeyError'
@@ -32,14 +32,14 @@ export async function openSecretBox(parts: SealingParts): Promise<SecretBox> {
   const hasSeals = known !== undefined && isSealed(known.value)
   if (!source) {
     if (hasSeals) throw new SecretKeyError('the secrets in the database are sealed: set secrets.key')
-    return openShelf
+    return plainBox
   }
   const box = secretBox(readSecretKey(source), random)
   if (hasSeals) assertOpens(box, known)
-  else if (!maySeal) return openShelf
+  else if (!maySeal) return plainBox
   if (maySeal)
     await database.write(tx =>
-      overwriting(tx.db, database.dialect, async () => {
+      withSecureDelete(tx.db, database.dialect, async () => {
         await sealSecrets(tx.db, box)
         await sealOthers(tx.db, box)
       }),

@@ -76,7 +76,11 @@ export async function findNewestSecret(db: Queries): Promise<{ value: string; pl
 }
 
 /** Overwrites whatever `work` deletes; SQLite otherwise leaves the old bytes in its file. */
-export async function overwriting(db: Queries, dialect: Dialect, work: () => Promise<void>): Promise<void> {
+export async function withSecureDelete(
+  db: Queries,
+  dialect: Dialect,
+  work: () => Promise<void>,
+): Promise<void> {
   if (dialect !== 'sqlite') return work()
   await sql`pragma secure_delete = on`.execute(db)
   try {

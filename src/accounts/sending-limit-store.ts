@@ -79,16 +79,20 @@ export async function countAgainstLimits(
 }
 
 /** How many mails fit now, and when more will. */
-export interface Room {
+export interface Allowance {
   readonly mails: number
   /** When the fullest window ends, ms since epoch UTC. */
   readonly moreAt: number
 }
 
 /** For senders that can wait for the next window. */
-export async function roomWithinLimits(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Room> {
+export async function allowanceWithinLimits(
+  db: Queries,
+  workspace: LimitedWorkspace,
+  now: number,
+): Promise<Allowance> {
   const used = await acceptedInWindows(db, workspace.id, now)
-  let room: Room = { mails: Infinity, moreAt: now }
+  let room: Allowance = { mails: Infinity, moreAt: now }
   for (const kind of WINDOWS) {
     const [limit, start] = [limitOf(workspace, kind), windowStart(kind, now)]
     const mails = limit === 0 ? Infinity : Math.max(0, limit - (used.get(kind) ?? 0))
@@ -102,7 +106,7 @@ export async function roomWithinLimits(db: Queries, workspace: LimitedWorkspace,
  *
  * @param countedAt when the mails were accepted, ms since epoch UTC
  */
-export async function giveBackToLimits(
+export async function returnToLimits(
   db: Queries,
   workspaceId: string,
   recipients: number,

@@ -1,7 +1,7 @@
 /**
  * Wires metrics and health to the parts of the appliance that report them.
  *
- * Part of the composition root. `openMeters` runs before everything that is counted, `followAll` once all is open. Never throws.
+ * Part of the composition root. `openMeters` runs before everything that is counted, `observeAll` once all is open. Never throws.
  */
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'
@@ -12,9 +12,9 @@ import { countSetAside } from '../events/set-aside-store.js'
 import { openHealth, type JudgeHealth } from '../health/judge-health.js'
 import type { HttpListeners } from './listeners/http-listeners.js'
 import type { MailListeners } from './listeners/mail-listeners.js'
-import { acceptanceMetrics, type AcceptanceMetrics } from '../metrics/intake-metrics.js'
-import { commitMetrics, followGround, followFollowers, followProcess } from '../metrics/server-metrics.js'
-import { deliveryMetrics, followQueue } from '../metrics/delivery-metrics.js'
+import { intakeMetrics, type IntakeMetrics } from '../metrics/intake-metrics.js'
+import { commitMetrics, observeStorage, observeServer, observeProcess } from '../metrics/server-metrics.js'
+import { deliveryMetrics, observeQueue } from '../metrics/delivery-metrics.js'
 import { Metrics } from '../metrics/metrics.js'
 import type { OnCommitted } from '../db/sqlite/group-commit.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
@@ -33,7 +33,7 @@ export interface Meters {
   readonly dns: DnsWatch
   readonly onCommitted: OnCommitted
   readonly onAttempt: OnAttempt
-  readonly acceptance: AcceptanceMetrics
+  readonly acceptance: IntakeMetrics
 }
 
 export function openMeters(world: World): Meters {
@@ -49,12 +49,12 @@ export function openMeters(world: World): Meters {
     },
     onCommitted: commitMetrics(metrics),
     onAttempt: deliveryMetrics(metrics),
-    acceptance: acceptanceMetrics(metrics),
+    acceptance: intakeMetrics(metrics),
   }
 }
 
 /** Functions, since health is only evaluated on request and these open later. */
-export interface Followed {
+export interface ObservedParts {
   readonly queue: () => QueueManager
   readonly certificates: Certificates
 }
@@ -66,7 +66,7 @@ export function judgeOf(
   { database, world: { clock } }: Appliance,
   { dns }: Meters,
   hold: RestoreHold,
-  { queue, certificates }: Followed,
+  { queue, certificates }: ObservedParts,
 ): JudgeHealth {
   return openHealth({
     clock,
@@ -92,18 +92,18 @@ export interface OpenParts {
 }
 
 /** @returns stops observing */
-export function followAll({ metrics, acceptance }: Meters, parts: OpenParts): () => void {
+export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): () => void {
   const { appliance, queue, dispatcher, records, certificates, mail, http } = parts
   const { database, world, config } = appliance
   const { clock } = world
-  followGround(metrics, { database, disk: world.disk, dataDir: config.dataDir })
-  followQueue(metrics, { database, clock })
+  observeStorage(metrics, { database, disk: world.disk, dataDir: config.dataDir })
+  observeQueue(metrics, { database, clock })
   acceptance.follow({
     smtp: { submission: () => mail.counts.submission, inbound: () => mail.counts.inbound },
     http: () => http.connections,
     deliveries: () => queue.activeCount,
   })
-  followFollowers(metrics, {
+  observeServer(metrics, {
     clock,
     consumerLags: () => dispatcher.lags(),
     countSetAside: () => countSetAside(database.reader),
@@ -112,5 +112,5 @@ export function followAll({ metrics, acceptance }: Meters, parts: OpenParts): ()
     certificates: () => [{ name: 'tls', ...certificates.standing() }],
     healthReasons: async () => (await parts.judgeHealth()).reasons,
   })
-  return followProcess(metrics, clock, VERSION)
+  return observeProcess(metrics, clock, VERSION)
 }

@@ -5,15 +5,7 @@
  */
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.js'
-import {
-  fault,
-  outage,
-  warning,
-  type Finding,
-  isReachable,
-  readable,
-  statIfThere,
-} from '../config/findings.js'
+import { fault, outage, warning, type Finding, isReachable, readable, findStat } from '../config/findings.js'
 import { describeError } from '../core/errors.js'
 import { assertUsable } from '../world/tls/tls-certificate.js'
 import { acmeNames } from './acme/names.js'
@@ -171,7 +163,7 @@ function namesOf({ subjectAltName, subject }: X509Certificate): string {
 }
 
 function keyFileFindings(file: string): Finding[] {
-  const stat = statIfThere(file)
+  const stat = findStat(file)
   return stat && (stat.mode & 0o007) !== 0
     ? [warning('tls.key', `${file} is readable by every user of this machine`, `chmod o= ${file}`)]
     : []

@@ -10,15 +10,7 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { certificateFindings } from '../certificates/certificate-findings.js'
 import type { Config } from '../config/config.js'
-import {
-  fault,
-  outage,
-  warning,
-  type Finding,
-  isReachable,
-  readable,
-  statIfThere,
-} from '../config/findings.js'
+import { fault, outage, warning, type Finding, isReachable, readable, findStat } from '../config/findings.js'
 import { lineOfKey } from '../config/faults.js'
 import { parseSecretKey } from '../config/schema/secret-key.js'
 import { describeError } from '../core/errors.js'
@@ -171,7 +163,7 @@ function captureFindings({ hostname, publicUrl, mta }: Config): Finding[] {
 }
 
 function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
-  const folder = statIfThere(dataDir)
+  const folder = findStat(dataDir)
   if (!folder) return [warning('data_dir', `${dataDir} does not exist yet`, 'create it: postroad init')]
   if (!folder.isDirectory())
     return [fault('data_dir', `${dataDir} is not a directory`, 'set it to a directory')]
@@ -181,9 +173,9 @@ function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
       warning('data_dir', `${dataDir} is accessible to every user of this machine`, `chmod 0700 ${dataDir}`),
     )
   for (const path of new Set([dataDir, dirname(databaseFile)]))
-    if (statIfThere(path) && !may(path, constants.R_OK | constants.W_OK | constants.X_OK))
+    if (findStat(path) && !may(path, constants.R_OK | constants.W_OK | constants.X_OK))
       findings.push(fault('data_dir', `this user cannot write to ${path}`, `chown it to the service's user`))
-  const file = statIfThere(databaseFile)
+  const file = findStat(databaseFile)
   if (file && !may(databaseFile, constants.R_OK | constants.W_OK))
     findings.push(
       fault('database.url', `this user cannot write to ${databaseFile}`, "chown it to the service's user"),
@@ -216,7 +208,7 @@ function secretFindings({ config, file }: FindingsRequest): Finding[] {
   const findings: Finding[] = []
   const { key } = config.secrets
   const hasSecrets = (key && 'bytes' in key) || config.mta.routes.some(({ password }) => password !== '')
-  const stat = statIfThere(file)
+  const stat = findStat(file)
   if (hasSecrets && stat && (stat.mode & 0o004) !== 0)
     findings.push(
       warning(

@@ -51,7 +51,7 @@ export interface ListOptions extends CommonOptions {
 }
 
 /** @param named id, or name in any case @throws AppError not_found */
-export async function mustFindWorkspace(db: Queries, named: string): Promise<Workspace> {
+export async function getWorkspace(db: Queries, named: string): Promise<Workspace> {
   const workspace = (await findWorkspace(db, named)) ?? (await findWorkspaceByName(db, named))
   if (workspace) return workspace
   const names = isUuid(named) ? [] : (await listWorkspaces(db)).map(({ name }) => name)
@@ -68,7 +68,7 @@ export function didYouMean(name: string, known: Iterable<string>): string {
 async function resolveWorkspace({ database }: Appliance, options: CommonOptions): Promise<void> {
   const given = options as { workspace?: unknown }
   if (typeof given.workspace !== 'string' || isUuid(given.workspace)) return
-  given.workspace = (await mustFindWorkspace(database.reader, given.workspace)).id
+  given.workspace = (await getWorkspace(database.reader, given.workspace)).id
 }
 
 /** @throws ConfigError */

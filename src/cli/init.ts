@@ -1,7 +1,7 @@
 /** `postroad init`: creates the data folder, schema, secrets, a first workspace and its live key. Running it again changes nothing. */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { createKey, USUAL_KEY_LIMITS } from '../accounts/keys.js'
+import { createKey, DEFAULT_KEY_LIMITS } from '../accounts/keys.js'
 import {
   insertWorkspace,
   listWorkspaces,
@@ -56,7 +56,7 @@ async function init(appliance: Appliance, context: CliContext, options: InitOpti
   }
   const { row, key } = await createKey(
     { ...appliance, ...appliance.world },
-    { workspaceId: workspace.id, name: 'first key', isSandbox: false, ...USUAL_KEY_LIMITS },
+    { workspaceId: workspace.id, name: 'first key', isSandbox: false, ...DEFAULT_KEY_LIMITS },
   )
   const json = { workspace: { id: workspace.id, name: workspace.name }, key: { id: row.id, key } }
   printResult(context, options, json, () => firstText(workspace, key, config))

@@ -8,7 +8,7 @@ import type { Command } from 'commander'
 import type { Appliance } from '../appliance/appliance.js'
 import type { Page } from '../http/pagination.js'
 import {
-  mustFindWorkspace,
+  getWorkspace,
   printResult,
   table,
   UsageError,
@@ -56,7 +56,7 @@ export function wholeNumber(text: string): number {
 }
 
 /** Default of `--limit`. */
-const USUAL_ROWS = 100
+const DEFAULT_ROWS = 100
 
 export interface OwnedGroup {
   readonly group: Command
@@ -102,13 +102,13 @@ export function printsList<Options = object>(
   head: readonly string[],
   read: (appliance: Appliance, request: ListRequest<Options>) => Promise<readonly ListedRow[]>,
 ): void {
-  limited(one, USUAL_ROWS).action(async (...given: unknown[]) => {
+  limited(one, DEFAULT_ROWS).action(async (...given: unknown[]) => {
     // Commander passes the arguments, the options and the command.
     const options = given.at(-2) as OwnedOptions & ListOptions & Options
     const named = given.length > 2 ? String(given[0]) : ''
     await withAppliance(context, options, async appliance => {
       const { workspace: workspaceId, limit } = options
-      await mustFindWorkspace(appliance.database.reader, workspaceId)
+      await getWorkspace(appliance.database.reader, workspaceId)
       const rows = await read(appliance, { workspaceId, page: { limit, offset: 0 }, options, named })
       const shown = rows.map(row => row.shown)
       printResult(context, options, shown, () =>

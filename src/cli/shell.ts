@@ -61,8 +61,8 @@ function describeCommand(command: Command, path: readonly string[] = []): Descri
 }
 
 /** A command and all its descendants, itself first. */
-function everyDescribed(one: DescribedCommand): DescribedCommand[] {
-  return [one, ...one.commands.flatMap(everyDescribed)]
+function allCommands(one: DescribedCommand): DescribedCommand[] {
+  return [one, ...one.commands.flatMap(allCommands)]
 }
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -81,7 +81,7 @@ function completionScript(shell: Shell, program: DescribedCommand): string {
 
 /** Shell code that determines the command from the words before the cursor. `$at` is its path, with a space before each word. */
 function pathCases(program: DescribedCommand, then: (one: DescribedCommand) => string): string {
-  return everyDescribed(program)
+  return allCommands(program)
     .map(one => `    ${quoted(pathOf(one))}) ${then(one)} ;;`)
     .join('\n')
 }
@@ -91,7 +91,7 @@ function pathOf({ path }: DescribedCommand): string {
 }
 
 function groupsOf(program: DescribedCommand): string {
-  const names = everyDescribed(program).filter(({ path }) => path.length > 0)
+  const names = allCommands(program).filter(({ path }) => path.length > 0)
   return names.map(one => quoted(pathOf(one))).join('|')
 }
 
@@ -154,7 +154,7 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _postroad "$@"; else compde
 }
 
 function fishScript(program: DescribedCommand): string {
-  const lines = everyDescribed(program).flatMap(one => {
+  const lines = allCommands(program).flatMap(one => {
     const here = `complete -c postroad -n ${quoted(`__postroad_at${pathOf(one)}`)}`
     return [
       ...one.commands.map(
@@ -167,7 +167,7 @@ function fishScript(program: DescribedCommand): string {
       ...(one.takesFile ? [`${here} -F`] : []),
     ]
   })
-  const known = everyDescribed(program)
+  const known = allCommands(program)
     .filter(({ path }) => path.length > 0)
     .map(({ path }) => quoted(path.join(' ')))
   return `# fish completion for postroad
@@ -187,7 +187,7 @@ ${lines.join('\n')}
 
 /** As a pattern of `case`. */
 function optionNames(program: DescribedCommand, isMeant: (option: DescribedOption) => boolean): string {
-  const names = everyDescribed(program).flatMap(({ options }) => options.filter(isMeant))
+  const names = allCommands(program).flatMap(({ options }) => options.filter(isMeant))
   return [...new Set(names.map(({ long }) => long))].sort().join('|')
 }
 
@@ -196,7 +196,7 @@ function quoted(text: string): string {
 }
 
 function manualPage(program: DescribedCommand, version: string): string {
-  const groups = program.commands.flatMap(everyDescribed).filter(({ commands }) => commands.length === 0)
+  const groups = program.commands.flatMap(allCommands).filter(({ commands }) => commands.length === 0)
   return [
     `.TH POSTROAD 1 "" ${roff(`"Postroad ${version}"`)} "User Commands"`,
     '.nh',

@@ -56,7 +56,7 @@ export function readable(
   }
 }
 
-export function statIfThere(path: string): Stats | undefined {
+export function findStat(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch {

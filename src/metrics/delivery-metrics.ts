@@ -10,7 +10,7 @@ import { addressDomain } from '../mail/address.js'
 import type { LoggedAttempt, OnAttempt } from '../queue/delivery/record-outcomes.js'
 import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-status-store.js'
 import type { Clock } from '../world/time/clock.js'
-import { countedBeside, type Metrics } from './metrics.js'
+import { cachedCount, type Metrics } from './metrics.js'
 
 /** Seconds; spans immediate delivery up to a last retry. */
 const DELIVERY_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]
@@ -69,7 +69,7 @@ export interface QueueParts {
   readonly clock: Clock
 }
 
-export function followQueue(metrics: Metrics, { database, clock }: QueueParts): void {
+export function observeQueue(metrics: Metrics, { database, clock }: QueueParts): void {
   const registers = [metrics.registry]
   const labelNames = ['destination'] as const
   const messages = new Gauge({
@@ -85,7 +85,7 @@ export function followQueue(metrics: Metrics, { database, clock }: QueueParts): 
     registers,
   })
   const held = new Gauge({ name: 'postroad_queue_held_messages', help: 'Held messages.', registers })
-  const depth = countedBeside(clock, () => measureQueue(database.slowReader, NAMED_DOMAINS))
+  const depth = cachedCount(clock, () => measureQueue(database.slowReader, NAMED_DOMAINS))
   metrics.addSource('queue', async () => {
     const counted = await depth()
     const now = clock.now()

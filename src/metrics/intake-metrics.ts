@@ -11,10 +11,10 @@ type Way = 'api' | SmtpListener
 const SENDS: ReadonlySet<string | undefined> = new Set(['POST /email/send', 'POST /email/batch'])
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-export interface AcceptanceMetrics {
+export interface IntakeMetrics {
   readonly onAnswer: OnAnswer
   /** @returns a callback for each message the listener accepts */
-  readonly onTaken: (listener: SmtpListener) => (ms: number) => void
+  readonly onAccepted: (listener: SmtpListener) => (ms: number) => void
   /** Call once the listeners are open. */
   follow(connections: ConnectionCounts): void
 }
@@ -26,7 +26,7 @@ export interface ConnectionCounts {
   readonly deliveries: () => number
 }
 
-export function acceptanceMetrics(metrics: Metrics): AcceptanceMetrics {
+export function intakeMetrics(metrics: Metrics): IntakeMetrics {
   const registers = [metrics.registry]
   const seconds = new Histogram({
     name: 'postroad_acceptance_seconds',
@@ -48,7 +48,7 @@ export function acceptanceMetrics(metrics: Metrics): AcceptanceMetrics {
       requests.inc({ status: `${Math.floor(status / 100)}xx` })
       if (status < 300 && SENDS.has(route)) seconds.observe({ way: 'api' }, ms / 1_000)
     },
-    onTaken: way => ms => seconds.observe({ way }, ms / 1_000),
+    onAccepted: way => ms => seconds.observe({ way }, ms / 1_000),
     follow: counts => followConnections(metrics, counts),
   }
 }

@@ -58,7 +58,7 @@ const REST = 50
  * The pause between counts grows with their duration, so counting uses at most a fiftieth of a reader thread. Only the first count can fail a
  * scrape; later failures keep the last value.
  */
-export function countedBeside<T>(clock: Clock, count: () => Promise<T>): () => Promise<T> {
+export function cachedCount<T>(clock: Clock, count: () => Promise<T>): () => Promise<T> {
   let last: { readonly value: T; readonly until: number } | undefined
   let counting: Promise<T> | undefined
 

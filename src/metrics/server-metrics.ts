@@ -12,12 +12,12 @@ import type { JobState } from '../scheduler/job-store.js'
 import type { Disk } from '../world/disk.js'
 import type { Clock } from '../world/time/clock.js'
 import { openLoopDelayMeter } from '../world/time/loop-delay.js'
-import { countedBeside, type Metrics } from './metrics.js'
+import { cachedCount, type Metrics } from './metrics.js'
 
 const MICROSECONDS = 1e6
 
 /** @returns stops the event loop meter */
-export function followProcess(metrics: Metrics, clock: Clock, version: string): () => void {
+export function observeProcess(metrics: Metrics, clock: Clock, version: string): () => void {
   const registers = [metrics.registry]
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers })
   new Gauge({
@@ -82,13 +82,13 @@ export function commitMetrics({ registry }: Metrics): OnCommitted {
   }
 }
 
-export interface Ground {
+export interface StorageSources {
   readonly database: Database
   readonly disk: Disk
   readonly dataDir: string
 }
 
-export function followGround(metrics: Metrics, { database, disk, dataDir }: Ground): void {
+export function observeStorage(metrics: Metrics, { database, disk, dataDir }: StorageSources): void {
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [metrics.registry] })
   const free = gauge('postroad_disk_free_bytes', 'Free space on the disk of the data directory.')
   metrics.addSource('disk', async () => free.set(await disk.freeSpace(dataDir)))
@@ -105,7 +105,7 @@ export function followGround(metrics: Metrics, { database, disk, dataDir }: Grou
   })
 }
 
-export interface FollowerSources {
+export interface ServerSources {
   readonly clock: Clock
   readonly consumerLags: () => Promise<readonly { readonly consumer: string; readonly events: number }[]>
   readonly countSetAside: () => Promise<number>
@@ -126,7 +126,7 @@ export interface CertificateState {
 
 const DAY_MS = 86_400_000
 
-export function followFollowers(metrics: Metrics, sources: FollowerSources): void {
+export function observeServer(metrics: Metrics, sources: ServerSources): void {
   followConsumers(metrics, sources)
   followJobs(metrics, sources)
   const registers = [metrics.registry]
@@ -154,7 +154,7 @@ export function followFollowers(metrics: Metrics, sources: FollowerSources): voi
   })
 }
 
-function followConsumers(metrics: Metrics, { clock, ...sources }: FollowerSources): void {
+function followConsumers(metrics: Metrics, { clock, ...sources }: ServerSources): void {
   const registers = [metrics.registry]
   const lag = new Gauge({
     name: 'postroad_consumer_lag_events',
@@ -172,8 +172,8 @@ function followConsumers(metrics: Metrics, { clock, ...sources }: FollowerSource
     help: 'How long the oldest due webhook delivery is overdue; 0 if none is due.',
     registers,
   })
-  const setAside = countedBeside(clock, sources.countSetAside)
-  const soonest = countedBeside(clock, sources.soonestWebhook)
+  const setAside = cachedCount(clock, sources.countSetAside)
+  const soonest = cachedCount(clock, sources.soonestWebhook)
   metrics.addSource('consumers', async () => {
     for (const { consumer, events } of await sources.consumerLags()) lag.set({ consumer }, events)
     aside.set(await setAside())
@@ -185,7 +185,7 @@ function followConsumers(metrics: Metrics, { clock, ...sources }: FollowerSource
   })
 }
 
-function followJobs(metrics: Metrics, { jobs }: FollowerSources): void {
+function followJobs(metrics: Metrics, { jobs }: ServerSources): void {
   const registers = [metrics.registry]
   const labelNames = ['job'] as const
   const success = new Gauge({

@@ -16,7 +16,7 @@ export interface PruneParts {
 }
 
 const FIRST_LIMIT = 32
-const LARGEST_LIMIT = 256
+const MAX_LIMIT = 256
 /** Write time of a step: a longer one halves the next step, a much shorter one doubles it. */
 const LONG_MS = 4
 const SHORT_MS = 1
@@ -67,5 +67,5 @@ export function oldest(remove: (tx: Tx, limit: number) => Promise<number>): Remo
 
 function nextLimit(limit: number, tookMs: number): number {
   if (tookMs > LONG_MS) return Math.max(1, Math.floor(limit / 2))
-  return tookMs < SHORT_MS ? Math.min(LARGEST_LIMIT, 2 * limit) : limit
+  return tookMs < SHORT_MS ? Math.min(MAX_LIMIT, 2 * limit) : limit
 }

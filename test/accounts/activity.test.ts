@@ -1,7 +1,7 @@
 /** The activity log: who changed what, recorded with the change and read over the API. */
 import t, { type Test } from 'tap'
 import { activityRoute } from '../../src/accounts/resource.js'
-import { createKey, revokeKey, USUAL_KEY_LIMITS } from '../../src/accounts/keys.js'
+import { createKey, revokeKey, DEFAULT_KEY_LIMITS } from '../../src/accounts/keys.js'
 import type { Database } from '../../src/db/database.js'
 import { domainRoutes } from '../../src/deliverability/domains/domain-routes.js'
 import { addDomain } from '../../src/deliverability/domains/domains.js'
@@ -86,7 +86,7 @@ eachDatabase(t, 'making and revoking a key is recorded without the key', async (
     workspaceId: 'w1',
     name: 'shop',
     isSandbox: false,
-    ...USUAL_KEY_LIMITS,
+    ...DEFAULT_KEY_LIMITS,
   })
   await revokeKey(parts, row.id)
   await t.rejects(revokeKey(parts, row.id), { code: 'not_found' })

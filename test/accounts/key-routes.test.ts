@@ -1,4 +1,4 @@
-/** What a key is told of itself, and how far it comes, over HTTP: rates of a new key, windows, limits, revocation. */
+/** API keys over HTTP: their own description, rates, windows, limits, revocation. */
 import t from 'tap'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 
@@ -84,7 +84,11 @@ t.test('a new key has 100 requests in any minute, counted down in every response
   const statuses: number[] = []
   for (let count = 0; count < 11; count += 1) statuses.push((await ask()).status)
   t.same(statuses, [...Array.from({ length: 10 }, () => 200), 429], 'the window slides: ten have left it')
-  t.match(await postroad.get(PERMISSIONS, { key: postroad.key }), { status: 200 }, 'other keys are unaffected')
+  t.match(
+    await postroad.get(PERMISSIONS, { key: postroad.key }),
+    { status: 200 },
+    'other keys are unaffected',
+  )
 })
 
 t.test('a new key has 100 emails per minute, independent of its requests', async t => {
@@ -140,60 +144,49 @@ t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit
   t.equal(await codeOf(key, good), '403 limit_reached')
 })
 
-t.test(
-  'the Authorization scheme is case-insensitive, and malformed values are refused',
-  async t => {
-    const postroad = await openTestAppliance(t)
-    const { key } = postroad
-    const status = async (authorization: string) =>
-      (await postroad.get(PERMISSIONS, { headers: { Authorization: authorization } })).status
-    for (const right of [`Bearer ${key}`, `bearer ${key}`, `BEARER  ${key}`])
-      t.equal(await status(right), 200)
-    for (const wrong of [
-      key,
-      `Basic ${key}`,
-      `Bearer`,
-      `Bearer ${key.toLowerCase()}`,
-      `Bearer ${key} ${key}`,
-      `Bearer${key}`,
-    ])
-      t.equal(await status(wrong), 401, wrong.replaceAll(key, 'KEY'))
-  },
-)
+t.test('the Authorization scheme is case-insensitive, and malformed values are refused', async t => {
+  const postroad = await openTestAppliance(t)
+  const { key } = postroad
+  const status = async (authorization: string) =>
+    (await postroad.get(PERMISSIONS, { headers: { Authorization: authorization } })).status
+  for (const right of [`Bearer ${key}`, `bearer ${key}`, `BEARER  ${key}`]) t.equal(await status(right), 200)
+  for (const wrong of [
+    key,
+    `Basic ${key}`,
+    `Bearer`,
+    `Bearer ${key.toLowerCase()}`,
+    `Bearer ${key} ${key}`,
+    `Bearer${key}`,
+  ])
+    t.equal(await status(wrong), 401, wrong.replaceAll(key, 'KEY'))
+})
 
-t.test(
-  'changes by another process to keys, workspaces and limits apply from the next request',
-  async t => {
-    const postroad = await openTestAppliance(t)
-    const { id, key } = await usualKey(postroad)
-    const { id: other } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
-    const orphan = await postroad.makeKey('--workspace', other)
-    for (const known of [key, orphan])
-      t.match(await postroad.get(PERMISSIONS, { key: known }), { status: 200 })
-    // The clock of these tests stands still: nothing is forgotten by its age.
-    await postroad.run('key', 'revoke', id)
-    t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
-    await postroad.run('workspace', 'remove', other, '--yes')
-    t.match(await postroad.get(PERMISSIONS, { key: orphan }), {
-      status: 404,
-      body: { error: { code: 'workspace_not_found' } },
-    })
-  },
-)
+t.test('changes by another process to keys, workspaces and limits apply from the next request', async t => {
+  const postroad = await openTestAppliance(t)
+  const { id, key } = await usualKey(postroad)
+  const { id: other } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const orphan = await postroad.makeKey('--workspace', other)
+  for (const known of [key, orphan]) t.match(await postroad.get(PERMISSIONS, { key: known }), { status: 200 })
+  // The clock of these tests stands still: nothing is forgotten by its age.
+  await postroad.run('key', 'revoke', id)
+  t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
+  await postroad.run('workspace', 'remove', other, '--yes')
+  t.match(await postroad.get(PERMISSIONS, { key: orphan }), {
+    status: 404,
+    body: { error: { code: 'workspace_not_found' } },
+  })
+})
 
-t.test(
-  'setting the clock back neither restores a revoked key nor grants a rate twice',
-  async t => {
-    const postroad = await openTestAppliance(t)
-    const { id, key } = await usualKey(postroad, '--rate-limit', '2')
-    await postroad.get(PERMISSIONS, { key })
-    await postroad.get(PERMISSIONS, { key })
-    for (const step of [-2 * 60 * MINUTE, 4 * 60 * MINUTE]) {
-      postroad.clock.jump(step)
-      t.match(await postroad.get(PERMISSIONS, { key }), { status: 429 })
-    }
-    await postroad.run('key', 'revoke', id)
-    postroad.clock.jump(-4 * 60 * MINUTE)
-    t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
-  },
-)
+t.test('setting the clock back neither restores a revoked key nor grants a rate twice', async t => {
+  const postroad = await openTestAppliance(t)
+  const { id, key } = await usualKey(postroad, '--rate-limit', '2')
+  await postroad.get(PERMISSIONS, { key })
+  await postroad.get(PERMISSIONS, { key })
+  for (const step of [-2 * 60 * MINUTE, 4 * 60 * MINUTE]) {
+    postroad.clock.jump(step)
+    t.match(await postroad.get(PERMISSIONS, { key }), { status: 429 })
+  }
+  await postroad.run('key', 'revoke', id)
+  postroad.clock.jump(-4 * 60 * MINUTE)
+  t.match(await postroad.get(PERMISSIONS, { key }), { status: 401 })
+})

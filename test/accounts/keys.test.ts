@@ -1,7 +1,7 @@
 /** API keys on both databases: made once, kept as a hash, recognised until revoked. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createKey, keyAuthenticator, USUAL_KEY_LIMITS, type NewKey } from '../../src/accounts/keys.js'
+import { createKey, keyAuthenticator, DEFAULT_KEY_LIMITS, type NewKey } from '../../src/accounts/keys.js'
 import { listApiKeys, revokeApiKey } from '../../src/accounts/key-store.js'
 import {
   findActingWorkspace,
@@ -27,7 +27,13 @@ async function office(database: Database) {
     clock,
     authenticate: keyAuthenticator(database, clock),
     make: (wanted: Partial<NewKey> = {}) =>
-      createKey(parts, { workspaceId: 'w1', name: 'shop', isSandbox: false, ...USUAL_KEY_LIMITS, ...wanted }),
+      createKey(parts, {
+        workspaceId: 'w1',
+        name: 'shop',
+        isSandbox: false,
+        ...DEFAULT_KEY_LIMITS,
+        ...wanted,
+      }),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Hourly and daily limits, and the appliance's own secrets, on both databases. */
 import t from 'tap'
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import { ensureSecret, readSecrets } from '../../src/accounts/secret-store.js'
 import { countAgainstLimits } from '../../src/accounts/sending-limit-store.js'
 import type { Database } from '../../src/db/database.js'
@@ -92,8 +92,8 @@ eachDatabase(t, 'of windows only the latest are remembered', async (t, database)
 
 eachDatabase(t, 'a secret is made once and stays', async (t, database) => {
   const first = Buffer.alloc(32, 1)
-  t.same(await ensureSecret(database, 'return_path', first, NOW, openShelf), [{ version: 1, secret: first }])
-  t.same(await ensureSecret(database, 'return_path', Buffer.alloc(32, 2), NOW + 1, openShelf), [
+  t.same(await ensureSecret(database, 'return_path', first, NOW, plainBox), [{ version: 1, secret: first }])
+  t.same(await ensureSecret(database, 'return_path', Buffer.alloc(32, 2), NOW + 1, plainBox), [
     { version: 1, secret: first },
   ])
 })
@@ -103,10 +103,10 @@ eachDatabase(
   'two processes that make the secret at once end up with the same one',
   async (t, database) => {
     const made = await Promise.all(
-      [1, 2, 3].map(n => ensureSecret(database, 'return_path', Buffer.alloc(32, n), NOW, openShelf)),
+      [1, 2, 3].map(n => ensureSecret(database, 'return_path', Buffer.alloc(32, n), NOW, plainBox)),
     )
     t.same(made[1], made[0])
     t.same(made[2], made[0])
-    t.same(await readSecrets(database.reader, 'return_path', openShelf), made[0])
+    t.same(await readSecrets(database.reader, 'return_path', plainBox), made[0])
   },
 )

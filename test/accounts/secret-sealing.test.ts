@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { openSecretBox, type SealingParts } from '../../src/accounts/secret-sealing.js'
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import { ensureSecret, findNewestSecret, readSecrets } from '../../src/accounts/secret-store.js'
 import { parseSecretKeySource } from '../../src/config/schema/secret-key.js'
 import type { Database } from '../../src/db/database.js'
@@ -28,7 +28,7 @@ function open(database: Database, key: string, more: Partial<SealingParts> = {})
 const stored = async (database: Database) => (await findNewestSecret(database.reader))?.value
 
 eachDatabase(t, 'plain secrets are sealed at start and read as before', async (t, database) => {
-  await ensureSecret(database, 'return_path', secret, NOW, openShelf)
+  await ensureSecret(database, 'return_path', secret, NOW, plainBox)
   t.equal(await stored(database), secret.toString('base64'))
   const box = await open(database, KEY)
   const sealed = await stored(database)
@@ -62,7 +62,7 @@ eachDatabase(
   t,
   'who may not change the schema leaves plain secrets to the server that reads them',
   async (t, database) => {
-    await ensureSecret(database, 'return_path', secret, NOW, openShelf)
+    await ensureSecret(database, 'return_path', secret, NOW, plainBox)
     const box = await open(database, KEY, { maySeal: false })
     t.equal(await stored(database), secret.toString('base64'))
     t.equal(box.seal('another', 'place'), 'another')
@@ -70,7 +70,7 @@ eachDatabase(
 )
 
 eachDatabase(t, 'all secrets are sealed together or none', async (t, database) => {
-  await ensureSecret(database, 'return_path', secret, NOW, openShelf)
+  await ensureSecret(database, 'return_path', secret, NOW, plainBox)
   const sealOthers = async () => Promise.reject(new Error('disk full'))
   await t.rejects(open(database, KEY, { sealOthers }), { message: 'disk full' })
   t.equal(await stored(database), secret.toString('base64'))
@@ -79,7 +79,7 @@ eachDatabase(t, 'all secrets are sealed together or none', async (t, database) =
 t.test('the key can be read from a file', async t => {
   const folder = t.testdir({ 'secrets.key': `${KEY}\n` })
   const database = await sqliteDatabase(t, join(folder, 'test.db'))
-  await ensureSecret(database, 'return_path', secret, NOW, openShelf)
+  await ensureSecret(database, 'return_path', secret, NOW, plainBox)
   const file = join(folder, 'secrets.key')
   await open(database, file)
   t.same(await readSecrets(database.reader, 'return_path', await open(database, KEY)), [
@@ -100,12 +100,15 @@ t.test('a missing or invalid key file is an error that names the file and quotes
   })
 })
 
-t.test('a base64 key that starts with a slash is a key, an absolute path is a path, anything else is invalid', async t => {
-  const slash = Buffer.alloc(32, 255).toString('base64')
-  t.match(slash, /^\//)
-  t.same(parseSecretKeySource(slash), { bytes: Buffer.alloc(32, 255) })
-  t.same(parseSecretKeySource('/etc/postroad/secrets.key'), { file: '/etc/postroad/secrets.key' })
-  const short = Buffer.alloc(31).toString('base64')
-  for (const text of ['', 'hunter2', 'secrets.key', short, `${KEY} `, KEY.replace('=', '')])
-    t.equal(parseSecretKeySource(text), undefined, text)
-})
+t.test(
+  'a base64 key that starts with a slash is a key, an absolute path is a path, anything else is invalid',
+  async t => {
+    const slash = Buffer.alloc(32, 255).toString('base64')
+    t.match(slash, /^\//)
+    t.same(parseSecretKeySource(slash), { bytes: Buffer.alloc(32, 255) })
+    t.same(parseSecretKeySource('/etc/postroad/secrets.key'), { file: '/etc/postroad/secrets.key' })
+    const short = Buffer.alloc(31).toString('base64')
+    for (const text of ['', 'hunter2', 'secrets.key', short, `${KEY} `, KEY.replace('=', '')])
+      t.equal(parseSecretKeySource(text), undefined, text)
+  },
+)

@@ -46,7 +46,7 @@ async function openDays(t: Test, env: Readonly<Record<string, string>>) {
     key,
     report: async (client: Client, query: string) =>
       (await client.get(`/api/v1/analytics${query}`, { key })).body.data,
-    /** A server that runs on so many days later, for as long as it takes to ask it. */
+    /** Starts the server that many days later for one request. */
     onDay: async (day: number, ask: (client: Client) => Promise<void>) => {
       const clock = new FakeClock(START + day * DAY)
       await using server = await openServer(config, { ...systemWorld(), clock, log: new FakeLog() })
@@ -125,26 +125,23 @@ t.test('mail sent more than 90 days ago is not counted', async t => {
   })
 })
 
-t.test(
-  'neither the sandbox nor other workspaces are counted; the sandbox has separate counters',
-  async t => {
-    const { report, key, ...postroad } = await open(t)
-    const sandbox = await postroad.makeKey('--sandbox')
-    for (const name of ['delivered', 'opened', 'clicked', 'bounced'])
-      await postroad.send(sandbox, { ...good, to: `${name}@simulator.test` })
-    const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
-    const stranger = await postroad.makeKey('--workspace', id)
-    await postroad.send(stranger, { ...good, to: 'ann@one.test' })
-    await until('the other one to be counted', async () => (await report('', stranger)).delivered === 1)
-    // What came after the others was counted after them.
-    await sendTo(postroad, key, ['bob@one.test'], 'delivered', 1)
-    const none = { opens: 0, clicks: 0, bounces: 0 }
-    t.match(await report(), { accepted: 1, sends: 1, delivered: 1, ...none })
-    const played = { accepted: 4, sends: 4, delivered: 3, opens: 2, clicks: 1, bounces: 1 }
-    t.match(await report('', sandbox), played)
-    t.match(await report('', stranger), { accepted: 1, sends: 1, delivered: 1, ...none })
-  },
-)
+t.test('neither the sandbox nor other workspaces are counted; the sandbox has separate counters', async t => {
+  const { report, key, ...postroad } = await open(t)
+  const sandbox = await postroad.makeKey('--sandbox')
+  for (const name of ['delivered', 'opened', 'clicked', 'bounced'])
+    await postroad.send(sandbox, { ...good, to: `${name}@simulator.test` })
+  const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const stranger = await postroad.makeKey('--workspace', id)
+  await postroad.send(stranger, { ...good, to: 'ann@one.test' })
+  await until('the other one to be counted', async () => (await report('', stranger)).delivered === 1)
+  // What came after the others was counted after them.
+  await sendTo(postroad, key, ['bob@one.test'], 'delivered', 1)
+  const none = { opens: 0, clicks: 0, bounces: 0 }
+  t.match(await report(), { accepted: 1, sends: 1, delivered: 1, ...none })
+  const played = { accepted: 4, sends: 4, delivered: 3, opens: 2, clicks: 1, bounces: 1 }
+  t.match(await report('', sandbox), played)
+  t.match(await report('', stranger), { accepted: 1, sends: 1, delivered: 1, ...none })
+})
 
 t.test('a report can be filtered or grouped by tag, sender domain and campaign', async t => {
   const { report, key, ...postroad } = await open(t)

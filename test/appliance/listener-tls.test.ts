@@ -16,7 +16,7 @@ const FILES = {
 const SECRET_FOR_EVER = ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-CHACHA20-POLY1305', 'ECDHE-RSA-AES256-SHA']
 const NOT_FOR_EVER = ['AES128-SHA', 'AES256-SHA256', 'AES128-GCM-SHA256', 'AES256-GCM-SHA384']
 
-/** @returns the suite that TLS 1.2 settles on, or undefined where there is none in common */
+/** @returns the suite that TLS 1.2 settles on, or undefined if no suite is shared */
 async function settledOn(port: number, ciphers: string, isStartTls: boolean): Promise<string | undefined> {
   const options: ConnectionOptions = { rejectUnauthorized: false, ciphers, maxVersion: 'TLSv1.2' }
   const socket = connect({ host: '127.0.0.1', port })

@@ -36,7 +36,7 @@ const GOOD: FakeZone = {
   'mx.gmail.test': { A: ['192.0.2.200'] },
 }
 
-/** One address, of its own, that mail leaves from. */
+/** The only address that mail leaves from. */
 const MACHINE: FakeMachineFacts = { addresses: ['127.0.0.1', ADDRESS], sources: [ADDRESS] }
 
 interface World {
@@ -45,7 +45,7 @@ interface World {
   readonly machine?: FakeMachineFacts
   /** Addresses that refuse connections. */
   readonly refused?: readonly string[]
-  /** What is said first at an address; where nothing is declared, connections stand and stay silent. */
+  /** Greeting by address; undeclared addresses accept connections and stay silent. */
   readonly greetings?: Readonly<Record<string, string>>
   /** Whether 127.0.0.1 is really dialled. */
   readonly isLocalReal?: boolean
@@ -428,104 +428,98 @@ t.test('keys of trusted networks must exist, be valid and be allowed to send', a
   t.match(await trusting(keys[0]?.id ?? ''), [{ status: 'ok' }])
 })
 
-t.test(
-  'routes are tried as deliveries use them, reporting unverified TLS and refused logins',
-  async t => {
-    const pair = await makeSelfSigned('relay.test', Date.now())
-    const relay = new SMTPServer({
-      ...{ cert: pair.cert, key: pair.key, logger: false, disableReverseLookup: true, closeTimeout: 1 },
-      onAuth: ({ password }, _session, done) =>
-        password === 'right' ? done(null, { user: 'me' }) : done(new Error('wrong password')),
-    })
-    relay.on('error', () => {})
-    const listener = relay.listen(0, '127.0.0.1')
-    await new Promise(resolve => listener.once('listening', resolve))
-    t.teardown(() => new Promise<void>(resolve => relay.close(resolve)))
-    const { port } = listener.address() as AddressInfo
-    const ca = join(t.testdir({ 'ca.pem': pair.cert }), 'ca.pem')
-    const zone = { ...GOOD, 'relay.test': { A: ['127.0.0.1'] }, 'alias.test': { A: ['127.0.0.1'] } }
-    const route = async (fields: object, env: Record<string, string> = {}) => {
-      const routes = JSON.stringify([{ domain: 'a.test', host: 'relay.test', port, ...fields }])
-      const postroad = await prepared(t, { ...env, POSTROAD_MTA_ROUTES: routes })
-      return (await doctor(postroad, zone, { isLocalReal: true })).of('route')
-    }
-    const trusted = { POSTROAD_MTA_TLS_CA: ca }
-    t.match(await route({ tls: 'verify' }), [
-      {
-        status: 'fail',
-        what: `a.test -> relay.test:${port}: TLS does not verify: certificate not trusted: self-signed certificate`,
-        mend: /tls_ca/,
-      },
-    ])
-    t.match(await route({ tls: 'verify', host: 'alias.test' }, trusted), [
-      { status: 'fail', what: /certificate is for another name/ },
-    ])
-    t.match(await route({ tls: 'verify' }, trusted), [
-      { status: 'ok', what: /TLSv1\.3, the certificate is valid/ },
-    ])
-    t.match(await route({}), [
-      { status: 'ok', what: /self-signed certificate\), which tls = "opportunistic" accepts/ },
-    ])
-    const login = { tls: 'verify', username: 'me' }
-    t.match(await route({ ...login, password: 'right' }, trusted), [{ status: 'ok', what: /login accepted/ }])
-    t.match(await route({ ...login, password: 'hunter2' }, trusted), [
-      { status: 'fail', what: /login fails: it answers 535/, mend: /username and password/ },
-    ])
-    t.match(await route({ host: 'nowhere.test' }), [{ status: 'fail', what: /has no address/ }])
-    t.match(await route({ port: await unusedPort() }), [{ status: 'fail', what: /connection refused/ }])
-  },
-)
-
-t.test(
-  'run as root, files that the service user cannot open or the unit hides are reported',
-  async t => {
-    // Not below the checkout, whose own folders may be closed to others.
-    const folder = mkdtempSync(join(tmpdir(), 'postroad-access-'))
-    t.teardown(() => rmSync(folder, { recursive: true }))
-    chmodSync(folder, 0o755)
-    for (const name of ['open', 'closed']) mkdirSync(join(folder, name), { mode: 0o755 })
-    const [cert, key] = [join(folder, 'closed/cert.pem'), join(folder, 'open/key.pem')]
-    const link = join(folder, 'open/cert.pem')
-    for (const file of [cert, key]) writeFileSync(file, '')
-    symlinkSync(cert, link)
-    chmodSync(key, 0o600)
-    chmodSync(cert, 0o644)
-    chmodSync(join(folder, 'closed'), 0o700)
-    const postroad = await prepared(t, { POSTROAD_TLS_CERT: link, POSTROAD_TLS_KEY: key })
-    const postroadUser = { name: 'postroad', uid: 54_321, gid: 54_321, groups: [54_321] }
-    const asked = async (facts: FakeMachineFacts) =>
-      (await doctor(postroad, GOOD, { machine: { ...MACHINE, accounts: [postroadUser], ...facts } })).of(
-        'access',
-      )
-    const unit = { 'postroad.service': { User: 'postroad' } }
-    t.same(await asked({ userId: 1_000, units: unit }), [], 'only root may open what the service may not')
-    const found = await asked({ userId: 0, units: unit })
-    const about = (path: string) => found.find(({ what }) => what.includes(path))
-    t.match(about(link), {
+t.test('routes are tried as deliveries use them, reporting unverified TLS and refused logins', async t => {
+  const pair = await makeSelfSigned('relay.test', Date.now())
+  const relay = new SMTPServer({
+    ...{ cert: pair.cert, key: pair.key, logger: false, disableReverseLookup: true, closeTimeout: 1 },
+    onAuth: ({ password }, _session, done) =>
+      password === 'right' ? done(null, { user: 'me' }) : done(new Error('wrong password')),
+  })
+  relay.on('error', () => {})
+  const listener = relay.listen(0, '127.0.0.1')
+  await new Promise(resolve => listener.once('listening', resolve))
+  t.teardown(() => new Promise<void>(resolve => relay.close(resolve)))
+  const { port } = listener.address() as AddressInfo
+  const ca = join(t.testdir({ 'ca.pem': pair.cert }), 'ca.pem')
+  const zone = { ...GOOD, 'relay.test': { A: ['127.0.0.1'] }, 'alias.test': { A: ['127.0.0.1'] } }
+  const route = async (fields: object, env: Record<string, string> = {}) => {
+    const routes = JSON.stringify([{ domain: 'a.test', host: 'relay.test', port, ...fields }])
+    const postroad = await prepared(t, { ...env, POSTROAD_MTA_ROUTES: routes })
+    return (await doctor(postroad, zone, { isLocalReal: true })).of('route')
+  }
+  const trusted = { POSTROAD_MTA_TLS_CA: ca }
+  t.match(await route({ tls: 'verify' }), [
+    {
       status: 'fail',
-      what: new RegExp(`may not read .*: ${folder}/closed belongs to .*mode 0700`),
-    })
-    t.match(about(key), { status: 'fail', what: /\(tls\.key\): it belongs to .* mode 0600/, mend: /setfacl/ })
-    t.match(about(postroad.dataDir), { status: 'fail', mend: /chown -R postroad:/ })
-    const opened = [link, key, postroad.configFile, postroad.dataDir]
-    const granted = await asked({ userId: 0, units: unit, opened })
-    t.notOk(
-      granted.some(({ what }) => what.includes(key)),
-      'an access control list may grant it',
+      what: `a.test -> relay.test:${port}: TLS does not verify: certificate not trusted: self-signed certificate`,
+      mend: /tls_ca/,
+    },
+  ])
+  t.match(await route({ tls: 'verify', host: 'alias.test' }, trusted), [
+    { status: 'fail', what: /certificate is for another name/ },
+  ])
+  t.match(await route({ tls: 'verify' }, trusted), [
+    { status: 'ok', what: /TLSv1\.3, the certificate is valid/ },
+  ])
+  t.match(await route({}), [
+    { status: 'ok', what: /self-signed certificate\), which tls = "opportunistic" accepts/ },
+  ])
+  const login = { tls: 'verify', username: 'me' }
+  t.match(await route({ ...login, password: 'right' }, trusted), [{ status: 'ok', what: /login accepted/ }])
+  t.match(await route({ ...login, password: 'hunter2' }, trusted), [
+    { status: 'fail', what: /login fails: it answers 535/, mend: /username and password/ },
+  ])
+  t.match(await route({ host: 'nowhere.test' }), [{ status: 'fail', what: /has no address/ }])
+  t.match(await route({ port: await unusedPort() }), [{ status: 'fail', what: /connection refused/ }])
+})
+
+t.test('run as root, files that the service user cannot open or the unit hides are reported', async t => {
+  // Not below the checkout, whose own folders may be closed to others.
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-access-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  chmodSync(folder, 0o755)
+  for (const name of ['open', 'closed']) mkdirSync(join(folder, name), { mode: 0o755 })
+  const [cert, key] = [join(folder, 'closed/cert.pem'), join(folder, 'open/key.pem')]
+  const link = join(folder, 'open/cert.pem')
+  for (const file of [cert, key]) writeFileSync(file, '')
+  symlinkSync(cert, link)
+  chmodSync(key, 0o600)
+  chmodSync(cert, 0o644)
+  chmodSync(join(folder, 'closed'), 0o700)
+  const postroad = await prepared(t, { POSTROAD_TLS_CERT: link, POSTROAD_TLS_KEY: key })
+  const postroadUser = { name: 'postroad', uid: 54_321, gid: 54_321, groups: [54_321] }
+  const asked = async (facts: FakeMachineFacts) =>
+    (await doctor(postroad, GOOD, { machine: { ...MACHINE, accounts: [postroadUser], ...facts } })).of(
+      'access',
     )
-    t.match(await asked({ userId: 0, units: { 'postroad.service': { User: 'nobody-here' } } }), [
-      { status: 'fail', what: /an account that does not exist/ },
-    ])
-    const strict = {
-      User: 'postroad',
-      ProtectSystem: 'strict',
-      PrivateTmp: 'yes',
-      StateDirectory: 'postroad',
-    }
-    const hidden = await asked({ userId: 0, units: { 'postroad.service': strict } })
-    t.match(hidden, [{ status: 'fail', what: /PrivateTmp=yes \(and \d+ more\)/ }])
-  },
-)
+  const unit = { 'postroad.service': { User: 'postroad' } }
+  t.same(await asked({ userId: 1_000, units: unit }), [], 'only root may open what the service may not')
+  const found = await asked({ userId: 0, units: unit })
+  const about = (path: string) => found.find(({ what }) => what.includes(path))
+  t.match(about(link), {
+    status: 'fail',
+    what: new RegExp(`may not read .*: ${folder}/closed belongs to .*mode 0700`),
+  })
+  t.match(about(key), { status: 'fail', what: /\(tls\.key\): it belongs to .* mode 0600/, mend: /setfacl/ })
+  t.match(about(postroad.dataDir), { status: 'fail', mend: /chown -R postroad:/ })
+  const opened = [link, key, postroad.configFile, postroad.dataDir]
+  const granted = await asked({ userId: 0, units: unit, opened })
+  t.notOk(
+    granted.some(({ what }) => what.includes(key)),
+    'an access control list may grant it',
+  )
+  t.match(await asked({ userId: 0, units: { 'postroad.service': { User: 'nobody-here' } } }), [
+    { status: 'fail', what: /an account that does not exist/ },
+  ])
+  const strict = {
+    User: 'postroad',
+    ProtectSystem: 'strict',
+    PrivateTmp: 'yes',
+    StateDirectory: 'postroad',
+  }
+  const hidden = await asked({ userId: 0, units: { 'postroad.service': strict } })
+  t.match(hidden, [{ status: 'fail', what: /PrivateTmp=yes \(and \d+ more\)/ }])
+})
 
 t.test('with a silent name server it ends in time, names the unfinished checks, and fails', async t => {
   const silence = () => new Promise<never>(() => {})

@@ -1,4 +1,4 @@
-/** `postroad event`: what was set aside is shown, tried again when somebody asks for it, or dropped. */
+/** `postroad event`: events set aside are shown, retried on request, or dropped. */
 import { join } from 'node:path'
 import t from 'tap'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'

@@ -1,4 +1,4 @@
-/** What an operator asks when somebody says "my mail did not come": the log and the commands that find it. */
+/** Finding a lost mail: the log, and the commands that search messages. */
 import nodemailer from 'nodemailer'
 import t from 'tap'
 import { initialise, routeTo } from '../support/program/process.js'

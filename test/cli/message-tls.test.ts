@@ -1,4 +1,4 @@
-/** What `postroad message show` tells of the TLS that was asked for. */
+/** TLS policies in `postroad message show`. */
 import t from 'tap'
 import type { Static } from 'typebox'
 import { messageText } from '../../src/cli/mail/message.js'

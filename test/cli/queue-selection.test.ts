@@ -1,4 +1,4 @@
-/** Parts of the queue by workspace and by site, and large parts beside a server that goes on. */
+/** Selecting parts of the queue, and changing large parts beside a running server. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
 import type { Frame } from '../../src/cli/mail/top.js'
@@ -163,7 +163,7 @@ t.test('a retry ends the back-off of its site', async t => {
     return sites.some(({ site, backoff_until }) => site === `127.0.0.1:${port}` && backoff_until !== null)
   })
   const sink = await openSink(t, { port })
-  // What was not tried yet is due already, and waits for the site alone.
+  // Untried mail is due already and waits only for the site.
   t.match(await postroad.run('queue', 'retry', '--domain', 'one.test'), { out: /^[12] changed\n$/, err: '' })
   // All three, since the rest was the site's; the two that were named are among them.
   t.same((await sink.acceptedOnce(3)).flatMap(({ recipients }) => recipients).sort(), to)

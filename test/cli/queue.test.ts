@@ -14,7 +14,7 @@ interface Entry {
 t.test('queued mail is shown, held, released, retried and deleted beside a running server', async t => {
   const sink = await openSink(t)
   sink.atRcpt = 'defer'
-  // Nothing is tried a second time unless somebody asks for it.
+  // Nothing is retried unless requested.
   const env = { ...routeTo(sink.port), POSTROAD_MTA_RETRY_FIRST: '1h' }
   const postroad = await initialise(t, { env })
   const server = await postroad.serve()

@@ -1,4 +1,4 @@
-/** What shells, man(1) and scripts are told: completion, the manual page, and errors as JSON. */
+/** Shell completion, the manual page, and errors as JSON. */
 import t from 'tap'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'

@@ -13,7 +13,7 @@ import { until } from '../support/until.js'
 
 const LETTER = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
-/** The command as somebody at a terminal types it, who answers this. */
+/** Runs the command as at a terminal where this is the answer. */
 async function atTerminal({ environment }: Initialised, answer: string, ...args: string[]) {
   let [out, err, asked] = ['', '', '']
   const status = await runCli(args, {

@@ -4,7 +4,7 @@ import { until } from '../support/until.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { openWebhooks } from '../webhooks/open-webhooks.js'
 
-// A test goes on from its own beginning to this machine's time: what is kept for a month would be gone.
+// The clock jumps to this machine's time, so records kept for a month would be deleted.
 const FOR_EVER = '[retention]\nwebhook_deliveries = "0"\nevents = "0"\n'
 const open = (t: Test) => openWebhooks(t, options => openTestAppliance(t, options), '127.0.0.0/8', FOR_EVER)
 

@@ -1,7 +1,7 @@
 /** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
 import { keyActor } from '../../src/events/activity-store.js'
 import t from 'tap'
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import {
   findDomain,
@@ -283,7 +283,7 @@ eachDatabase(
     await t.rejects(deleteDomain(parts, 'w1', added.id), { code: 'not_found' })
     await t.rejects(verifyDomain(parts, 'w1', added.id), { code: 'not_found' })
     t.same(await listDomains(database.reader, 'w1', PAGE), { items: [], total: 0 })
-    const keys = (await readSigningKeys(database.reader, [added.id], openShelf)).get(added.id)
+    const keys = (await readSigningKeys(database.reader, [added.id], plainBox)).get(added.id)
     t.match(keys, [{ domain: 'example.com', algorithm: 'rsa', privateKey: /BEGIN PRIVATE KEY/ }])
     t.equal(keys?.[0]?.selector, added.selectors.find(({ state }) => state === 'active')?.name)
     const again = await addDomain(parts, 'w1', 'example.com')
@@ -295,13 +295,13 @@ eachDatabase(t, 'only the active key of each domain signs', async (t, database) 
   const { parts } = domainOffice(database)
   const one = await addDomain(parts, 'w1', 'one.example')
   const two = await addDomain(parts, 'w1', 'two.example')
-  const keys = await readSigningKeys(database.reader, [one.id, two.id, 'unknown'], openShelf)
+  const keys = await readSigningKeys(database.reader, [one.id, two.id, 'unknown'], plainBox)
   t.equal(keys.size, 2)
   t.same(
     keys.get(two.id)?.map(({ domain }) => domain),
     ['two.example'],
   )
-  t.equal((await readSigningKeys(database.reader, [], openShelf)).size, 0)
+  t.equal((await readSigningKeys(database.reader, [], plainBox)).size, 0)
 })
 
 eachDatabase(t, 'the system domain is made on first use and found afterwards', async (t, database) => {

@@ -1,6 +1,6 @@
 /** Rotation of DKIM keys on both databases: publish, switch, retire, and what stands in its way. */
 import t from 'tap'
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import { readSigningKeys, type Domain } from '../../src/deliverability/domains/domain-store.js'
@@ -22,7 +22,7 @@ async function verified({ parts, zone }: DomainOffice, as: 'CNAME' | 'TXT' = 'CN
 
 async function signing(database: Database, { id }: Domain): Promise<string[]> {
   return (
-    (await readSigningKeys(database.reader, [id], openShelf)).get(id)?.map(({ selector }) => selector) ?? []
+    (await readSigningKeys(database.reader, [id], plainBox)).get(id)?.map(({ selector }) => selector) ?? []
   )
 }
 

@@ -13,14 +13,14 @@ import {
   verifyDomain,
 } from '../../src/deliverability/domains/domains.js'
 import type { Database } from '../../src/db/database.js'
-import { openShelf, secretBox } from '../../src/accounts/secret-box.js'
+import { plainBox, secretBox } from '../../src/accounts/secret-box.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { eachDatabase } from '../support/db/database.js'
 import { domainOffice, publish, ZONE } from '../support/domains.js'
 
 async function algorithms(database: Database, { id }: Domain): Promise<string[]> {
   return (
-    (await readSigningKeys(database.reader, [id], openShelf)).get(id)?.map(({ algorithm }) => algorithm) ?? []
+    (await readSigningKeys(database.reader, [id], plainBox)).get(id)?.map(({ algorithm }) => algorithm) ?? []
   )
 }
 
@@ -32,7 +32,7 @@ for (const as of ['CNAME', 'TXT'] as const)
     publish(zone, domain, as, 'all')
     await verifyDomain(parts, 'w1', domain.id)
     t.same(await algorithms(database, domain), ['rsa', 'ed25519'])
-    const keys = (await readSigningKeys(database.reader, [domain.id], openShelf)).get(domain.id)
+    const keys = (await readSigningKeys(database.reader, [domain.id], plainBox)).get(domain.id)
     t.same(
       keys?.map(({ selector }) => selector),
       domain.selectors.filter(({ state }) => state === 'active').map(({ name }) => name),
@@ -94,7 +94,7 @@ eachDatabase(
     const { id } = await addDomain({ ...office.parts, seal }, 'w1', 'printer.lan', 'vouched')
     const privateKeys = async (by: KeyCipher) =>
       (await readSigningKeys(database.reader, [id], by)).get(id)?.map(({ privateKey }) => privateKey)
-    await t.rejects(privateKeys(openShelf), /sealed/)
+    await t.rejects(privateKeys(plainBox), /sealed/)
     t.match(await privateKeys(seal), [/^-----BEGIN PRIVATE KEY/, /^-----BEGIN PRIVATE KEY/])
     const other = secretBox(random.bytes(32), random)
     await t.rejects(privateKeys(other), { name: 'SealError' })

@@ -1,4 +1,4 @@
-/** `/metrics`: who may read it, what it tells after mail has come and gone, and that dashboard and rules ask for what is there. */
+/** `/metrics`: access, values after mail was accepted and delivered, and that dashboard and rules use existing metrics. */
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
@@ -87,7 +87,7 @@ t.test('accepted and delivered mail is counted by intake, destination and outcom
   t.notMatch(text, /small\.test|sender\.test|gmail\.com/, 'and nothing that strangers write is a label')
   t.notMatch(text, /source_failures_total\{source="\w+"\} [^0]/, 'every part could be measured')
 
-  // What was counted a moment ago holds for ten seconds; then the next scrape has it counted anew, and the one after shows it.
+  // A count is cached for ten seconds; the next scrape starts a new count, and the one after shows it.
   await clock.advance(11_000)
   const waiting = (found: string, destination: string) =>
     valueOf(found, `postroad_queue_messages{destination="${destination}"}`)
@@ -133,34 +133,37 @@ t.test('metrics are not served with the public pages', async t => {
   t.equal(status, 404)
 })
 
-t.test('dashboard, alert rules and documentation name existing metrics, and every metric is documented', async t => {
-  const postroad = await openTestAppliance(t)
-  const { text } = await scrape(postroad)
-  const there = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name))
-  const named = (file: string) =>
-    new Set(
-      [...readFileSync(file, 'utf8').matchAll(/\b(?:postroad|process|nodejs)_[a-z0-9_]+\b/g)].map(([name]) =>
-        there.has(name) ? name : name.replace(/_(bucket|sum|count)$/, ''),
-      ),
-    )
-  for (const file of [
-    'config/monitoring/grafana-dashboard.json',
-    'config/monitoring/alerts.yml',
-    'docs/monitoring.md',
-  ])
+t.test(
+  'dashboard, alert rules and documentation name existing metrics, and every metric is documented',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { text } = await scrape(postroad)
+    const there = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name))
+    const named = (file: string) =>
+      new Set(
+        [...readFileSync(file, 'utf8').matchAll(/\b(?:postroad|process|nodejs)_[a-z0-9_]+\b/g)].map(
+          ([name]) => (there.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '')),
+        ),
+      )
+    for (const file of [
+      'config/monitoring/grafana-dashboard.json',
+      'config/monitoring/alerts.yml',
+      'docs/monitoring.md',
+    ])
+      t.same(
+        [...named(file)].filter(name => !there.has(name)),
+        [],
+        file,
+      )
+    const told = named('docs/monitoring.md')
     t.same(
-      [...named(file)].filter(name => !there.has(name)),
+      [...there].filter(name => !told.has(name)),
       [],
-      file,
+      'what is not told of',
     )
-  const told = named('docs/monitoring.md')
-  t.same(
-    [...there].filter(name => !told.has(name)),
-    [],
-    'what is not told of',
-  )
-  JSON.parse(readFileSync('config/monitoring/grafana-dashboard.json', 'utf8'))
-})
+    JSON.parse(readFileSync('config/monitoring/grafana-dashboard.json', 'utf8'))
+  },
+)
 
 t.test('alert rules name existing health reasons', async t => {
   const rules = readFileSync('config/monitoring/alerts.yml', 'utf8')

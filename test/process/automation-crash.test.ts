@@ -1,4 +1,4 @@
-/** What kills -9 leave of runs under way: they go on where they were; no step twice, a mail for each mark and a mark for each mail. */
+/** kill -9 during automation runs: they resume; no step runs twice, every mail has its mark and every mark its mail. */
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** One mail from the API to the receiving server and back to whoever asks what became of it. */
+/** One mail from the API to the receiving server, and its status afterwards. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
 import { dkimVerdicts, dkimZone, type PublishedDomain } from '../support/dkim.js'

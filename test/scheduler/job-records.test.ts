@@ -1,4 +1,4 @@
-/** What is kept of jobs: bounded writes, over restarts and crashes; and jobs that a restored copy holds back. */
+/** Job state: bounded writes, restarts and crashes; and jobs that a restored copy holds back. */
 import t from 'tap'
 import { JobRecords, listJobs } from '../../src/scheduler/job-store.js'
 import { Scheduler, type Job } from '../../src/scheduler/scheduler.js'
@@ -58,25 +58,22 @@ eachDatabase(t, 'last run, result and next run of each job are stored', async (t
   )
 })
 
-t.test(
-  'a long job is shown as running, but not after a crash; removed jobs disappear',
-  async t => {
-    const database = await sqliteDatabase(t)
-    const { advance } = await open(database, [
-      { ...job('lasting', () => new Promise(() => {})), isRunAtStart: true },
-      job('gone'),
-    ])
-    await advance(15_000)
-    await manyTurns()
-    t.match(await listJobs(database.reader), [{ name: 'gone' }, { name: 'lasting', isRunning: true }])
-    const next = await open(database, [job('lasting')])
-    await next.advance(15_000)
-    await manyTurns()
-    const kept = await listJobs(database.reader)
-    t.match(kept, [{ name: 'lasting', isRunning: false, startedAt: Date.parse('2026-01-05T10:00:00.000Z') }])
-    t.equal(kept.length, 1)
-  },
-)
+t.test('a long job is shown as running, but not after a crash; removed jobs disappear', async t => {
+  const database = await sqliteDatabase(t)
+  const { advance } = await open(database, [
+    { ...job('lasting', () => new Promise(() => {})), isRunAtStart: true },
+    job('gone'),
+  ])
+  await advance(15_000)
+  await manyTurns()
+  t.match(await listJobs(database.reader), [{ name: 'gone' }, { name: 'lasting', isRunning: true }])
+  const next = await open(database, [job('lasting')])
+  await next.advance(15_000)
+  await manyTurns()
+  const kept = await listJobs(database.reader)
+  t.match(kept, [{ name: 'lasting', isRunning: false, startedAt: Date.parse('2026-01-05T10:00:00.000Z') }])
+  t.equal(kept.length, 1)
+})
 
 t.test('frequent runs cause few writes', async t => {
   const database = await sqliteDatabase(t)

@@ -1,4 +1,4 @@
-/** Retention on the running appliance: what is old goes, what is still to be sent stays, and what is asked for reads right. */
+/** Retention on the running appliance: old records are deleted, unsent mail stays, and responses stay consistent. */
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -43,7 +43,7 @@ async function open(t: Test, toml = '') {
   }
 }
 
-/** Those that go on for as long as the appliance. */
+/** Jobs that run for the life of the appliance. */
 const LASTING: readonly unknown[] = [
   'import-contacts',
   'send-campaigns',

@@ -1,5 +1,5 @@
 /** Sending domains for tests: the services over a database, and their view of DNS, which the test declares. */
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
@@ -33,7 +33,7 @@ export function domainOffice(database: Database, keys: 'repeated' | 'real' = 're
     freshResolver: () => fakeDns(zone),
     dkimZone: ZONE,
     reportAddress: 'dmarc@mail.example.net',
-    seal: openShelf,
+    seal: plainBox,
   }
   return { zone, clock, parts }
 }

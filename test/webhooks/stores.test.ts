@@ -1,6 +1,6 @@
 /** What is kept of webhooks, on both databases: subscriptions, deliveries, attempts, replays, and what the consumer writes. */
 import t from 'tap'
-import { openShelf } from '../../src/accounts/secret-box.js'
+import { plainBox } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
 import { clearDeliveries, deliveryPruning, payloadPruning } from '../../src/webhooks/log/prune-deliveries.js'
 import {
@@ -302,7 +302,7 @@ eachDatabase(t, 'an event becomes one body and a row for each who is told, once'
 
 eachDatabase(t, 'secrets that stand as they are get sealed', async (t, database) => {
   await subscribe(database, hook('h1', { formerSecret: 'whsec_b2xk', formerUntil: NOW }), hook('h2'))
-  const box = { ...openShelf, seal: (text: string, place: string) => `sealed:1:${place} ${text.length}` }
+  const box = { ...plainBox, seal: (text: string, place: string) => `sealed:1:${place} ${text.length}` }
   const seal = () => database.write(tx => sealWebhookSecrets(tx.db, box))
   await seal()
   const sealed = await findAnySubscription(database.reader, 'h1')

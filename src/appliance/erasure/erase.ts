@@ -72,7 +72,7 @@ export type ErasureCounts = Readonly<Record<string, number>>
 const PLACEHOLDER = 'erased@erased.invalid'
 /** Rows read at once; how many a transaction changes is measured. */
 const ROWS_AT_ONCE = 200
-const FEWEST_ROWS = 5
+const MIN_ROWS = 5
 const PIECE_MS = 5
 /** Pause between transactions, so that other writers are not delayed. */
 const REST_MS = 1
@@ -180,7 +180,7 @@ class Pieces {
 
   constructor({ database, clock }: ErasureParts) {
     this.database = database
-    this.size = new PieceSize(clock, FEWEST_ROWS, ROWS_AT_ONCE, PIECE_MS)
+    this.size = new PieceSize(clock, MIN_ROWS, ROWS_AT_ONCE, PIECE_MS)
   }
 
   async run<Row>(

@@ -26,7 +26,7 @@ export interface Exported extends Subject {
 
 type ReadSection = (db: Queries, exported: Exported) => AsyncGenerator<readonly Shown[]>
 
-export const READ: Readonly<Record<Section, ReadSection>> = {
+export const EXPORT_READERS: Readonly<Record<Section, ReadSection>> = {
   lists: (db, { contact }) => once(pairs(db, contact, 'list_members', 'lists', 'list')),
   tags: (db, { contact }) => once(pairs(db, contact, 'contact_tags', 'tags', 'tag')),
   suppressions: (db, { workspaceIds, email }) =>

@@ -14,7 +14,7 @@ import { keyActor } from '../../events/activity-store.js'
 import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
-import { READ } from './export-store.js'
+import { EXPORT_READERS } from './export-store.js'
 import { SECTIONS } from './personal-tables.js'
 
 const EXPORT_EXAMPLE = JSON.stringify({
@@ -115,7 +115,7 @@ export async function* exportPerson(
   yield JSON.stringify(head).slice(0, -1)
   for (const section of SECTIONS) {
     let before = `,\n"${section}": [`
-    for await (const rows of READ[section](db, exported)) {
+    for await (const rows of EXPORT_READERS[section](db, exported)) {
       if (gone?.aborted) return
       if (rows.length === 0) continue
       yield before + rows.map(row => JSON.stringify(row)).join(',\n')

@@ -108,7 +108,7 @@ export const INDEXED: readonly OwnTable[] = [
 ]
 
 /** Tables without one, scanned by primary key. */
-export const WALKED: readonly OwnTable[] = [
+export const SCANNED: readonly OwnTable[] = [
   { table: 'automations', key: ['seq'] },
   { table: 'lists', key: ['seq'] },
   { table: 'tags', key: ['seq'] },
@@ -121,7 +121,7 @@ export const WALKED: readonly OwnTable[] = [
 ]
 
 /** Deleted with rows above, or with messages, contents, contacts, runs, deliveries and events (`purge-store.ts`). */
-export const GO_ALONG: readonly Name[] = [
+export const CASCADED: readonly Name[] = [
   'messages',
   'message_contents',
   'message_parts',
@@ -150,7 +150,7 @@ export const GO_ALONG: readonly Name[] = [
 ]
 
 /** Tables of the appliance itself, or with mail sent to it; they have their own retention. */
-export const NOBODYS: readonly string[] = [
+export const APPLIANCE_TABLES: readonly string[] = [
   'secrets',
   'event_cursors',
   'inbound_mails',

@@ -81,14 +81,14 @@ export async function deleteFound(
   return Number(result.numAffectedRows ?? 0n)
 }
 
-export interface Looked<Place> {
+export interface Scanned<ScanKey> {
   readonly removed: number
   /** Key of the last row examined; undefined at the end of the table. */
-  readonly next: Place | undefined
+  readonly next: ScanKey | undefined
 }
 
 /** A key before the first row, of whatever type. */
-export type Place = string | number
+export type ScanKey = string | number
 
 /** Rows in key order. @param after key of the last row seen */
 async function look<Row>(
@@ -96,10 +96,10 @@ async function look<Row>(
   table: keyof Tables,
   key: string,
   columns: readonly string[],
-  after: Place | undefined,
+  after: ScanKey | undefined,
   limit: number,
-): Promise<readonly (Row & { readonly place: Place })[]> {
-  const { rows } = await sql<Row & { place: Place }>`
+): Promise<readonly (Row & { readonly place: ScanKey })[]> {
+  const { rows } = await sql<Row & { place: ScanKey }>`
     select ${sql.ref(key)} as place, ${sql.join(columns.map(column => sql.ref(column)))} from ${sql.table(table)}
     ${after === undefined ? sql`` : sql`where ${sql.ref(key)} > ${after}`}
     order by ${sql.ref(key)} limit ${limit}`.execute(db)
@@ -107,13 +107,13 @@ async function look<Row>(
 }
 
 /** Deletes rows of a table without an index by workspace. @param after key of the last row examined */
-export async function deleteWalked(
+export async function deleteScanned(
   db: Queries,
   { table, key: [key = 'id'], owner = 'workspace_id' }: OwnTable,
   ids: OwnerIds,
-  after: Place | undefined,
+  after: ScanKey | undefined,
   limit: number,
-): Promise<Looked<Place>> {
+): Promise<Scanned<ScanKey>> {
   const rows = await look<Record<string, unknown>>(db, table, key, [owner], after, limit)
   const theirs = rows.filter(row => ids.includes(String(row[owner]))).map(({ place }) => place)
   if (theirs.length > 0)
@@ -125,9 +125,9 @@ export async function deleteWalked(
 export async function deleteEvents(
   db: Queries,
   ids: OwnerIds,
-  after: Place | undefined,
+  after: ScanKey | undefined,
   limit: number,
-): Promise<Looked<Place>> {
+): Promise<Scanned<ScanKey>> {
   const rows = await look<{ workspace_id: string | null }>(
     db,
     'events',
@@ -148,9 +148,9 @@ export async function deleteEvents(
 export async function deleteCaptured(
   db: Queries,
   ids: OwnerIds,
-  after: Place | undefined,
+  after: ScanKey | undefined,
   limit: number,
-): Promise<Looked<Place>> {
+): Promise<Scanned<ScanKey>> {
   const rows = await db
     .selectFrom('captured_mails')
     .leftJoin('messages', 'messages.id', 'captured_mails.message_id')
@@ -184,9 +184,9 @@ const PARTS_AT_ONCE = 16
 export async function deleteContents(
   db: Queries,
   ids: OwnerIds,
-  after: Place | undefined,
+  after: ScanKey | undefined,
   limit: number,
-): Promise<Looked<Place>> {
+): Promise<Scanned<ScanKey>> {
   const rows = await look<{ workspace_id: string | null }>(
     db,
     'message_contents',

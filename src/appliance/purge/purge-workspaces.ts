@@ -8,7 +8,7 @@ import type { Database, Queries } from '../../db/database.js'
 import type { RemoveSome } from '../../db/retention.js'
 import { resource } from '../../resource/resource.js'
 import { RESTORABLE_MS } from '../../accounts/workspace-store.js'
-import { CHILDREN, INDEXED, WALKED } from './owned-tables.js'
+import { CHILDREN, INDEXED, SCANNED } from './owned-tables.js'
 import {
   beginPurge,
   deleteCaptured,
@@ -21,19 +21,24 @@ import {
   deleteMessagesOf,
   deleteRunsOf,
   deleteStepsOf,
-  deleteWalked,
+  deleteScanned,
   endPurge,
   listPurgeable,
-  type Looked,
+  type Scanned,
   type OwnerIds,
-  type Place,
+  type ScanKey,
 } from './purge-store.js'
 
 /** Rows found by an index, per step. */
 type Found = (db: Queries, ids: OwnerIds, limit: number) => Promise<number>
 
 /** Rows scanned per step in tables without an index. */
-type Walked = (db: Queries, ids: OwnerIds, after: Place | undefined, limit: number) => Promise<Looked<Place>>
+type Walked = (
+  db: Queries,
+  ids: OwnerIds,
+  after: ScanKey | undefined,
+  limit: number,
+) => Promise<Scanned<ScanKey>>
 
 interface Task {
   readonly step: Walked
@@ -58,8 +63,8 @@ const TASKS: readonly Task[] = [
   { step: deleteEvents },
   ...CHILDREN.map(table => found((db, ids, limit) => deleteChildren(db, table, ids, limit))),
   ...INDEXED.map(table => found((db, ids, limit) => deleteIndexed(db, table, ids, limit))),
-  ...WALKED.map((table): Task => ({
-    step: (db, ids, after, limit) => deleteWalked(db, table, ids, after, limit),
+  ...SCANNED.map((table): Task => ({
+    step: (db, ids, after, limit) => deleteScanned(db, table, ids, after, limit),
   })),
 ]
 
@@ -79,7 +84,7 @@ export const removedWorkspaces = resource({
 export function purging(workspaceIds: readonly string[]): RemoveSome {
   const waiting = [...workspaceIds]
   let current:
-    { readonly id: string; readonly ids: OwnerIds; task: number; after: Place | undefined } | undefined
+    { readonly id: string; readonly ids: OwnerIds; task: number; after: ScanKey | undefined } | undefined
   return async (limit, write) => {
     if (!current) {
       const id = waiting.shift()

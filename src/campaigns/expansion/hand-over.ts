@@ -5,7 +5,7 @@
  * unsubscribed, bounced or were deleted since the audience was fixed are skipped here; `submit` skips suppressed ones.
  * Checks the workspace's hourly and daily limits first, so `submit` never rejects the batch.
  */
-import { roomWithinLimits } from '../../accounts/sending-limit-store.js'
+import { allowanceWithinLimits } from '../../accounts/sending-limit-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import type { Tx } from '../../db/database.js'
 import { findMessages } from '../../messages/message-store.js'
@@ -43,7 +43,7 @@ export async function handOver(
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (campaign?.status !== 'sending') return 0
   const { isSandbox } = campaign
-  const room = isSandbox ? undefined : await roomWithinLimits(tx.db, workspace, now)
+  const room = isSandbox ? undefined : await allowanceWithinLimits(tx.db, workspace, now)
   if (room?.mails === 0) {
     await changeCampaign(tx.db, seq, { nextAt: Math.min(room.moreAt, now + LIMIT_RECHECK_MS) })
     return 0

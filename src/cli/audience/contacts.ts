@@ -43,7 +43,7 @@ import {
   type CliContext,
   drawProgress,
   endProgress,
-  mustFindWorkspace,
+  getWorkspace,
   type OwnedOptions,
   printResult,
   UsageError,
@@ -91,7 +91,7 @@ export function contactsCommands(program: Command, context: CliContext): void {
   inWorkspace('show <contact>', 'show a contact, by id or address, with its lists and tags').action(
     async (named: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
-        const contact = await mustFindContact(reader, options.workspace, named)
+        const contact = await getContact(reader, options.workspace, named)
         const lists = (await thingsOf(reader, LIST_MEMBERS, [contact.seq])).get(contact.seq) ?? []
         const tags = (await thingsOf(reader, CONTACT_TAGS, [contact.seq])).get(contact.seq) ?? []
         const shown = shownWith(contact, false, { lists, tags })
@@ -115,7 +115,7 @@ export function contactsCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const parts = audienceParts(appliance)
         const contact = await parts.database.write(async tx => {
-          await mustFindWorkspace(tx.db, options.workspace)
+          await getWorkspace(tx.db, options.workspace)
           return createContact(parts, tx, actingFor(options.workspace), fields, options.list)
         })
         printResult(context, options, contactToApi(contact, false), () => contact.id)
@@ -125,10 +125,10 @@ export function contactsCommands(program: Command, context: CliContext): void {
     async (named: string, options: OwnedOptions & ConfirmOptions) => {
       await withAppliance(context, options, async appliance => {
         const parts = audienceParts(appliance)
-        await mustFindContact(parts.database.reader, options.workspace, named)
+        await getContact(parts.database.reader, options.workspace, named)
         await confirm(context, options, `This permanently deletes the contact ${named}.`)
         await parts.database.write(async tx => {
-          const contact = await mustFindContact(tx.db, options.workspace, named)
+          const contact = await getContact(tx.db, options.workspace, named)
           await removeContacts(parts, tx, actingFor(options.workspace), [contact])
         })
         printResult(context, options, { success: true }, () => 'removed')
@@ -210,7 +210,7 @@ function contactTransferCommands(group: Command, context: CliContext): void {
     .option('--tag <id>', 'only contacts with this tag')
     .action(async (file: string | undefined, options: ExportCommandOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
-        await mustFindWorkspace(database.reader, options.workspace)
+        await getWorkspace(database.reader, options.workspace)
         const filter = await readFilter(database, options.workspace, {
           search: options.search,
           list_id: options.list,
@@ -241,7 +241,7 @@ async function importFile(
   const mapping = readMap(map ?? [])
   const preset = readPreset(presetName)
   const parts = audienceParts(appliance)
-  await mustFindWorkspace(parts.database.reader, workspace)
+  await getWorkspace(parts.database.reader, workspace)
   // Opened first, so that a missing file fails at once.
   const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : (await open(file)).createReadStream()
   const { seq } = await receiveFile(
@@ -310,7 +310,7 @@ export function actingFor(workspaceId: string): Acting {
 }
 
 /** @param named id or address @throws AppError contact_not_found */
-export async function mustFindContact(db: Queries, workspaceId: string, named: string): Promise<Contact> {
+export async function getContact(db: Queries, workspaceId: string, named: string): Promise<Contact> {
   const contact = await findContact(db, workspaceId, isUuid(named) ? { id: named } : { email: named })
   if (!contact) throw noSuchContact()
   return contact

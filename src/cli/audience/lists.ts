@@ -21,14 +21,14 @@ import { AppError } from '../../core/errors.js'
 import { OPERATOR, recordActivity } from '../../events/activity-store.js'
 import {
   type CliContext,
-  mustFindWorkspace,
+  getWorkspace,
   type OwnedOptions,
   printResult,
   UsageError,
   withAppliance,
 } from '../context.js'
 import { ownedGroup, printsList } from '../options.js'
-import { actingFor, audienceParts, mustFindContact } from './contacts.js'
+import { actingFor, audienceParts, getContact } from './contacts.js'
 
 export function listsCommands(program: Command, context: CliContext): void {
   const { inWorkspace } = ownedGroup(program, 'lists', 'lists of contacts')
@@ -63,7 +63,7 @@ export function listsCommands(program: Command, context: CliContext): void {
         ...{ createdAt: at, updatedAt: at },
       }
       await database.write(async tx => {
-        await mustFindWorkspace(tx.db, options.workspace)
+        await getWorkspace(tx.db, options.workspace)
         refuseMoreThan(MOST_LISTS, await countLists(tx.db, options.workspace), 'lists')
         await insertList(tx.db, list)
         await recordActivity(tx, {
@@ -103,7 +103,7 @@ export function listsCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const { reader } = appliance.database
         const ids: string[] = []
-        for (const named of contacts) ids.push((await mustFindContact(reader, options.workspace, named)).id)
+        for (const named of contacts) ids.push((await getContact(reader, options.workspace, named)).id)
         const parts = audienceParts(appliance)
         const { done, skipped } = await changeMembers(parts, actingFor(options.workspace), id, ids, change)
         printResult(context, options, { [change]: done, skipped }, () => `${done} ${change}`)
@@ -163,7 +163,7 @@ export function tagsCommands(program: Command, context: CliContext): void {
         const parts = audienceParts(appliance)
         const acting = actingFor(options.workspace)
         const added = await parts.database.write(async tx => {
-          const contact = await mustFindContact(tx.db, options.workspace, named)
+          const contact = await getContact(tx.db, options.workspace, named)
           const at = parts.clock.now()
           const tag = (await ensureTags(tx, acting, [checkName(name)], { at, newId: parts.newId }))(
             checkName(name),
@@ -181,7 +181,7 @@ export function tagsCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async appliance => {
         const parts = audienceParts(appliance)
         const removed = await parts.database.write(async tx => {
-          const contact = await mustFindContact(tx.db, options.workspace, named)
+          const contact = await getContact(tx.db, options.workspace, named)
           const tag = await findTag(tx.db, options.workspace, { name })
           if (!tag) throw new AppError('not_found', `no tag ${name}`)
           return tagSome(parts, tx, actingFor(options.workspace), tag, [contact], 'removed')

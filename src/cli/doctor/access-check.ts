@@ -12,7 +12,7 @@ import { AcmeFiles } from '../../certificates/acme/acme-files.js'
 import { acmeNames } from '../../certificates/acme/names.js'
 import { mayTryAt, renewAt } from '../../certificates/acme/renewal-plan.js'
 import type { Config } from '../../config/config.js'
-import { statIfThere } from '../../config/findings.js'
+import { findStat } from '../../config/findings.js'
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { AccessKind, Account, Machine } from '../../world/machine.js'
@@ -46,7 +46,7 @@ export async function accessChecks(config: Config, file: string, machine: Machin
             `create it: useradd --system ${user}`,
           ),
         ]
-  const wanted = wantedFiles(config, file).filter(({ path }) => statIfThere(path) !== undefined)
+  const wanted = wantedFiles(config, file).filter(({ path }) => findStat(path) !== undefined)
   const found = await Promise.all(wanted.map(one => refusals(one, account, unit, machine, config.dataDir)))
   const checks = mergeAlike(found.flat())
   return checks.length > 0
@@ -64,7 +64,7 @@ function mergeAlike(checks: readonly Check[]): Check[] {
 }
 
 function ownerOf(folder: string, machine: Machine): Account | undefined {
-  const owner = statIfThere(folder)
+  const owner = findStat(folder)
   if (owner === undefined || owner.uid === 0) return undefined
   const { uid, gid } = owner
   return machine.account(uid) ?? { name: `user ${uid}`, uid, gid, groups: [gid] }
@@ -117,7 +117,7 @@ async function refusals(
   for (const kind of kinds) {
     const barrier = findBarrier(path, kind, account)
     if (barrier === undefined || (await machine.mayAccess(account, path, kind)) === true) continue
-    const { uid, gid, mode } = statIfThere(barrier) ?? { uid: 0, gid: 0, mode: 0 }
+    const { uid, gid, mode } = findStat(barrier) ?? { uid: 0, gid: 0, mode: 0 }
     const owner = machine.account(uid)?.name ?? `user ${uid}`
     const rights = (mode & 0o7777).toString(8).padStart(4, '0')
     return [
@@ -171,7 +171,7 @@ function foldersAbove(path: string): string[] {
 const BITS = { read: 4, write: 2, enter: 1 } as const
 
 function isAllowed(path: string, kind: AccessKind, { uid, groups }: Account): boolean {
-  const stat = statIfThere(path)
+  const stat = findStat(path)
   if (stat === undefined || uid === 0) return true
   const shift = stat.uid === uid ? 6 : groups.includes(stat.gid) ? 3 : 0
   return ((stat.mode >> shift) & BITS[kind]) !== 0

@@ -12,7 +12,7 @@ import { PERMANENCES, type Permanence } from '../../mail/outcome.js'
 import { readReturnedMail } from '../../mail/returned/read-returned-mail.js'
 import type { ReturnedMail, ReturnedRecipient } from '../../mail/returned/returned-mail.js'
 import {
-  mustFindWorkspace,
+  getWorkspace,
   printResult,
   table,
   withAppliance,
@@ -68,7 +68,7 @@ function bounceListCommand(group: Command, context: CliContext): void {
     .action(async (options: BounceListOptions) => {
       const { to, type, since, limit } = options
       await withAppliance(context, options, async ({ database: { reader }, world }) => {
-        await mustFindWorkspace(reader, options.workspace)
+        await getWorkspace(reader, options.workspace)
         const filter = {
           ...(to === undefined ? {} : { email: normalizedAddress(to) }),
           ...(type === undefined ? {} : { type: type as Permanence }),

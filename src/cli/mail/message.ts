@@ -44,7 +44,7 @@ export function messageCommands(program: Command, context: CliContext): void {
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database, returnPath }) => {
         const { reader } = database
-        const message = await mustFindMeant(reader, id)
+        const message = await getMessageNamed(reader, id)
         const view = await messageWithTrace(reader, message)
         const sender = returnPath(message.id, message.recipient)
         const [content] = await findContents(reader, [message.contentId])
@@ -247,7 +247,7 @@ export function readWhen(
 }
 
 /** @throws AppError not_found */
-async function mustFindMeant(db: Queries, named: string): Promise<Message> {
+async function getMessageNamed(db: Queries, named: string): Promise<Message> {
   const [message, ...others] = await findMatching(db, named)
   if (!message) throw new AppError('not_found', `no message ${named}`)
   if (others.length > 0)

@@ -22,7 +22,7 @@ import {
   selectedIds,
 } from '../../queue/operator/queue-admin-store.js'
 import { destinationsOf } from '../../queue/operator/queue-status.js'
-import { type CliContext, type CommonOptions, mustFindWorkspace, UsageError } from '../context.js'
+import { type CliContext, type CommonOptions, getWorkspace, UsageError } from '../context.js'
 
 export interface SelectOptions extends CommonOptions {
   readonly domain?: string
@@ -59,7 +59,7 @@ export function readSelection(id: string | undefined, options: SelectOptions, fa
 /** Resolves a site to its queued destinations, and a workspace's name to its id. */
 export async function resolveSelection(appliance: Appliance, named: Named): Promise<QueueSelection> {
   if ('workspaceId' in named && !isUuid(named.workspaceId))
-    return { workspaceId: (await mustFindWorkspace(appliance.database.reader, named.workspaceId)).id }
+    return { workspaceId: (await getWorkspace(appliance.database.reader, named.workspaceId)).id }
   if (!('site' in named)) return named
   const queued = await listDestinations(appliance.database.reader)
   return { destinations: await destinationsOf(named.site, queued, siteLocator(appliance)) }
@@ -87,21 +87,21 @@ export async function changeInBatches(
 /** Action by command name. */
 const ACTIONS = { hold: 'queue.held', release: 'queue.released', delete: 'queue.deleted' } as const
 
-interface NotedChange {
+interface RecordedChange {
   readonly change: Change
   /** Call when the command ends, even if it failed. */
   write(): Promise<void>
 }
 
 /** @param what the selection, e.g. `all mail for one.test` */
-export function noted(
+export function recorded(
   context: CliContext,
   { database, world: { clock } }: Appliance,
   name: string,
   what: string,
   change: Change,
-): NotedChange {
-  if (!isNoted(name)) return { change, write: () => Promise.resolve() }
+): RecordedChange {
+  if (!isRecorded(name)) return { change, write: () => Promise.resolve() }
   const counts = new Map<string, number>()
   return {
     async change(tx, selection, now, isServing) {
@@ -129,6 +129,6 @@ export function noted(
   }
 }
 
-function isNoted(name: string): name is keyof typeof ACTIONS {
+function isRecorded(name: string): name is keyof typeof ACTIONS {
   return Object.hasOwn(ACTIONS, name)
 }

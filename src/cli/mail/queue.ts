@@ -23,7 +23,7 @@ import { choice, confirm, confirmable, type ConfirmOptions, command, limited } f
 import {
   changeInBatches,
   type Change,
-  noted,
+  recorded,
   readSelection,
   resolveSelection,
   selectOptions,
@@ -110,7 +110,7 @@ function action(
       if (asks && !('messageId' in named)) await confirm(context, options, `This deletes ${inWords(named)}.`)
       await withAppliance(context, options, async appliance => {
         const selection = await resolveSelection(appliance, named)
-        const note = noted(context, appliance, name, inWords(named), change)
+        const note = recorded(context, appliance, name, inWords(named), change)
         const changed = await changeInBatches(appliance, selection, note.change).finally(() => note.write())
         await afterwards?.(appliance, selection)
         if (changed === 0) await reportNoChange(context, appliance, named, name)

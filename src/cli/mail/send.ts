@@ -35,7 +35,7 @@ import { SmtpRefusal } from '../../smtp/receiver.js'
 import {
   type CliContext,
   type CommonOptions,
-  mustFindWorkspace,
+  getWorkspace,
   printResult,
   UsageError,
   withAppliance,
@@ -89,7 +89,7 @@ export function sendCommand(program: Command, context: CliContext): void {
 }
 
 async function chooseWorkspace({ database }: Appliance, { workspace: id }: SendOptions): Promise<Workspace> {
-  if (id !== undefined) return mustFindWorkspace(database.reader, id)
+  if (id !== undefined) return getWorkspace(database.reader, id)
   const [oldest] = await listWorkspaces(database.reader)
   if (!oldest) throw new AppError('not_found', 'there is no workspace yet; create one with: postroad init')
   return oldest
@@ -176,7 +176,7 @@ async function showOutcome(
   if (!isServing(appliance.config.dataDir)) context.complain('the server is not running; the mail is queued')
   else for (const id of ids) await waitForAttempt(appliance, id)
   const messages: Message[] = []
-  for (const id of ids) messages.push(await mustFind(appliance, id))
+  for (const id of ids) messages.push(await getMessage(appliance, id))
   const views: Awaited<ReturnType<typeof messageWithTrace>>[] = []
   for (const message of messages) views.push(await messageWithTrace(appliance.database.reader, message))
   printResult(context, options, views.length === 1 ? views[0] : views, () =>
@@ -196,7 +196,7 @@ async function waitForAttempt(appliance: Appliance, id: string): Promise<void> {
   const { clock } = appliance.world
   const until = clock.monotonic() + WAIT_MS
   while (clock.monotonic() < until) {
-    const message = await mustFind(appliance, id)
+    const message = await getMessage(appliance, id)
     if (message.status !== 'sent') return
     const { trace } = await messageWithTrace(appliance.database.reader, message)
     if (trace.length > 0) return
@@ -204,7 +204,7 @@ async function waitForAttempt(appliance: Appliance, id: string): Promise<void> {
   }
 }
 
-async function mustFind({ database }: Appliance, id: string): Promise<Message> {
+async function getMessage({ database }: Appliance, id: string): Promise<Message> {
   const message = await findAnyMessage(database.reader, id)
   if (!message) throw new AppError('not_found', `no message ${id}`)
   return message

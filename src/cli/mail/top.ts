@@ -38,7 +38,7 @@ const HOME = '\x1b[H'
 const TO_END_OF_LINE = '\x1b[K'
 const TO_END_OF_SCREEN = '\x1b[J'
 /** Size if standard output is not a terminal. */
-const USUAL_SIZE = { rows: 50, columns: 200 }
+const DEFAULT_SIZE = { rows: 50, columns: 200 }
 
 /**
  * Until Ctrl-C or until standard output is closed. Each frame overwrites the last and is cut to the terminal, since a scrolled line would
@@ -50,7 +50,7 @@ async function drawUntilClosed(
 ): Promise<void> {
   while (!isOutputClosed?.()) {
     const lines = frameLines(await look())
-    const { rows, columns } = { ...USUAL_SIZE, ...terminalSize() }
+    const { rows, columns } = { ...DEFAULT_SIZE, ...terminalSize() }
     const shown = lines.slice(0, rows - 1).map(line => `${line.slice(0, columns)}${TO_END_OF_LINE}`)
     print(`${HOME}${shown.join('\n')}${TO_END_OF_SCREEN}`)
     await world.clock.sleep(REFRESH_MS)

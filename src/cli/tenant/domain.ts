@@ -25,7 +25,7 @@ import {
 import {
   type CliContext,
   type CommonOptions,
-  mustFindWorkspace,
+  getWorkspace,
   type OwnedOptions,
   printResult,
   table,
@@ -47,7 +47,7 @@ export function domainCommands(program: Command, context: CliContext): void {
     .action(async (name: string, options: ShownOptions & { vouch?: boolean }) => {
       await withAppliance(context, options, async appliance => {
         const { database, domains } = appliance
-        await mustFindWorkspace(database.reader, options.workspace)
+        await getWorkspace(database.reader, options.workspace)
         const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
         printDomain(context, options, domain, appliance)
       })
@@ -71,14 +71,14 @@ export function domainCommands(program: Command, context: CliContext): void {
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions) => {
       await withAppliance(context, options, async appliance => {
-        const domain = await mustFind(appliance, options, name)
+        const domain = await getDomain(appliance, options, name)
         printDomain(context, options, domain, appliance)
       })
     })
   inWorkspace('verify <name>', 'check DNS now; a verified domain keeps its 3 days of grace').action(
     async (name: string, options: OwnedOptions) => {
       await withAppliance(context, options, async appliance => {
-        const { id } = await mustFind(appliance, options, name)
+        const { id } = await getDomain(appliance, options, name)
         const domain = await verifyDomain(appliance.domains, options.workspace, id)
         printDomain(context, options, domain, appliance)
         if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
@@ -89,20 +89,20 @@ export function domainCommands(program: Command, context: CliContext): void {
     .option('--force', 'do not check first that the keys are published')
     .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
       await withAppliance(context, options, async appliance => {
-        const { id } = await mustFind(appliance, options, name)
+        const { id } = await getDomain(appliance, options, name)
         const domain = await rotateDomain(appliance.domains, options.workspace, id, options.force ?? false)
         printDomain(context, options, domain, appliance)
       })
     })
   inWorkspace('remove <name>', 'remove a domain').action(async (name: string, options: OwnedOptions) => {
     await withAppliance(context, options, async appliance => {
-      await deleteDomain(appliance.domains, options.workspace, (await mustFind(appliance, options, name)).id)
+      await deleteDomain(appliance.domains, options.workspace, (await getDomain(appliance, options, name)).id)
       printResult(context, options, { success: true }, () => 'removed')
     })
   })
 }
 
-async function mustFind({ database }: Appliance, options: OwnedOptions, name: string): Promise<Domain> {
+async function getDomain({ database }: Appliance, options: OwnedOptions, name: string): Promise<Domain> {
   const domain = await findDomainByName(database.reader, options.workspace, readDomainName(name))
   if (!domain) throw new AppError('not_found', `workspace ${options.workspace} has no domain ${name}`)
   return domain

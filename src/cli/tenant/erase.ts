@@ -6,7 +6,7 @@ import { checkEmail } from '../../audience/checks.js'
 import { isoTime } from '../../core/moments.js'
 import { listActivities, OPERATOR } from '../../events/activity-store.js'
 import { confirm, confirmable, type ConfirmOptions, ownedGroup, printsList, command } from '../options.js'
-import { mustFindWorkspace, printResult, table, withAppliance, type CliContext } from '../context.js'
+import { getWorkspace, printResult, table, withAppliance, type CliContext } from '../context.js'
 
 export function eraseCommand(program: Command, context: CliContext): void {
   confirmable(
@@ -18,7 +18,7 @@ export function eraseCommand(program: Command, context: CliContext): void {
     const email = checkEmail(address)
     await withAppliance(context, options, async ({ database, world, config }) => {
       const { workspace } = options
-      if (workspace !== undefined) await mustFindWorkspace(database.reader, workspace)
+      if (workspace !== undefined) await getWorkspace(database.reader, workspace)
       const where = workspace === undefined ? 'all workspaces' : `workspace ${workspace}`
       await confirm(context, options, `This permanently erases all data about ${email} in ${where}.`)
       const parts = { database, clock: world.clock, dataDir: config.dataDir }

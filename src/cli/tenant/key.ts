@@ -1,7 +1,7 @@
 /** `postroad key create|set|list|revoke`, and `postroad login unlock ADDRESS`. A key is printed only when it is created. */
 import type { Command } from 'commander'
 import { type ApiKey, listApiKeys } from '../../accounts/key-store.js'
-import { changeKey, createKey, revokeKey, USUAL_KEY_LIMITS } from '../../accounts/keys.js'
+import { changeKey, createKey, revokeKey, DEFAULT_KEY_LIMITS } from '../../accounts/keys.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
@@ -56,8 +56,8 @@ export function keyCommands(program: Command, context: CliContext): void {
             ...(options.permissions === undefined
               ? {}
               : { permissions: options.permissions.split(',').map(name => name.trim()) }),
-            rateLimit: options.rateLimit ?? USUAL_KEY_LIMITS.rateLimit,
-            emailRateLimit: options.emailRateLimit ?? USUAL_KEY_LIMITS.emailRateLimit,
+            rateLimit: options.rateLimit ?? DEFAULT_KEY_LIMITS.rateLimit,
+            emailRateLimit: options.emailRateLimit ?? DEFAULT_KEY_LIMITS.emailRateLimit,
           },
         )
         printResult(context, options, { ...toJson(row), key }, () => key)

@@ -34,7 +34,7 @@ import {
   type CliContext,
   drawProgress,
   endProgress,
-  mustFindWorkspace,
+  getWorkspace,
   openInput,
   type OwnedOptions,
   printResult,
@@ -61,7 +61,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
           createdAt: world.clock.now(),
         }
         const result = await database.write(async tx => {
-          await mustFindWorkspace(tx.db, options.workspace)
+          await getWorkspace(tx.db, options.workspace)
           return addSuppression(tx, suppression, followSuppressions())
         })
         printResult(context, options, suppressionToApi(suppression, false), () =>
@@ -123,7 +123,7 @@ function suppressTransferCommands(group: Command, context: CliContext): void {
     .action(async (file: string, options: OwnedOptions & { readonly preset?: string }) => {
       const preset = readPreset(options.preset)
       await withAppliance(context, options, async ({ database, world }) => {
-        await mustFindWorkspace(database.reader, options.workspace)
+        await getWorkspace(database.reader, options.workspace)
         const importing = new Import(database, options.workspace, world.clock.now(), {
           preset,
           fileName: basename(file),
@@ -259,7 +259,7 @@ class Import {
           workspaceId: this.workspaceId,
           email: readSuppressionEntry(cell('email')),
           reason,
-          scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || usualScopeOf(reason), 'scope'),
+          scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || defaultScopeOf(reason), 'scope'),
           sourceMessageId: null,
           createdAt: this.now,
         },
@@ -280,14 +280,14 @@ class Import {
       this.skipped += 1
       return []
     }
-    const scope = usualScopeOf(reason)
+    const scope = defaultScopeOf(reason)
     return [
       { workspaceId: this.workspaceId, email, reason, scope, sourceMessageId: null, createdAt: this.now },
     ]
   }
 }
 
-function usualScopeOf(reason: SuppressionReason): SuppressionScope {
+function defaultScopeOf(reason: SuppressionReason): SuppressionScope {
   return reason === 'unsubscribe' ? 'marketing' : 'all'
 }
 

@@ -22,7 +22,7 @@ import {
   type Subscription,
 } from '../../webhooks/subscriptions/subscription-store.js'
 import {
-  mustFindWorkspace,
+  getWorkspace,
   printResult,
   table,
   UsageError,
@@ -47,7 +47,7 @@ function listCommand(group: Command, context: CliContext): void {
     .action(async (options: ListOptions & { workspace?: string }) => {
       await withAppliance(context, options, async ({ database: { reader } }) => {
         const { workspace, limit } = options
-        if (workspace !== undefined) await mustFindWorkspace(reader, workspace)
+        if (workspace !== undefined) await getWorkspace(reader, workspace)
         const all = await listAnySubscriptions(reader, workspace, limit)
         const shown = all.map(one => ({ ...subscriptionToApi(one), workspace_id: one.workspaceId }))
         printResult(context, options, shown, () =>
@@ -73,7 +73,7 @@ function deliveriesCommand(group: Command, context: CliContext): void {
     async (id: string, options: ListOptions & { status?: DeliveryStatus }) => {
       const { limit, status } = options
       await withAppliance(context, options, async ({ database: { reader } }) => {
-        const subscription = await mustFindWebhook(reader, id)
+        const subscription = await getWebhook(reader, id)
         const filter = status === undefined ? {} : { status }
         const { items } = await listDeliveries(reader, subscription.id, filter, { limit, offset: 0 })
         printResult(context, options, items.map(deliveryToApi), () => deliveriesTable(items))
@@ -140,7 +140,7 @@ async function replaySince({ database, world }: Appliance, options: ReplayOption
   if (webhook === undefined) throw new UsageError('pass a delivery id, or --webhook and --since')
   const moment = readMoment(since)
   if (moment === undefined) throw new UsageError('--since is not an ISO 8601 date or time')
-  const subscription = await mustFindWebhook(database.reader, webhook)
+  const subscription = await getWebhook(database.reader, webhook)
   const now = world.clock.now()
   return replayAllFailed(database, subscription, { since: moment, most: Infinity, now })
 }
@@ -150,7 +150,7 @@ function testCommand(group: Command, context: CliContext): void {
     async (id: string, options: CommonOptions) => {
       await withAppliance(context, options, async appliance => {
         const { database, world, newId, box } = appliance
-        const subscription = await mustFindWebhook(database.reader, id)
+        const subscription = await getWebhook(database.reader, id)
         const calls = openOutgoingCalls(appliance)
         try {
           const parts = { ...world, database, newId, box, outgoingCalls: calls.of }
@@ -177,7 +177,7 @@ function testCommand(group: Command, context: CliContext): void {
 }
 
 /** @throws AppError not_found */
-async function mustFindWebhook(db: Queries, id: string): Promise<Subscription> {
+async function getWebhook(db: Queries, id: string): Promise<Subscription> {
   const found = isUuid(id) ? await findAnySubscription(db, id.toLowerCase()) : undefined
   if (!found) throw new AppError('not_found', `no webhook ${id}`)
   return found

@@ -25,7 +25,7 @@ import { confirm, confirmable, type ConfirmOptions, command } from '../options.j
 import { changeInBatches } from '../mail/queue-selection.js'
 import {
   didYouMean,
-  mustFindWorkspace,
+  getWorkspace,
   printResult,
   table,
   UsageError,
@@ -127,7 +127,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   command(group, 'show <workspace>', 'show a workspace and its settings').action(
     async (named: string, options: CommonOptions) => {
       await withAppliance(context, options, async ({ database }) => {
-        const workspace = await mustFindWorkspace(database.reader, named)
+        const workspace = await getWorkspace(database.reader, named)
         const settings = describeSettings(workspace)
         printResult(context, options, { ...toJson(workspace), settings }, () =>
           [
@@ -159,7 +159,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
     const changes = readPairs(pairs)
     await withAppliance(context, options, async ({ database, world }) => {
       const changed = await database.write(async tx => {
-        const workspace = await mustFindWorkspace(tx.db, named)
+        const workspace = await getWorkspace(tx.db, named)
         const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
         await requireFreeName(tx.db, next)
         await updateWorkspace(tx.db, next)
@@ -178,7 +178,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
   confirmable(remove).action(async (named: string, options: ConfirmOptions) => {
     await withAppliance(context, options, async appliance => {
       const { database, world } = appliance
-      const workspace = await mustFindWorkspace(database.reader, named)
+      const workspace = await getWorkspace(database.reader, named)
       const { id } = workspace
       await confirm(context, options, `This removes the workspace ${workspace.name} and everything in it.`)
       await database.write(async tx => {
@@ -202,7 +202,7 @@ export function workspaceCommands(program: Command, context: CliContext): void {
       await withAppliance(context, options, async ({ database, world }) => {
         const id = await database.write(async tx => {
           const now = world.clock.now()
-          const removed = await mustFindRemoved(tx.db, named, now)
+          const removed = await getRemoved(tx.db, named, now)
           const { id } = removed
           await requireFreeName(tx.db, removed)
           if (!(await restoreWorkspace(tx.db, id, now))) throw new AppError('not_found', noneRemoved(named))
@@ -238,7 +238,7 @@ function noneRemoved(named: string): string {
 }
 
 /** @throws AppError not_found, conflict (several of that name) */
-async function mustFindRemoved(db: Queries, named: string, now: number): Promise<Workspace> {
+async function getRemoved(db: Queries, named: string, now: number): Promise<Workspace> {
   const removed = await listRemovedWorkspaces(db, now)
   const found = removed.filter(({ id, name }) => id === named || name.toLowerCase() === named.toLowerCase())
   const [first] = found

@@ -94,16 +94,16 @@ export function duration(notes: FieldNotes & Bounds) {
 
 /** A retention time, decoded to ms; 0 is forever. */
 export function keeping({ min, ...notes }: FieldNotes & Pick<Bounds, 'min'>) {
-  const [least = 0, most = 0] = [parseDuration(min), parseDuration(LONGEST_KEPT)]
+  const [least = 0, most = 0] = [parseDuration(min), parseDuration(MAX_RETENTION)]
   const within = (text: string) => {
     const amount = parseDuration(text)
     const isKnown = amount === 0 || (amount !== undefined && amount >= least && amount <= most)
     return isKnown ? (amount as Milliseconds) : undefined
   }
-  return parsed(within, `"0" or a duration from ${min} to ${LONGEST_KEPT}`, { ...notes, unit: 'ms' })
+  return parsed(within, `"0" or a duration from ${min} to ${MAX_RETENTION}`, { ...notes, unit: 'ms' })
 }
 
-const LONGEST_KEPT = '36500d'
+const MAX_RETENTION = '36500d'
 
 /** A size, decoded to bytes. */
 export function size(notes: FieldNotes & Bounds) {

@@ -25,7 +25,7 @@ import {
   SendBody,
   SendResult,
 } from './send-schema.js'
-import { giveBackToLimits } from '../../accounts/sending-limit-store.js'
+import { returnToLimits } from '../../accounts/sending-limit-store.js'
 import type { Tx } from '../../db/database.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { deleteScheduled } from '../sandbox/sandbox-schedule-store.js'
@@ -193,7 +193,7 @@ export async function cancelScheduled(
   // One request's messages were counted at the same time; sandbox mail is not counted.
   const counted = waiting.filter(({ isSandbox }) => !isSandbox)
   const [first] = counted
-  if (first) await giveBackToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)
+  if (first) await returnToLimits(tx.db, first.workspaceId, counted.length, first.createdAt)
 }
 
 function isBeforeSending(status: Message['status']): boolean {

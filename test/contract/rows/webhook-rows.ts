@@ -1,4 +1,4 @@
-/** Rule -> test for webhooks and the events that they are told of. */
+/** Rule -> test for webhooks and their events. */
 import { inFile, type Row } from '../row.js'
 
 const webhooks = inFile('webhooks/webhooks-served')

@@ -6,7 +6,7 @@
 import type { Config } from '../config/config.js'
 
 /** @param start configuration at server start @param next configuration as reloaded */
-export function takenOver(start: Config, next: Config): Config {
+export function applyReload(start: Config, next: Config): Config {
   const { submission, inbound, http, mta } = next
   return {
     ...start,
