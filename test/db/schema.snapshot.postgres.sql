@@ -767,10 +767,15 @@ create table templates (
   deleted_at bigint
 );
 
-create table visit_places (
-  id integer not null,
-  file bigint not null,
-  octets bigint not null
+create table visits (
+  seq bigint not null default nextval('visits_seq_seq'::regclass),
+  kind text not null,
+  message_id text not null,
+  at bigint not null,
+  address text not null,
+  user_agent text not null,
+  is_head integer not null,
+  url text
 );
 
 create table webhook_attempts (
@@ -1025,7 +1030,7 @@ alter table template_versions add constraint template_versions_template_id_fkey 
 
 alter table templates add constraint templates_pkey PRIMARY KEY (id);
 
-alter table visit_places add constraint visit_places_pkey PRIMARY KEY (id);
+alter table visits add constraint visits_pkey PRIMARY KEY (seq);
 
 alter table webhook_attempts add constraint webhook_attempts_pk PRIMARY KEY (delivery_id, number);
 

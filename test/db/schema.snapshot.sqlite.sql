@@ -910,10 +910,15 @@ CREATE TABLE templates (
     deleted_at bigint
   );
 
-CREATE TABLE visit_places (
-    id integer primary key,
-    file bigint not null,
-    octets bigint not null
+CREATE TABLE visits (
+    seq integer primary key autoincrement,
+    kind text not null,
+    message_id text not null,
+    at bigint not null,
+    address text not null,
+    user_agent text not null,
+    is_head integer not null,
+    url text
   );
 
 CREATE TABLE webhook_attempts (

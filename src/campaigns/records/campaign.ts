@@ -1,3 +1,4 @@
+/** A campaign: its fields, counts and state machine. Pure. */
 import type { Conditions } from '../../audience/segments/conditions.js'
 import type { SendWindow } from '../sending/send-window.js'
 

@@ -52,8 +52,9 @@ export class MailQuota {
 
   /** Deletes what exceeds the quota, at most `limit` mails. @returns how many */
   async removeExcess(tx: Tx, limit: number): Promise<number> {
-    this.isShrinking = this.octets > this.limit * (this.isShrinking ? LOW : HIGH)
-    if (!this.isShrinking) return 0
+    const isShrinking = this.octets > this.limit * (this.isShrinking ? LOW : HIGH)
+    tx.onCommit(() => (this.isShrinking = isShrinking))
+    if (!isShrinking) return 0
     const excess = this.octets - this.limit * LOW
     const unsigned = await this.remove(tx, { isSigned: false, limit, octets: excess })
     return unsigned.mails > 0

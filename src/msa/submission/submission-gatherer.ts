@@ -48,9 +48,12 @@ export class SubmissionGatherer {
     this.parts.database
       .write(
         tx => {
-          this.isWriteWaiting = false
-          taken = this.waiting.splice(0, MAX_PER_TRANSACTION)
-          this.write()
+          // A transaction that is retried keeps its submissions.
+          if (taken === undefined) {
+            this.isWriteWaiting = false
+            taken = this.waiting.splice(0, MAX_PER_TRANSACTION)
+            this.write()
+          }
           return this.accept(tx, taken)
         },
         { callers: () => (taken ?? this.waiting).length },

@@ -1,5 +1,6 @@
 /** Many submissions at once: stored together, each with a fate of its own. */
 import t from 'tap'
+import { sql } from 'kysely'
 import { AppError } from '../../../src/core/errors.js'
 import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
@@ -163,3 +164,24 @@ t.test(
     t.same(await outcomes([gatherer.submit(submission(workspace, 'c@x.example'))]), ['accepted'])
   },
 )
+
+t.test('a transaction that the database runs again accepts each submission once', async t => {
+  const database = await sqliteDatabase(t)
+  const workspace = await addWorkspace(database)
+  const gatherer = openGatherer({
+    ...database,
+    write: async (work, options) => {
+      const first = database.write(async tx => {
+        await work(tx)
+        throw new Error('could not serialize access')
+      }, options)
+      await first.catch(() => {})
+      return database.write(work, options)
+    },
+  })
+  const addresses = Array.from({ length: 100 }, (_, n) => `user${n}@x.example`)
+  const all = addresses.map(to => gatherer.submit(submission(workspace, to)))
+  t.same(new Set(await outcomes(all)), new Set(['accepted']))
+  const { rows } = await sql<{ count: number }>`select count(*) as count from messages`.execute(database.reader)
+  t.equal(rows[0]?.count, 100)
+})
