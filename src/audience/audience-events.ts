@@ -44,6 +44,23 @@ interface Tagging extends AboutContact {
   readonly source: AudienceSource
 }
 
+interface NamedThing {
+  readonly id: string
+  readonly name: string
+}
+
+/** What an import did to contacts, the same to each of them; at most MAX_CONTACTS_PER_EVENT (`transfer/import-events.ts`). */
+export interface ImportedContacts {
+  readonly is_created: boolean
+  /** Names of the fields changed, of contacts that existed. */
+  readonly changed: readonly string[]
+  /** Added to these lists and tags. */
+  readonly lists: readonly NamedThing[]
+  readonly tags: readonly NamedThing[]
+  /** Contact numbers, which say nothing once a contact is erased. */
+  readonly contacts: readonly number[]
+}
+
 declare module '../events/event.js' {
   interface ContactEvents {
     'contact.created': ContactEventOf<'contact.created', ContactRecord>
@@ -60,5 +77,7 @@ declare module '../events/event.js' {
     'list.member_removed': ContactEventOf<'list.member_removed', Membership>
     'tag.added': ContactEventOf<'tag.added', Tagging>
     'tag.removed': ContactEventOf<'tag.removed', Tagging>
+    /** In place of an event for each contact; consumers that act on single contacts use `eventsOfImport`. */
+    'contacts.imported': ContactEventOf<'contacts.imported', ImportedContacts>
   }
 }

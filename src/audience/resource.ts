@@ -16,11 +16,10 @@ import { listReferences, segmentReferences } from './segments/audience-reference
 import { segmentRoutes } from './segments/segment-routes.js'
 import { tagRoutes } from './tags/tag-routes.js'
 import { taggedRoutes } from './tags/tagged-routes.js'
-import { exportRoute } from './transfer/export-routes.js'
+import { exportRoute } from './transfer/export-contacts.js'
 import { importRoutes } from './transfer/import-routes.js'
 import { deleteImportsBefore } from './transfer/import-store.js'
-import { ImportJob } from './transfer/import-job.js'
-import type { ImporterParts } from './transfer/importer.js'
+import { ImportJob, type ImporterParts } from './transfer/importer.js'
 
 /** Includes rejected rows. */
 const IMPORTS_KEPT_MS = 30 * 86_400_000

@@ -17,6 +17,8 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   readonly includesOwnMail?: boolean
   /** Batch size, default 100; lower if events are expensive, higher if they are cheap. */
   readonly eventsPerTurn?: number
+  /** How many events this one counts as in a batch; default 1. */
+  weigh?(event: StoredEvent<Kind>): number
   /** Refreshes the state `concerns` depends on. Called after events are read and before `concerns`, so that state is no older than they are. */
   refresh?(db: Queries): Promise<void>
   /** Whether the event matters to this consumer; others are skipped without a transaction. */
@@ -25,7 +27,8 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   react(tx: Tx, events: readonly StoredEvent<Kind>[]): Promise<void>
 }
 
-export interface AnyConsumer extends Omit<EventConsumer<EventKind>, 'react' | 'concerns'> {
+export interface AnyConsumer extends Omit<EventConsumer<EventKind>, 'react' | 'concerns' | 'weigh'> {
+  weigh?(event: never): number
   concerns?(event: never): boolean
   react(tx: Tx, events: readonly never[]): Promise<void>
 }

@@ -6,20 +6,43 @@
  * others continue. An event that keeps failing is set aside (`set-aside-store.ts`). Database errors never set an event aside.
  */
 import { describeError } from '../core/errors.js'
-import { ConsumerLoop, type LoopParts } from './consumer-loop.js'
+import { isAppliance } from '../core/owner.js'
+import type { Database, Tx } from '../db/database.js'
+import { PieceSize } from '../db/piece-size.js'
+import { pauseFor, type Clock } from '../world/time/clock.js'
+import { AT_ONCE, WHEN_WOKEN, Worker } from '../world/time/worker.js'
+import type { Log } from '../world/log.js'
 import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
-import { EventTail } from './event-tail.js'
-import { dropSetAside, listRetryRequested, setAside } from './set-aside-store.js'
-import { newestSeq, type StoredEvent } from './store.js'
+import { EventTail, type Read } from './event-tail.js'
+import { dropSetAside, isStorageError, listRetryRequested, setAside } from './set-aside-store.js'
+import { findCursor, moveCursor, newestSeq, readEventsAfter, type StoredEvent } from './store.js'
+
+export interface DispatcherParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Reduced if a batch takes longer than a consumer's share of a group commit. */
+const EVENTS_PER_TURN = 100
+const MIN_EVENTS_PER_TURN = 10
+/** Irrelevant events after which the cursor is stored anyway, to bound what a restart reads again. */
+const MAX_UNSAVED = 50_000
+/** Pause between reads, so that under load many events share a batch. */
+const PAUSE_MS = 20
+/** Attempts at a single event before it is set aside: about half a minute, for transient errors to pass. */
+const MAX_TRIES = 5
+
+type Batch = readonly StoredEvent<EventKind>[]
 
 export class Dispatcher {
-  private readonly parts: LoopParts
+  private readonly parts: DispatcherParts
   private readonly consumers: readonly AnyConsumer[]
   private readonly tail: EventTail
   private readonly loops: ConsumerLoop[]
 
-  constructor(parts: LoopParts, consumers: readonly AnyConsumer[]) {
+  constructor(parts: DispatcherParts, consumers: readonly AnyConsumer[]) {
     this.parts = parts
     this.consumers = consumers
     this.tail = new EventTail(parts.database.reader)
@@ -87,5 +110,202 @@ export class Dispatcher {
   async stop(): Promise<void> {
     await Promise.all(this.loops.map(loop => loop.stop()))
     this.parts.log.debug('event dispatcher stopped')
+  }
+}
+
+/**
+ * Runs one consumer along the log: reads from its cursor, passes on relevant events, moves the cursor in the same transaction. Only one
+ * process runs consumers, so the cursor is read once and then kept in memory.
+ */
+class ConsumerLoop {
+  private readonly parts: DispatcherParts
+  private readonly consumer: AnyConsumer
+  private readonly tail: EventTail
+  private readonly size: PieceSize
+  private readonly worker: Worker
+  private cursor: number | undefined
+  /** Events up to here are processed or irrelevant; at least `cursor`. */
+  private seen = 0
+  /** A batch up to here failed: its events are processed one at a time. */
+  private singlyUpTo = 0
+  private suspect: { readonly seq: number; readonly failures: number } | undefined
+  /** Errors thrown by `concerns` in the last read, by position. */
+  private readonly concernErrors = new Map<number, unknown>()
+
+  constructor(parts: DispatcherParts, tail: EventTail, consumer: AnyConsumer) {
+    this.parts = parts
+    this.tail = tail
+    this.consumer = consumer
+    this.size = new PieceSize(
+      parts.clock,
+      Math.min(MIN_EVENTS_PER_TURN, this.eventsPerTurn),
+      this.eventsPerTurn,
+    )
+    this.worker = new Worker({
+      ...parts,
+      failure: 'event consumer failed',
+      failureFields: { consumer: consumer.name },
+      runPiece: () => this.runBatch(),
+    })
+  }
+
+  /** Loads the cursor, or stores that of a new consumer. */
+  async open(): Promise<void> {
+    const { database } = this.parts
+    const { name, startsAt } = this.consumer
+    const known = await findCursor(database.reader, name)
+    this.cursor = this.seen = known ?? (startsAt === 'oldest' ? 0 : await this.startAtNewest())
+  }
+
+  /** Stored immediately, so that events appended before a crash are not missed. */
+  private startAtNewest(): Promise<number> {
+    return this.parts.database.write(async tx => {
+      const newest = await newestSeq(tx.db)
+      await moveCursor(tx, this.consumer.name, newest)
+      return newest
+    })
+  }
+
+  /** Number of events not yet examined. @param newest read before the call */
+  behind(newest: number): number {
+    return Math.max(0, newest - this.seen)
+  }
+
+  wake(): void {
+    this.worker.wake()
+    this.worker.start()
+  }
+
+  stop(): Promise<void> {
+    return this.worker.stop()
+  }
+
+  /** The last position this consumer no longer needs, which may be past its cursor. @param newest read before the call */
+  async passed(newest: number): Promise<number> {
+    const { consumer, parts } = this
+    const { reader } = parts.database
+    const from = this.cursor === undefined ? ((await findCursor(reader, consumer.name)) ?? 0) : this.seen
+    const [next] = await readEventsAfter(reader, from, consumer.kinds, 1)
+    return next ? next.seq - 1 : newest
+  }
+
+  private async runBatch(): Promise<number> {
+    if (this.cursor === undefined) await this.open()
+    const read = await this.readNext()
+    const batch = this.batchOf(read.events)
+    const isCut = batch.length < read.events.length
+    const upTo = isCut ? (batch.at(-1)?.seq ?? read.end) : read.end
+    if (batch.length > 0) await this.process(batch, upTo)
+    else await this.skipTo(upTo)
+    if (isCut || !read.isLast) return AT_ONCE
+    if (!this.worker.isStopped) await pauseFor(PAUSE_MS)
+    return WHEN_WOKEN
+  }
+
+  private async readNext(): Promise<Read> {
+    const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
+    const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
+    if (read.events.length > 0) await this.consumer.refresh?.(this.parts.database.reader)
+    this.concernErrors.clear()
+    return { ...read, events: read.events.filter(event => this.isFor(event)) }
+  }
+
+  private get eventsPerTurn(): number {
+    return this.consumer.eventsPerTurn ?? EVENTS_PER_TURN
+  }
+
+  /** The first events, of the weight of a turn; at least one. */
+  private batchOf(events: Batch): Batch {
+    const [first] = events
+    const limit = first && first.seq <= this.singlyUpTo ? 1 : this.size.rows
+    let [count, weight] = [0, 0]
+    for (const event of events) {
+      weight += this.weightOf(event)
+      if (count > 0 && weight > limit) break
+      count += 1
+    }
+    return events.slice(0, count)
+  }
+
+  private weightOf(event: StoredEvent<EventKind>): number {
+    // A damaged event is found by `react`.
+    return this.concernErrors.has(event.seq) ? 1 : (this.consumer.weigh?.(event as never) ?? 1)
+  }
+
+  /** Stores the cursor only now and then: skipping needs no transaction. */
+  private async skipTo(upTo: number): Promise<void> {
+    if (upTo - (this.cursor ?? 0) > MAX_UNSAVED) await this.move(upTo)
+    else this.seen = upTo
+  }
+
+  private isFor(event: StoredEvent<EventKind>): boolean {
+    const { includesOwnMail = false } = this.consumer
+    if (isAppliance(event.workspaceId) && !includesOwnMail) return false
+    try {
+      return this.consumer.concerns?.(event as never) ?? true
+    } catch (error) {
+      // Treated like an error of `react`, so that the event is set aside in the end.
+      this.concernErrors.set(event.seq, error)
+      return true
+    }
+  }
+
+  private async react(tx: Tx, batch: Batch): Promise<void> {
+    for (const { seq } of batch) if (this.concernErrors.has(seq)) throw this.concernErrors.get(seq)
+    await this.consumer.react(tx, batch as never)
+  }
+
+  private async process(batch: Batch, upTo: number): Promise<void> {
+    let thrown: { readonly error: unknown } | undefined
+    try {
+      const weight = batch.reduce((sum, event) => sum + this.weightOf(event), 0)
+      await this.size.measured(weight, measure =>
+        this.move(upTo, async tx => {
+          thrown = undefined
+          try {
+            await measure(() => this.react(tx, batch))
+          } catch (error) {
+            thrown = { error }
+            throw error
+          }
+        }),
+      )
+      this.worker.resetBackoff()
+    } catch (error) {
+      // Errors of the commit or the disk are not the event's fault.
+      if (!thrown || isStorageError(thrown.error)) throw error
+      if (!(await this.countFailure(batch, describeError(thrown.error)))) throw error
+    }
+  }
+
+  /**
+   * Counts a failure against a single event. Setting it aside does not reset the back-off, so a consumer that fails on everything slows down.
+   *
+   * @returns whether it was set aside
+   */
+  private async countFailure(batch: Batch, error: string): Promise<boolean> {
+    this.singlyUpTo = Math.max(this.singlyUpTo, batch.at(-1)?.seq ?? 0)
+    const [event, ...others] = batch
+    if (!event || others.length > 0) return false
+    const failures = this.suspect?.seq === event.seq ? this.suspect.failures + 1 : 1
+    this.suspect = { seq: event.seq, failures }
+    if (failures < MAX_TRIES) return false
+    const { clock, log } = this.parts
+    const { name: consumer } = this.consumer
+    await this.move(event.seq, tx => setAside(tx.db, { consumer, event, error, setAsideAt: clock.now() }))
+    const { seq, kind, messageId } = event
+    log.error('event set aside', { consumer, seq, kind, messageId, error })
+    return true
+  }
+
+  private async move(seq: number, react?: (tx: Tx) => Promise<void>): Promise<void> {
+    await this.parts.database.write(
+      async tx => {
+        await react?.(tx)
+        await moveCursor(tx, this.consumer.name, seq)
+      },
+      { canWait: true },
+    )
+    this.cursor = this.seen = seq
   }
 }

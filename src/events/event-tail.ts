@@ -9,10 +9,8 @@ import { nextTurn } from '../world/time/clock.js'
 import type { EventKind } from './event.js'
 import { newestSeq, readEventsAfter, readTail, type StoredEvent } from './store.js'
 
-/** Maximum weight kept: a few times what an import appends while its slowest consumer pauses. Some megabytes. */
-const MAX_WEIGHT = 12_000
-/** Weight of an event about a message, which is kept with its payload. Others weigh 1. */
-const MESSAGE_EVENT_WEIGHT = 3
+/** Maximum events kept: some megabytes. */
+const MAX_EVENTS = 4_000
 const BATCH_SIZE = 500
 
 export interface Read {
@@ -28,7 +26,6 @@ export class EventTail {
   private readonly reader: Queries
   /** All events after `from`, up to `end`. */
   private events: StoredEvent<EventKind>[] = []
-  private weight = 0
   private from = Infinity
   private end = 0
   /** Number of `appended` calls, and its value when the log was last read to the end. */
@@ -65,10 +62,8 @@ export class EventTail {
     else await nextTurn()
     this.events.push(...read)
     this.end = read.at(-1)?.seq ?? this.end
-    this.weight += weightOf(read)
-    if (this.weight <= MAX_WEIGHT) return
+    if (this.events.length <= MAX_EVENTS) return
     this.events = this.events.slice(this.events.length / 2)
-    this.weight = weightOf(this.events)
     this.from = (this.events[0]?.seq ?? this.end + 1) - 1
   }
 
@@ -104,8 +99,4 @@ export class EventTail {
     const isLast = events.length < limit
     return { events, end: isLast ? Math.max(newest, lastRead) : lastRead, isLast }
   }
-}
-
-function weightOf(events: readonly StoredEvent<EventKind>[]): number {
-  return events.reduce((sum, { messageId }) => sum + (messageId === null ? 1 : MESSAGE_EVENT_WEIGHT), 0)
 }

@@ -1,10 +1,9 @@
 /**
  * SQL of the event log: append, read from a cursor, move the cursor.
  *
- * The log is append-only. On SQLite, sequence order is commit order because there is one writer at a time. There, payloads of events
- * without a message are read only on demand: an import appends three events per row, and mostly nobody needs their payloads.
+ * The log is append-only. On SQLite, sequence order is commit order because there is one writer at a time.
  */
-import { sql, type Generated } from 'kysely'
+import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries, Tx } from '../db/database.js'
 import { rowsInsert } from '../db/insert-rows.js'
 import { statement } from '../db/statement.js'
@@ -49,27 +48,11 @@ export async function appendEvents(tx: Tx, events: readonly AnyEvent[]): Promise
   const rows = events.map(({ kind, workspaceId, messageId, isSandbox, occurredAt, payload }) => [
     kind, workspaceId, messageId, flag(isSandbox), occurredAt, JSON.stringify(payload),
   ])
-  for (const run of splitByKind(rows)) await insertRows(tx.db, run)
+  await insertRows(tx.db, rows)
 }
 
-/** Average run length from which separate statements pay off. */
-const MIN_RUN_LENGTH = 32
-
-/** Splits rows where the kind changes, because inserts of one kind share more constants. Short runs stay together. */
-function splitByKind<Row extends readonly unknown[]>(rows: readonly Row[]): readonly (readonly Row[])[] {
-  if (rows.length === 0) return []
-  const starts = [...rows.keys()].filter(at => at === 0 || rows[at]?.[0] !== rows[at - 1]?.[0])
-  if (rows.length < MIN_RUN_LENGTH * starts.length) return [rows]
-  return starts.map((start, at) => rows.slice(start, starts[at + 1]))
-}
-
-/** Leaves out payloads that are read on demand. */
 function selectEvents(db: Queries) {
-  const payload = db.run ? sql<string | null>`iif(message_id is null, null, payload)` : sql<string>`payload`
-  return db
-    .selectFrom('events')
-    .select(['seq', 'kind', 'workspace_id', 'message_id', 'is_sandbox', 'occurred_at', payload.as('payload')])
-    .orderBy('seq')
+  return db.selectFrom('events').selectAll().orderBy('seq')
 }
 
 interface After {
@@ -91,7 +74,7 @@ export async function readEventsAfter<Kind extends EventKind>(
   limit: number,
 ): Promise<StoredEvent<Kind>[]> {
   const { rows } = await selectAfter(db, { seq, kinds, limit })
-  return fromRows<Kind>(db, rows)
+  return rows.map(row => new LoggedEvent(row) as unknown as StoredEvent<Kind>)
 }
 
 const selectTail = statement((db, { seq, limit }: { readonly seq: number; readonly limit: number }) =>
@@ -100,12 +83,8 @@ const selectTail = statement((db, { seq, limit }: { readonly seq: number; readon
 
 /** The next events of any kind after a position, oldest first. */
 export async function readTail(db: Queries, seq: number, limit: number): Promise<StoredEvent<EventKind>[]> {
-  return fromRows(db, (await selectTail(db, { seq, limit })).rows)
-}
-
-function fromRows<Kind extends EventKind>(db: Queries, rows: readonly LoggedRow[]): StoredEvent<Kind>[] {
-  const late = new LatePayloads(db, rows)
-  return rows.map(row => new LoggedEvent(row, late) as unknown as StoredEvent<Kind>)
+  const { rows } = await selectTail(db, { seq, limit })
+  return rows.map(row => new LoggedEvent(row) as unknown as StoredEvent<EventKind>)
 }
 
 const selectNewest = statement(db => db.selectFrom('events').select(e => e.fn.max('seq').as('seq')))
@@ -170,17 +149,6 @@ export async function lastEventAt(db: Queries): Promise<number | undefined> {
   return row?.occurred_at
 }
 
-interface LoggedRow {
-  readonly seq: number
-  readonly kind: string
-  readonly workspace_id: string
-  readonly message_id: string | null
-  readonly is_sandbox: number
-  readonly occurred_at: number
-  /** JSON; null if it is read on demand. */
-  readonly payload: string | null
-}
-
 /** An event as read from the log. Parses its payload on first access, because most consumers skip most events. */
 export class LoggedEvent {
   readonly seq: number
@@ -190,26 +158,24 @@ export class LoggedEvent {
   readonly isSandbox: boolean
   /** Ms since epoch UTC. */
   readonly occurredAt: number
-  #text: string | undefined
+  #text: string
   #parsed: unknown
-  readonly #late: LatePayloads
 
-  constructor(row: LoggedRow, late: LatePayloads) {
+  constructor(row: Selectable<EventRow>) {
     this.seq = row.seq
     this.kind = row.kind
     this.workspaceId = row.workspace_id
     this.messageId = row.message_id
     this.isSandbox = row.is_sandbox === 1
     this.occurredAt = row.occurred_at
-    this.#text = row.payload ?? undefined
-    this.#late = late
+    this.#text = row.payload
   }
 
-  /** @throws Error if the payload is damaged or can no longer be read */
+  /** @throws Error if the payload is damaged */
   get payload(): unknown {
     if (this.#parsed === undefined) {
-      this.#parsed = JSON.parse(this.#text ?? this.#late.textOf(this)) as unknown
-      this.#text = undefined
+      this.#parsed = JSON.parse(this.#text) as unknown
+      this.#text = ''
     }
     return this.#parsed
   }
@@ -217,43 +183,5 @@ export class LoggedEvent {
   toJSON(): unknown {
     const { seq, kind, workspaceId, messageId, isSandbox, occurredAt, payload } = this
     return { seq, kind, workspaceId, messageId, isSandbox, occurredAt, payload }
-  }
-}
-
-/**
- * Reads payloads on demand, for all events of a kind that were read together. SQLite only: it needs synchronous reads.
- *
- * Safe because an event stays in the log until all consumers have passed it.
- */
-class LatePayloads {
-  private readonly db: Queries
-  private readonly first: number
-  private readonly last: number
-  private readonly texts = new Map<string, ReadonlyMap<number, string>>()
-
-  /** @param rows read together, in log order */
-  constructor(db: Queries, rows: readonly Pick<LoggedRow, 'seq'>[]) {
-    this.db = db
-    this.first = rows[0]?.seq ?? 0
-    this.last = rows.at(-1)?.seq ?? 0
-  }
-
-  textOf({ seq, kind }: { readonly seq: number; readonly kind: string }): string {
-    const texts = this.texts.get(kind) ?? this.read(kind)
-    this.texts.set(kind, texts)
-    const text = texts.get(seq)
-    if (text === undefined) throw new Error(`event ${seq} is no longer in the log`)
-    return text
-  }
-
-  private read(kind: string): ReadonlyMap<number, string> {
-    const { db, first, last } = this
-    if (!db.run) throw new Error('the transaction in which the event was read has ended')
-    const { rows } = db.run<{ seq: number; payload: string }>(
-      sql`
-        select seq, payload from events
-        where seq between ${first} and ${last} and kind = ${kind} and message_id is null`.compile(db),
-    )
-    return new Map(rows.map(({ seq, payload }) => [seq, payload]))
   }
 }

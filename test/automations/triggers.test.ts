@@ -10,6 +10,7 @@ import { SegmentTrigger } from '../../src/automations/triggers/segment-trigger.j
 import { appendEvents } from '../../src/events/store.js'
 import { recordTransitions } from '../../src/messages/message-history.js'
 import { openFlows, type Flows } from '../support/automations.js'
+import { imported, partsOf } from '../support/imports.js'
 import { eachDatabase } from '../support/db/database.js'
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
@@ -51,6 +52,29 @@ eachDatabase(t, 'many contacts joining a list at once start one run each', async
   t.equal((await flows.runs(flow)).length, 400, 'once per contact')
   t.equal((await flows.runs(other)).length, 20, 'every time')
   t.equal((await flows.events('flow.triggered')).length, 420)
+})
+
+eachDatabase(t, 'each contact that an import creates or adds to a list starts a run', async (t, database) => {
+  const flows = await openFlows(database)
+  const list = await flows.list('News')
+  const joined = await flows.flow({ trigger: 'list_joined', config: { listId: list } })
+  const created = await flows.flow({ trigger: 'contact_created' })
+  const tagged = await flows.flow({ trigger: 'tag_added', config: { tagName: 'VIP' } })
+  await flows.contacts(10)
+  await flows.settle()
+  const emails = Array.from({ length: 250 }, (_, at) => `new${at}@one.test,${at === 7 ? 'vip' : ''}`)
+  const parts = { ...partsOf(database), ...flows.parts }
+  await imported(parts, `email,tags\n${emails.join('\n')}\n`, { listId: list })
+  await flows.settle()
+  const runs = await flows.runs(joined)
+  t.equal(new Set(runs.map(({ contactEmail }) => contactEmail)).size, 250)
+  t.equal(runs.length, 250)
+  t.match(runs[0]?.triggerData, { list_id: list, list_name: 'News' })
+  t.equal((await flows.runs(created)).length, 260)
+  t.same(
+    (await flows.runs(tagged)).map(({ contactEmail }) => contactEmail),
+    ['new7@one.test'],
+  )
 })
 
 eachDatabase(

@@ -650,12 +650,12 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
-  webhook_payloads: [{ event_seq: 1, event: 'email.sent', body: '{}', created_at: T }],
+  webhook_payloads: [{ seq: 1, event: 'email.sent', body: '{}', created_at: T }],
   webhook_deliveries: [
     {
       id: 'delivery',
       subscription_id: 'hook',
-      event_seq: 1,
+      payload: 1,
       status: 'pending',
       attempts: 1,
       attempts_before: 0,

@@ -791,7 +791,7 @@ create table webhook_attempts (
 create table webhook_deliveries (
   id text not null,
   subscription_id text not null,
-  event_seq bigint not null,
+  payload bigint not null,
   status text not null,
   attempts integer not null,
   attempts_before integer not null,
@@ -801,7 +801,7 @@ create table webhook_deliveries (
 );
 
 create table webhook_payloads (
-  event_seq bigint not null,
+  seq bigint not null default nextval('webhook_payloads_seq_seq'::regclass),
   event text not null,
   body text not null,
   created_at bigint not null
@@ -1036,7 +1036,7 @@ alter table webhook_attempts add constraint webhook_attempts_pk PRIMARY KEY (del
 
 alter table webhook_deliveries add constraint webhook_deliveries_pkey PRIMARY KEY (id);
 
-alter table webhook_payloads add constraint webhook_payloads_pkey PRIMARY KEY (event_seq);
+alter table webhook_payloads add constraint webhook_payloads_pkey PRIMARY KEY (seq);
 
 alter table webhook_subscriptions add constraint webhook_subscriptions_pkey PRIMARY KEY (id);
 

@@ -937,7 +937,7 @@ CREATE TABLE webhook_attempts (
 CREATE TABLE webhook_deliveries (
     id text primary key,
     subscription_id text not null,
-    event_seq bigint not null,
+    payload bigint not null,
     -- pending, succeeded or failed.
     status text not null,
     attempts integer not null,
@@ -950,7 +950,7 @@ CREATE TABLE webhook_deliveries (
 
 CREATE TABLE webhook_payloads (
     -- One body per event, shared by all deliveries.
-    event_seq integer primary key,
+    seq integer primary key autoincrement,
     event text not null,
     body text not null,
     created_at bigint not null

@@ -75,6 +75,24 @@ t.test('events appended while stopped are processed at the start, in order', asy
   t.same(await seenBy('stats'), ids)
 })
 
+t.test('a batch holds as many events as their weight allows, and at least one', async t => {
+  const batches: string[][] = []
+  const heavy = { m1: 40, m2: 60, m3: 500, m4: 1, m5: 99, m6: 1 } as const
+  const consumer: EventConsumer = {
+    ...diary('stats', ids => void batches.push([...ids])),
+    weigh: ({ messageId }) => heavy[messageId as keyof typeof heavy],
+  }
+  const { dispatcher, append, hasSeen } = await world(t, [consumer])
+  await append('m4', 'm5', 'm3', 'm1', 'm2', 'm6')
+  await dispatcher.start()
+  await hasSeen('stats', 6)
+  t.ok(
+    batches.some(ids => ids.join() === 'm3'),
+    JSON.stringify(batches),
+  )
+  t.notOk(batches.some(ids => ids.length > 1 && ids.reduce((sum, id) => sum + heavy[id as 'm1'], 0) > 100))
+})
+
 t.test('a woken dispatcher delivers new events only', async t => {
   const { dispatcher, append, seenBy, hasSeen } = await world(t, [diary('stats'), diary('webhooks')])
   await dispatcher.start()

@@ -3,14 +3,13 @@ import t from 'tap'
 import type { ContactEvents, Event, EventKind } from '../../src/events/event.js'
 import {
   appendEvents,
-  deleteEventsBefore,
   findCursor,
   moveCursor,
   readEventsAfter,
   readTail,
   type StoredEvent,
 } from '../../src/events/store.js'
-import { eachDatabase, sqliteDatabase } from '../support/db/database.js'
+import { eachDatabase } from '../support/db/database.js'
 
 const accepted = (messageId: string): Event => ({
   kind: 'email.accepted',
@@ -53,35 +52,23 @@ eachDatabase(t, 'an event reads back as appended, with its position', async (t, 
   ])
 })
 
-eachDatabase(
-  t,
-  'payloads read on demand are correct, whatever lies between the events',
-  async (t, database) => {
-    const events = [tagged('c1'), accepted('m1'), untagged('c1'), tagged('c2'), failed('m2'), tagged('c3')]
-    await database.write(tx => appendEvents(tx, events))
-    const read = await readTail(database.reader, 1, 4)
-    t.same(
-      whole(read),
-      events.slice(1, 5).map((event, at) => ({ seq: at + 2, ...event })),
-    )
-    const [first, second, third] = await readEventsAfter(database.reader, 0, ['tag.added'], 10)
-    // In any order, and once more.
-    for (const [event, id] of [
-      [third, 'c3'],
-      [first, 'c1'],
-      [second, 'c2'],
-      [third, 'c3'],
-    ] as const)
-      t.equal(event?.payload.contact_id, id)
-  },
-)
-
-t.test('reading the payload of a deleted event throws', async t => {
-  const database = await sqliteDatabase(t)
-  await database.write(tx => appendEvents(tx, [tagged('c1')]))
-  const [event] = await readTail(database.reader, 0, 1)
-  await database.write(({ db }) => deleteEventsBefore(db, Infinity, 1, 10))
-  t.throws(() => event?.payload, { message: 'event 1 is no longer in the log' })
+eachDatabase(t, 'payloads are correct, whatever lies between the events', async (t, database) => {
+  const events = [tagged('c1'), accepted('m1'), untagged('c1'), tagged('c2'), failed('m2'), tagged('c3')]
+  await database.write(tx => appendEvents(tx, events))
+  const read = await readTail(database.reader, 1, 4)
+  t.same(
+    whole(read),
+    events.slice(1, 5).map((event, at) => ({ seq: at + 2, ...event })),
+  )
+  const [first, second, third] = await readEventsAfter(database.reader, 0, ['tag.added'], 10)
+  // In any order, and once more.
+  for (const [event, id] of [
+    [third, 'c3'],
+    [first, 'c1'],
+    [second, 'c2'],
+    [third, 'c3'],
+  ] as const)
+    t.equal(event?.payload.contact_id, id)
 })
 
 eachDatabase(

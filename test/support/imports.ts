@@ -2,7 +2,7 @@
 import type { Import } from '../../src/audience/transfer/import.js'
 import { findImportBySeq } from '../../src/audience/transfer/import-store.js'
 import { Importer, type ImporterParts } from '../../src/audience/transfer/importer.js'
-import { receiveFile, type FileWishes } from '../../src/audience/transfer/receive-file.js'
+import { receiveFile, type UploadOptions } from '../../src/audience/transfer/receive-file.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { OPERATOR } from '../../src/events/activity-store.js'
@@ -30,7 +30,7 @@ export function partsOf(database: Database): ImporterParts {
 export async function receive(
   parts: ImporterParts,
   text: string,
-  wishes: FileWishes = {},
+  wishes: UploadOptions = {},
   workspaceId = 'w1',
 ): Promise<number> {
   async function* pieces() {
@@ -43,7 +43,7 @@ export async function receive(
 export async function imported(
   parts: ImporterParts,
   text: string,
-  wishes: FileWishes = {},
+  wishes: UploadOptions = {},
   workspaceId = 'w1',
 ): Promise<Import> {
   const seq = await receive(parts, text, wishes, workspaceId)

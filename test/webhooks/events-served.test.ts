@@ -115,6 +115,31 @@ t.test('a contact subscribes to the list that it is created in or imported into'
   )
 })
 
+t.test('each contact of an import is told by itself, with all that the import did to it', async t => {
+  const { make, told, key, ...postroad } = await open(t)
+  const list = await make('/lists', { name: 'Friends' })
+  await make('/contacts', { email: 'n0@x.example', first_name: 'Ann' })
+  await told('contact.created')
+  const rows = Array.from({ length: 120 }, (_, at) => `n${at}@x.example,N${at},${at === 0 ? 'no' : ''}`)
+  await postroad.post(
+    `/api/v1/contacts/import?list_id=${list['id']}`,
+    `email,first_name,subscribed\n${rows.join('\n')}\n`,
+    { key, headers: { 'Content-Type': 'text/csv' } },
+  )
+  const created = await told('contact.created', 120)
+  t.equal(new Set(created.map(({ email }) => email)).size, 120)
+  t.match(
+    created.find(({ email }) => email === 'n7@x.example'),
+    { first_name: 'N7', subscribed: true },
+  )
+  t.match(await told('contact.updated'), [
+    { email: 'n0@x.example', first_name: 'N0', subscribed: false, changed: ['first_name', 'subscribed'] },
+  ])
+  t.match(await told('contact.unsubscribed'), [{ email: 'n0@x.example', list_id: null, source: 'import' }])
+  const joined = await told('list.member_added', 120)
+  t.equal(new Set(joined.map(({ contact_id }) => contact_id)).size, 120)
+})
+
 t.test('what is sent by a form is told, as what the contact itself wished', async t => {
   const { make, told, receiver, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'Friends' })

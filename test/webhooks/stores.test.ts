@@ -55,10 +55,10 @@ const subscribe = (database: Database, ...hooks: Subscription[]) =>
 /** Deliveries of one event to one webhook, due from their making on. */
 const deliver = (database: Database, ...ids: string[]) =>
   database.write(async tx => {
-    await insertPayloads(tx.db, [{ eventSeq: 1, event: 'email.sent', body: '{"a":"ü"}', createdAt: NOW }])
+    await insertPayloads(tx.db, [{ event: 'email.sent', body: '{"a":"ü"}', createdAt: NOW }])
     await insertDeliveries(
       tx.db,
-      ids.map((id, at) => ({ id, subscriptionId: 'h1', eventSeq: 1, createdAt: NOW + at })),
+      ids.map((id, at) => ({ id, subscriptionId: 'h1', payload: 1, createdAt: NOW + at })),
     )
   })
 
@@ -173,8 +173,8 @@ eachDatabase(t, 'what was replayed stays as long again, and holds up nothing', a
   for (const [at, id] of ids.entries())
     await database.write(async tx => {
       const createdAt = NOW + at
-      await insertPayloads(tx.db, [{ eventSeq: at + 1, event: 'email.sent', body: '{}', createdAt }])
-      await insertDeliveries(tx.db, [{ id, subscriptionId: 'h1', eventSeq: at + 1, createdAt }])
+      await insertPayloads(tx.db, [{ event: 'email.sent', body: '{}', createdAt }])
+      await insertDeliveries(tx.db, [{ id, subscriptionId: 'h1', payload: at + 1, createdAt }])
     })
   const end = (...some: string[]) =>
     database.write(tx =>
@@ -260,7 +260,7 @@ eachDatabase(t, 'how attempts end is how a subscription stands', async (t, datab
   t.match(await conclude(6, 410, NOW), [{ disabled: 'gone' }])
 })
 
-eachDatabase(t, 'an event becomes one body and a row for each who is told, once', async (t, database) => {
+eachDatabase(t, 'an event becomes one body and a row for each who is told', async (t, database) => {
   await addWorkspace(database)
   await enqueue(database, [{ id: 'm1', to: 'ann@x.example' }])
   await subscribe(
@@ -295,8 +295,6 @@ eachDatabase(t, 'an event becomes one body and a row for each who is told, once'
       ...{ contact_id: null, campaign_id: null, automation_id: null, batch_id: null, template_id: null },
     },
   })
-  await react(event(1))
-  t.equal((await listWaiting(database.reader, 'h1', 10)).length, 1, 'a second time is none')
   t.same(await listWaiting(database.reader, 'h5', 10), [])
 })
 

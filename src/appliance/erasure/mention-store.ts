@@ -52,9 +52,9 @@ export const MENTIONS = {
   },
   deliveries: {
     name: 'webhook_deliveries',
-    from: sql`webhook_deliveries inner join webhook_payloads on webhook_payloads.event_seq = webhook_deliveries.event_seq`,
+    from: sql`webhook_deliveries inner join webhook_payloads on webhook_payloads.seq = webhook_deliveries.payload`,
     key: 'id',
-    part: 'webhook_payloads.event_seq',
+    part: 'webhook_payloads.seq',
     text: sql<string>`body`,
     owner: ids =>
       sql`subscription_id in (select id from webhook_subscriptions where workspace_id in (${sql.join(ids)}))`,
@@ -172,10 +172,10 @@ export async function eraseRejection(db: Queries, contactImport: number, line: n
     .execute()
 }
 
-export async function eraseDeliveries(db: Queries, id: string, eventSeq: number): Promise<void> {
+export async function eraseDeliveries(db: Queries, id: string, payload: number): Promise<void> {
   await db.deleteFrom('webhook_attempts').where('delivery_id', '=', id).execute()
   await db.deleteFrom('webhook_deliveries').where('id', '=', id).execute()
-  await db.deleteFrom('webhook_payloads').where('event_seq', '=', eventSeq).execute()
+  await db.deleteFrom('webhook_payloads').where('seq', '=', payload).execute()
 }
 
 export async function rewriteAnswer(db: Queries, id: string, value: string): Promise<void> {

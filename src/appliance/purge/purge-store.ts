@@ -285,7 +285,7 @@ async function listOfAutomations(
 export async function deleteDeliveriesOfAll(db: Queries, ids: OwnerIds, limit: number): Promise<number> {
   const rows = await db
     .selectFrom('webhook_deliveries')
-    .select(['id', 'event_seq'])
+    .select(['id', 'payload'])
     .where('subscription_id', 'in', e =>
       e.selectFrom('webhook_subscriptions').select('id').where('workspace_id', 'in', ids),
     )
@@ -293,10 +293,10 @@ export async function deleteDeliveriesOfAll(db: Queries, ids: OwnerIds, limit: n
     .execute()
   for (const list of inLists(rows)) {
     const deliveries = list.map(({ id }) => id)
-    const seqs = list.map(row => row.event_seq)
+    const seqs = list.map(({ payload }) => payload)
     await db.deleteFrom('webhook_attempts').where('delivery_id', 'in', deliveries).execute()
     await db.deleteFrom('webhook_deliveries').where('id', 'in', deliveries).execute()
-    await db.deleteFrom('webhook_payloads').where('event_seq', 'in', seqs).execute()
+    await db.deleteFrom('webhook_payloads').where('seq', 'in', seqs).execute()
   }
   return rows.length
 }

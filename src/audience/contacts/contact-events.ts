@@ -51,11 +51,19 @@ export function toldDeleted(acting: Acting, contact: Contact, isRestorable: bool
 /** No events if nothing changed; a changed subscription adds an event of its own. */
 export function toldChanged(acting: Acting, before: Contact, after: Contact): AnyEvent[] {
   const changed = changedFields(before, after)
-  if (changed.length === 0) return []
-  const at = after.updatedAt
+  return changed.length === 0 ? [] : toldUpdated(acting, after, changed, after.updatedAt)
+}
+
+/** @param changed API names of the changed fields */
+export function toldUpdated(
+  acting: Acting,
+  after: Contact,
+  changed: readonly string[],
+  at: number,
+): AnyEvent[] {
   const payload = { ...contactToApi(after, acting.isSandbox), changed }
   const update = contactEvent(acting, at, 'contact.updated', payload)
-  if (before.subscribed === after.subscribed) return [update]
+  if (!changed.includes('subscribed')) return [update]
   const { id, email } = after
   return [
     update,

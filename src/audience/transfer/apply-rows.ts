@@ -14,25 +14,25 @@ import {
   type Suppression,
 } from '../../deliverability/suppressions/suppression-store.js'
 import { suppressionAddedEvent } from '../../deliverability/suppressions/suppressions.js'
-import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
 import type { Acting } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
 import { isWithinBounds } from '../checks.js'
 import type { Attributes, Contact, Named, NewContact } from '../contacts/contact.js'
-import { isChanged, toldChanged, toldMember, toldOf, toldTag } from '../contacts/contact-events.js'
+import { changedFields, isChanged } from '../contacts/contact-events.js'
 import { followSuppressions } from '../contacts/follow-suppressions.js'
 import { findContactsByEmail } from '../contacts/contact-store.js'
 import { insertContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
 import { fateUnder, subscriptionUnder } from '../contacts/standing.js'
 import { mergeAttributes } from '../contacts/compared-attributes.js'
 import { ensureLists } from '../lists/ensure-lists.js'
-import type { NamedList } from '../lists/list-store.js'
 import { findStaticList } from '../lists/static-list.js'
 import { addPairs, addPairsOfNew, CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
 import { ensureTags } from '../tags/ensure-tags.js'
-import type { Import, ImportCounts } from './import.js'
-import type { ImportedContact } from './reading/read-row.js'
+import type { Column, Import, ImportCounts, Rejection } from './import.js'
+import { ImportChanges } from './import-events.js'
+import { attributeOf } from './reading/columns.js'
+import { rejected, type ImportedContact } from './reading/read-row.js'
 
 export type RowCounts = Pick<ImportCounts, 'created' | 'updated' | 'unchanged'>
 
@@ -47,16 +47,15 @@ interface Doing {
 interface Pairing extends Doing {
   /** All contacts of the rows, by address. */
   readonly contacts: ReadonlyMap<string, Contact>
-  /** Contacts changed by a list or tag. */
-  readonly touched: Set<Contact>
+  readonly done: ImportChanges
   /** Contacts from this number on were created here and have no lists or tags yet. */
   readonly firstMade: number
 }
 
 export interface Applied {
   readonly counts: RowCounts
-  /** Rows rejected entirely because the contact's attributes would exceed their limits. */
-  readonly refused: readonly ImportedContact[]
+  /** Rows rejected because the contact's attributes would exceed their limits. */
+  readonly refused: readonly Rejection[]
 }
 
 /** @param rows with distinct addresses @throws AppError not_found, conflict if the list no longer accepts members */
@@ -69,7 +68,7 @@ export async function applyRows(
   if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
   const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
   // First, so that contacts written below respect these suppressions.
-  const suppressed = await suppressSaid(doing, said)
+  const suppressed = await suppressRows(doing, said)
   if (!options.makesContacts) return { counts: suppressed, refused: [] }
   const known = await findKnown(doing, said)
   const { changes, refused } = changesBy(said, known, at)
@@ -82,22 +81,19 @@ export async function applyRows(
   const audience = await findAudience(tx.db, workspaceId)
   if (audience) await updateContacts(tx.db, audience.number, changes)
   const contacts = new Map([...known, ...byEmail(made), ...byEmail(changes.map(({ after }) => after))])
-  const touched = new Set<Contact>([...made, ...changes.map(({ after }) => after)])
-  const pairing: Pairing = { ...doing, contacts, touched, firstMade: made[0]?.seq ?? Infinity }
-  const events = [
-    ...made.map(contact => toldOf('contact.created', doing.acting, contact, at)),
-    ...changes.flatMap(({ before, after }) => toldChanged(doing.acting, before, after)),
-    ...(await putIntoList(pairing, options.listId)),
-    ...(await putIntoNamedLists(pairing, rows)),
-    ...(await tagAll(pairing, options.tags, rows)),
-  ]
-  await appendEvents(tx, events)
+  const done = new ImportChanges()
+  for (const contact of made) done.created(contact)
+  for (const { before, after } of changes) done.updated(after, changedFields(before, after))
+  const pairing: Pairing = { ...doing, contacts, done, firstMade: made[0]?.seq ?? Infinity }
+  await addToLists(pairing, options.listId, rows)
+  await addTags(pairing, options.tags, rows)
+  await appendEvents(tx, done.events(doing.acting, at))
   const counts = {
     created: made.length,
-    updated: touched.size - made.length,
-    unchanged: rows.length - touched.size,
+    updated: done.count - made.length,
+    unchanged: rows.length - done.count,
   }
-  return { counts, refused }
+  return { counts, refused: refused.map(row => exceedsLimits(options.columns, row)) }
 }
 
 function byEmail(contacts: readonly Contact[]): [string, Contact][] {
@@ -180,7 +176,7 @@ function attributesBy(
   { attributes: said }: ImportedContact,
   { attributes }: Contact,
 ): Attributes | undefined {
-  const more = said ? sayingMore(attributes, said) : {}
+  const more = said ? changedValues(attributes, said) : {}
   if (Object.keys(more).length === 0) return attributes
   return isWithinBounds(attributes, more) ? mergeAttributes(attributes, more) : undefined
 }
@@ -203,7 +199,7 @@ function changedBy(
 }
 
 /** Drops values equal to the existing ones: in a file, the number 5 is the text "5". */
-function sayingMore(before: Attributes, said: Attributes): Attributes {
+function changedValues(before: Attributes, said: Attributes): Attributes {
   return Object.fromEntries(
     Object.entries(said).filter(
       ([name, value]) => !Object.hasOwn(before, name) || attributeText(before[name]) !== attributeText(value),
@@ -211,23 +207,29 @@ function sayingMore(before: Attributes, said: Attributes): Attributes {
   )
 }
 
+/** Cells in the file's layout, so that they can be imported again. */
+function exceedsLimits(columns: readonly Column[], row: ImportedContact): Rejection {
+  const { line, email, firstName, lastName, subscribed, tags } = row
+  const attributes = row.attributes ?? {}
+  const cellsOf: Readonly<Record<string, string>> = {
+    ...{ email, first_name: firstName ?? '', last_name: lastName ?? '', tags: tags.join(', ') },
+    ...{ subscribed: subscribed === null ? '' : String(subscribed), attributes: JSON.stringify(attributes) },
+  }
+  const cells = columns.map(({ field }) => {
+    const attribute = field === null ? undefined : attributeOf(field)
+    if (attribute === undefined) return cellsOf[field ?? ''] ?? ''
+    return Object.hasOwn(attributes, attribute) ? attributeText(attributes[attribute]) : ''
+  })
+  return rejected({ line, cells }, 'the contact would exceed its attribute limits')
+}
+
 /** An attribute's value as a CSV cell. */
 export function attributeText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-async function putIntoList(pairing: Pairing, listId: string | null): Promise<AnyEvent[]> {
-  if (listId === null) return []
-  const { tx, acting, at, contacts } = pairing
-  const list = await findStaticList(tx.db, acting.workspaceId, listId, 'list_id')
-  const bySeq = new Map([...contacts.values()].map(contact => [contact.seq, contact]))
-  return pair(pairing, LIST_MEMBERS, list.seq, bySeq, contact =>
-    toldMember('list.member_added', acting, list, contact, at),
-  )
-}
-
 /** Suppresses addresses where rows ask for it. @returns number added, widened and unchanged */
-async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
+async function suppressRows({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
   const counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   const changed: Suppression[] = []
   for (const { email, suppress: reason } of rows) {
@@ -252,73 +254,58 @@ async function suppressSaid({ tx, acting, at }: Doing, rows: readonly ImportedCo
   return { created, updated, unchanged: rows.length - created - updated }
 }
 
-async function putIntoNamedLists(pairing: Pairing, rows: readonly ImportedContact[]): Promise<AnyEvent[]> {
-  const named = rows.flatMap(({ lists }) => lists)
-  if (named.length === 0) return []
-  const { tx, acting, at, newId, contacts } = pairing
-  const lists = await ensureLists(tx, acting, named, { at, newId })
-  const members = new Map<NamedList, Map<number, Contact>>()
-  for (const row of rows)
-    for (const name of row.lists) {
-      const [list, contact] = [lists(name), contacts.get(row.email)]
-      if (!contact) continue
-      const ofList = members.get(list) ?? new Map<number, Contact>()
-      members.set(list, ofList.set(contact.seq, contact))
-    }
-  const events: AnyEvent[] = []
-  for (const [list, bySeq] of members) {
-    const told = await pair(pairing, LIST_MEMBERS, list.seq, bySeq, contact =>
-      toldMember('list.member_added', acting, list, contact, at),
-    )
-    for (const event of told) events.push(event)
-  }
-  return events
-}
-
-async function tagAll(
+async function addToLists(
   pairing: Pairing,
-  usual: readonly string[],
+  listId: string | null,
   rows: readonly ImportedContact[],
-): Promise<AnyEvent[]> {
-  const { tx, acting, at, newId, contacts } = pairing
-  const named = [...usual, ...rows.flatMap(({ tags }) => tags)]
-  if (named.length === 0) return []
-  const tags = await ensureTags(tx, acting, named, { at, newId })
-  const tagged = new Map<Named & { readonly seq: number }, Map<number, Contact>>()
-  for (const row of rows)
-    for (const name of [...usual, ...row.tags]) {
-      const [tag, contact] = [tags(name), contacts.get(row.email)]
-      if (!contact) continue
-      const ofTag = tagged.get(tag) ?? new Map<number, Contact>()
-      tagged.set(tag, ofTag.set(contact.seq, contact))
-    }
-  const events: AnyEvent[] = []
-  for (const [tag, bySeq] of tagged) {
-    const told = await pair(pairing, CONTACT_TAGS, tag.seq, bySeq, contact =>
-      toldTag('tag.added', acting, tag, contact, at),
-    )
-    for (const event of told) events.push(event)
-  }
-  return events
+): Promise<void> {
+  const { tx, acting, at, newId } = pairing
+  const named = rows.flatMap(({ lists }) => lists)
+  if (listId === null && named.length === 0) return
+  const ofAll = listId === null ? [] : [await findStaticList(tx.db, acting.workspaceId, listId, 'list_id')]
+  const listOf = named.length === 0 ? undefined : await ensureLists(tx, acting, named, { at, newId })
+  const listsOf = (row: ImportedContact) => (listOf ? [...ofAll, ...row.lists.map(listOf)] : ofAll)
+  await pair(pairing, LIST_MEMBERS, rows, listsOf)
 }
 
-/** Adds contacts to a list or tag. @returns events of those added */
+async function addTags(
+  pairing: Pairing,
+  ofAll: readonly string[],
+  rows: readonly ImportedContact[],
+): Promise<void> {
+  const { tx, acting, at, newId } = pairing
+  const named = [...ofAll, ...rows.flatMap(({ tags }) => tags)]
+  if (named.length === 0) return
+  const tagOf = await ensureTags(tx, acting, named, { at, newId })
+  await pair(pairing, CONTACT_TAGS, rows, ({ tags }) => [...ofAll, ...tags].map(tagOf))
+}
+
+type Thing = Named & { readonly seq: number }
+
+/** Adds the contacts to their lists or tags. */
 async function pair(
-  { tx, at, firstMade, touched }: Pairing,
+  { tx, at, contacts, firstMade, done }: Pairing,
   kind: PairKind,
-  thingSeq: number,
-  contacts: ReadonlyMap<number, Contact>,
-  tell: (contact: Contact) => AnyEvent,
-): Promise<AnyEvent[]> {
-  const seqs = [...contacts.keys()]
-  const made = seqs.filter(seq => seq >= firstMade)
-  const known = seqs.filter(seq => seq < firstMade)
-  await addPairsOfNew(tx.db, kind, thingSeq, made, at)
-  const added = await addPairs(tx.db, kind, thingSeq, known, at)
-  return [...made, ...added].flatMap(seq => {
-    const contact = contacts.get(seq)
-    if (!contact) return []
-    touched.add(contact)
-    return tell(contact)
-  })
+  rows: readonly ImportedContact[],
+  thingsOf: (row: ImportedContact) => readonly Thing[],
+): Promise<void> {
+  const members = new Map<number, { readonly thing: Thing; readonly contacts: Map<number, Contact> }>()
+  for (const row of rows) {
+    const contact = contacts.get(row.email)
+    for (const thing of contact ? thingsOf(row) : []) {
+      const of = members.get(thing.seq) ?? { thing, contacts: new Map<number, Contact>() }
+      members.set(thing.seq, of)
+      if (contact) of.contacts.set(contact.seq, contact)
+    }
+  }
+  for (const { thing, contacts: bySeq } of members.values()) {
+    const made = [...bySeq.keys()].filter(seq => seq >= firstMade)
+    const known = [...bySeq.keys()].filter(seq => seq < firstMade)
+    await addPairsOfNew(tx.db, kind, thing.seq, made, at)
+    const added = await addPairs(tx.db, kind, thing.seq, known, at)
+    for (const seq of [...made, ...added]) {
+      const contact = bySeq.get(seq)
+      if (contact) done.added(contact, kind === LIST_MEMBERS ? 'lists' : 'tags', thing)
+    }
+  }
 }

@@ -13,13 +13,11 @@ import { downloadRoute, listRoute, route, uploadRoute, type Route } from '../../
 import { formatSize } from '../../core/units.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
-import { IMPORT_STATUSES, type Import, type Mapping, type Rejection } from './import.js'
+import { IMPORT_STATUSES, MAX_ROWS, type Import, type Mapping, type Rejection } from './import.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
-import type { ImportJob } from './import-job.js'
-import { MOST_REJECTIONS_KEPT } from './importer.js'
-import { MOST_FILE_OCTETS, receiveFile } from './receive-file.js'
+import { MAX_REJECTIONS_KEPT, type ImportJob } from './importer.js'
+import { MAX_FILE_OCTETS, receiveFile } from './receive-file.js'
 import { PRESET_CHOICES, PRESETS, type PresetChoice } from './reading/presets.js'
-import { MOST_ROWS } from './reading/serve-import-reader.js'
 
 const FIELDS = {
   list_id: 'A static list to add all contacts to.',
@@ -100,7 +98,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       description: ABOUT_IMPORTS,
       query,
       upload: {
-        octets: MOST_FILE_OCTETS,
+        octets: MAX_FILE_OCTETS,
         mediaTypes: ['text/csv', 'application/csv', 'text/plain', 'text/tab-separated-values'],
         fields: FIELDS,
         example: 'Email,First name,Plan\nann@example.com,Ann,pro\n',
@@ -170,7 +168,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       chapter: 'Contacts',
       summary: "Download an import's rejected rows as CSV.",
       description:
-        `For correction and reimport. Line and reason are in extra columns that an import skips. At most ${MOST_REJECTIONS_KEPT.toLocaleString('en')} ` +
+        `For correction and reimport. Line and reason are in extra columns that an import skips. At most ${MAX_REJECTIONS_KEPT.toLocaleString('en')} ` +
         'are kept.',
       params: ImportParams,
       mediaType: 'text/csv',
@@ -217,7 +215,7 @@ const ABOUT_IMPORTS =
   'complained or unsubscribed are suppressed here; a suppression file creates no contacts. Both need the permission ' +
   '`suppressions:write`. `postroad` reads our own export, creates missing lists and tags, and restores attribute types: a cell that ' +
   'is a number, true, false or JSON becomes one, anything else text. All-digit text therefore comes back as a number.\n\n' +
-  `At most ${formatSize(MOST_FILE_OCTETS)} and ${MOST_ROWS.toLocaleString('en')} rows.`
+  `At most ${formatSize(MAX_FILE_OCTETS)} and ${MAX_ROWS.toLocaleString('en')} rows.`
 
 /** @throws AppError validation_error */
 export function readPreset(text: string | undefined): PresetChoice | undefined {

@@ -175,7 +175,7 @@ const selectWaiting = statement((db, { limit }: { limit: number }) =>
 )
 
 /** Queued and running imports, oldest first. */
-export async function waitingImports(db: Queries, limit: number): Promise<Import[]> {
+export async function listUnfinishedImports(db: Queries, limit: number): Promise<Import[]> {
   return (await selectWaiting(db, { limit })).rows.map(fromRow)
 }
 
@@ -233,10 +233,7 @@ export async function deleteImportParts(db: Queries, seq: number, limit: number)
 }
 
 /** A finished or abandoned import whose file is still stored. */
-export async function importWithNeedlessParts(
-  db: Queries,
-  receivedBefore: number,
-): Promise<number | undefined> {
+export async function findImportToClear(db: Queries, receivedBefore: number): Promise<number | undefined> {
   const { rows } = await sql<{ seq: number }>`
     select seq from contact_imports
     where (finished_at is not null or (status = 'receiving' and created_at < ${receivedBefore}))
@@ -305,7 +302,7 @@ const selectErased = statement((db, { seq }: { seq: number }) =>
 )
 
 /** Hashes of addresses whose rows the import drops. */
-export async function erasedDuring(db: Queries, seq: number): Promise<ReadonlySet<string>> {
+export async function listErasedHashes(db: Queries, seq: number): Promise<ReadonlySet<string>> {
   return new Set((await selectErased(db, { seq })).rows.map(row => row.email_hash))
 }
 

@@ -49,7 +49,7 @@ export interface ImportOptions {
   readonly mapping: Mapping
   readonly columns: readonly Column[]
   readonly hasHeading: boolean
-  /** Processing order: as in the file, or sorted by address (`address-runs.ts`). Must not change once queued. */
+  /** Processing order: as in the file, or sorted by address (`AddressRuns`). Must not change once queued. */
   readonly order: 'file' | 'address'
 }
 
@@ -81,6 +81,9 @@ export interface Import extends ImportCounts {
   readonly startedAt: number | null
   readonly finishedAt: number | null
 }
+
+/** Maximum rows per file. */
+export const MAX_ROWS = 2_000_000
 
 export interface Rejection {
   /** Line in the file, from 1. */

@@ -1,7 +1,7 @@
 /**
  * Processes imports in batches of rows, each a transaction of a few milliseconds so that other writers are not delayed.
  *
- * Runs in the server (`import-job.ts`) or the command line; files are parsed in a thread (`reading/`). A batch and its progress are one
+ * Runs in the server (`ImportJob`) or the command line; files are parsed in a thread (`reading/`). A batch and its progress are one
  * transaction: another process can resume an import, and if two process the same batch, one of them notices. Imports of different
  * workspaces take turns; those of one workspace run one after another.
  * Invalid files do not make it throw; their import fails.
@@ -14,25 +14,24 @@ import { normalizedAddress } from '../../mail/address.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread } from '../../world/threads.js'
 import { pauseFor } from '../../world/time/clock.js'
+import { Worker } from '../../world/time/worker.js'
 import type { AudienceParts } from '../audience-parts.js'
-import { applyRows, attributeText } from './apply-rows.js'
+import { applyRows } from './apply-rows.js'
 import type { Import, ImportStatus, Rejection } from './import.js'
 import {
   deleteErasures,
   deleteImport,
   deleteImportParts,
-  erasedDuring,
+  listErasedHashes,
   findImportBySeq,
   findImportPart,
-  importWithNeedlessParts,
+  findImportToClear,
   insertRejections,
   updateImport,
-  waitingImports,
+  listUnfinishedImports,
 } from './import-store.js'
 import { ImportFault, ImportReader, ReaderEnded } from './reading/import-reader.js'
-import type { ReadRow } from './reading/import-reader-protocol.js'
-import { attributeOf } from './reading/columns.js'
-import { rejected, type ImportedContact } from './reading/read-row.js'
+import type { ImportedContact, ReadRow } from './reading/read-row.js'
 
 export interface ImporterParts extends AudienceParts {
   readonly spawn: SpawnThread
@@ -54,7 +53,7 @@ const MAX_RETRY_MS = 10_000
 /** Pause after another process was found working on the same import. */
 const OVERTAKEN_MS = 500
 /** Rejected rows stored per import; all are counted. */
-export const MOST_REJECTIONS_KEPT = 10_000
+export const MAX_REJECTIONS_KEPT = 10_000
 /** How long an incomplete upload is kept after a crash. */
 export const RECEIVING_MS = 86_400_000
 /** An import whose reader thread exits this often fails, since it would exit there every time. */
@@ -63,6 +62,37 @@ const MAX_READER_ENDS = 2
 const LOOK_EVERY_MS = 50
 /** File parts deleted per transaction. */
 const PARTS_AT_ONCE = 4
+
+/** Interval of checks for stale files, whose upload was interrupted by a crash. */
+const LONGEST_REST_MS = RECEIVING_MS / 24
+
+/** Imports as a job of the appliance; idle while none are queued. Resumes those of exited processes. */
+export class ImportJob {
+  private readonly worker: Worker
+
+  constructor(parts: ImporterParts) {
+    this.worker = new Worker({
+      ...parts,
+      failure: 'importer failed',
+      version: () => parts.database.changes.version('imports'),
+      runPiece: async stopping => {
+        await new Importer(parts).run(stopping)
+        this.worker.resetBackoff()
+        return parts.clock.now() + LONGEST_REST_MS
+      },
+    })
+  }
+
+  /** Call when an import was queued. */
+  wake(): void {
+    this.worker.wake()
+  }
+
+  /** Runs until aborted. */
+  run(stopping: AbortSignal): Promise<void> {
+    return this.worker.run(stopping)
+  }
+}
 
 export class Importer {
   private readonly parts: ImporterParts
@@ -110,7 +140,7 @@ export class Importer {
 
   /** Selects the oldest import of each workspace. */
   private async choose(): Promise<void> {
-    const waiting = await waitingImports(this.parts.database.reader, MAX_QUEUED_READ)
+    const waiting = await listUnfinishedImports(this.parts.database.reader, MAX_QUEUED_READ)
     const first = new Map<string, Import>()
     for (const one of waiting) if (!first.has(one.workspaceId)) first.set(one.workspaceId, one)
     const chosen = [...first.values()].slice(0, MAX_CONCURRENT)
@@ -133,7 +163,7 @@ export class Importer {
   private async removeFile(): Promise<boolean> {
     const { database, clock } = this.parts
     const receivedBefore = clock.now() - RECEIVING_MS
-    const seq = await importWithNeedlessParts(database.reader, receivedBefore)
+    const seq = await findImportToClear(database.reader, receivedBefore)
     if (seq === undefined) return false
     await database.write(
       async tx => {
@@ -267,17 +297,14 @@ class ActiveImport {
     const { clock, newId, onEvents } = this.parts
     const one = await this.find(tx)
     const at = clock.now()
-    const kept = withoutErased(rows, await erasedDuring(tx.db, one.seq))
+    const kept = withoutErased(rows, await listErasedHashes(tx.db, one.seq))
     const contacts = kept.filter((row): row is ImportedContact => !('reason' in row))
     const { counts, refused } = await applyRows(tx, one, contacts, { at, newId })
-    const rejections = [
-      ...kept.filter((row): row is Rejection => 'reason' in row),
-      ...refused.map(row => noRoomFor(one, row)),
-    ]
+    const rejections = [...kept.filter((row): row is Rejection => 'reason' in row), ...refused]
     await insertRejections(
       tx.db,
       one.seq,
-      rejections.slice(0, Math.max(0, MOST_REJECTIONS_KEPT - one.rejected)),
+      rejections.slice(0, Math.max(0, MAX_REJECTIONS_KEPT - one.rejected)),
     )
     await updateImport(tx.db, {
       ...one,
@@ -352,22 +379,6 @@ function withoutErased(rows: readonly ReadRow[], erased: ReadonlySet<string>): r
       'reason' in row ? row.cells.some(cell => isErased(normalizedAddress(cell.trim()))) : isErased(row.email)
     return isTheirs ? { line: row.line, reason: 'the address was erased', cells: [] } : row
   })
-}
-
-/** Cells in the file's layout, so that they can be imported again. */
-function noRoomFor({ options: { columns } }: Import, row: ImportedContact): Rejection {
-  const { line, email, firstName, lastName, subscribed, tags } = row
-  const attributes = row.attributes ?? {}
-  const said: Readonly<Record<string, string>> = {
-    ...{ email, first_name: firstName ?? '', last_name: lastName ?? '', tags: tags.join(', ') },
-    ...{ subscribed: subscribed === null ? '' : String(subscribed), attributes: JSON.stringify(attributes) },
-  }
-  const cells = columns.map(({ field }) => {
-    const attribute = field === null ? undefined : attributeOf(field)
-    if (attribute === undefined) return said[field ?? ''] ?? ''
-    return Object.hasOwn(attributes, attribute) ? attributeText(attributes[attribute]) : ''
-  })
-  return rejected({ line, cells }, 'the contact would exceed its attribute limits')
 }
 
 function isRefusal(error: unknown): error is AppError {

@@ -6,7 +6,9 @@
  */
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
+import type { EventKind } from '../../events/event.js'
 import { findContactIds } from '../../audience/contacts/contact-store.js'
+import { isImport, kindsOfImport, withEventsOfImports } from '../../audience/transfer/import-events.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation, TriggerType } from '../flows/automation.js'
@@ -35,9 +37,11 @@ const KINDS = [
   'email.clicked',
   'conversion.created',
   'product.viewed',
+  'contacts.imported',
 ] as const
 
-type TriggerEvent = StoredEvent<(typeof KINDS)[number]>
+type Kind = (typeof KINDS)[number]
+type TriggerEvent = StoredEvent<Exclude<Kind, 'contacts.imported'>>
 
 /** Trigger types by event kind, for kinds that no run waits for. */
 const TRIGGER_BY_KIND = {
@@ -156,7 +160,7 @@ const EVENTS_PER_TURN = 500
 
 type Parts = Pick<FlowParts, 'clock' | 'newId' | 'onEvents' | 'wakeRunner' | 'log'>
 
-export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[number]> {
+export function triggerConsumer(parts: Parts): EventConsumer<Kind> {
   let activeTypes: ReadonlySet<TriggerType> = new Set()
   let mayWait = true
   return {
@@ -164,16 +168,20 @@ export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[numb
     startsAt: 'newest',
     kinds: KINDS,
     eventsPerTurn: EVENTS_PER_TURN,
-    // Imports append several events per row, and most installations have no automation for them: skip those cheaply.
+    weigh: event => (isImport(event) ? event.payload.contacts.length : 1),
+    // Most installations have no automation for most events: skip those cheaply.
     async refresh(db) {
       activeTypes = await activeTriggerTypes(db)
       mayWait = await hasAutomations(db)
     },
     concerns: event => {
+      if (event.kind === 'contacts.imported')
+        return kindsOfImport(event.payload).some(kind => isTrigger(kind, activeTypes) === true)
       if (event.kind === 'contact.deleted') return mayWait
       return (isTrigger(event.kind, activeTypes) ?? mayWait) && signalOf(event) !== undefined
     },
-    async react(tx, events) {
+    async react(tx, stored) {
+      const events = await withEventsOfImports(tx.db, stored)
       const signals = await resolveContacts(tx, events)
       await startRuns(parts, tx, signals)
       await wakeRuns(parts, tx, signals)
@@ -183,8 +191,8 @@ export function triggerConsumer(parts: Parts): EventConsumer<(typeof KINDS)[numb
 }
 
 /** Whether an active automation has this trigger. @returns undefined for kinds that runs may also wait for */
-function isTrigger(kind: TriggerEvent['kind'], activeTypes: ReadonlySet<TriggerType>): boolean | undefined {
-  const type = (TRIGGER_BY_KIND as Partial<Record<TriggerEvent['kind'], TriggerType>>)[kind]
+function isTrigger(kind: EventKind, activeTypes: ReadonlySet<TriggerType>): boolean | undefined {
+  const type = (TRIGGER_BY_KIND as Partial<Record<EventKind, TriggerType>>)[kind]
   return type && activeTypes.has(type)
 }
 

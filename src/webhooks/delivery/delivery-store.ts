@@ -3,7 +3,7 @@
  *
  * A delivery is pending while `next_attempt_at` is set; no other query finds pending ones. Ids are UUIDv7, so they sort by creation.
  */
-import { sql, type Insertable } from 'kysely'
+import { sql, type Generated, type Insertable } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { nextTurn } from '../../world/time/clock.js'
@@ -11,7 +11,7 @@ import { bodyForSubscription } from '../events/webhook-event.js'
 import type { AttemptResult } from './attempt.js'
 
 interface PayloadRow {
-  event_seq: number
+  seq: Generated<number>
   event: string
   body: string
   created_at: number
@@ -20,7 +20,7 @@ interface PayloadRow {
 interface DeliveryRow {
   id: string
   subscription_id: string
-  event_seq: number
+  payload: number
   status: DeliveryStatus
   attempts: number
   attempts_before: number
@@ -52,7 +52,6 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
 /** The body of an event, shared by all its deliveries. */
 export interface Payload {
-  readonly eventSeq: number
   readonly event: string
   /** JSON. */
   readonly body: string
@@ -63,7 +62,8 @@ export interface Payload {
 export interface NewDelivery {
   readonly id: string
   readonly subscriptionId: string
-  readonly eventSeq: number
+  /** As `insertPayloads` returned it. */
+  readonly payload: number
   /** The first attempt is due then. */
   readonly createdAt: number
 }
@@ -80,30 +80,20 @@ export interface DueDelivery extends NewDelivery {
 /** Insert batches written before yielding to other work. */
 const BATCHES_PER_TURN = 4
 
-const selectKnown = statement((db, { seqs }: { readonly seqs: readonly number[] }) =>
-  db.selectFrom('webhook_payloads').select('event_seq').where('event_seq', 'in', seqs),
-)
-
-/** @returns the events whose body is stored already */
-export async function findKnownEvents(db: Queries, seqs: readonly number[]): Promise<ReadonlySet<number>> {
-  const known = new Set<number>()
-  for (const list of inLists(seqs))
-    for (const row of (await selectKnown(db, { seqs: list })).rows) known.add(row.event_seq)
-  return known
-}
-
 const insertPayloadRows = statement((db, { rows }: { readonly rows: readonly Insertable<PayloadRow>[] }) =>
-  db.insertInto('webhook_payloads').values(rows),
+  db.insertInto('webhook_payloads').values(rows).returning('seq'),
 )
 
-export async function insertPayloads(db: Queries, payloads: readonly Payload[]): Promise<void> {
-  const rows = payloads.map(({ eventSeq, event, body, createdAt }) => ({
-    event_seq: eventSeq,
-    event,
-    body,
-    created_at: createdAt,
-  }))
-  for (const piece of inPieces(rows)) await insertPayloadRows(db, { rows: piece })
+/** @returns their numbers, in order */
+export async function insertPayloads(db: Queries, payloads: readonly Payload[]): Promise<number[]> {
+  const rows = payloads.map(({ event, body, createdAt }) => ({ event, body, created_at: createdAt }))
+  const numbers: number[] = []
+  for (const piece of inPieces(rows)) {
+    const { rows: inserted } = await insertPayloadRows(db, { rows: piece })
+    // Numbers grow with the rows, whose order in the answer is not defined.
+    numbers.push(...inserted.map(({ seq }) => seq).sort((one, other) => one - other))
+  }
+  return numbers
 }
 
 const insertDeliveryRows = statement((db, { rows }: { readonly rows: readonly Insertable<DeliveryRow>[] }) =>
@@ -116,7 +106,7 @@ export async function insertDeliveries(db: Queries, deliveries: readonly NewDeli
     const rows = piece.map(one => ({
       id: one.id,
       subscription_id: one.subscriptionId,
-      event_seq: one.eventSeq,
+      payload: one.payload,
       status: 'pending' as const,
       attempts: 0,
       attempts_before: 0,
@@ -133,11 +123,11 @@ const selectWaiting = statement(
   (db, { subscriptionId, limit }: { readonly subscriptionId: string; readonly limit: number }) =>
     db
       .selectFrom('webhook_deliveries')
-      .innerJoin('webhook_payloads', 'webhook_payloads.event_seq', 'webhook_deliveries.event_seq')
+      .innerJoin('webhook_payloads', 'webhook_payloads.seq', 'webhook_deliveries.payload')
       .leftJoin('webhook_subscriptions', 'webhook_subscriptions.id', 'webhook_deliveries.subscription_id')
       .select([
         'webhook_deliveries.id',
-        'webhook_deliveries.event_seq',
+        'webhook_deliveries.payload',
         'webhook_deliveries.attempts',
         'webhook_deliveries.attempts_before',
         'webhook_deliveries.next_attempt_at',
@@ -162,7 +152,7 @@ export async function listWaiting(
   return rows.map(row => ({
     id: row.id,
     subscriptionId,
-    eventSeq: row.event_seq,
+    payload: row.payload,
     attempts: row.attempts,
     attemptsBefore: row.attempts_before,
     nextAttemptAt: row.next_attempt_at ?? 0,

@@ -2,29 +2,25 @@
  * Event consumer `webhooks`: creates deliveries for subscribed events.
  *
  * An event without subscribers costs one lookup in memory. Otherwise its body and a row per subscription are written in the transaction
- * that moves the cursor; the delivery worker is notified after the commit. Starts at the newest event. Idempotent: an event whose body
- * is stored is skipped.
+ * that moves the cursor; the delivery worker is notified after the commit. Starts at the newest event. An import has a body for each
+ * contact.
  */
+import { isImport, kindsOfImport, withEventsOfImports } from '../../audience/transfer/import-events.js'
 import type { NewId } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { AnyConsumer } from '../../events/consumer.js'
 import type { EventKind } from '../../events/event.js'
+import type { LoggedEvent, StoredEvent } from '../../events/store.js'
 import type { Clock } from '../../world/time/clock.js'
-import {
-  findKnownEvents,
-  insertDeliveries,
-  insertPayloads,
-  type NewDelivery,
-} from '../delivery/delivery-store.js'
+import { insertDeliveries, insertPayloads, type NewDelivery } from '../delivery/delivery-store.js'
 import type { SubscriptionRegister } from '../subscriptions/subscription-register.js'
 import { listSubscribers } from '../subscriptions/subscription-store.js'
 import { deliveredEvents, isWebhookEvent, WEBHOOK_EVENT_NAMES, type WebhookEvent } from './webhook-event.js'
 import { findMailFacts, type MailFacts } from './mail-facts-store.js'
 import { ispName } from '../../deliverability/bounces/isp-name.js'
 import { bounceIdOf } from '../../deliverability/bounces/bounce-store.js'
-import type { LoggedEvent } from '../../events/store.js'
 import { addressDomain } from '../../mail/address.js'
 
 export interface WebhookConsumerParts {
@@ -38,6 +34,7 @@ export interface WebhookConsumerParts {
 /** Each may have many subscribers; this keeps a turn to some thousand rows. */
 const EVENTS_PER_TURN = 25
 
+type Stored = StoredEvent<EventKind>
 type DeliverableEvent = WebhookSourceEvent & { readonly kind: WebhookEvent }
 
 export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
@@ -47,11 +44,16 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     startsAt: 'newest',
     eventsPerTurn: EVENTS_PER_TURN,
     // By name: the resources of this installation decide which of these kinds exist.
-    kinds: WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[],
+    kinds: [...(WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[]), 'contacts.imported'],
+    weigh: (event: Stored) => (isImport(event) ? event.payload.contacts.length : 1),
     refresh: () => register.refreshIfOutdated(),
-    concerns: ({ workspaceId, kind }: WebhookSourceEvent) =>
-      isWebhookEvent(kind) && deliveredEvents(kind).some(event => register.isWanted(workspaceId, event)),
-    react: (tx: Tx, events: readonly WebhookSourceEvent[]) => createDeliveries(parts, tx, events),
+    concerns: (event: Stored) =>
+      (isImport(event) ? kindsOfImport(event.payload) : [event.kind])
+        .filter(isWebhookEvent)
+        .flatMap(deliveredEvents)
+        .some(name => register.isWanted(event.workspaceId, name)),
+    react: async (tx: Tx, events: readonly Stored[]) =>
+      createDeliveries(parts, tx, await withEventsOfImports(tx.db, events)),
   }
 }
 
@@ -60,13 +62,7 @@ async function createDeliveries(
   tx: Tx,
   events: readonly WebhookSourceEvent[],
 ): Promise<void> {
-  const known = await findKnownEvents(
-    tx.db,
-    events.map(({ seq }) => seq),
-  )
-  const deliverable = events.filter(
-    (event): event is DeliverableEvent => !known.has(event.seq) && isWebhookEvent(event.kind),
-  )
+  const deliverable = events.filter((event): event is DeliverableEvent => isWebhookEvent(event.kind))
   const subscribers = await subscribersOf(tx.db, deliverable)
   const subscribersTo = ({ workspaceId, kind }: DeliverableEvent) =>
     deliveredEvents(kind).flatMap(event => subscribers.get(keyOf(workspaceId, event)) ?? [])
@@ -79,20 +75,19 @@ async function createDeliveries(
     ),
   )
   const now = parts.clock.now()
-  await insertPayloads(
+  const payloads = await insertPayloads(
     tx.db,
     wanted.map(event => ({
-      eventSeq: event.seq,
       event: event.kind,
       body: bodyOf(event, eventData(event, mails.get(event.messageId ?? ''))),
       createdAt: now,
     })),
   )
-  const deliveries = wanted.flatMap(event =>
+  const deliveries = wanted.flatMap((event, at) =>
     subscribersTo(event).map((subscriptionId): NewDelivery => ({
       id: parts.newId(),
       subscriptionId,
-      eventSeq: event.seq,
+      payload: payloads[at] ?? 0,
       createdAt: now,
     })),
   )

@@ -97,8 +97,8 @@ async function keepBodies(db: Queries, deliveryIds: readonly string[], at: numbe
   await db
     .updateTable('webhook_payloads')
     .set({ created_at: at })
-    .where('event_seq', 'in', e =>
-      e.selectFrom('webhook_deliveries').select('event_seq').where('id', 'in', deliveryIds),
+    .where('seq', 'in', e =>
+      e.selectFrom('webhook_deliveries').select('payload').where('id', 'in', deliveryIds),
     )
     .execute()
 }
@@ -157,7 +157,7 @@ export async function deleteDeliveriesBefore(
 ): Promise<{ readonly removed: number; readonly next: string | undefined }> {
   const rows = await db
     .selectFrom('webhook_deliveries as d')
-    .leftJoin('webhook_payloads as p', 'p.event_seq', 'd.event_seq')
+    .leftJoin('webhook_payloads as p', 'p.seq', 'd.payload')
     .select(['d.id', 'd.next_attempt_at', 'd.created_at', 'p.created_at as kept_since'])
     .where('d.id', '>', after)
     .orderBy('d.id')
@@ -173,7 +173,7 @@ export async function deleteDeliveriesBefore(
 /**
  * Deletes the next old bodies; `created_at` is the time of the last replay, if there was one.
  *
- * The scan ends at the event of the first recent delivery, so a long run of replayed bodies does not end it early.
+ * The scan ends at the body of the first recent delivery, so a long run of replayed bodies does not end it early.
  */
 export async function deletePayloadsBefore(
   db: Queries,
@@ -183,22 +183,22 @@ export async function deletePayloadsBefore(
 ): Promise<{ readonly removed: number; readonly next: number | undefined }> {
   const young = await db
     .selectFrom('webhook_deliveries')
-    .select('event_seq')
+    .select('payload')
     .where('created_at', '>=', before)
     .orderBy('id')
     .limit(1)
     .executeTakeFirst()
   const rows = await db
     .selectFrom('webhook_payloads')
-    .select(['event_seq', 'created_at'])
-    .where('event_seq', '>', after)
-    .$if(young !== undefined, query => query.where('event_seq', '<', young?.event_seq ?? 0))
-    .orderBy('event_seq')
+    .select(['seq', 'created_at'])
+    .where('seq', '>', after)
+    .$if(young !== undefined, query => query.where('seq', '<', young?.payload ?? 0))
+    .orderBy('seq')
     .limit(limit)
     .execute()
-  const seqs = rows.filter(row => row.created_at < before).map(row => row.event_seq)
-  if (seqs.length > 0) await db.deleteFrom('webhook_payloads').where('event_seq', 'in', seqs).execute()
-  return { removed: seqs.length, next: rows.at(-1)?.event_seq }
+  const seqs = rows.filter(row => row.created_at < before).map(({ seq }) => seq)
+  if (seqs.length > 0) await db.deleteFrom('webhook_payloads').where('seq', 'in', seqs).execute()
+  return { removed: seqs.length, next: rows.at(-1)?.seq }
 }
 
 /** Deletes a subscription's deliveries. @returns how many, at most `limit` */
@@ -231,7 +231,7 @@ async function deleteDeliveries(db: Queries, ids: readonly string[]): Promise<vo
 function complete(db: Queries) {
   return db
     .selectFrom('webhook_deliveries')
-    .innerJoin('webhook_payloads', 'webhook_payloads.event_seq', 'webhook_deliveries.event_seq')
+    .innerJoin('webhook_payloads', 'webhook_payloads.seq', 'webhook_deliveries.payload')
     .leftJoin('webhook_subscriptions', 'webhook_subscriptions.id', 'webhook_deliveries.subscription_id')
     .select([
       'webhook_deliveries.id',

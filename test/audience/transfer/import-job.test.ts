@@ -1,12 +1,11 @@
 /** Imports as a job: what it does by itself while nobody imports anything. */
 import t from 'tap'
-import { ImportJob } from '../../../src/audience/transfer/import-job.js'
 import {
   findImportBySeq,
   insertImport,
   insertImportPart,
 } from '../../../src/audience/transfer/import-store.js'
-import { Importer } from '../../../src/audience/transfer/importer.js'
+import { Importer, ImportJob } from '../../../src/audience/transfer/importer.js'
 import { openSqlite } from '../../../src/db/sqlite/open-sqlite.js'
 import { FakeDisk } from '../../../src/world/fake-disk.js'
 import { FakeLog } from '../../../src/world/fake-log.js'

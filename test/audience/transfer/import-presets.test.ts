@@ -5,7 +5,7 @@ import { createContact } from '../../../src/audience/contacts/contacts.js'
 import { findStaticLists } from '../../../src/audience/lists/list-store.js'
 import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../../../src/audience/pair-store.js'
 import { exportContacts } from '../../../src/audience/transfer/export-contacts.js'
-import type { FileWishes } from '../../../src/audience/transfer/receive-file.js'
+import type { UploadOptions } from '../../../src/audience/transfer/receive-file.js'
 import type { Database } from '../../../src/db/database.js'
 import { listSuppressions } from '../../../src/deliverability/suppressions/suppression-store.js'
 import { eachDatabase } from '../../support/db/database.js'
@@ -98,7 +98,7 @@ eachDatabase(t, 'the files of a Mailchimp audience say what their names say', as
 
 eachDatabase(t, 'files of suppressions suppress, and make no contacts', async (t, database) => {
   const parts = partsOf(database)
-  const files: readonly (readonly [string, string, FileWishes, Record<string, string>])[] = [
+  const files: readonly (readonly [string, string, UploadOptions, Record<string, string>])[] = [
     [
       'sendgrid',
       'status,reason,email,created\n5.1.1,"550 5.1.1 no such user, sorry",sb@x.example,1700000000\n',

@@ -13,11 +13,13 @@ import {
   listRejections,
 } from '../../../src/audience/transfer/import-store.js'
 import { Importer } from '../../../src/audience/transfer/importer.js'
+import { insertList } from '../../../src/audience/lists/list-store.js'
 import { CONTACT_TAGS, thingsOf } from '../../../src/audience/pair-store.js'
 import { AppError } from '../../../src/core/errors.js'
 import type { Database } from '../../../src/db/database.js'
 import { readEventsAfter } from '../../../src/events/store.js'
-import type { ReaderOptions } from '../../../src/audience/transfer/reading/import-reader-protocol.js'
+import { withEventsOfImports } from '../../../src/audience/transfer/import-events.js'
+import type { ReaderOptions } from '../../../src/audience/transfer/reading/import-reader.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { spawnThread, type SpawnThread } from '../../../src/world/threads.js'
@@ -28,10 +30,14 @@ import { until } from '../../support/until.js'
 
 const ACTING: Acting = { workspaceId: 'w1', isSandbox: false, source: 'api' }
 
-const KINDS = ['contact.created', 'contact.updated', 'contact.unsubscribed', 'tag.added'] as const
+const KINDS = [
+  ...(['contact.created', 'contact.updated', 'contact.unsubscribed'] as const),
+  ...(['list.member_added', 'tag.added', 'contacts.imported'] as const),
+]
 
 async function eventKinds({ reader }: Database): Promise<string[]> {
-  return (await readEventsAfter(reader, 0, KINDS, 100_000)).map(({ kind, payload }) =>
+  const events = await readEventsAfter(reader, 0, KINDS, 100_000)
+  return (await withEventsOfImports(reader, events)).map(({ kind, payload }) =>
     'source' in payload ? `${kind} by ${payload.source}` : kind,
   )
 }
@@ -60,6 +66,55 @@ eachDatabase(
     const audience = (await findAudience(database.reader, 'w1'))!
     t.equal(countOf(audience, {}), 2)
     t.equal(countOf(audience, { subscribed: false }), 1)
+  },
+)
+
+eachDatabase(
+  t,
+  'contacts that change alike share events of at most a hundred, without their addresses',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const rows = Array.from({ length: 250 }, (_, at) => `c${at}@x.example,${at % 50 === 0 ? 'vip' : ''}`)
+    await imported(parts, `email,tags\n${rows.join('\n')}\n`, { tags: 'all' })
+    const events = await readEventsAfter(database.reader, 0, ['contacts.imported'], 1_000)
+    t.ok(events.length < 15, `${events.length} events`)
+    t.ok(events.every(({ payload: { contacts } }) => contacts.length <= 100))
+    t.notMatch(JSON.stringify(events), /x\.example/)
+    t.equal(
+      events.reduce((sum, { payload: { contacts } }) => sum + contacts.length, 0),
+      250,
+    )
+    const tagNames = events.map(({ payload: { tags } }) => tags.map(({ name }) => name).join())
+    t.same([...new Set(tagNames)].sort(), ['all', 'all,vip'])
+    const kinds = await eventKinds(database)
+    t.equal(kinds.filter(kind => kind === 'tag.added by import').length, 255)
+  },
+)
+
+eachDatabase(
+  t,
+  'a list given for the file and again in its rows gets each contact once',
+  async (t, database) => {
+    const parts = partsOf(database)
+    const listId = parts.newId()
+    await database.write(tx =>
+      insertList(tx.db, {
+        ...{
+          id: listId,
+          workspaceId: 'w1',
+          name: 'News',
+          description: null,
+          type: 'static',
+          conditions: null,
+        },
+        ...{ isPublic: false, doubleOptIn: false, createdAt: NOW, updatedAt: NOW },
+      }),
+    )
+    const header = 'id,email,subscribed,bounced,lists,tags,created_at,updated_at'
+    const text = `${header}\n1,ann@x.example,true,false,news; Other,,,\n`
+    t.match(await imported(parts, text, { listId }), { status: 'completed', created: 1 })
+    const kinds = await eventKinds(database)
+    t.equal(kinds.filter(kind => kind === 'list.member_added by import').length, 2)
   },
 )
 

@@ -5,8 +5,37 @@
  * Fails: ImportFault if the file cannot be read further; ReaderEnded if the thread exits, e.g. for lack of memory.
  */
 import type { SpawnThread, Thread } from '../../../world/threads.js'
-import type { ReaderAnswer, ReaderOptions, ReaderTask, ReadRow, RowsRead } from './import-reader-protocol.js'
-import { readRowTexts } from './row-text.js'
+import type { ImportOptions } from '../import.js'
+import { decodeRows } from './encoded-rows.js'
+import type { ReadRow } from './read-row.js'
+
+/** Startup parameters of the thread. */
+export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading' | 'order' | 'everyRow'> {
+  readonly charset: string
+  /** Rows already processed: read but not sent. */
+  readonly skip: number
+}
+
+/** To the thread: a part of the file, its end, or acknowledgement of rows received. */
+export type ReaderTask =
+  { readonly octets: Uint8Array } | { readonly isEnd: true } | { readonly rowsTaken: number }
+
+export interface RowsRead {
+  readonly kind: 'rows'
+  /** In processing order, as `EncodedRows` encodes them. */
+  readonly rows: Uint8Array
+  readonly count: number
+  /** File position after these rows, octets. */
+  readonly octets: number
+}
+
+export type ReaderAnswer =
+  | RowsRead
+  /** A part was read completely. */
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'end' }
+  /** The file cannot be read further; message for the user. */
+  | { readonly kind: 'fault'; readonly message: string }
 
 /** The file is invalid; message for the user. */
 export class ImportFault extends Error {
@@ -93,7 +122,7 @@ export class ImportReader {
       if (!next) break
       this.thread.post({ rowsTaken: next.count } satisfies ReaderTask)
       this.done = next.octets
-      for (const row of readRowTexts(next.rows)) this.rows.push(row)
+      for (const row of decodeRows(next.rows)) this.rows.push(row)
     }
     const rows = this.rows.splice(0, limit)
     this.waiting -= rows.length

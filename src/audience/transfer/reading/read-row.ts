@@ -15,7 +15,7 @@ import { attributeOf } from './columns.js'
 import { PLAIN_ROWS, readStanding } from './presets.js'
 
 /** Contact fields set by a row; null leaves the field unchanged. */
-export interface SaidRow {
+export interface ParsedRow {
   readonly line: number
   /** Normalized (`normalizedAddress`). */
   readonly email: string
@@ -31,10 +31,13 @@ export interface SaidRow {
 }
 
 /** A row as the importer receives it. */
-export interface ImportedContact extends SaidRow {
+export interface ImportedContact extends ParsedRow {
   /** Derived columns, used if the row creates a contact. */
   readonly form: StoredForm
 }
+
+/** Repeated addresses are rejections. */
+export type ReadRow = ImportedContact | Rejection
 
 /** A column, with what its cells have in common. */
 export interface ColumnToRead extends Column {
@@ -43,7 +46,7 @@ export interface ColumnToRead extends Column {
 }
 
 const MAX_NAME = 100
-export const MOST_TAG_NAME = 100
+export const MAX_TAG_NAME = 100
 const MAX_TAGS = 50
 /** Characters kept of a rejected row, all cells together. */
 const MAX_KEPT = 4_096
@@ -59,7 +62,7 @@ export function readRow(
   columns: readonly ColumnToRead[],
   { line, cells }: CsvRow,
   everyRow: EveryRow = PLAIN_ROWS,
-): SaidRow | Rejection {
+): ParsedRow | Rejection {
   try {
     const beyond = cells.length - columns.length
     if (beyond > 0 && cells.slice(columns.length).some(cell => cell !== ''))
@@ -85,17 +88,17 @@ function readCells(
   line: number,
   cells: readonly string[],
   { suppress, isUnsubscribed, isTyped }: EveryRow,
-): SaidRow {
-  const said: Record<string, string> = {}
+): ParsedRow {
+  const fields: Record<string, string> = {}
   const ofColumns: [string, unknown][] = []
   for (let at = 0; at < columns.length; at += 1) {
     const { field, attribute } = columns[at] as ColumnToRead
     const cell = cells[at]
     if (field === null || cell === undefined || cell.trim() === '') continue
-    if (attribute === undefined) said[field] = cell
+    if (attribute === undefined) fields[field] = cell
     else ofColumns.push([attribute, isTyped ? typed(cell) : cell])
   }
-  const { email, subscribed, tags, lists, attributes } = said
+  const { email, subscribed, tags, lists, attributes } = fields
   if (email === undefined) throw new Error('the row has no address')
   // The attributes column first: dedicated columns override it.
   const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
@@ -103,15 +106,15 @@ function readCells(
     line,
     email: checkEmail(email),
     firstName:
-      readName('first_name', said) ?? readName('name', { name: said['name']?.trim().split(/\s+/, 1)[0] }),
+      readName('first_name', fields) ?? readName('name', { name: fields['name']?.trim().split(/\s+/, 1)[0] }),
     lastName:
-      readName('last_name', said) ?? readName('name', { name: said['name']?.trim().replace(/^\S+/, '') }),
+      readName('last_name', fields) ?? readName('name', { name: fields['name']?.trim().replace(/^\S+/, '') }),
     attributes: named.length === 0 ? null : checked(Object.fromEntries(named)),
     subscribed: isUnsubscribed ? false : subscribed === undefined ? null : readTruth(subscribed),
     suppress,
     tags: tags === undefined ? NO_NAMES : readTags(tags),
     lists: lists === undefined ? NO_NAMES : readTags(lists, 'lists'),
-    ...standingOf(said, suppress),
+    ...standingOf(fields, suppress),
   }
 }
 
@@ -121,7 +124,7 @@ const NO_NAMES: readonly string[] = []
 function standingOf(
   { status, origin, blocked, unsubscribe_reason: reason }: Readonly<Record<string, string>>,
   suppress: SuppressionReason | null,
-): Partial<Pick<SaidRow, 'subscribed' | 'suppress'>> {
+): Partial<Pick<ParsedRow, 'subscribed' | 'suppress'>> {
   if (suppress === 'unsubscribe' && reason !== undefined && /abuse|spam/i.test(reason))
     return { subscribed: false, suppress: 'complaint' }
   if (suppress !== null) return suppress === 'hard_bounce' ? {} : { subscribed: false }
@@ -148,8 +151,8 @@ function checked(attributes: Attributes): Attributes {
   return attributes
 }
 
-function readName(field: string, said: Readonly<Record<string, string | undefined>>): string | null {
-  const name = checkText(field, said[field])
+function readName(field: string, fields: Readonly<Record<string, string | undefined>>): string | null {
+  const name = checkText(field, fields[field])
   if (typeof name !== 'string') return null
   if (name.length > MAX_NAME) throw new Error(`${field} is longer than ${MAX_NAME} characters`)
   return name
@@ -180,8 +183,8 @@ export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string
   for (const piece of piecesOf(text)) {
     const name = checkText(field, piece)
     if (typeof name !== 'string') continue
-    if (name.length > MOST_TAG_NAME)
-      throw new Error(`a ${field === 'tags' ? 'tag' : 'list'} is longer than ${MOST_TAG_NAME} characters`)
+    if (name.length > MAX_TAG_NAME)
+      throw new Error(`a ${field === 'tags' ? 'tag' : 'list'} is longer than ${MAX_TAG_NAME} characters`)
     names.set(fold(name), name)
   }
   if (names.size > MAX_TAGS) throw new Error(`more than ${MAX_TAGS} ${field}`)

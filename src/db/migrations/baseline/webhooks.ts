@@ -1,7 +1,7 @@
 /** Webhook subscriptions and deliveries. */
 import type { ColumnTypes } from './column-types.js'
 
-export const webhooksTables = ({ rowid, withoutRowid }: ColumnTypes): string[] => [
+export const webhooksTables = ({ serial, withoutRowid }: ColumnTypes): string[] => [
   `create table webhook_subscriptions (
     id text primary key,
     workspace_id text not null,
@@ -23,7 +23,7 @@ export const webhooksTables = ({ rowid, withoutRowid }: ColumnTypes): string[] =
   'create index webhook_subscriptions_by_workspace on webhook_subscriptions (workspace_id, id)',
   `create table webhook_payloads (
     -- One body per event, shared by all deliveries.
-    event_seq ${rowid} primary key,
+    seq ${serial},
     event text not null,
     body text not null,
     created_at bigint not null
@@ -31,7 +31,7 @@ export const webhooksTables = ({ rowid, withoutRowid }: ColumnTypes): string[] =
   `create table webhook_deliveries (
     id text primary key,
     subscription_id text not null,
-    event_seq bigint not null,
+    payload bigint not null,
     -- pending, succeeded or failed.
     status text not null,
     attempts integer not null,
