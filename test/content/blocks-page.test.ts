@@ -1,4 +1,4 @@
-/** docs/blocks.md and the API's description say what the schemas of blocks say. */
+/** docs/blocks.md and the API description match the block schemas. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -11,7 +11,7 @@ t.test('the page on disk is what is generated (node build/test/content/write-blo
   t.equal(readFileSync(PAGE, 'utf8'), blocksPage())
 })
 
-t.test('every block has a picture of no more than 20 KB', async t => {
+t.test('every block has a picture of at most 20 KB', async t => {
   for (const type of BLOCK_TYPES) {
     const picture = join(PICTURES, `${type}.png`)
     t.ok(
@@ -36,7 +36,7 @@ interface Schema {
   readonly properties: Readonly<Record<string, Schema & { readonly const?: string; readonly items?: Schema }>>
 }
 
-t.test('the API describes every block by name, told apart by its type, blocks in blocks too', async t => {
+t.test('the API describes every block by name and type, nested blocks included', async t => {
   const postroad = await openTestAppliance(t)
   const { components } = (await postroad.get('/openapi.json')).body as {
     components: { schemas: Readonly<Record<string, Schema>> }

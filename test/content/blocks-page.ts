@@ -1,4 +1,4 @@
-/** `docs/blocks.md` as it is generated from the schemas of blocks, and the images it shows. */
+/** Generates `docs/blocks.md` and its images from the block schemas. */
 import {
   BLOCK_CONTENTS,
   BLOCK_TYPES,

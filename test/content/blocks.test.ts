@@ -1,4 +1,4 @@
-/** The visual editor's structure: what each type of block becomes, and how a wrong one is refused. */
+/** The visual editor's structure: how each block type renders, and how invalid ones are rejected. */
 import { Parser } from 'htmlparser2'
 import t from 'tap'
 import type { TSchema } from 'typebox'
@@ -57,7 +57,7 @@ const EACH = [
   block('dropshadow', { blocks: [block('text', { html: 'card' })] }),
 ]
 
-t.test('there are the fourteen types of the contract', async t => {
+t.test('the fourteen block types of the contract exist', async t => {
   const contract =
     'header, text, button, image, divider, spacer, columns, social, dynamic, conditional, hero, profile, html, dropshadow'
   const built = [...BLOCK_TYPES].sort()
@@ -65,14 +65,14 @@ t.test('there are the fourteen types of the contract', async t => {
   t.same(EACH.map(({ type }) => type).sort(), built)
 })
 
-t.test('every type of block becomes balanced markup, with content and without', async t => {
+t.test('every block type renders balanced markup, with and without content', async t => {
   for (const one of EACH) {
     t.same(unbalanced(render(one)), [], one.type)
     t.same(unbalanced(render(block(one.type))), [], `${one.type} without content`)
   }
 })
 
-t.test('a mail of all blocks says what its blocks say, once merged', async t => {
+t.test('a mail with every block type shows all their content once merged', async t => {
   const html = sent({ n: 5, items: [{ name: 'a' }, { name: 'b' }] }, ...EACH)
   t.equal(
     textOf(html),
@@ -83,13 +83,13 @@ t.test('a mail of all blocks says what its blocks say, once merged', async t => 
   t.match(textOf(sent({ n: 1 }, ...EACH)), 'Mastodon few Hero')
 })
 
-t.test('text of a block is text; its merge tags are merge tags', async t => {
+t.test('block text is escaped except for its merge tags', async t => {
   const html = sent({ name: '<i>' }, block('header', { text: '<b>{{name|you}} & "all"</b>' }))
   t.match(html, '&lt;b&gt;&lt;i&gt; &amp; &quot;all&quot;&lt;/b&gt;')
   t.match(sent({ link: 'javascript:x' }, block('button', { text: 'x', url: '{{link}}' })), 'href="#"')
 })
 
-t.test('columns are as wide as asked, and Outlook is told in pixels', async t => {
+t.test('columns have the requested width, in pixels for Outlook', async t => {
   const html = render(
     block('columns', { columns: [{ width: 25 }, { width: 75 }] }),
     block('columns', { columns: [{}, {}, {}] }),
@@ -100,7 +100,7 @@ t.test('columns are as wide as asked, and Outlook is told in pixels', async t =>
   )
 })
 
-t.test('settings give width, fonts and colours', async t => {
+t.test('settings determine width, fonts and colours', async t => {
   const settings = {
     fontFamily: "'Open Sans', sans-serif",
     contentWidth: 700,
@@ -112,7 +112,7 @@ t.test('settings give width, fonts and colours', async t => {
     t.ok(html.includes(part), part)
 })
 
-t.test('what is wrong is refused with its place', async t => {
+t.test('an invalid structure is rejected with the path of the fault', async t => {
   const wrong: [object, string][] = [
     [{}, 'json_structure.blocks'],
     [{ blocks: [{ type: 'text', content: {} }] }, 'json_structure.blocks.0.id'],
@@ -130,7 +130,7 @@ t.test('what is wrong is refused with its place', async t => {
     t.throws(() => readStructure(structure), { code: 'validation_error', path }, path)
 })
 
-t.test('a field that no block knows is refused with its path, wherever the block stands', async t => {
+t.test('an unknown block field is rejected with its path at any depth', async t => {
   const at = 'json_structure.blocks.0.content'
   const odd = block('text', { html: 'x', foo: 1 })
   const wrong: [object, string][] = [
@@ -159,7 +159,7 @@ t.test('a field that no block knows is refused with its path, wherever the block
   })
 })
 
-t.test('a fault names the block, the known fields, and the field as it was spelled', async t => {
+t.test('an error names the block, the known fields and the field as submitted', async t => {
   const message = (content: object, type = 'header') => {
     try {
       readStructure({ blocks: [{ id: 'intro', type, content }] })
@@ -184,7 +184,7 @@ t.test('a fault names the block, the known fields, and the field as it was spell
   t.match(message({ links: [{ network: 'x' }] }, 'social'), /content\.links\.0\.url is required/)
 })
 
-t.test('other spellings of a field are taken where they can mean only one', async t => {
+t.test('unambiguous spellings of a field are accepted', async t => {
   const same: [string, object, object][] = [
     [
       'header',
@@ -231,7 +231,7 @@ t.test('other spellings of a field are taken where they can mean only one', asyn
     t.equal(render(block(type, written)), render(block(type, documented)), type)
 })
 
-t.test('a condition shows its blocks to nobody else, however it is written', async t => {
+t.test('a conditional block is shown only to matching recipients, in either notation', async t => {
   const [yes, no] = [[block('text', { html: 'YES' })], [block('text', { html: 'NO' })]]
   const shown = (rule: object, data: Record<string, unknown>) =>
     textOf(sent(data, block('conditional', { ...rule, blocks: yes, elseBlocks: no })))
@@ -253,7 +253,7 @@ t.test('a condition shows its blocks to nobody else, however it is written', asy
   }
 })
 
-t.test('a condition that is missing, doubled or cannot be read is refused with its path', async t => {
+t.test('a missing, duplicate or malformed condition is rejected with its path', async t => {
   const blocks = [block('text', { html: 'For some only' })]
   const wrong: [object, string][] = [
     [{ blocks }, 'condition'],
@@ -286,7 +286,7 @@ t.test('a condition that is missing, doubled or cannot be read is refused with i
   t.doesNotThrow(() => readStructure({ blocks: [block('dynamic', { source: 'items', blocks: [inLoop] })] }))
 })
 
-t.test('a URL that runs a script is refused, however it is disguised', async t => {
+t.test('a script URL is rejected however it is disguised', async t => {
   const refused = [
     'javascript:alert(1)',
     ' JavaScript:x',
@@ -323,7 +323,7 @@ t.test('a URL that runs a script is refused, however it is disguised', async t =
   t.doesNotThrow(() => readStructure({ blocks: [block('image', { src: 'data:image/png;base64,AAAA' })] }))
 })
 
-t.test('the defaults that the schemas publish are those that are rendered', async t => {
+t.test('published defaults are the rendered defaults', async t => {
   for (const type of BLOCK_TYPES) {
     const { properties, examples } = BLOCK_CONTENTS[type] as TSchema as {
       properties: Record<string, { default?: unknown }>
@@ -342,7 +342,7 @@ t.test('the defaults that the schemas publish are those that are rendered', asyn
   }
 })
 
-t.test('blocks in blocks are bounded', async t => {
+t.test('the nesting of blocks is limited', async t => {
   const nested = (levels: number): object =>
     levels === 0 ? block('text') : block('dropshadow', { blocks: [nested(levels - 1)] })
   t.doesNotThrow(() => readStructure({ blocks: [nested(4)] }))

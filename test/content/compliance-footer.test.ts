@@ -1,4 +1,4 @@
-/** The compliance footer: which of the three cases a mail is, where the footer goes, and that nothing else changes. */
+/** The compliance footer: its three cases, its position, and that nothing else changes. */
 import { Parser } from 'htmlparser2'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import t from 'tap'
@@ -25,7 +25,7 @@ function textOf(html: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-t.test('without an unsubscribe link a mail gets a full footer', async t => {
+t.test('a mail without an unsubscribe link gets the full footer', async t => {
   const html = '<html><body><p>Hi</p></body></html>'
   t.equal(footerCase(html, brand), 'added')
   const rendered = render(html)
@@ -37,13 +37,13 @@ t.test('without an unsubscribe link a mail gets a full footer', async t => {
   t.match(rendered, 'href="https://m.example/p/1"')
 })
 
-t.test('an unsubscribe link without an address is completed', async t => {
+t.test('an unsubscribe link without an address is completed with the address', async t => {
   const html = '<body><a href="{{unsubscribe_url}}">Stop</a></body>'
   t.equal(footerCase(html, brand), 'completed')
   t.equal(textOf(render(html)), 'StopBirds & Co, 1 Main Street, 12345 TownSent with Postroad')
 })
 
-t.test('a whole footer is kept and gets the attribution alone', async t => {
+t.test('a complete footer is kept and gets only the attribution', async t => {
   const tag = '<body><a href="{{ unsubscribe_url }}">Stop</a> {{company_address}}</body>'
   const literal = '<body><a href="{{unsubscribe_url}}">Stop</a> 1 MAIN STREET<br>12345&nbsp;Town</body>'
   for (const html of [tag, literal]) t.equal(footerCase(html, brand), 'kept')
@@ -51,13 +51,13 @@ t.test('a whole footer is kept and gets the attribution alone', async t => {
   t.equal(addComplianceFooter(tag, { ...brand, attribution: false }), tag, 'nothing to add, nothing changed')
 })
 
-t.test('an unsubscribe link of the sender is not recognized', async t => {
+t.test("a sender's own unsubscribe link does not count", async t => {
   t.equal(footerCase('<a href="https://own.example/unsubscribe">Stop</a>', brand), 'added')
 })
 
 const LINK = '<a href="{{unsubscribe_url}}">Stop</a>'
 
-t.test('an unsubscribe link that no reader sees is none', async t => {
+t.test('an invisible unsubscribe link does not count', async t => {
   const hidden = [
     `<!-- ${LINK} -->`,
     `<!--[if mso]>${LINK}<![endif]-->`,
@@ -99,7 +99,7 @@ t.test('an unsubscribe link that no reader sees is none', async t => {
     t.equal(footerCase(html, brand), 'added', html)
 })
 
-t.test('an unsubscribe link that readers see is one, whatever is hidden around it', async t => {
+t.test('a visible unsubscribe link counts, whatever is hidden around it', async t => {
   const seen = [
     LINK,
     '<a href="{{unsubscribe_url|x}}"><b>Stop</b></a>',
@@ -115,7 +115,7 @@ t.test('an unsubscribe link that readers see is one, whatever is hidden around i
   for (const one of seen) t.equal(footerCase(`<body>${one}</body>`, brand), 'completed', one)
 })
 
-t.test('an address that no reader sees is none', async t => {
+t.test('an invisible address does not count', async t => {
   for (const one of [
     '<!-- {{company_address}} -->',
     '<p style="display:none">1 Main Street, 12345 Town</p>',
@@ -126,7 +126,7 @@ t.test('an address that no reader sees is none', async t => {
   t.equal(footerCase(`<body>${LINK}<p>1 Main Street,<br>12345&nbsp;Town</p></body>`, brand), 'kept')
 })
 
-t.test('where the end of a mail is hidden, the footer stands at its beginning', async t => {
+t.test('a mail whose end is hidden gets its footer at the start', async t => {
   for (const html of [
     '<html><body class="x"><div style="display:none"><p>never closed</body></html>',
     '<style>.all{visibility:hidden}</style><body class="x"><div class="all">',
@@ -137,12 +137,12 @@ t.test('where the end of a mail is hidden, the footer stands at its beginning', 
   }
 })
 
-t.test('an unset company name or address leaves no comma behind', async t => {
+t.test('an unset company name or address leaves no stray comma', async t => {
   t.match(textOf(render('<p>x</p>', { ...system, company_name: '' })), 'x1 Main Street, 12345 TownUnsub')
   t.match(textOf(render('<p>x</p>', { ...system, company_address: '' })), 'xBirds & CoUnsub')
 })
 
-t.test('the footer goes before the end of the body, however that is written', async t => {
+t.test('the footer is inserted before the end of the body in any notation', async t => {
   const cases: [string, string][] = [
     ['<body>a</body>', '</body>'],
     ['<BODY>a</BODY ></HTML>', '</BODY ></HTML>'],
@@ -163,7 +163,7 @@ t.test('the footer goes before the end of the body, however that is written', as
   for (const [html, rest] of cases) t.equal(html.slice(findEndOfBody(html).at), rest, html)
 })
 
-t.test('what would hide the footer is closed in front of it', async t => {
+t.test('elements that would hide the footer are closed before it', async t => {
   const hiding = ['select', 'template', 'object', 'button', 'details', 'dialog', 'textarea', 'title', 'style']
   const mails = [
     ...hiding.map(name => `<body><p>a</p><${name}><p>never closed</body></html>`),
@@ -195,14 +195,14 @@ function elementsAround(node: Tree.Node, text: string): string[] | undefined {
   return undefined
 }
 
-t.test('what the author wrote stays as it was', async t => {
+t.test("the author's markup is unchanged", async t => {
   const html = '<!DOCTYPE html>\r\n<html>\n<body >\t<p>é{{x}}</p>\r\n</body>\n</html>\n'
   const done = addComplianceFooter(html, brand)
   const { at } = findEndOfBody(html)
   t.ok(done.startsWith(html.slice(0, at)) && done.endsWith(html.slice(at)))
 })
 
-t.test('the footer has the width, the direction and the language of the mail', async t => {
+t.test('the footer has the width, direction and language of the mail', async t => {
   const html = '<html lang="de-AT" dir="rtl"><body><div style="max-width: 640px"></div></body></html>'
   const done = addComplianceFooter(html, brand)
   t.match(done, 'max-width:640px')
@@ -212,7 +212,7 @@ t.test('the footer has the width, the direction and the language of the mail', a
   t.match(addComplianceFooter('<html lang="xx"><p>x', brand), '>Unsubscribe</a>')
 })
 
-t.test('a workspace without name and address leaves no empty line behind', async t => {
+t.test('a workspace without name and address gets no empty line', async t => {
   const done = addComplianceFooter('<p>x</p>', { companyName: '', companyAddress: '', attribution: true })
   t.notMatch(done, /company|<td[^>]*><br>/)
 })
@@ -230,7 +230,7 @@ t.test('a condition or tag around the end of the body does not hide the footer',
   t.match(addComplianceFooter('<body>{{#if a}}<p>{{/if}}</body>', brand), /<\/table><\/body>$/)
 })
 
-t.test('hostile HTML takes time in proportion to its length', async t => {
+t.test('hostile HTML is processed in linear time', async t => {
   const scraps = [
     '<a title="',
     '<!--',

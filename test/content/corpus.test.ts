@@ -1,6 +1,6 @@
 /**
- * Mail as programs and people write it (`corpus/`), through footer and tracking: a parser that is not ours sees the same tree but for
- * links, pixel and footer, and outside of these every octet is the author's.
+ * Real-world mail (`corpus/`) through footer and tracking: an independent parser sees the same tree except for links, pixel and footer, and
+ * every other octet is the author's.
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -124,7 +124,7 @@ const WITHOUT_PIXEL = new Set([
 ])
 
 t.test(
-  'mail of every kind keeps its tree and its octets, and has one footer, one pixel and its links',
+  'mail of every kind keeps its structure and octets, and gets one footer, one pixel and its links',
   async t => {
     t.ok(MAILS.length >= 50)
     for (const { name, html } of MAILS)
@@ -257,7 +257,7 @@ function broken(html: string, random: (below: number) => number): string {
   return Buffer.from(text).toString()
 }
 
-t.test('mail that is broken in any way keeps every octet, and its tree', t => {
+t.test('malformed mail keeps every octet and its structure', t => {
   const faults: string[] = []
   for (const [index, { name, html }] of MAILS.entries()) {
     if (SHOWS_NOTHING.has(name) || html.length > 20_000) continue

@@ -1,4 +1,4 @@
-/** Mail that is planned once and rendered for each recipient: the same as if each were made from the start. */
+/** Mail planned once and rendered per recipient: the same result as composing each from scratch. */
 import { Parser } from 'htmlparser2'
 import t from 'tap'
 import { plainTextOf } from '../../src/mail/compose/plain-text.js'
@@ -38,7 +38,7 @@ function render(source: MailSource, data?: MergeData, contact?: MergeContact, ho
 
 const squeezed = (text: string | undefined) => text?.replace(/\s+/g, ' ').trim()
 
-t.test('the text of html with values is what the filled html says', async t => {
+t.test('the text derived from a template equals the text of the rendered html', async t => {
   const html =
     '<h1>Hi {{name}}</h1><p>See <a href="https://x.example/{{path}}?q={{q}}">here, {{name}}</a> or ' +
     '<a href="{{unsubscribe_url}}">stop</a>.</p><img alt="{{alt}}" src="{{src}}"><p title="{{q}}">{{{raw|}}}</p>'
@@ -54,7 +54,7 @@ t.test('the text of html with values is what the filled html says', async t => {
   }
 })
 
-t.test('the text follows conditions and loops, for whoever comes in whatever order', async t => {
+t.test('the text follows conditions and loops for recipients in any order', async t => {
   const body = planBody(
     {
       html:
@@ -82,12 +82,12 @@ t.test('the text follows conditions and loops, for whoever comes in whatever ord
     }
 })
 
-t.test('a text that was written is not made of the html', async t => {
+t.test('a text given by the author is not derived from the html', async t => {
   t.equal(render({ subject: '', html: '<p>x</p>', text: 'Own {{name|you}}' }).text, 'Own you')
   t.same(render({ subject: 'Hi', text: 'x' }), { subject: 'Hi', text: 'x' })
 })
 
-t.test('what is the same for everybody is filled in once, and comes out the same', async t => {
+t.test('constants are folded once, with the same result', async t => {
   for (const source of [
     '{{company_name}}, {{company_address|at home}} {{company_name||uppercase}} <a href="/{{company_name}}">',
     '{{#if company_address}}a{{else}}b{{#if name}}c{{/if}}{{/if}}{{#unless company_name == "x"}}d{{/unless}}',
@@ -101,7 +101,7 @@ t.test('what is the same for everybody is filled in once, and comes out the same
   }
 })
 
-t.test('every outcome of a mail has one unsubscribe link that can be seen', async t => {
+t.test('every rendered variant has exactly one visible unsubscribe link', async t => {
   const how = { ...merging, hasFooter: true }
   const link = '<a href="{{unsubscribe_url}}">Stop</a>'
   const counts = (html: string, ...recipients: Record<string, unknown>[]) => {
@@ -152,7 +152,7 @@ t.test('every outcome of a mail has one unsubscribe link that can be seen', asyn
   t.same(counts(`{{#if company_name}}${link}{{else}}{{/if}}`, {}), [own])
 })
 
-t.test('the HTML of a mail is looked through once for each outcome of its conditions', async t => {
+t.test('the HTML is scanned once per outcome of its conditions', async t => {
   const how = { ...merging, hasFooter: true }
   const html = '<body>{{#if vip}}<a href="{{unsubscribe_url}}">Stop</a>{{/if}}{{first_name}}</body>'
   const body = planBody({ html }, how)
@@ -164,12 +164,12 @@ t.test('the HTML of a mail is looked through once for each outcome of its condit
   t.equal(planned.size, 2)
 })
 
-t.test('the date is that of the mail, in the time zone of the workspace', async t => {
+t.test("date tags use the date of the mail in the workspace's time zone", async t => {
   const { text } = render({ subject: '', text: '{{current_date}}|{{current_month}}|{{current_year}}' })
   t.equal(text, 'January 6, 2026|January|2026')
 })
 
-t.test('a subject stays one line of the length that one may have', async t => {
+t.test('a subject stays one line of at most the permitted length', async t => {
   t.equal(render({ subject: '{{a}}', text: '' }, { a: 'x'.repeat(2_000) }).subject.length, 998)
   t.equal(
     render({ subject: '{{a}}', text: '' }, { a: `x${'😀'.repeat(600)}` }).subject.length,
@@ -179,13 +179,13 @@ t.test('a subject stays one line of the length that one may have', async t => {
   t.equal(render({ subject: '{{a}}', text: '' }, { a: 'a<b>b</b>\r\nc' }).subject, 'ab c')
 })
 
-t.test('what a message has of its own goes before what the content has for all', async t => {
+t.test('values of a message override those of the content', async t => {
   const shared = { ...merging, data: { a: 1, b: 2 } }
   const values = valuesOf(shared, { data: { b: 3 } }, 'ann@one.test', NOW, links)
   t.equal(renderTemplate(parseTemplate('{{a}}{{b}}{{email}}', 'text'), values), '13ann@one.test')
 })
 
-t.test('links that nobody asks for are not made', async t => {
+t.test('unused links are not generated', async t => {
   const none = new Proxy(links, {
     get() {
       throw new Error('made')
@@ -197,7 +197,7 @@ t.test('links that nobody asks for are not made', async t => {
   t.equal(planBody({ html: '<p>x</p>' }, { ...merging, hasFooter: true }).hasUnsubscribeLink, true)
 })
 
-t.test('plans are shared by what is written and by whose it is, and nothing else', async t => {
+t.test('plans are shared by source and brand only', async t => {
   const plans = new PlanCache()
   const content = (html: string, subject = 'x') => ({ subject, html })
   const one = content('<p>{{a}}</p>')

@@ -1,4 +1,4 @@
-/** The merge language under random templates and hostile values, against an evaluation that is not ours and a parser that is not ours. */
+/** The merge language under random templates and hostile values, checked by an independent evaluator and parser. */
 import { Parser } from 'htmlparser2'
 import t from 'tap'
 import { MergeError } from '../../src/content/merge/merge-tree.js'
@@ -87,7 +87,7 @@ function makeCondition(pick: (below: number) => number): [string, boolean] {
   return all[pick(all.length)]!
 }
 
-t.test('random templates become what they were made to become', async t => {
+t.test('random templates render as expected', async t => {
   const pick = numbers(1)
   const made = Array.from({ length: 3_000 }, () => make(pick, 5, undefined, false))
   const wrong = made.filter(
@@ -97,7 +97,7 @@ t.test('random templates become what they were made to become', async t => {
   t.same(wrong, [])
 })
 
-t.test('random sources are rendered or refused with the declared error, and soon', async t => {
+t.test('random sources render or fail with MergeError, quickly', async t => {
   const pick = numbers(2)
   const scraps = [
     '{{',
@@ -164,7 +164,7 @@ function skeleton(html: string): string[] {
   return seen
 }
 
-t.test('no value, however hostile, becomes markup, an attribute or a script', async t => {
+t.test('no hostile value becomes markup, an attribute or a script', async t => {
   const pick = numbers(3)
   const scraps = [
     '<',

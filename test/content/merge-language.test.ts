@@ -1,4 +1,4 @@
-/** The merge language as its authors see it: what is put where, and what a fault is told as. */
+/** The merge language as its authors see it: values, contexts and error messages. */
 import { parseFragment, type DefaultTreeAdapterTypes } from 'parse5'
 import t from 'tap'
 import { MergeError, type MergePlace } from '../../src/content/merge/merge-tree.js'
@@ -35,19 +35,22 @@ t.test('contact tags, attributes and system tags are replaced', async t => {
   t.equal(render('{{ current_year }}{{company_name}}'), '2026')
 })
 
-t.test('template_data goes before contact tags and never before system tags', async t => {
+t.test('template_data overrides contact tags but not system tags', async t => {
   const data = { email: 'other@example.com', current_year: '1999', attributes: { company: 'Own' } }
   t.equal(render('{{email}} {{current_year}} {{attributes.company}}', data), 'other@example.com 2026 Own')
 })
 
-t.test('every key of template_data is a tag, by its whole name first and then along its dots', async t => {
-  t.equal(render('{{order.id}}', { order: { id: 7 } }), '7')
-  t.equal(render('{{order.id}}', { 'order.id': 'whole', order: { id: 7 } }), 'whole')
-  t.equal(render('{{Größe in cm}}', { 'Größe in cm': 5 }), '5')
-  t.equal(render('{{items.1.name}} {{items.length}}', { items: [{}, { name: 'b' }] }), 'b 2')
-})
+t.test(
+  'every key of template_data is a tag, looked up by full name first, then by its dotted path',
+  async t => {
+    t.equal(render('{{order.id}}', { order: { id: 7 } }), '7')
+    t.equal(render('{{order.id}}', { 'order.id': 'whole', order: { id: 7 } }), 'whole')
+    t.equal(render('{{Größe in cm}}', { 'Größe in cm': 5 }), '5')
+    t.equal(render('{{items.1.name}} {{items.length}}', { items: [{}, { name: 'b' }] }), 'b 2')
+  },
+)
 
-t.test('an empty field takes the fallback, and the format applies to either', async t => {
+t.test('an empty value uses the fallback, and the format applies to both', async t => {
   t.equal(render('{{lastName|friend}}'), 'friend')
   t.equal(render('{{lastName|friend|uppercase}} {{firstName|x|lowercase}}'), 'FRIEND ann')
   t.equal(render('[{{lastName||uppercase}}] [{{nothing}}] [{{blank|b}}]', { blank: '  ' }), '[] [] [b]')
@@ -61,18 +64,18 @@ t.test('an empty field takes the fallback, and the format applies to either', as
   )
 })
 
-t.test('a structure has no text; numbers and booleans have', async t => {
+t.test('objects render as nothing; numbers and booleans as text', async t => {
   t.equal(render('{{a|none}} {{b}} {{c}} {{d}}', { a: { x: 1 }, b: 0, c: false, d: 1.5 }), 'none 0 false 1.5')
 })
 
-t.test('conditions: what is missing, empty, 0 or false is not true', async t => {
+t.test('conditions: missing, empty, 0 and false are not true', async t => {
   const condition = (value: unknown) => render('{{#if x}}yes{{else}}no{{/if}}', { x: value })
   t.same([undefined, null, '', 0, false, []].map(condition), ['no', 'no', 'no', 'no', 'no', 'no'])
   t.same([1, 'a', 'false', '0', true, [0], {}].map(condition), Array(7).fill('yes'))
   t.equal(render('{{#unless x}}a{{else}}b{{/unless}}{{#unless firstName}}a{{else}}b{{/unless}}'), 'ab')
 })
 
-t.test('comparisons: as numbers where both sides read as numbers, else as text', async t => {
+t.test('comparisons are numeric if both sides are numbers, else textual', async t => {
   const cases: [string, unknown, boolean][] = [
     ['x == 5', '5.0', true],
     ['x != 5', 6, true],
@@ -94,7 +97,7 @@ t.test('comparisons: as numbers where both sides read as numbers, else as text',
     t.equal(render(`{{#if ${expression}}}1{{else}}0{{/if}}`, { x, y: 'same' }), holds ? '1' : '0', expression)
 })
 
-t.test('else if goes on to the next condition', async t => {
+t.test('else if evaluates the next condition', async t => {
   const source = '{{#if n > 10}}many{{else if n > 1}}some{{else if n}}one{{else}}none{{/if}}!'
   t.same(
     [11, 5, 1, 0].map(n => render(source, { n })),
@@ -102,7 +105,7 @@ t.test('else if goes on to the next condition', async t => {
   )
 })
 
-t.test('loops know their item, index, and ends, and stand in each other', async t => {
+t.test('loops provide item, index, first and last, and nest', async t => {
   const rows = [
     { name: 'a', tags: ['x', 'y'] },
     { name: 'b', tags: [] },
@@ -127,7 +130,7 @@ t.test('loops know their item, index, and ends, and stand in each other', async 
   t.equal(render('{{#each email}}x{{else}}no list{{/each}}'), 'no list')
 })
 
-t.test('in HTML a value is escaped as its place asks', async t => {
+t.test('an HTML value is escaped for its context', async t => {
   const html = (source: string, x: unknown) => render(source, { x }, 'html')
   t.equal(
     html('<p>{{x}}</p>', '<b>"Tom" & \'Jerry\'</b>'),
@@ -151,7 +154,7 @@ t.test('in HTML a value is escaped as its place asks', async t => {
   t.equal(html('<a href="mailto:{{x}}">', 'ann@example.com'), '<a href="mailto:ann@example.com">')
 })
 
-t.test('a link that would run a script leads nowhere', async t => {
+t.test('a merged script link is replaced', async t => {
   for (const x of [
     'javascript:alert(1)',
     ' JavaScript:alert(1)',
@@ -164,7 +167,7 @@ t.test('a link that would run a script leads nowhere', async t => {
   t.equal(render('<img src="{{x}}">', { x: 'cid:logo' }, 'html'), '<img src="cid:logo">')
 })
 
-t.test('three braces give template_data as it is, and nothing else', async t => {
+t.test('three braces insert template_data unescaped, and nothing else', async t => {
   t.equal(render('{{{x}}} {{{firstName}}}{{{current_year}}}', { x: '<b>&</b>' }, 'html'), '<b>&</b> ')
   t.equal(render('{{#each x}}{{{this}}}{{/each}}', { x: ['<i>', '</i>'] }, 'html'), '<i></i>')
 })
@@ -177,7 +180,7 @@ t.test('a subject stays one line without tags', async t => {
   t.equal(render('{{{x}}}', { x: 'a\nb' }, 'subject'), 'a b')
 })
 
-t.test('nothing of the program is reachable by a name', async t => {
+t.test("no name reaches the program's own properties", async t => {
   const names = [
     '__proto__',
     'constructor',
@@ -190,15 +193,15 @@ t.test('nothing of the program is reachable by a name', async t => {
   t.equal(render('{{__proto__}}', JSON.parse('{"__proto__": "own"}') as Record<string, unknown>), 'own')
 })
 
-t.test('comments give nothing; a backslash makes braces text', async t => {
+t.test('comments render as nothing; a backslash escapes braces', async t => {
   t.equal(render('a{{! not shown }}b \\{{name}}'), 'ab {{name}}')
 })
 
-t.test('HTML editors write comparisons as character references', async t => {
+t.test('comparisons written as character references are understood', async t => {
   t.equal(render('{{#if n &gt; 3 }}a{{/if}}{{#if&nbsp;n == &quot;4&quot;}}b{{/if}}', { n: 4 }, 'html'), 'ab')
 })
 
-t.test('faults are told with line and column', async t => {
+t.test('errors have line and column', async t => {
   const faults: [string, string, number, number][] = [
     ['Hi\n  {{name', 'this tag is not closed', 2, 3],
     ['{{a {{b}}', 'this tag is not closed before the next one begins', 1, 1],
@@ -232,7 +235,7 @@ t.test('faults are told with line and column', async t => {
   }
 })
 
-t.test('depth, tags, steps and length are bounded', async t => {
+t.test('depth, tags, steps and length are limited', async t => {
   const deep = (levels: number) => '{{#if a}}'.repeat(levels) + '{{/if}}'.repeat(levels)
   t.doesNotThrow(() => parseTemplate(deep(20), 'text'))
   t.match(faultOf(deep(21)).message, 'more than 20 deep')
@@ -245,7 +248,7 @@ t.test('depth, tags, steps and length are bounded', async t => {
   t.equal(renderTemplate(long, values, { steps: 5_000, units: 10_000 }).length, 10_000)
 })
 
-t.test('a template tells the names that it asks for', async t => {
+t.test('a template lists the names it uses', async t => {
   const { names } = parseTemplate('{{a}}{{#if b == c}}{{a}}{{/if}}{{#each d}}{{this.e}}{{/each}}', 'text')
   t.same([...names].sort(), ['a', 'b', 'c', 'd'])
 })
@@ -258,7 +261,7 @@ function schemeIn(html: string): string | undefined {
   return /^([a-z][a-z0-9+.-]*):/i.exec(value.replace(/[\x00-\x20]/g, ''))?.[1]?.toLowerCase()
 }
 
-t.test('values cannot assemble a script in an attribute together', async t => {
+t.test('adjacent values cannot form a script URL in an attribute', async t => {
   const attributes = ['href', 'src', 'action', 'formaction', 'data', 'xlink:href', 'background', 'poster']
   const urls: [string, Record<string, unknown>][] = [
     ['{{a}}{{b}}', { a: 'java', b: 'script:alert(1)' }],
@@ -299,7 +302,7 @@ t.test('values cannot assemble a script in an attribute together', async t => {
     t.notMatch(render(html, { a: 'java', b: 'script:x', c: 'javascript:x' }, 'html'), 'script:', html)
 })
 
-t.test('an attribute that ends in a branch is no way around that', async t => {
+t.test('nor can they if the attribute ends inside a branch', async t => {
   const cases: [string, Record<string, unknown>][] = [
     ['<a href="{{a}}{{#if b}}{{b}}">x{{else}}">y{{/if}}</a>', { a: 'java', b: 'script:alert(1)' }],
     ['<a href="{{a}}{{#if b}}:alert(1)">x{{else}}">y{{/if}}</a>', { a: 'javascript', b: 1 }],
@@ -318,7 +321,7 @@ t.test('an attribute that ends in a branch is no way around that', async t => {
   )
 })
 
-t.test('a URL of several values that leads somewhere stays what it is', async t => {
+t.test('a safe URL made of several values is unchanged', async t => {
   const data = {
     scheme: 'https',
     host: 'x.example',

@@ -1,4 +1,4 @@
-/** docs/merge-tags.md says what is so: each of its examples is run. */
+/** docs/merge-tags.md is correct: each of its examples is run. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
@@ -34,7 +34,7 @@ function readExamples(): Example[] {
   return examples
 }
 
-t.test('every example of the page comes out as the page says', async t => {
+t.test('every example of the page renders as documented', async t => {
   const examples = readExamples()
   t.ok(examples.length >= 8)
   for (const { template, place, contact, data, result } of examples) {
@@ -49,7 +49,7 @@ t.test('every example of the page comes out as the page says', async t => {
   }
 })
 
-t.test('the bounds that the page names are those of the program', async t => {
+t.test('the limits on the page are those of the program', async t => {
   const text = page.replace(/\s+/g, ' ')
   t.match(text, `nested ${MERGE_BOUNDS.depth} deep`)
   t.match(text, `${RENDER_BOUNDS.steps.toLocaleString('en')} steps`)

@@ -1,4 +1,4 @@
-/** Finished mail of every shape gets what was asked for or stays as it came; nothing that is hostile stops it. */
+/** Relayed mail of every shape gets its additions or stays unchanged, however hostile. */
 import t from 'tap'
 import { valuesOf } from '../../src/content/rendering/mail-plan.js'
 import type { Merging } from '../../src/content/rendering/merging.js'
@@ -43,7 +43,7 @@ function finished(message: Buffer): Buffer {
   )
 }
 
-t.test('every mail of the corpus can be finished, and leaves in 7 bits as before', t => {
+t.test('every mail of the corpus can be decorated and stays 7-bit', t => {
   let changed = 0
   for (const { name, message } of mimeCorpus) {
     const done = finished(message)
@@ -61,7 +61,7 @@ t.test('every mail of the corpus can be finished, and leaves in 7 bits as before
   t.end()
 })
 
-t.test('parts without end, without sense or without number stay as they came', t => {
+t.test('endless, malformed and excessive parts are left unchanged', t => {
   const head = 'From: a@b.test\r\nMIME-Version: 1.0\r\n'
   const nested = Array.from(
     { length: 80 },
@@ -82,7 +82,7 @@ t.test('parts without end, without sense or without number stay as they came', t
   t.end()
 })
 
-t.test('of several texts the first is the mail, and files are none', t => {
+t.test('the first of several texts is the mail; files do not count', t => {
   const part = (type: string, body: string, ...fields: string[]) =>
     `--b\r\nContent-Type: ${type}\r\n${fields.map(field => `${field}\r\n`).join('')}\r\n${body}\r\n`
   const head = 'From: a@b.test\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n'

@@ -1,4 +1,4 @@
-/** Renderings that somebody waits for: equal ones once, fairly, within bounds; and what is rendered in which thread. */
+/** Renderings that requests wait for: deduplicated, fair and bounded. */
 import t, { type Test } from 'tap'
 import { PlanCache } from '../../src/content/rendering/plan-cache.js'
 import { RenderQueue, renderKey, type RenderQueueLimits } from '../../src/content/rendering/render-queue.js'
@@ -68,26 +68,23 @@ const codeOf = async (asked: Promise<unknown>) =>
     (error: unknown) => (error instanceof AppError ? error.code : String(error)),
   )
 
-t.test(
-  'the same page asked for by many is rendered once, and again only when it is no longer kept',
-  async t => {
-    const { ask, finish, loaded } = open(t)
-    const asked = [ask('a'), ask('a', 'w1', 'n1'), ask('a', 'w1', 'n2')]
-    await finish()
-    for (const one of asked) t.match(await one, { html: 'a' })
-    t.match(await ask('a'), { html: 'a' })
-    t.same(loaded, ['a'])
-    const large = ask('b')
-    await finish('x'.repeat(3_000))
-    await large
-    const again = ask('a')
-    await finish()
-    await again
-    t.same(loaded, ['a', 'b', 'a'], 'what was kept made room')
-  },
-)
+t.test('concurrent equal requests share one rendering, repeated only after it left the cache', async t => {
+  const { ask, finish, loaded } = open(t)
+  const asked = [ask('a'), ask('a', 'w1', 'n1'), ask('a', 'w1', 'n2')]
+  await finish()
+  for (const one of asked) t.match(await one, { html: 'a' })
+  t.match(await ask('a'), { html: 'a' })
+  t.same(loaded, ['a'])
+  const large = ask('b')
+  await finish('x'.repeat(3_000))
+  await large
+  const again = ask('a')
+  await finish()
+  await again
+  t.same(loaded, ['a', 'b', 'a'], 'what was kept made room')
+})
 
-t.test('workspaces take turns, and nothing is loaded before its turn', async t => {
+t.test('workspaces are served in turn, and inputs are loaded only when rendered', async t => {
   const { ask, finish, loaded } = open(t)
   const asked = [ask('a1'), ask('a2'), ask('a3'), ask('b1', 'w2'), ask('b2', 'w2')]
   await nextTurn()
@@ -98,7 +95,7 @@ t.test('workspaces take turns, and nothing is loaded before its turn', async t =
   await Promise.all(asked)
 })
 
-t.test('an address that asks for more at once is told to slow down, others are not', async t => {
+t.test('a client address with too many requests is rate limited, others are not', async t => {
   const { ask, finish } = open(t)
   const asked = [ask('a', 'w1', 'n1'), ask('b', 'w1', 'n1')]
   await t.rejects(ask('c', 'w1', 'n1'), { code: 'rate_limited', retryAfterMs: 1_000 })
@@ -110,7 +107,7 @@ t.test('an address that asks for more at once is told to slow down, others are n
   t.match(await later, { html: 'd' }, 'places are given back')
 })
 
-t.test('where too many wait, of a workspace or in all, the next is refused as unavailable', async t => {
+t.test('a request beyond the queue limit, per workspace or in total, is rejected as unavailable', async t => {
   const { ask, finish } = open(t)
   const asked = ['a', 'b', 'c', 'd', 'e'].map(name => ask(name))
   await t.rejects(ask('f'), { code: 'unavailable' })
@@ -120,7 +117,7 @@ t.test('where too many wait, of a workspace or in all, the next is refused as un
   await Promise.all(asked)
 })
 
-t.test('whoever waited too long is told so; a rendering that hangs keeps its place', async t => {
+t.test('a request times out; a hanging rendering keeps its slot', async t => {
   const { ask, finish, clock, inHand } = open(t)
   const asked = [codeOf(ask('a')), codeOf(ask('b'))]
   await nextTurn()
@@ -134,7 +131,7 @@ t.test('whoever waited too long is told so; a rendering that hangs keeps its pla
   t.match(await next, { html: 'c' })
 })
 
-t.test('a thread that ends fails its rendering alone, and nothing of it is kept', async t => {
+t.test('a thread that exits fails only its rendering, and nothing is cached', async t => {
   const { ask, finish, inHand } = open(t)
   const lost = codeOf(ask('a'))
   await nextTurn()
@@ -145,7 +142,7 @@ t.test('a thread that ends fails its rendering alone, and nothing of it is kept'
   t.match(await again, { html: 'a' })
 })
 
-t.test('a rendering is the mail, or says what is wrong with its source or its data', t => {
+t.test('a rendering returns the mail, or what is wrong with its source or data', t => {
   const plans = new PlanCache()
   const brand = { companyName: 'Acme', companyAddress: '', attribution: false, timezone: 'UTC' }
   const filled = (html: string, data = {}) =>

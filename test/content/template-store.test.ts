@@ -27,23 +27,27 @@ const template = (id: string, more: Partial<Template> = {}): Template => ({
 })
 const page = { limit: 10, offset: 0 }
 
-eachDatabase(t, 'a template is its newest version, and each version stays', async (t, database) => {
-  const next = template('a', {
-    html: '<p>Two</p>',
-    structure: '{"blocks":[]}',
-    version: 2,
-    updatedAt: NOW + 1,
-  })
-  await database.write(async tx => {
-    await insertTemplate(tx.db, template('a'))
-    await updateTemplate(tx.db, next)
-  })
-  t.same(await findTemplate(database.reader, 'w1', 'a'), next)
-  t.match(await findVersion(database.reader, 'a', 1), { html: '<p>Hi</p>', createdAt: NOW })
-  t.equal(await findVersion(database.reader, 'a', 3), undefined)
-  const { items, total } = await listVersions(database.reader, 'a', { limit: 1, offset: 0 })
-  t.match({ items, total }, { items: [{ version: 2 }], total: 2 })
-})
+eachDatabase(
+  t,
+  "a template has its newest version's content, and every version is kept",
+  async (t, database) => {
+    const next = template('a', {
+      html: '<p>Two</p>',
+      structure: '{"blocks":[]}',
+      version: 2,
+      updatedAt: NOW + 1,
+    })
+    await database.write(async tx => {
+      await insertTemplate(tx.db, template('a'))
+      await updateTemplate(tx.db, next)
+    })
+    t.same(await findTemplate(database.reader, 'w1', 'a'), next)
+    t.match(await findVersion(database.reader, 'a', 1), { html: '<p>Hi</p>', createdAt: NOW })
+    t.equal(await findVersion(database.reader, 'a', 3), undefined)
+    const { items, total } = await listVersions(database.reader, 'a', { limit: 1, offset: 0 })
+    t.match({ items, total }, { items: [{ version: 2 }], total: 2 })
+  },
+)
 
 eachDatabase(
   t,

@@ -30,33 +30,30 @@ async function open(t: Test) {
   }
 }
 
-t.test(
-  'a template is created with its first version, read whole, and listed without its content',
-  async t => {
-    const { create, get } = await open(t)
-    const structure = { blocks: [{ id: 'a', type: 'spacer', content: { height: 5 } }], settings: {} }
-    const made = await create({
-      name: 'Welcome',
-      html: '<p>Hi</p>',
-      description: 'First',
-      json_structure: structure,
-    })
-    const whole = {
-      name: 'Welcome',
-      description: 'First',
-      version: 1,
-      is_sandbox: false,
-      html: '<p>Hi</p>',
-      json_structure: structure,
-    }
-    t.match(made, { status: 201, body: { data: whole } })
-    const { id } = (made.body as { data: { id: string } }).data
-    t.match(await get(`/${id}`), { status: 200, body: { data: { id, ...whole } } })
-    const list = (await get()).body as { data: object[]; pagination: object }
-    t.match(list, { data: [{ id, name: 'Welcome', version: 1 }], pagination: { total: 1 } })
-    t.notOk('html' in list.data[0]! || 'json_structure' in list.data[0]!)
-  },
-)
+t.test('a template is created with version 1, returned in full and listed without content', async t => {
+  const { create, get } = await open(t)
+  const structure = { blocks: [{ id: 'a', type: 'spacer', content: { height: 5 } }], settings: {} }
+  const made = await create({
+    name: 'Welcome',
+    html: '<p>Hi</p>',
+    description: 'First',
+    json_structure: structure,
+  })
+  const whole = {
+    name: 'Welcome',
+    description: 'First',
+    version: 1,
+    is_sandbox: false,
+    html: '<p>Hi</p>',
+    json_structure: structure,
+  }
+  t.match(made, { status: 201, body: { data: whole } })
+  const { id } = (made.body as { data: { id: string } }).data
+  t.match(await get(`/${id}`), { status: 200, body: { data: { id, ...whole } } })
+  const list = (await get()).body as { data: object[]; pagination: object }
+  t.match(list, { data: [{ id, name: 'Welcome', version: 1 }], pagination: { total: 1 } })
+  t.notOk('html' in list.data[0]! || 'json_structure' in list.data[0]!)
+})
 
 t.test('a structure without html is rendered', async t => {
   const { create } = await open(t)
@@ -65,7 +62,7 @@ t.test('a structure without html is rendered', async t => {
   t.match(body, { data: { html: /<h1[^>]*>Hello \{\{firstName\}\}<\/h1>/, json_structure: { blocks } } })
 })
 
-t.test('every block of the contract is taken and rendered with its fields', async t => {
+t.test('every block type of the contract is accepted and rendered with its fields', async t => {
   const { create } = await open(t)
   const blocks: [string, object, string[]][] = [
     [
@@ -146,7 +143,7 @@ t.test('every block of the contract is taken and rendered with its fields', asyn
   }
 })
 
-t.test('every update makes a version, and any of them can be read and restored', async t => {
+t.test('every update creates a version that can be read and restored', async t => {
   const { made, patch, get, post } = await open(t)
   const id = await made()
   t.match(await patch(id, { html: '<p>Two</p>', description: 'second' }), {
@@ -177,7 +174,7 @@ t.test('every update makes a version, and any of them can be read and restored',
   t.match(await post(`/${id}/versions/9/restore`), { status: 404, body: { error: { code: 'not_found' } } })
 })
 
-t.test('html and structure: what is given counts, and null takes the structure away', async t => {
+t.test('html and structure: given fields are replaced, and null removes the structure', async t => {
   const { made, patch } = await open(t)
   const id = await made()
   const structure = { blocks: [{ id: 'a', type: 'html', content: { html: '<i>block</i>' } }] }
@@ -190,7 +187,7 @@ t.test('html and structure: what is given counts, and null takes the structure a
   })
 })
 
-t.test('what cannot be a template is refused by name, merge tags with line and column', async t => {
+t.test('an invalid template is rejected by field name, merge tags with line and column', async t => {
   const { create, made, patch, get } = await open(t)
   const cases: [object, string, RegExp?][] = [
     [{ html: '<p>' }, 'name'],
@@ -227,7 +224,7 @@ t.test('what cannot be a template is refused by name, merge tags with line and c
   t.match(await get(`/${id}/versions`), { body: { pagination: { total: 1 } } })
 })
 
-t.test('a field that no block knows is refused with its path', async t => {
+t.test('an unknown block field is rejected with its path', async t => {
   const { create } = await open(t)
   const text = (content: object) => ({ id: 't', type: 'text', content })
   const refused = async (content: object) =>
@@ -244,7 +241,7 @@ t.test('a field that no block knows is refused with its path', async t => {
   t.equal(await refused({ ...rule, blocks: [text({ html: 'For some' })] }), undefined)
 })
 
-t.test('an unsubscribe link that the recipient does not see is none', async t => {
+t.test('an unsubscribe link hidden from the recipient does not count', async t => {
   const { made, post } = await open(t)
   const link = '<a href="{{unsubscribe_url}}">Stop</a>'
   const id = await made({ html: `<body>{{#if vip}}${link}{{else}}<!-- ${link} -->{{/if}}</body>` })
@@ -254,7 +251,7 @@ t.test('an unsubscribe link that the recipient does not see is none', async t =>
   t.match(await shown({ vip: false }), /<body><table.*>Unsubscribe<\/a>/)
 })
 
-t.test('a merge tag that cannot be read is told with its block and field, nested ones too', async t => {
+t.test('a malformed merge tag is reported with its block and field, also in nested blocks', async t => {
   const { create } = await open(t)
   const block = (type: string, id: string, content: object) => ({ id, type, content })
   const fine = block('dynamic', 'list', {
@@ -284,7 +281,7 @@ t.test('a merge tag that cannot be read is told with its block and field, nested
 })
 
 t.test(
-  'a template stored with fields that no block knows can be read, renamed, shown and restored',
+  'a template stored with unknown block fields can be read, renamed, previewed and restored',
   async t => {
     const { made, get, patch, post, dataDir } = await open(t)
     const id = await made({ json_structure: { blocks: [] } })
@@ -309,7 +306,7 @@ t.test(
   },
 )
 
-t.test('search looks for each word in the name, without case and accents; wildcards are letters', async t => {
+t.test('search matches each word in the name ignoring case and accents; wildcards are literal', async t => {
   const { made, get } = await open(t)
   for (const name of ['Été 2026 sale', 'Winter Sale', '100% off']) await made({ name })
   const found = async (search: string) =>
@@ -322,7 +319,7 @@ t.test('search looks for each word in the name, without case and accents; wildca
   t.same(await found('_'), [])
 })
 
-t.test('a deleted template is gone for everybody', async t => {
+t.test('a deleted template is gone everywhere', async t => {
   const { made, remove, get, patch, post } = await open(t)
   const id = await made()
   t.match(await remove(id), { status: 200, body: { data: { success: true } } })
@@ -338,7 +335,7 @@ t.test('a deleted template is gone for everybody', async t => {
   t.match(await get(), { body: { data: [] } })
 })
 
-t.test('a sandbox has templates of its own', async t => {
+t.test('a sandbox has separate templates', async t => {
   const { made, create, get, ...postroad } = await open(t)
   const id = await made()
   const sandbox = await postroad.makeKey('--sandbox')
@@ -384,7 +381,7 @@ t.test('a preview is rendered with template_data and the footer, and sends nothi
   })
 })
 
-t.test('changes stand in the activity log', async t => {
+t.test('changes are recorded in the activity log', async t => {
   const { made, patch, post, remove, baseUrl, key } = await open(t)
   const id = await made()
   await patch(id, { name: 'New name' })
@@ -405,7 +402,7 @@ t.test('changes stand in the activity log', async t => {
   )
 })
 
-t.test('of two editors of a template with the same ETag only the first changes it', async t => {
+t.test('of two updates with the same ETag only the first succeeds', async t => {
   const { made, key, ...postroad } = await open(t)
   const path = `/api/v1/templates/${await made()}`
   const ask = (method: string, headers: Record<string, string>, body?: object, below = '') =>

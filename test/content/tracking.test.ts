@@ -1,4 +1,4 @@
-/** Links and the pixel in mail: what is found, what is left alone, and that everything else stays octet for octet. */
+/** Link and pixel tracking: what is tracked, what is not, and that every other octet is unchanged. */
 import t from 'tap'
 import { parseTemplate } from '../../src/content/merge/parse-template.js'
 import { renderTemplate } from '../../src/content/merge/render-template.js'
@@ -42,7 +42,7 @@ function seen(html: string, tracked = CLICKS, data: Record<string, unknown> = {}
     .replace(/<img src="https:\/\/mail\.example\.com\/o\/[\w-]+\.gif"[^>]*>/g, '[pixel]')
 }
 
-t.test('links to http and https are counted, however the markup is written', t => {
+t.test('http and https links are tracked in any markup', t => {
   for (const [html, expected] of [
     ['<a href="https://x.example/">x</a>', '<a href="[https://x.example/]">x</a>'],
     [`<a href='https://x.example/'>`, `<a href='[https://x.example/]'>`],
@@ -82,7 +82,7 @@ t.test('links to http and https are counted, however the markup is written', t =
   t.end()
 })
 
-t.test('everything else stays as it is', t => {
+t.test('everything else is unchanged', t => {
   for (const html of [
     '<a href="mailto:a@x.example">',
     '<a href="tel:+1">',
@@ -122,7 +122,7 @@ t.test('everything else stays as it is', t => {
   t.end()
 })
 
-t.test('URLs that are filled in lead each recipient to their own place', t => {
+t.test('merged URLs lead each recipient to their own target', t => {
   const html =
     '<a href="https://x.example/{{id}}?n={{name}}">1</a>{{#each items}}<a href="{{this.url}}">{{this.n}}</a>{{/each}}' +
     '{{#if vip}}<a href="https://x.example/vip">{{else}}<a href="https://x.example/all">{{/if}}' +
@@ -144,7 +144,7 @@ t.test('URLs that are filled in lead each recipient to their own place', t => {
   t.end()
 })
 
-t.test('what may be another scheme once it is filled in is looked at when it is', t => {
+t.test('a URL whose scheme depends on a value is checked when rendered', t => {
   t.equal(seen('<a href="{{url}}">', CLICKS, { url: 'tel:+49' }), '<a href="tel:+49">')
   t.equal(
     seen('<a href="{{url}}">', CLICKS, { url: 'https://x.example/' }),
@@ -155,7 +155,7 @@ t.test('what may be another scheme once it is filled in is looked at when it is'
   t.end()
 })
 
-t.test('a URL that a block begins or ends is left as it is', t => {
+t.test('a URL that starts or ends inside a block is not tracked', t => {
   const html = '<a {{#if a}}href="https://x.example/{{/if}}b">c</a> <a href="https://y.example/">'
   t.equal(
     seen(html, CLICKS, { a: true }),
@@ -164,7 +164,7 @@ t.test('a URL that a block begins or ends is left as it is', t => {
   t.end()
 })
 
-t.test('unsubscribing and choosing are no clicks, however their links come in', t => {
+t.test('unsubscribe and preference links are never tracked', t => {
   const html =
     '<a href="{{unsubscribe_url}}"><a href="{{preferences_url}}"><a href="{{#if a}}{{unsubscribe_url}}{{/if}}">'
   t.equal(seen(html, CLICKS), '<a href="UNSUBSCRIBE"><a href="PREFERENCES"><a href="">')
@@ -173,7 +173,7 @@ t.test('unsubscribing and choosing are no clicks, however their links come in', 
   t.end()
 })
 
-t.test('the pixel stands at the end of the body, where everybody gets it', t => {
+t.test('the pixel is at the end of the body, outside any condition', t => {
   for (const [html, expected] of [
     ['<body><p>a</p></body></html>', '<body><p>a</p>[pixel]</body></html>'],
     ['<p>a</p></BODY >\n</html>', '<p>a</p>[pixel]</BODY >\n</html>'],
@@ -189,7 +189,7 @@ t.test('the pixel stands at the end of the body, where everybody gets it', t => 
   t.end()
 })
 
-t.test('what is not asked for is not done', t => {
+t.test('tracking that is off changes nothing', t => {
   const html = '<body><a href="https://x.example/">a</a></body>'
   const { nodes } = trackTemplate(parseTemplate(html, 'html'), { opens: false })
   t.same(nodes, [html])
@@ -199,7 +199,7 @@ t.test('what is not asked for is not done', t => {
   t.end()
 })
 
-t.test('parameters of the workspace go to the URL that a click leads to', t => {
+t.test("the workspace's parameters are added to the target URL", t => {
   const utm = { utm_source: 'news letter', utm_medium: 'email' }
   t.equal(
     seen('<a href="https://x.example/?utm_source=own#top">', { opens: false, clicks: utm }),

@@ -1,4 +1,4 @@
-/** When to try again. */
+/** Retry delays. */
 import t from 'tap'
 import { retryDelayMs } from '../../src/core/backoff.js'
 
@@ -12,16 +12,16 @@ t.test('the first retry comes after the first delay and the following ones grow 
   t.equal(retryDelayMs(policy, 3, MIDDLE), 675_000)
 })
 
-t.test('no delay outgrows the ceiling, however often it failed', async t => {
+t.test('no delay exceeds the maximum, however many failures', async t => {
   t.equal(retryDelayMs(policy, 20, MIDDLE), 14_400_000)
   t.equal(retryDelayMs(policy, 100_000, MIDDLE), 14_400_000)
 })
 
-t.test('jitter spreads a delay by a tenth to either side', async t => {
+t.test('jitter varies a delay by a tenth in both directions', async t => {
   t.equal(retryDelayMs(policy, 1, 0), 270_000)
   t.equal(retryDelayMs(policy, 1, 0.999999), 330_000)
 })
 
-t.test('a factor of one tries again at an even pace', async t => {
+t.test('a factor of one retries at a constant interval', async t => {
   t.equal(retryDelayMs({ ...policy, factor: 1 }, 50, MIDDLE), 300_000)
 })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { given } from '../../src/core/given.js'
 
-t.test('a field without a value is left out; null and what is falsy are values', t => {
+t.test('an undefined field is omitted; null and falsy values are kept', t => {
   const fields: { name: string; note: string | undefined; more: number | null | undefined; flag: boolean } = {
     name: '',
     note: undefined,

@@ -5,7 +5,7 @@ import { isUuid, orderedIds, uuidv7 } from '../../src/core/ids.js'
 
 const momentOf = (id = '') => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
 
-t.test('the example of RFC 9562 appendix A.6 comes out', async t => {
+t.test('the example of RFC 9562 appendix A.6 is reproduced', async t => {
   const random = Buffer.from('0cc318c4dc0c0c07398f', 'hex')
   t.equal(uuidv7(0x017f22e279b0, random), '017f22e2-79b0-7cc3-98c4-dc0c0c07398f')
 })
@@ -18,7 +18,7 @@ t.test('version and variant are set whatever the random bytes are', async t => {
     )
 })
 
-t.test('an identifier made later sorts later', async t => {
+t.test('later identifiers sort later', async t => {
   const moments = [0, 1, 255, 256, 1_767_600_000_000, 1_767_600_000_001, 2 ** 48 - 1]
   const ids = moments.map(moment => uuidv7(moment, Buffer.alloc(10, 0xff)))
   t.same([...ids].sort(), ids)
@@ -37,7 +37,7 @@ t.test('only whole UUIDs count as such', async t => {
     t.notOk(isUuid(text), text)
 })
 
-t.test('what is made within a millisecond sorts in the order of its making', async t => {
+t.test('ids created within a millisecond sort in creation order', async t => {
   let now = 1_767_600_000_000
   const newId = orderedIds(
     () => now,

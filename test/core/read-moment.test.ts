@@ -1,10 +1,10 @@
-/** Dates and times as programs print them, and what is none. */
+/** Dates and times as programs print them, and invalid ones. */
 import t from 'tap'
 import { readMoment, readRangeEnd } from '../../src/core/moments.js'
 
 const shown = (at: number | undefined) => (at === undefined ? undefined : new Date(at).toISOString())
 
-t.test('every form of ISO 8601 that programs print is the moment that it names', async t => {
+t.test('every ISO 8601 form that programs print is parsed', async t => {
   for (const [text, moment] of [
     ['2026-11-22T10:20:30Z', '2026-11-22T10:20:30.000Z'],
     ['2026-11-22t10:20:30z', '2026-11-22T10:20:30.000Z'],
@@ -42,7 +42,7 @@ t.test('every form of ISO 8601 that programs print is the moment that it names',
     t.equal(shown(readMoment(text)), moment, text)
 })
 
-t.test('what no calendar and no clock has is no moment, and neither is anything else', async t => {
+t.test('impossible dates and times, and other text, are invalid', async t => {
   for (const text of [
     '2026-11-31',
     '2026-02-29',
@@ -83,7 +83,7 @@ t.test('what no calendar and no clock has is no moment, and neither is anything 
     t.equal(readMoment(text), undefined, text)
 })
 
-t.test('a date alone ends a range with its day, a moment at itself', async t => {
+t.test('a date as the end of a range includes its day; a time is exact', async t => {
   t.equal(shown(readRangeEnd('2026-11-22')), '2026-11-23T00:00:00.000Z')
   t.equal(shown(readRangeEnd('2026-12-31')), '2027-01-01T00:00:00.000Z')
   t.equal(shown(readRangeEnd('2026-11-22T00:00:00Z')), '2026-11-22T00:00:00.000Z')

@@ -1,8 +1,8 @@
-/** What is remembered for a moment, and what is not. */
+/** What is cached, and for how long. */
 import t from 'tap'
 import { TtlCache } from '../../src/core/ttl-cache.js'
 
-t.test('what was found is not looked up again until the time is over', async t => {
+t.test('a found value is not looked up again until it expires', async t => {
   let now = 0
   let lookUps = 0
   const memory = new TtlCache<number>({ monotonic: () => now, version: () => 0 }, 1_000)
@@ -15,7 +15,7 @@ t.test('what was found is not looked up again until the time is over', async t =
   t.equal(await memory.get('a', find), 3)
 })
 
-t.test('a refusal is looked up again at once', async t => {
+t.test('a failed lookup is repeated immediately', async t => {
   const memory = new TtlCache<string>({ monotonic: () => 0, version: () => 0 }, 1_000)
   await t.rejects(
     memory.get('a', () => Promise.reject(new Error('not yet'))),
@@ -24,7 +24,7 @@ t.test('a refusal is looked up again at once', async t => {
   t.equal(await memory.get('a', async () => 'now'), 'now')
 })
 
-t.test('what was changed is looked up again at once', async t => {
+t.test('a change takes effect immediately', async t => {
   let version = 1
   const memory = new TtlCache<number>({ monotonic: () => 0, version: () => version }, 1_000)
   let lookUps = 0
@@ -35,7 +35,7 @@ t.test('what was changed is looked up again at once', async t => {
   t.equal(await memory.get('a', find), 2)
 })
 
-t.test('what is changed while it is looked up is not remembered as it was', async t => {
+t.test('a value changed during its lookup is not cached', async t => {
   let version = 1
   const memory = new TtlCache<string>({ monotonic: () => 0, version: () => version }, 1_000)
   const before = await memory.get('a', async () => {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { formatDuration, formatSize, parseDuration, parseSize } from '../../src/core/units.js'
 
-t.test('durations are read in every unit, combined, with fractions and spaces', async t => {
+t.test('durations are parsed in every unit, combined, with fractions and spaces', async t => {
   const expected: Readonly<Record<string, number>> = {
     '0': 0,
     '250ms': 250,
@@ -17,12 +17,12 @@ t.test('durations are read in every unit, combined, with fractions and spaces', 
   for (const [text, ms] of Object.entries(expected)) t.equal(parseDuration(text), ms, text)
 })
 
-t.test('what has no unit, the wrong unit, a sign or nothing at all is no duration', async t => {
+t.test('text without a unit, with a wrong unit or a sign, or empty, is not a duration', async t => {
   for (const text of ['', '5', '-5m', '5 minutes', 'm', '1.h', '5M', '1e3s', `${'9'.repeat(30)}d`])
     t.equal(parseDuration(text), undefined, text)
 })
 
-t.test('a duration is written so that it reads back as the same', async t => {
+t.test('a formatted duration parses to the same value', async t => {
   t.equal(formatDuration(5_400_000), '1h30m')
   t.equal(formatDuration(0), '0')
   t.equal(formatDuration(90_061_001), '1d1h1m1s1ms')
@@ -44,12 +44,12 @@ t.test('sizes are powers of 1,024, in any case, and whole bytes', async t => {
   for (const [text, bytes] of Object.entries(expected)) t.equal(parseSize(text), bytes, text)
 })
 
-t.test('a size without unit or with another one is none', async t => {
+t.test('a size without a unit or with an unknown one is invalid', async t => {
   for (const text of ['', '25', '25M', '25MiB', '-1KB', 'MB', '1TB'])
     t.equal(parseSize(text), undefined, text)
 })
 
-t.test('a size is written so that it reads back as the same', async t => {
+t.test('a formatted size parses to the same value', async t => {
   t.equal(formatSize(26_214_400), '25MB')
   for (const bytes of [0, 1, 1_023, 1_024, 1_025, 1_024 ** 2, 3 * 1_024 ** 3])
     t.equal(parseSize(formatSize(bytes)), bytes)

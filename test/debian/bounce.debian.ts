@@ -1,11 +1,11 @@
-/** A bounce that somebody else's server wrote: taken at first, found undeliverable afterwards, and sent to our return path. */
+/** A real asynchronous bounce: Postfix accepts a mail, fails to deliver it and sends a DSN to our return path. */
 import t from 'tap'
 import { openPostfix } from '../support/program/postfix.js'
 import { initialise } from '../support/program/process.js'
 import { unusedPort } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
-t.test('a Postfix that takes a mail and bounces it later: record, suppression and status follow', async t => {
+t.test('a mail accepted and later bounced by Postfix is recorded, suppressed and marked bounced', async t => {
   const inboundPort = await unusedPort()
   const bouncesTo = { domain: 'bounce.mx.postroad.test', port: inboundPort }
   const port = await openPostfix(t, { domain: 'users.test', bouncesTo })

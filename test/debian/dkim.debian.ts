@@ -1,4 +1,4 @@
-/** Mail from the API, taken by Postfix's smtp-sink and checked by DKIM verifiers that nobody here wrote. */
+/** Mail from the API, received by Postfix's smtp-sink and verified by independent DKIM implementations. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
 import { openSmtpSink, openVerifiers } from '../support/program/debian.js'
@@ -27,7 +27,7 @@ const corpus: Readonly<
 }
 
 t.test(
-  'what the API accepts arrives whole at smtp-sink, with a signature that three verifiers accept',
+  'mail accepted by the API arrives intact at smtp-sink, with a signature that three verifiers accept',
   async t => {
     const sink = await openSmtpSink(t)
     const postroad = await initialise(t, { env: routeTo(sink.port) })

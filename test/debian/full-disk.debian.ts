@@ -1,4 +1,4 @@
-/** A disk that is really full, under the running program: nothing is lost, everybody is told, and it goes on by itself. */
+/** A real full disk under the running program: nothing is lost, clients are told, and service resumes automatically. */
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,36 +78,33 @@ async function replyToMail({ server, postroad }: FullDisk): Promise<string> {
   return replies.at(-1) ?? ''
 }
 
-t.test(
-  'below the reserve of a real disk new mail is refused, and what was accepted is delivered',
-  async t => {
-    const full = await open(t, '24MB')
-    const { disk, sink, postroad, server } = full
-    sink.atRcpt = 'defer'
-    const id = await accepted(full, 'ann@one.test')
-    disk.fill(8 * MEGABYTE)
-    const refused = await until('a refusal', async () => {
-      const answer = await server.send(postroad.key, letter('bob@one.test'))
-      return answer.status === 200 ? undefined : answer
-    })
-    t.match(refused, { status: 503, body: { error: { code: 'unavailable', message: /nearly full/ } } })
-    t.match(await replyToMail(full), /^452 4\.3\.1 .*nearly full/)
-    t.match(await server.get('/health'), {
-      status: 503,
-      body: { data: { status: 'degraded', reason: /limits\.disk_reserve/ } },
-    })
-    sink.atRcpt = 'accept'
-    await server.messageOnce(postroad.key, id, 'delivered')
-    disk.makeRoom()
-    await until(
-      'mail to be taken again',
-      async () => (await server.send(postroad.key, letter('cid@one.test'))).status === 200,
-    )
-    await until('health to be well again', async () => (await server.get('/health')).status === 200)
-  },
-)
+t.test('below the disk reserve new mail is rejected, and accepted mail is delivered', async t => {
+  const full = await open(t, '24MB')
+  const { disk, sink, postroad, server } = full
+  sink.atRcpt = 'defer'
+  const id = await accepted(full, 'ann@one.test')
+  disk.fill(8 * MEGABYTE)
+  const refused = await until('a refusal', async () => {
+    const answer = await server.send(postroad.key, letter('bob@one.test'))
+    return answer.status === 200 ? undefined : answer
+  })
+  t.match(refused, { status: 503, body: { error: { code: 'unavailable', message: /nearly full/ } } })
+  t.match(await replyToMail(full), /^452 4\.3\.1 .*nearly full/)
+  t.match(await server.get('/health'), {
+    status: 503,
+    body: { data: { status: 'degraded', reason: /limits\.disk_reserve/ } },
+  })
+  sink.atRcpt = 'accept'
+  await server.messageOnce(postroad.key, id, 'delivered')
+  disk.makeRoom()
+  await until(
+    'mail to be taken again',
+    async () => (await server.send(postroad.key, letter('cid@one.test'))).status === 200,
+  )
+  await until('health to be well again', async () => (await server.get('/health')).status === 200)
+})
 
-t.test('a disk that is full to the last octet loses nothing, and needs no restart afterwards', async t => {
+t.test('a completely full disk loses nothing and needs no restart afterwards', async t => {
   const full = await open(t, '0B')
   const { disk, sink, postroad, server } = full
   sink.atRcpt = 'defer'
@@ -143,7 +140,7 @@ t.test('a disk that is full to the last octet loses nothing, and needs no restar
 
 const MANY = 20_000
 
-t.test('an import during which the disk fills goes on once there is room, and misses nobody', async t => {
+t.test('an import interrupted by a full disk resumes once there is space, and misses no row', async t => {
   const { disk, postroad, server } = await open(t, '0B')
   const csv = Array.from({ length: MANY }, (_, n) => `reader${n}@d${n % 50}.test,Ann ${n}\n`).join('')
   disk.fill(12 * MEGABYTE)
@@ -172,7 +169,7 @@ t.test('an import during which the disk fills goes on once there is room, and mi
   t.notOk(server.log.some(line => 'stack' in line))
 })
 
-t.test('a command that the disk fills under says so, and can be repeated', async t => {
+t.test('a command that fills the disk reports it and can be repeated', async t => {
   const { disk, postroad, server } = await open(t, '0B')
   const file = join(tmpdir(), `postroad-suppress-${process.pid}.csv`)
   writeFileSync(file, Array.from({ length: MANY }, (_, n) => `reader${n}@d${n % 50}.test\n`).join(''))

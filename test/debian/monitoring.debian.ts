@@ -1,4 +1,4 @@
-/** What Prometheus itself says of the figures and of the rules that are made for them. */
+/** Prometheus's own checks of the metrics and alert rules. */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { initialise } from '../support/program/process.js'
@@ -9,7 +9,7 @@ function promtool(args: readonly string[], input = '') {
   return { status, out: `${stdout}${stderr}` }
 }
 
-t.test('promtool reads the alert rules', t => {
+t.test('promtool accepts the alert rules', t => {
   t.match(promtool(['check', 'rules', 'config/monitoring/alerts.yml']), {
     status: 0,
     out: /SUCCESS: \d\d rules found/,
@@ -23,7 +23,7 @@ const NOT_FOLLOWED = [
   'postroad_event_loop_delay_seconds non-summary metrics should not have "quantile" label',
 ]
 
-t.test('promtool reads the figures of a server that has sent mail, and has no other advice', async t => {
+t.test('promtool accepts the metrics of a server that has sent mail, without warnings', async t => {
   const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
   const server = await postroad.serve()
   const fields = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }

@@ -1,4 +1,4 @@
-/** The zone of DKIM keys as BIND's tools and a resolver of somebody else see it, and certificates by Pebble, the CA that Let's Encrypt tests with. */
+/** The DKIM zone as seen by BIND's tools and an independent resolver, and certificates from Pebble, Let's Encrypt's test CA. */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -159,50 +159,45 @@ async function pebble(t: Test, httpPort: number, dnsPort: number) {
 }
 
 for (const challenge of ['http', 'dns'] as const)
-  t.test(
-    `Pebble makes a certificate whose names are proved by ${challenge}, and mail clients see it`,
-    async t => {
-      const httpPort = await unusedPort()
-      let dnsPort = 0
-      const ca = await pebble(t, httpPort, await resolver(t, () => dnsPort))
-      const postroad = await initialise(t, {
-        toml: `public_url = "https://links.postroad.test"\n[tls]\nacme = true\nacme_terms_agreed = true\nacme_contact = "admin@postroad.test"
+  t.test(`Pebble issues a certificate validated by ${challenge}, and mail clients see it`, async t => {
+    const httpPort = await unusedPort()
+    let dnsPort = 0
+    const ca = await pebble(t, httpPort, await resolver(t, () => dnsPort))
+    const postroad = await initialise(t, {
+      toml: `public_url = "https://links.postroad.test"\n[tls]\nacme = true\nacme_terms_agreed = true\nacme_contact = "admin@postroad.test"
 acme_directory = "${ca.directory}"\nacme_ca = "${ca.authority}"\nacme_challenge = "${challenge}"`,
-        env: {
-          POSTROAD_MTA_CAPTURE: 'true',
-          POSTROAD_DNS_LISTEN: `127.0.0.1:${(dnsPort = await unusedPortOfBoth())}`,
-          POSTROAD_HTTP_REDIRECT_LISTEN: `127.0.0.1:${httpPort}`,
-          POSTROAD_HTTP_LISTEN_TLS: '127.0.0.1:0',
-        },
+      env: {
+        POSTROAD_MTA_CAPTURE: 'true',
+        POSTROAD_DNS_LISTEN: `127.0.0.1:${(dnsPort = await unusedPortOfBoth())}`,
+        POSTROAD_HTTP_REDIRECT_LISTEN: `127.0.0.1:${httpPort}`,
+        POSTROAD_HTTP_LISTEN_TLS: '127.0.0.1:0',
+      },
+    })
+    const server = await postroad.serve()
+    const { names } = await Promise.race([
+      server.logged('certificate obtained'),
+      server.logged('certificate order failed').then(line => Promise.reject(new Error(JSON.stringify(line)))),
+    ])
+    t.equal(names, 'mx.postroad.test, links.postroad.test')
+    const root = await ca.root()
+    for (const [listener, name] of [
+      ['submissionTls', 'mx.postroad.test'],
+      ['https', 'mx.postroad.test'],
+      ['https', 'links.postroad.test'],
+    ] as const) {
+      const socket = connectTls({
+        host: '127.0.0.1',
+        port: portOf(server, listener),
+        servername: name,
+        ca: root,
       })
-      const server = await postroad.serve()
-      const { names } = await Promise.race([
-        server.logged('certificate obtained'),
-        server
-          .logged('certificate order failed')
-          .then(line => Promise.reject(new Error(JSON.stringify(line)))),
-      ])
-      t.equal(names, 'mx.postroad.test, links.postroad.test')
-      const root = await ca.root()
-      for (const [listener, name] of [
-        ['submissionTls', 'mx.postroad.test'],
-        ['https', 'mx.postroad.test'],
-        ['https', 'links.postroad.test'],
-      ] as const) {
-        const socket = connectTls({
-          host: '127.0.0.1',
-          port: portOf(server, listener),
-          servername: name,
-          ca: root,
-        })
-        await once(socket, 'secureConnect')
-        t.equal(socket.authorized, true, `${listener} as ${name}`)
-        socket.destroy()
-      }
-      const doctor = await postroad.run('doctor')
-      t.match(doctor.out, /ok {4}certificate: for mx\.postroad\.test, links\.postroad\.test, until/)
-    },
-  )
+      await once(socket, 'secureConnect')
+      t.equal(socket.authorized, true, `${listener} as ${name}`)
+      socket.destroy()
+    }
+    const doctor = await postroad.run('doctor')
+    t.match(doctor.out, /ok {4}certificate: for mx\.postroad\.test, links\.postroad\.test, until/)
+  })
 
 async function unusedPortOfBoth(): Promise<number> {
   for (;;) {

@@ -18,7 +18,7 @@ const PROGRAMS = [
   { language: 'perl', file: 'send.pl', command: ['perl'], subject: 'From Perl' },
 ] as const
 
-t.test('the first mail of the documentation arrives, whatever the language', async t => {
+t.test('the first mail of the documentation arrives in every language', async t => {
   const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
   await postroad.run('domain', 'add', 'example.com', '--workspace', postroad.workspaceId, '--vouch')
   const { baseUrl } = await postroad.serve()

@@ -1,4 +1,4 @@
-/** Programs that people send mail with, at the submission port of the real program: each feature that they and we have. */
+/** Common mail programs at the submission port: every feature that both sides support. */
 import t, { type Test } from 'tap'
 import { simpleParser, type ParsedMail } from 'mailparser'
 import { createTransport } from 'nodemailer'
@@ -178,7 +178,7 @@ with smtplib.SMTP('127.0.0.1', port) as s:
 print(json.dumps(told))
 `
 
-t.test('footer and tracking of what swaks, smtplib and OpenSSL make', async t => {
+t.test('footer and tracking work with mail from swaks, smtplib and OpenSSL', async t => {
   const { key, port, tlsPort, arrived } = await openOffice(t)
   const wishes = ['--header', 'X-Postroad-Track: opens,clicks', '--header', 'X-Postroad-Footer: yes']
   const { status, out } = await swaks(

@@ -1,4 +1,4 @@
-/** Bounces over HTTP on the running appliance: from a receiving server's refusal to the status, the record and the suppression. */
+/** Bounces over HTTP on the running server: from a rejection to status, record and suppression. */
 import t, { type Test } from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { routeTo } from '../support/program/process.js'
@@ -47,7 +47,7 @@ async function open(t: Test) {
   }
 }
 
-t.test('a refusal is a bounced message and a record with what the server said', async t => {
+t.test("a rejection bounces the message and records the server's reply", async t => {
   const { bounce, read, key, ...postroad } = await open(t)
   const message = await bounce('gone@Gmail.com')
   t.match(message, {
@@ -91,7 +91,7 @@ t.test('a refusal is a bounced message and a record with what the server said', 
   t.same([one.status, one.body], [200, { data: body.data[0] }])
 })
 
-t.test('a recipient is suppressed for what is its own fault, and for nothing else', async t => {
+t.test('a recipient is suppressed only for causes of the recipient', async t => {
   const { bounce, key, ...postroad } = await open(t)
   for (const name of ['gone', 'full', 'broken', 'disliked']) await bounce(`${name}@one.test`)
   const { data } = (await postroad.get('/api/v1/suppressions', { key })).body
@@ -141,7 +141,7 @@ t.test('bounces are filtered by type, address and time, and paged, newest first'
   })
 })
 
-t.test('a message that is put off reads as sent, with its next attempt, until it is taken', async t => {
+t.test('a deferred message reads as sent, with its next attempt, until it is delivered', async t => {
   const { sink, key, clock, ...postroad } = await open(t)
   sink.atRcpt = 'defer'
   const { body } = await postroad.send(key, { ...good, to: 'ann@one.test' })

@@ -1,4 +1,4 @@
-/** The consumer that records bounces and suppresses recipients, on both databases, and the routes that show them. */
+/** The bounce consumer and its routes, on both databases. */
 import t from 'tap'
 import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { bounceConsumer } from '../../src/deliverability/bounces/bounce-consumer.js'
@@ -52,7 +52,7 @@ const recorded = async (database: Database) => (await listBounces(database.reade
 
 eachDatabase(
   t,
-  'only a permanent cause of the recipient suppresses, only the address, and not for one look into DNS',
+  'only a permanent failure caused by the recipient suppresses, only the address, and never after a single DNS lookup',
   async (t, database) => {
     await react(
       database,
@@ -74,7 +74,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'an event that comes again has no second effect', async (t, database) => {
+eachDatabase(t, 'a repeated event has no further effect', async (t, database) => {
   await react(database, bounce('m1'), bounce('m1', { smtpStatus: '5.2.1' }))
   const [first] = await recorded(database)
   await react(database, bounce('m1'))
@@ -84,7 +84,7 @@ eachDatabase(t, 'an event that comes again has no second effect', async (t, data
 
 eachDatabase(
   t,
-  'what stops marketing gives way to what stops everything, never the reverse',
+  'an entry for all mail replaces one for marketing, never the reverse',
   async (t, database) => {
     const to = 'ann@x.example'
     const wish: Event = { ...head('m1'), kind: 'email.unsubscribed', payload: { to, source: 'one_click' } }
@@ -102,7 +102,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'an entry by hand stays as it is', async (t, database) => {
+eachDatabase(t, 'a manual entry is not replaced', async (t, database) => {
   const entry = { workspaceId: 'w1', email: 'm1@x.example', reason: 'manual' as const, scope: 'all' as const }
   await database.write(tx => insertSuppression(tx.db, { ...entry, sourceMessageId: null, createdAt: NOW }))
   await react(database, bounce('m1'))
@@ -125,7 +125,7 @@ eachDatabase(t, 'a bounce belongs to its campaign and contact', async (t, databa
   t.match(second, { messageId: 'm2', campaignId: null, contactId: null })
 })
 
-t.test('providers are known by domain, by country and by host', t => {
+t.test('providers are recognized by domain, by country and by host', t => {
   t.equal(ispName('gmail.com'), 'Gmail')
   t.equal(ispName('yahoo.co.uk'), 'Yahoo')
   t.equal(ispName('yahoo.co.jp'), 'Yahoo Japan')
@@ -162,7 +162,7 @@ async function serveBounces(t: Parameters<typeof sqliteDatabase>[0]) {
   return { api, list, messages }
 }
 
-t.test('bounces are listed newest first, of the own workspace only, and paged', async t => {
+t.test('bounces are listed newest first, for their workspace only, in pages', async t => {
   const { list, messages } = await serveBounces(t)
   t.match(await list(), { status: 200, pagination: { total: 3, limit: 100, offset: 0, has_more: false } })
   t.same(await messages(''), ['m3', 'm2', 'm1'])
@@ -172,7 +172,7 @@ t.test('bounces are listed newest first, of the own workspace only, and paged', 
   })
 })
 
-t.test('bounces are filtered by everything that the contract names and more', async t => {
+t.test('bounces are filtered by every field of the contract and more', async t => {
   const { list, messages } = await serveBounces(t)
   t.same(await messages('?type=permanent'), ['m1'])
   t.same(await messages('?subtype=expired'), ['m2'])
@@ -195,7 +195,7 @@ t.test('bounces are filtered by everything that the contract names and more', as
     t.match(await list(query), { status: 400, error: { code: 'validation_error', path } }, query)
 })
 
-t.test('one bounce is shown whole, to its own workspace and to who may read bounces', async t => {
+t.test('a bounce is shown in full to its workspace and to keys that may read bounces', async t => {
   const { api, list } = await serveBounces(t)
   const { data } = await list('?message_id=m1')
   const path = `/api/v1/bounces/${String(data[0]!['id'])}`
@@ -228,7 +228,7 @@ t.test('one bounce is shown whole, to its own workspace and to who may read boun
   })
 })
 
-t.test('a bounce of another workspace does not exist', async t => {
+t.test('a bounce of another workspace is not found', async t => {
   const database = await sqliteDatabase(t)
   await react(database, { ...bounce('m4'), workspaceId: 'w2' })
   const [foreign] = (await listBounces(database.reader, 'w2', {}, PAGE)).items

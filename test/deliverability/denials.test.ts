@@ -1,4 +1,4 @@
-/** Domains that DNS denies: when to believe it, on both databases. */
+/** Domains that DNS says do not exist: when to believe it, on both databases. */
 import t from 'tap'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
@@ -69,7 +69,7 @@ function open(database: Database) {
 
 eachDatabase(
   t,
-  'a domain that is denied once suppresses nobody; again a day later, all who wrote',
+  'one denial of a domain suppresses nobody; a second one a day later suppresses every recipient that bounced',
   async (t, database) => {
     const { deny, pass, suppressed } = open(database)
     await deny(['ann@gone.example', 'bob@gone.example'])
@@ -89,7 +89,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'where many domains are denied at once it is the resolver, on the first day and later',
+  'many domains denied at once indicate a resolver failure, on the first day and later',
   async (t, database) => {
     const { deny, pass, suppressed } = open(database)
     const all = Array.from({ length: 12 }, (_, n) => `ann@d${n}.example`)
@@ -109,7 +109,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a denial that DNS takes back, or cannot repeat, does not count', async (t, database) => {
+eachDatabase(t, 'a denial that DNS revokes or cannot confirm does not count', async (t, database) => {
   const { deny, pass, suppressed, zone } = open(database)
   const all = ['a@back.example', 'a@silent.example', 'a@no-mx.example', 'a@hosts.example', 'a@gone.example']
   const play = async () => {
@@ -127,24 +127,20 @@ eachDatabase(t, 'a denial that DNS takes back, or cannot repeat, does not count'
   t.same(await suppressed(), ['a@gone.example', 'a@hosts.example', 'a@no-mx.example'])
 })
 
-eachDatabase(
-  t,
-  'what a remote server says of its domain needs the same time, and no DNS',
-  async (t, database) => {
-    const { deny, pass, suppressed, zone } = open(database)
-    zone['x.example'] = { A: ['192.0.2.1'] }
-    await deny(['ann@x.example'], { remoteMta: 'mx.x.example' })
-    await pass(DAY_MS)
-    t.same(await suppressed(), [])
-    await deny(['ann@x.example'], { remoteMta: 'mx.x.example' })
-    await pass(DAY_MS)
-    t.same(await suppressed(), ['ann@x.example'])
-  },
-)
+eachDatabase(t, 'a denial by a remote server needs the same time, and no DNS', async (t, database) => {
+  const { deny, pass, suppressed, zone } = open(database)
+  zone['x.example'] = { A: ['192.0.2.1'] }
+  await deny(['ann@x.example'], { remoteMta: 'mx.x.example' })
+  await pass(DAY_MS)
+  t.same(await suppressed(), [])
+  await deny(['ann@x.example'], { remoteMta: 'mx.x.example' })
+  await pass(DAY_MS)
+  t.same(await suppressed(), ['ann@x.example'])
+})
 
 eachDatabase(
   t,
-  'what was not judged before the end is judged at the next start; old denials go',
+  'denials not judged before a shutdown are judged after the restart; old ones are deleted',
   async (t, database) => {
     const { deny, pass, stopping, clock } = open(database)
     await deny(['ann@gone.example'])

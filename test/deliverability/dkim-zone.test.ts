@@ -1,4 +1,4 @@
-/** The zone for operators: which keys are in it, and its form. */
+/** The DKIM zone file. */
 import t from 'tap'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import {
@@ -14,7 +14,7 @@ import { domainOffice, ZONE } from '../support/domains.js'
 
 const DAY_MS = 24 * 3_600_000
 
-eachDatabase(t, 'the zone answers where every CNAME of every domain leads', async (t, database) => {
+eachDatabase(t, 'the zone answers at the target of every CNAME', async (t, database) => {
   const { parts, clock } = domainOffice(database)
   const domains = [
     await addDomain(parts, 'w1', 'one.example'),
@@ -33,7 +33,7 @@ eachDatabase(t, 'the zone answers where every CNAME of every domain leads', asyn
 
 eachDatabase(
   t,
-  'a removed domain stays in the zone while its mail may be under way, then leaves it',
+  'a removed domain stays in the zone while its mail may be in transit',
   async (t, database) => {
     const { parts, clock } = domainOffice(database)
     const { id } = await addDomain(parts, 'w1', 'one.example')
@@ -46,7 +46,7 @@ eachDatabase(
   },
 )
 
-t.test('a key longer than a DNS string is split without losing a character', async t => {
+t.test('a key longer than a DNS string is split without loss', async t => {
   const value = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
   const name = `pr1.${ZONE}`
   const file = zoneFile([{ name, type: 'TXT', ttl: 3_600, value, domain: 'one.example' }], ZONE)
@@ -61,33 +61,29 @@ t.test('a zone without domains is a comment and its origin', async t => {
   t.match(zoneFile([], ZONE), /^; .*\n\$ORIGIN dkim\.mail\.example\.net\.$/)
 })
 
-eachDatabase(
-  t,
-  'the name server answers what the file says, removed domains included',
-  async (t, database) => {
-    const { parts, clock } = domainOffice(database)
-    await addDomain(parts, 'w1', 'one.example')
-    const { id } = await addDomain(parts, 'w1', 'two.example')
-    await rotateDomain(parts, 'w1', id, true)
-    const zone = openServedZone({ database, clock })
-    const served = async () => {
-      const records = await zoneRecords(database.reader, ZONE, clock.now())
-      for (const { name, value, ttl } of records)
-        t.same(await zone.find(name.split('.')[0] ?? ''), { ttl, values: [value] })
-      return records
-    }
-    const records = await served()
-    t.equal(records.length, 8)
-    await deleteDomain(parts, 'w1', id)
-    await served()
-    await clock.advance(38 * DAY_MS)
-    t.equal((await served()).length, 4)
-    const gone = records
-      .filter(({ domain }) => domain === 'two.example')
-      .map(({ name }) => name.split('.')[0] ?? '')
-    for (const label of [...gone, 'pr0000000000e1', 'www', '']) t.equal(await zone.find(label), undefined)
-  },
-)
+eachDatabase(t, 'the name server answers as the zone file, removed domains included', async (t, database) => {
+  const { parts, clock } = domainOffice(database)
+  await addDomain(parts, 'w1', 'one.example')
+  const { id } = await addDomain(parts, 'w1', 'two.example')
+  await rotateDomain(parts, 'w1', id, true)
+  const zone = openServedZone({ database, clock })
+  const served = async () => {
+    const records = await zoneRecords(database.reader, ZONE, clock.now())
+    for (const { name, value, ttl } of records)
+      t.same(await zone.find(name.split('.')[0] ?? ''), { ttl, values: [value] })
+    return records
+  }
+  const records = await served()
+  t.equal(records.length, 8)
+  await deleteDomain(parts, 'w1', id)
+  await served()
+  await clock.advance(38 * DAY_MS)
+  t.equal((await served()).length, 4)
+  const gone = records
+    .filter(({ domain }) => domain === 'two.example')
+    .map(({ name }) => name.split('.')[0] ?? '')
+  for (const label of [...gone, 'pr0000000000e1', 'www', '']) t.equal(await zone.find(label), undefined)
+})
 
 t.test('a whole zone file has its SOA and name server', async t => {
   const file = wholeZoneFile([], ZONE, 'mail.example.net', 1_700_000_000)

@@ -9,13 +9,13 @@ t.test('a short record is one string', async t => {
   )
 })
 
-t.test('what is longer than 255 octets is split, and reads as one again', async t => {
+t.test('a record over 255 octets is split, and joins to the original', async t => {
   const value = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
   const line = zoneLine({ name: 's._domainkey.x.example', value }, 60)
   t.match(line, /^s\._domainkey\.x\.example\. 60 IN TXT \( "[^"]{255}" "[^"]+" \)$/)
   t.equal([...line.matchAll(/"([^"]*)"/g)].map(([, text]) => text).join(''), value)
 })
 
-t.test('what is no printable ASCII is written in decimals', async t => {
+t.test('non-printable octets are written as decimals', async t => {
   t.equal(zoneLine({ name: 'x', value: 'a\tü' }, 1), 'x. 1 IN TXT "a\\009\\195\\188"')
 })

@@ -1,4 +1,4 @@
-/** Sending domains over HTTP on the running appliance: added, published, verified, sent from, rotated, removed. */
+/** Sending domains over HTTP on the running server: added, published, verified, sent from, rotated, removed. */
 import t, { type Test } from 'tap'
 import type { Answer } from 'dns-packet'
 import { openTestAppliance } from '../support/program/appliance.js'
@@ -47,7 +47,7 @@ async function open(t: Test) {
 
 const requiredOf = (records: readonly DnsRecord[]) => records.filter(({ required }) => required)
 
-t.test('reports about a domain that is not verified are refused', async t => {
+t.test('reports about an unverified domain are rejected', async t => {
   const { add, key, ...postroad } = await open(t)
   const { id } = (await add('shop.example')).body.data
   const refused = { status: 403, body: { error: { code: 'domain_invalid' } } }
@@ -58,7 +58,7 @@ t.test('reports about a domain that is not verified are refused', async t => {
   )
 })
 
-t.test('adding a domain answers the records to publish', async t => {
+t.test('adding a domain returns the records to publish', async t => {
   const { add, show } = await open(t)
   const { status, body } = await add(' Shop.Example. ')
   t.equal(status, 201)
@@ -96,7 +96,7 @@ t.test('adding a domain answers the records to publish', async t => {
   t.match(await show(body.data.id as string), { status: 200, body: { data: body.data as object } })
 })
 
-t.test('a domain is there once in a workspace, and may be in another one', async t => {
+t.test('a domain exists once per workspace, and may exist in another', async t => {
   const { add, ...postroad } = await open(t)
   t.match(await add('shop.example'), { status: 201 })
   t.match(await add('SHOP.example.'), { status: 409, body: { error: { code: 'duplicate', path: 'domain' } } })
@@ -105,7 +105,7 @@ t.test('a domain is there once in a workspace, and may be in another one', async
   t.match(await postroad.post(DOMAINS, { domain: 'shop.example' }, { key: stranger }), { status: 201 })
 })
 
-t.test('what is no domain is refused by name', async t => {
+t.test('an invalid domain is rejected by field name', async t => {
   const { add, key, ...postroad } = await open(t)
   for (const domain of [
     '',
@@ -133,7 +133,7 @@ t.test('what is no domain is refused by name', async t => {
   t.match((await postroad.get(DOMAINS, { key })).body, { data: [], pagination: { total: 0 } })
 })
 
-t.test('with the records in place a domain is verified, and mail leaves under its name', async t => {
+t.test('with its records published a domain is verified, and mail is sent in its name', async t => {
   const { add, verify, show, publish, clock, ...postroad } = await open(t)
   const { id, dns_records: records } = (await add('shop.example')).body.data as {
     id: string
@@ -170,28 +170,31 @@ t.test('with the records in place a domain is verified, and mail leaves under it
   )
 })
 
-t.test('without one of its DKIM records a domain is not verified, and what DNS holds is told', async t => {
-  const { add, verify, publish, zone, ...postroad } = await open(t)
-  const { id, dns_records: records } = (await add('shop.example')).body.data as {
-    id: string
-    dns_records: DnsRecord[]
-  }
-  publish(requiredOf(records))
-  const dkim = records.find(({ purpose }) => purpose === 'dkim')!
-  zone.set(`CNAME ${dkim.name}`, { type: 'CNAME', name: dkim.name, data: 'elsewhere.example' })
-  const { status, body } = await verify(id)
-  t.match({ status, body }, { status: 200, body: { data: { verified: false } } })
-  t.match(
-    requiredOf(body.data.dns_records as DnsRecord[]).filter(one => one.status !== 'verified'),
-    [{ name: dkim.name, status: 'failed', found: ['elsewhere.example'] }],
-  )
-  t.match(await postroad.send(postroad.key, mail), {
-    status: 403,
-    body: { error: { code: 'domain_invalid' } },
-  })
-})
+t.test(
+  'without one of its DKIM records a domain is not verified, and the values in DNS are shown',
+  async t => {
+    const { add, verify, publish, zone, ...postroad } = await open(t)
+    const { id, dns_records: records } = (await add('shop.example')).body.data as {
+      id: string
+      dns_records: DnsRecord[]
+    }
+    publish(requiredOf(records))
+    const dkim = records.find(({ purpose }) => purpose === 'dkim')!
+    zone.set(`CNAME ${dkim.name}`, { type: 'CNAME', name: dkim.name, data: 'elsewhere.example' })
+    const { status, body } = await verify(id)
+    t.match({ status, body }, { status: 200, body: { data: { verified: false } } })
+    t.match(
+      requiredOf(body.data.dns_records as DnsRecord[]).filter(one => one.status !== 'verified'),
+      [{ name: dkim.name, status: 'failed', found: ['elsewhere.example'] }],
+    )
+    t.match(await postroad.send(postroad.key, mail), {
+      status: 403,
+      body: { error: { code: 'domain_invalid' } },
+    })
+  },
+)
 
-t.test('domains are listed by name and in pages, for their own workspace', async t => {
+t.test('domains are listed by name in pages, for their workspace', async t => {
   const { add, key, ...postroad } = await open(t)
   for (const domain of ['c.example', 'a.example', 'b.example']) await add(domain)
   const names = async (query: string, asker = key) =>
@@ -207,7 +210,7 @@ t.test('domains are listed by name and in pages, for their own workspace', async
   t.same(await names('', await postroad.makeKey('--workspace', id)), [])
 })
 
-t.test('a removed domain is gone, and can be added anew', async t => {
+t.test('a removed domain is gone and can be added again', async t => {
   const { add, remove, show, verify } = await open(t)
   const { id } = (await add('shop.example')).body.data as { id: string }
   t.match(await remove(id), { status: 200, body: { data: { success: true } } })
@@ -217,19 +220,16 @@ t.test('a removed domain is gone, and can be added anew', async t => {
   t.not(again.body.data.id, id)
 })
 
-t.test(
-  'a domain whose standby keys are not published, or that was rotated already, is not rotated',
-  async t => {
-    const { add, publish, key, ...postroad } = await open(t)
-    const { id, dns_records: records } = (await add('shop.example')).body.data as {
-      id: string
-      dns_records: DnsRecord[]
-    }
-    const rotate = () => postroad.post(`${DOMAINS}/${id}/rotate-dkim`, '', { key })
-    const conflict = { status: 409, body: { error: { code: 'conflict' } } }
-    t.match(await rotate(), conflict)
-    publish(records)
-    t.match(await rotate(), { status: 200, body: { data: { domain: 'shop.example' } } })
-    t.match(await rotate(), conflict)
-  },
-)
+t.test('a domain with unpublished standby keys or a recent rotation is not rotated', async t => {
+  const { add, publish, key, ...postroad } = await open(t)
+  const { id, dns_records: records } = (await add('shop.example')).body.data as {
+    id: string
+    dns_records: DnsRecord[]
+  }
+  const rotate = () => postroad.post(`${DOMAINS}/${id}/rotate-dkim`, '', { key })
+  const conflict = { status: 409, body: { error: { code: 'conflict' } } }
+  t.match(await rotate(), conflict)
+  publish(records)
+  t.match(await rotate(), { status: 200, body: { data: { domain: 'shop.example' } } })
+  t.match(await rotate(), conflict)
+})

@@ -33,7 +33,7 @@ const RECORD = {
 const statuses = (domain: Domain) =>
   dnsRecords(domain, ZONE).map(({ purpose, status }) => `${purpose} ${status}`)
 
-t.test('a domain is taken in any spelling and kept as A-labels in lower case', async t => {
+t.test('a domain is accepted in any spelling and stored as lower-case A-labels', async t => {
   for (const [text, domain] of [
     ['example.com', 'example.com'],
     [' Example.COM. ', 'example.com'],
@@ -45,7 +45,7 @@ t.test('a domain is taken in any spelling and kept as A-labels in lower case', a
     t.equal(readDomainName(text), domain)
 })
 
-t.test('what is no domain name is refused', async t => {
+t.test('an invalid domain name is rejected', async t => {
   const refused = [
     '',
     ' ',
@@ -111,24 +111,20 @@ eachDatabase(t, 'a new domain comes with the records to publish', async (t, data
   t.notMatch(JSON.stringify(await findDomain(database.reader, 'w1', domain.id)), 'PRIVATE KEY')
 })
 
-eachDatabase(
-  t,
-  'the same domain twice in a workspace is a duplicate, in two workspaces it is not',
-  async (t, database) => {
-    const { parts } = domainOffice(database)
-    const first = await addDomain(parts, 'w1', 'example.com')
-    await t.rejects(addDomain(parts, 'w1', 'EXAMPLE.com.'), { code: 'duplicate', path: 'domain' })
-    const second = await addDomain(parts, 'w2', 'example.com')
-    t.not(second.verificationToken, first.verificationToken)
-    const atOnce = await Promise.allSettled([
-      addDomain(parts, 'w3', 'example.com'),
-      addDomain(parts, 'w3', 'example.com'),
-    ])
-    t.same(atOnce.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-  },
-)
+eachDatabase(t, 'a domain is unique within a workspace, not across workspaces', async (t, database) => {
+  const { parts } = domainOffice(database)
+  const first = await addDomain(parts, 'w1', 'example.com')
+  await t.rejects(addDomain(parts, 'w1', 'EXAMPLE.com.'), { code: 'duplicate', path: 'domain' })
+  const second = await addDomain(parts, 'w2', 'example.com')
+  t.not(second.verificationToken, first.verificationToken)
+  const atOnce = await Promise.allSettled([
+    addDomain(parts, 'w3', 'example.com'),
+    addDomain(parts, 'w3', 'example.com'),
+  ])
+  t.same(atOnce.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+})
 
-eachDatabase(t, "another workspace's domain cannot be seen, verified or removed", async (t, database) => {
+eachDatabase(t, "another workspace's domain cannot be read, verified or removed", async (t, database) => {
   const { parts } = domainOffice(database)
   const { id } = await addDomain(parts, 'w1', 'example.com')
   t.equal(await findDomain(database.reader, 'w2', id), undefined)
@@ -173,19 +169,23 @@ for (const as of ['CNAME', 'TXT'] as const)
     t.same(await findDomain(database.reader, 'w1', added.id), verified)
   })
 
-eachDatabase(t, 'with nothing published it fails and every record says so', async (t, database) => {
-  const { parts } = domainOffice(database)
-  const { id } = await addDomain(parts, 'w1', 'example.com')
-  const checked = await verifyDomain(parts, 'w1', id)
-  t.equal(checked.verifiedAt, null)
-  t.same(statuses(checked), [
-    'verification failed',
-    ...Array.from({ length: 4 }, () => 'dkim failed'),
-    'dmarc failed',
-  ])
-})
+eachDatabase(
+  t,
+  'without published records verification fails, and every record shows it',
+  async (t, database) => {
+    const { parts } = domainOffice(database)
+    const { id } = await addDomain(parts, 'w1', 'example.com')
+    const checked = await verifyDomain(parts, 'w1', id)
+    t.equal(checked.verifiedAt, null)
+    t.same(statuses(checked), [
+      'verification failed',
+      ...Array.from({ length: 4 }, () => 'dkim failed'),
+      'dmarc failed',
+    ])
+  },
+)
 
-eachDatabase(t, 'a wrong record fails alone and shows what was found', async (t, database) => {
+eachDatabase(t, 'a wrong record fails alone and shows the values found', async (t, database) => {
   const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   const [token, first] = dnsRecords(added, ZONE)
@@ -209,7 +209,7 @@ eachDatabase(t, 'a wrong record fails alone and shows what was found', async (t,
   }
 })
 
-eachDatabase(t, 'the right record among others, in another case, is right', async (t, database) => {
+eachDatabase(t, 'the right record counts among others and in another case', async (t, database) => {
   const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
@@ -221,7 +221,7 @@ eachDatabase(t, 'the right record among others, in another case, is right', asyn
 
 eachDatabase(
   t,
-  'name servers that do not answer leave a verified domain verified, and it is told',
+  'silent name servers leave a verified domain verified, and the findings say so',
   async (t, database) => {
     const { parts, zone, clock } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'example.com')
@@ -239,7 +239,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'name servers that do not answer verify nothing that was not', async (t, database) => {
+eachDatabase(t, 'silent name servers verify nothing', async (t, database) => {
   const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
@@ -247,7 +247,7 @@ eachDatabase(t, 'name servers that do not answer verify nothing that was not', a
   t.equal((await verifyDomain(parts, 'w1', added.id)).verifiedAt, null)
 })
 
-eachDatabase(t, 'records that were taken away make a verified domain unverified', async (t, database) => {
+eachDatabase(t, 'removed records end a verification', async (t, database) => {
   const { parts, zone } = domainOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
@@ -260,22 +260,18 @@ eachDatabase(t, 'records that were taken away make a verified domain unverified'
   t.equal((await verifyDomain(parts, 'w1', added.id, client)).verifiedAt, null)
 })
 
-eachDatabase(
-  t,
-  'a vouched domain is verified from the start and stays so whatever DNS says',
-  async (t, database) => {
-    const { parts, clock } = domainOffice(database)
-    const added = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
-    t.match(added, { isVouched: true, verifiedAt: clock.now() })
-    const checked = await verifyDomain(parts, 'w1', added.id)
-    t.equal(checked.verifiedAt, added.verifiedAt)
-    t.equal(statuses(checked)[0], 'verification failed')
-  },
-)
+eachDatabase(t, 'a vouched domain is verified from the start, whatever DNS says', async (t, database) => {
+  const { parts, clock } = domainOffice(database)
+  const added = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
+  t.match(added, { isVouched: true, verifiedAt: clock.now() })
+  const checked = await verifyDomain(parts, 'w1', added.id)
+  t.equal(checked.verifiedAt, added.verifiedAt)
+  t.equal(statuses(checked)[0], 'verification failed')
+})
 
 eachDatabase(
   t,
-  'a removed domain is gone, but its queued mail is still signed; it can be added anew',
+  'a removed domain is gone and can be added again; its queued mail is still signed',
   async (t, database) => {
     const { parts } = domainOffice(database)
     const added = await addDomain(parts, 'w1', 'example.com')
@@ -304,9 +300,13 @@ eachDatabase(t, 'only the active key of each domain signs', async (t, database) 
   t.equal((await readSigningKeys(database.reader, [], plainBox)).size, 0)
 })
 
-eachDatabase(t, 'the system domain is made on first use and found afterwards', async (t, database) => {
-  const { parts } = domainOffice(database)
-  const made = await ensureApplianceDomain(parts, 'mail.example.net')
-  t.ok(made.verifiedAt)
-  t.same(await ensureApplianceDomain(parts, 'Mail.Example.Net'), made)
-})
+eachDatabase(
+  t,
+  "the server's own domain is created on first use and found afterwards",
+  async (t, database) => {
+    const { parts } = domainOffice(database)
+    const made = await ensureApplianceDomain(parts, 'mail.example.net')
+    t.ok(made.verifiedAt)
+    t.same(await ensureApplianceDomain(parts, 'Mail.Example.Net'), made)
+  },
+)

@@ -1,4 +1,4 @@
-/** Domains are asked about again by themselves: how often, what that changes, and what it does not. */
+/** Automatic rechecks of domains: how often, and their effects. */
 import t from 'tap'
 import { getEventListeners } from 'node:events'
 import type { Database } from '../../src/db/database.js'
@@ -69,21 +69,25 @@ const silence = (zone: FakeZone) => {
   for (const name of Object.keys(zone)) zone[name] = 'servfail'
 }
 
-eachDatabase(t, 'a domain is verified within minutes of its records being there', async (t, database) => {
-  const { parts, zone, find, pass, log, activities } = openOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
-  await pass(20 * MINUTE_MS)
-  t.match(await find(added.id), { verifiedAt: null, failingSince: null })
-  publish(zone, added)
-  await pass(10 * MINUTE_MS)
-  t.ok((await find(added.id)).verifiedAt)
-  t.match(log.lines, [
-    { level: 'info', event: 'domain verified', fields: { domain: 'example.com', workspaceId: 'w1' } },
-  ])
-  t.same(await activities(), ['system domain.verified', 'operator domain.added'])
-})
+eachDatabase(
+  t,
+  'a domain is verified within minutes after its records are published',
+  async (t, database) => {
+    const { parts, zone, find, pass, log, activities } = openOffice(database)
+    const added = await addDomain(parts, 'w1', 'example.com')
+    await pass(20 * MINUTE_MS)
+    t.match(await find(added.id), { verifiedAt: null, failingSince: null })
+    publish(zone, added)
+    await pass(10 * MINUTE_MS)
+    t.ok((await find(added.id)).verifiedAt)
+    t.match(log.lines, [
+      { level: 'info', event: 'domain verified', fields: { domain: 'example.com', workspaceId: 'w1' } },
+    ])
+    t.same(await activities(), ['system domain.verified', 'operator domain.added'])
+  },
+)
 
-t.test('the longer nobody cares about a domain without records, the rarer DNS is asked', async t => {
+t.test('an unverified domain is checked less often the longer it waits', async t => {
   const { parts, pass } = openOffice(await sqliteDatabase(t))
   const { id } = await addDomain(parts, 'w1', 'example.com')
   const within = async (what: string, ms: number, least: number, most: number) => {
@@ -98,7 +102,7 @@ t.test('the longer nobody cares about a domain without records, the rarer DNS is
   await within('in the hour after somebody asked', HOUR_MS, 10, 13)
 })
 
-t.test('a verified domain is asked about daily, and stays as it is', async t => {
+t.test('a verified domain is checked daily and stays verified', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, find, pass, log } = openOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
@@ -110,7 +114,7 @@ t.test('a verified domain is asked about daily, and stays as it is', async t => 
   t.same(log.lines, [])
 })
 
-eachDatabase(t, 'a verified domain whose records are gone sends for three days more', async (t, database) => {
+eachDatabase(t, 'a verified domain without its records can send for three more days', async (t, database) => {
   const { parts, zone, find, pass, log, activities } = openOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
   publish(zone, added)
@@ -138,7 +142,7 @@ eachDatabase(t, 'a verified domain whose records are gone sends for three days m
   t.ok((await find(added.id)).verifiedAt, 'and is verified again soon after they are back')
 })
 
-t.test('records that come back in time leave no trace', async t => {
+t.test('records restored in time leave no trace', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, find, pass, log } = openOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
@@ -155,7 +159,7 @@ t.test('records that come back in time leave no trace', async t => {
   t.equal(log.lines.at(-1)?.event, 'domain records restored')
 })
 
-t.test('two looks with days between them do not lose a domain', async t => {
+t.test('two failed checks days apart do not end a verification', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, clock, find, recheck } = openOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
@@ -169,7 +173,7 @@ t.test('two looks with days between them do not lose a domain', async t => {
   }
 })
 
-t.test('name servers that are silent for weeks change nothing', async t => {
+t.test('silent name servers change nothing, even for weeks', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, find, pass, log } = openOffice(database)
   const added = await addDomain(parts, 'w1', 'example.com')
@@ -187,7 +191,7 @@ t.test('name servers that are silent for weeks change nothing', async t => {
   t.same(log.lines, [])
 })
 
-eachDatabase(t, 'vouched and removed domains are never asked about', async (t, database) => {
+eachDatabase(t, 'vouched and removed domains are never checked', async (t, database) => {
   const { parts, pass } = openOffice(database)
   await addDomain(parts, 'w1', 'printer.lan', 'vouched')
   const { id } = await addDomain(parts, 'w1', 'example.com')
@@ -195,7 +199,7 @@ eachDatabase(t, 'vouched and removed domains are never asked about', async (t, d
   t.equal(await pass(2 * DAY_MS), 0)
 })
 
-t.test('one domain that cannot be checked holds up no other', async t => {
+t.test('a domain that cannot be checked does not delay others', async t => {
   const { parts, zone, find, pass, log } = openOffice(await sqliteDatabase(t), zone => {
     const dns = fakeDns(zone)
     return {
@@ -215,13 +219,13 @@ t.test('one domain that cannot be checked holds up no other', async t => {
   })
 })
 
-t.test('a look that is over leaves nothing behind that waits for the shutdown', async t => {
+t.test('a finished check leaves no shutdown listener', async t => {
   const { recheck, stopping } = openOffice(await sqliteDatabase(t), fakeDns)
   for (let minute = 0; minute < 20; minute++) await recheck()
   t.equal(getEventListeners(stopping.signal, 'abort').length, 0)
 })
 
-t.test('at shutdown answers that do not come are not waited for, and change nothing later', async t => {
+t.test('a shutdown does not wait for DNS, and late answers change nothing', async t => {
   // That of the tests above has a timer of its own, with which nothing comes to rest.
   await endPostgres()
   let answer = (): void => {}
@@ -242,7 +246,7 @@ t.test('at shutdown answers that do not come are not waited for, and change noth
 })
 
 t.test(
-  'the running appliance verifies a domain by itself and shows what it found, and when next',
+  'the running server verifies a domain automatically and shows the findings and the next check',
   async t => {
     const zone: FakeZone = {}
     const postroad = await openTestAppliance(t, { zone })
@@ -280,26 +284,23 @@ t.test(
   },
 )
 
-t.test(
-  'a selector whose key has retired gets its next one within the hour, without anybody asking',
-  async t => {
-    const zone: FakeZone = {}
-    const postroad = await openTestAppliance(t, { zone })
-    const { key, clock } = postroad
-    const { id } = (await postroad.post('/api/v1/domains', { domain: 'mine.test' }, { key })).body.data
-    await postroad.run('domain', 'rotate', 'mine.test', '--workspace', postroad.workspaceId, '--force')
-    const states = async () =>
-      (await postroad.get(`/api/v1/domains/${id}`, { key })).body.data.dns_records.map(
-        (record: { key_state?: string }) => record.key_state,
-      )
-    t.ok((await states()).includes('retiring'))
-    // Commands have the time of the machine.
-    clock.jump(2 * 365 * DAY_MS)
-    await clock.advance(MINUTE_MS)
-    await until('no key is retiring', async () => !(await states()).includes('retiring'))
-    t.ok((await states()).includes('standby'))
-    await until('it is told', () =>
-      postroad.log.lines.some(({ event }) => event === 'retired DKIM keys replaced'),
+t.test('a selector whose key has retired gets a new one within the hour, automatically', async t => {
+  const zone: FakeZone = {}
+  const postroad = await openTestAppliance(t, { zone })
+  const { key, clock } = postroad
+  const { id } = (await postroad.post('/api/v1/domains', { domain: 'mine.test' }, { key })).body.data
+  await postroad.run('domain', 'rotate', 'mine.test', '--workspace', postroad.workspaceId, '--force')
+  const states = async () =>
+    (await postroad.get(`/api/v1/domains/${id}`, { key })).body.data.dns_records.map(
+      (record: { key_state?: string }) => record.key_state,
     )
-  },
-)
+  t.ok((await states()).includes('retiring'))
+  // Commands have the time of the machine.
+  clock.jump(2 * 365 * DAY_MS)
+  await clock.advance(MINUTE_MS)
+  await until('no key is retiring', async () => !(await states()).includes('retiring'))
+  t.ok((await states()).includes('standby'))
+  await until('it is told', () =>
+    postroad.log.lines.some(({ event }) => event === 'retired DKIM keys replaced'),
+  )
+})

@@ -1,4 +1,4 @@
-/** Rotation of DKIM keys on both databases: publish, switch, retire, and what stands in its way. */
+/** Rotation of DKIM keys on both databases: publish, switch, retire, and what prevents it. */
 import t from 'tap'
 import { plainBox } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
@@ -34,7 +34,7 @@ const recordOf = (domain: Domain, wanted: string) =>
 
 eachDatabase(
   t,
-  'both standby keys sign after a rotation, and the former ones stay published',
+  'after a rotation both standby keys sign, and the previous ones stay published',
   async (t, database) => {
     const office = domainOffice(database)
     const domain = await verified(office)
@@ -55,7 +55,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'a second rotation within 7 days is refused and says when it is possible',
+  'a second rotation within 7 days is rejected with the time from which it is possible',
   async (t, database) => {
     const { parts, clock, ...office } = domainOffice(database)
     const domain = await verified({ parts, clock, ...office })
@@ -69,7 +69,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'two rotations at once do one', async (t, database) => {
+eachDatabase(t, 'two concurrent rotations rotate once', async (t, database) => {
   const office = domainOffice(database)
   const domain = await verified(office)
   const results = await Promise.allSettled([1, 2, 3].map(() => rotateDomain(office.parts, 'w1', domain.id)))
@@ -78,7 +78,7 @@ eachDatabase(t, 'two rotations at once do one', async (t, database) => {
   t.same(await signing(database, domain), namesOf(domain, 'standby'))
 })
 
-eachDatabase(t, 'a standby whose record is missing is refused by its name', async (t, database) => {
+eachDatabase(t, 'a standby key without its record is rejected by name', async (t, database) => {
   const office = domainOffice(database)
   const { parts, zone } = office
   const domain = await verified(office)
@@ -97,38 +97,30 @@ eachDatabase(t, 'a standby whose record is missing is refused by its name', asyn
   t.same(await signing(database, domain), namesOf(domain, 'active'))
 })
 
-eachDatabase(
-  t,
-  'a CNAME into a zone that still holds another key is not switched to',
-  async (t, database) => {
-    const office = domainOffice(database, 'real')
-    const { parts, zone } = office
-    const domain = await verified(office)
-    const standby = recordOf(domain, 'rsa standby')
-    zone[standby.value] = { TXT: [recordOf(domain, 'rsa active').alternative!.value] }
-    await t.rejects(rotateDomain(parts, 'w1', domain.id), {
-      code: 'conflict',
-      message: `DNS has a different key at ${standby.name}; reload the zone`,
-    })
-    zone[standby.value] = { TXT: [standby.alternative!.value] }
-    t.ok(await rotateDomain(parts, 'w1', domain.id))
-  },
-)
+eachDatabase(t, 'a rotation is rejected while the CNAME leads to a stale key', async (t, database) => {
+  const office = domainOffice(database, 'real')
+  const { parts, zone } = office
+  const domain = await verified(office)
+  const standby = recordOf(domain, 'rsa standby')
+  zone[standby.value] = { TXT: [recordOf(domain, 'rsa active').alternative!.value] }
+  await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+    code: 'conflict',
+    message: `DNS has a different key at ${standby.name}; reload the zone`,
+  })
+  zone[standby.value] = { TXT: [standby.alternative!.value] }
+  t.ok(await rotateDomain(parts, 'w1', domain.id))
+})
 
-eachDatabase(
-  t,
-  'a domain that never published its Ed25519 keys rotates and goes on with RSA alone',
-  async (t, database) => {
-    const { parts, zone } = domainOffice(database)
-    const domain = await addDomain(parts, 'w1', 'example.com')
-    publish(zone, domain)
-    await verifyDomain(parts, 'w1', domain.id)
-    await rotateDomain(parts, 'w1', domain.id)
-    t.same(await signing(database, domain), namesOf(domain, 'standby').slice(0, 1))
-  },
-)
+eachDatabase(t, 'a domain without published Ed25519 keys rotates with RSA only', async (t, database) => {
+  const { parts, zone } = domainOffice(database)
+  const domain = await addDomain(parts, 'w1', 'example.com')
+  publish(zone, domain)
+  await verifyDomain(parts, 'w1', domain.id)
+  await rotateDomain(parts, 'w1', domain.id)
+  t.same(await signing(database, domain), namesOf(domain, 'standby').slice(0, 1))
+})
 
-eachDatabase(t, 'a forced rotation and that of a vouched domain ask no DNS', async (t, database) => {
+eachDatabase(t, 'a forced rotation, and one of a vouched domain, needs no DNS', async (t, database) => {
   const { parts: usual } = domainOffice(database)
   const parts = { ...usual, freshResolver: () => t.fail('DNS was asked') as never }
   const vouched = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
@@ -150,7 +142,7 @@ eachDatabase(t, "another workspace's domain and a removed one are not rotated", 
 
 eachDatabase(
   t,
-  'after 7 days the retired selectors get other keys, which wait until the old ones are forgotten',
+  'after 7 days the retired selectors get new keys, usable once cached records expired',
   async (t, database) => {
     const office = domainOffice(database, 'real')
     const { parts, clock } = office
@@ -183,7 +175,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'where TXT records are published the new key is pending, the domain stays verified, and rotation waits for it',
+  'with TXT records a new key is pending: the domain stays verified, and rotation waits',
   async (t, database) => {
     const office = domainOffice(database, 'real')
     const { parts, clock, zone } = office
@@ -214,7 +206,7 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'a retired key is renewed once, whoever does it', async (t, database) => {
+eachDatabase(t, 'a retired key is renewed once, even concurrently', async (t, database) => {
   const office = domainOffice(database, 'real')
   const { parts, clock } = office
   const domain = await verified(office)
@@ -226,7 +218,7 @@ eachDatabase(t, 'a retired key is renewed once, whoever does it', async (t, data
   for (const view of views) t.same(keysOf(view), keysOf(last))
 })
 
-eachDatabase(t, 'a removed domain keeps the keys that its last mail was signed with', async (t, database) => {
+eachDatabase(t, 'a removed domain keeps the keys of its last mail', async (t, database) => {
   const office = domainOffice(database)
   const { parts, clock } = office
   const domain = await verified(office)

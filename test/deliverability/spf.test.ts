@@ -1,4 +1,4 @@
-/** SPF as RFC 7208 has it: each record with the verdict of a receiver, and mailauth's opinion of the same records. */
+/** SPF per RFC 7208: each record with its result, compared with mailauth's. */
 import { spf as mailauthSpf } from 'mailauth/lib/spf/index.js'
 import t from 'tap'
 import { evaluateSpf, type SpfVerdict } from '../../src/deliverability/domains/spf.js'
@@ -47,7 +47,7 @@ interface Case {
 const includes = (count: number) => Array.from({ length: count }, () => 'include:fail.test').join(' ')
 
 const CASES: Readonly<Record<string, readonly Case[]>> = {
-  'records are found by their first word, and there is one at most': [
+  'records are recognized by their version, and at most one is allowed': [
     { record: [], verdict: 'none' },
     { record: ['v=spf10 +all'], verdict: 'none' },
     { record: ['v=spf2.0/pra +all'], verdict: 'none' },
@@ -56,7 +56,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: ['something else', 'v=spf1 -all'], verdict: 'fail' },
     { record: ['v=spf1 -all', 'v=spf1 +all'], verdict: 'permerror' },
   ],
-  'the first term that matches decides, by its qualifier': [
+  'the first matching term decides by its qualifier': [
     { record: 'v=spf1 all', verdict: 'pass', term: 'all' },
     { record: 'v=spf1 ~all', verdict: 'softfail', term: '~all' },
     { record: 'v=spf1 ?all -all', verdict: 'neutral', term: '?all' },
@@ -72,7 +72,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: 'v=spf1 ip4:0.0.0.0/0 -all', verdict: 'fail', address: IPV6 },
     { record: 'v=spf1 ip4:192.0.2.25 -all', verdict: 'pass', address: '::ffff:192.0.2.25' },
   ],
-  'a and mx look addresses up, each family with its own prefix': [
+  'a and mx look up addresses, with a prefix per family': [
     { record: 'v=spf1 a:host.test -all', verdict: 'pass', term: 'a:host.test' },
     { record: 'v=spf1 a:host.test -all', verdict: 'pass', address: IPV6 },
     { record: 'v=spf1 A:HOST.test -all', verdict: 'pass' },
@@ -87,7 +87,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: 'v=spf1 a:host.test. -all', verdict: 'pass', mailauthDiffers: 'it takes no dot at the end' },
     { record: 'v=spf1 a -all', verdict: 'fail' },
   ],
-  'include passes on a pass alone; redirect takes the place of the record': [
+  'include matches only on pass; redirect replaces the record': [
     { record: 'v=spf1 include:pass.test -all', verdict: 'pass', term: 'include:pass.test' },
     { record: 'v=spf1 include:fail.test ?all', verdict: 'neutral', term: '?all' },
     { record: 'v=spf1 include:soft.test -all', verdict: 'fail' },
@@ -101,13 +101,13 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: 'v=spf1 redirect=fail.test ?all', verdict: 'neutral' },
     { record: 'v=spf1 redirect=nothing.test', verdict: 'permerror' },
   ],
-  'names of the address count where they lead back to it': [
+  'ptr names count if they resolve back to the address': [
     { record: 'v=spf1 ptr:host.test -all', verdict: 'pass' },
     { record: 'v=spf1 ptr:liar.test -all', verdict: 'fail' },
     { record: 'v=spf1 ptr -all', verdict: 'fail' },
     { record: 'v=spf1 ptr:st.test -all', verdict: 'fail' },
   ],
-  'macros are expanded, and exists asks for what comes out': [
+  'macros are expanded, and exists looks up the result': [
     { record: 'v=spf1 exists:%{i}.yes.test -all', verdict: 'pass' },
     { record: 'v=spf1 exists:%{ir}.yes.test -all', verdict: 'fail' },
     { record: 'v=spf1 exists:%{l}.%{o}.yes.test -all', verdict: 'pass' },
@@ -129,7 +129,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: 'v=spf1 exists:%x.yes.test -all', verdict: 'permerror' },
     { record: 'v=spf1 exists:%{i}/24 -all', verdict: 'permerror' },
   ],
-  'one fault anywhere spoils the whole record': [
+  'a syntax error anywhere invalidates the record': [
     { record: 'v=spf1 +all ipv4:192.0.2.25', verdict: 'permerror', term: 'ipv4:192.0.2.25' },
     {
       record: 'v=spf1 +all ip4:192.0.2.300',
@@ -169,7 +169,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: 'v=spf1 mx\ta +all', verdict: 'permerror' },
     { record: 'v=spf1 a:höst.test +all', verdict: 'permerror' },
   ],
-  'ten terms may need DNS, and two of their names may not exist': [
+  'at most ten terms may need DNS, with two void lookups': [
     { record: `v=spf1 ${includes(10)} +all`, verdict: 'pass' },
     { record: `v=spf1 ${includes(11)} +all`, verdict: 'permerror' },
     { record: `v=spf1 ip4:192.0.2.25 ${includes(11)} -all`, verdict: 'pass', term: 'ip4:192.0.2.25' },
@@ -178,7 +178,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { record: 'v=spf1 a:no1.test a:no2.test +all', verdict: 'pass' },
     { record: 'v=spf1 a:no1.test exists:no2.test mx:no3.test +all', verdict: 'permerror' },
   ],
-  'what DNS does not answer is for later': [
+  'a DNS failure is a temperror': [
     { record: 'v=spf1 a:broken.test +all', verdict: 'temperror', term: 'a:broken.test' },
     { record: 'v=spf1 mx:broken.test +all', verdict: 'temperror' },
     { record: 'v=spf1 exists:broken.test +all', verdict: 'temperror' },
@@ -204,7 +204,7 @@ for (const [rule, cases] of Object.entries(CASES))
     }
   })
 
-t.test('mailauth gives the same verdicts', async t => {
+t.test('mailauth gives the same results', async t => {
   for (const one of Object.values(CASES).flat()) {
     const { address = IPV4, verdict, mailauthDiffers } = one
     const dns = fakeDns(zoneOf(one))

@@ -48,7 +48,7 @@ async function serve(t: Test) {
   }
 }
 
-t.test('an address is suppressed once, in whatever case it is written', async t => {
+t.test('an address is suppressed once, whatever its case', async t => {
   const { add } = await serve(t)
   t.match(await add({ email: 'Ann@X.example' }), {
     status: 201,
@@ -83,7 +83,7 @@ t.test('a whole domain, a reason and a scope can be given', async t => {
   )
 })
 
-t.test('what is no address is refused, naming the field', async t => {
+t.test('an invalid address is rejected, naming the field', async t => {
   const { add } = await serve(t)
   for (const [body, path] of [
     [{ email: 'nonsense' }, 'email'],
@@ -97,7 +97,7 @@ t.test('what is no address is refused, naming the field', async t => {
     t.match(await add(body), { status: 400, json: { error: { code: 'validation_error', path } } })
 })
 
-t.test('the list is filtered and paged, and shows no other workspace', async t => {
+t.test('the list is filtered and paged, for its workspace only', async t => {
   const { list, store } = await serve(t)
   await store({ email: 'a@x.example', reason: 'hard_bounce', sourceMessageId: 'm1' })
   await store({ email: 'b@x.example', reason: 'unsubscribe', scope: 'marketing' })
@@ -114,7 +114,7 @@ t.test('the list is filtered and paged, and shows no other workspace', async t =
   })
 })
 
-t.test('what was taken off the list is gone; what is not on it is not found', async t => {
+t.test('a removed entry is gone; an unknown one is not found', async t => {
   const { add, remove, list } = await serve(t)
   await add({ email: 'ann+news@x.example' })
   await add({ email: '@y.example' })
@@ -124,7 +124,7 @@ t.test('what was taken off the list is gone; what is not on it is not found', as
   t.same((await list()).data, [])
 })
 
-t.test('each needs its permission', async t => {
+t.test('each operation needs its permission', async t => {
   const { api, path, add, remove } = await serve(t)
   t.match(await api.ask({ path, key: 'reader' }), { status: 403 })
   t.match(await add({ email: 'a@x.example' }, 'reader'), { status: 403 })

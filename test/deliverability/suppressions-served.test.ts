@@ -1,4 +1,4 @@
-/** The suppression list over HTTP on the running appliance, and what it does to mail. */
+/** The suppression list over HTTP on the running server, and its effect on mail. */
 import t, { type Test } from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 
@@ -21,7 +21,7 @@ async function open(t: Test) {
   }
 }
 
-t.test('an address is suppressed once, whatever its case, and again after it was let go', async t => {
+t.test('an address is suppressed once, whatever its case, and again after removal', async t => {
   const { add, remove } = await open(t)
   t.match(await add({ email: 'Ann@X.example' }), {
     status: 201,
@@ -44,23 +44,20 @@ t.test('an address is suppressed once, whatever its case, and again after it was
   t.match(await add({ email: 'ann@x.example' }), { status: 201 })
 })
 
-t.test(
-  'a contact is unsubscribed while a suppression by hand stands, and subscribed again after it',
-  async t => {
-    const { add, remove, key, ...postroad } = await open(t)
-    const made = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
-    const path = `/api/v1/contacts/${made.body.data.id}`
-    const isSubscribed = async () => (await postroad.get(path, { key })).body.data.subscribed
-    await add({ email: 'ann@x.example' })
-    t.equal(await isSubscribed(), false, 'right after the answer')
-    t.match(await postroad.patch(path, { subscribed: true }, { key }), {
-      status: 409,
-      body: { error: { code: 'conflict', path: 'subscribed' } },
-    })
-    await remove('ann@x.example')
-    t.equal(await isSubscribed(), true)
-  },
-)
+t.test('a contact is unsubscribed while a manual suppression exists, and resubscribed after it', async t => {
+  const { add, remove, key, ...postroad } = await open(t)
+  const made = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
+  const path = `/api/v1/contacts/${made.body.data.id}`
+  const isSubscribed = async () => (await postroad.get(path, { key })).body.data.subscribed
+  await add({ email: 'ann@x.example' })
+  t.equal(await isSubscribed(), false, 'right after the answer')
+  t.match(await postroad.patch(path, { subscribed: true }, { key }), {
+    status: 409,
+    body: { error: { code: 'conflict', path: 'subscribed' } },
+  })
+  await remove('ann@x.example')
+  t.equal(await isSubscribed(), true)
+})
 
 t.test('a wider scope widens the entry; the same or a narrower one is a duplicate', async t => {
   const { add, list, key, clock, ...postroad } = await open(t)
@@ -79,7 +76,7 @@ t.test('a wider scope widens the entry; the same or a narrower one is a duplicat
   t.match((await list()).data, [{ reason: 'hard_bounce', scope: 'all' }])
 })
 
-t.test('an entry is found, mailed around and taken off in whatever form its domain is written', async t => {
+t.test('an entry is found, honoured and removed in any notation of its domain', async t => {
   const { add, remove, emails, key, ...postroad } = await open(t)
   const forms = ['@Bücher.example', '@XN--BCHER-KVA.example', '@bücher.example.', ' @bu\u0308cher.EXAMPLE ']
   for (const form of forms) {
@@ -99,7 +96,7 @@ t.test('an entry is found, mailed around and taken off in whatever form its doma
   t.equal((await remove('Ann@BÜCHER.example')).status, 200)
 })
 
-t.test('what cannot be suppressed is refused by name', async t => {
+t.test('an invalid suppression is rejected by field name', async t => {
   const { add, list } = await open(t)
   for (const [body, path] of [
     [{}, 'email'],
@@ -146,7 +143,7 @@ t.test('the list is filtered by reason, scope and address, and paged', async t =
   t.match(await postroad.delete(`${SUPPRESSIONS}/a@x.example`, { key: stranger }), { status: 404 })
 })
 
-t.test('a suppressed address or domain is not mailed until it is let go', async t => {
+t.test('a suppressed address or domain is not mailed until removed', async t => {
   const { add, remove, key, ...postroad } = await open(t)
   await add({ email: 'ann@x.example' })
   await add({ email: '@closed.example' })
@@ -162,7 +159,7 @@ t.test('a suppressed address or domain is not mailed until it is let go', async 
   t.match(await postroad.send(key, { ...mail, to: 'who@closed.example' }), { body: { data: { sent: 1 } } })
 })
 
-t.test('who only unsubscribed gets single sends and batches still', async t => {
+t.test('an unsubscribed recipient still gets single sends and batches', async t => {
   const { add, key, ...postroad } = await open(t)
   t.match(await add({ email: 'ann@x.example', reason: 'unsubscribe' }), {
     status: 201,

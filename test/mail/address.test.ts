@@ -7,7 +7,7 @@ import {
   readAddress,
 } from '../../src/mail/address.js'
 
-t.test('an ordinary address keeps its local part and gets its domain in lower case', async t => {
+t.test('a plain address keeps its local part and gets its domain lower-cased', async t => {
   t.same(parseAddress('Ann.Lee+news@Example.COM'), {
     local: 'Ann.Lee+news',
     domain: 'example.com',
@@ -16,18 +16,18 @@ t.test('an ordinary address keeps its local part and gets its domain in lower ca
   })
 })
 
-t.test('an internationalised domain becomes A-labels', async t => {
+t.test('an internationalized domain is converted to A-labels', async t => {
   t.match(parseAddress('ann@BÜCHER.example'), { address: 'ann@xn--bcher-kva.example', needsSmtpUtf8: false })
   t.match(parseAddress('ann@例え。テスト'), { domain: 'xn--r8jz45g.xn--zckzah' })
   t.match(parseAddress('ann@XN--bcher-kva.example'), { domain: 'xn--bcher-kva.example' })
 })
 
-t.test('a local part beyond ASCII is an address that needs SMTPUTF8', async t => {
+t.test('a non-ASCII local part needs SMTPUTF8', async t => {
   t.match(parseAddress('jörg@example.com'), { local: 'jörg', needsSmtpUtf8: true })
   t.match(parseAddress('"jörg"@example.com'), { local: '"jörg"', needsSmtpUtf8: true })
 })
 
-t.test('quoted local parts may hold what dot-atoms may not', async t => {
+t.test('quoted local parts may contain what dot-atoms may not', async t => {
   t.match(parseAddress('"a@b,c;"@example.com'), { local: '"a@b,c;"', domain: 'example.com' })
   t.match(parseAddress('"a\\"b"@example.com'), { local: '"a\\"b"' })
 })
@@ -72,12 +72,12 @@ const refused: Readonly<Record<string, string>> = {
   'a single label': 'root@localhost',
 }
 for (const [what, text] of Object.entries(refused))
-  t.test(`an address with ${what} is refused`, async t => {
+  t.test(`an address with ${what} is rejected`, async t => {
     t.equal(parseAddress(text), undefined)
     t.type((readAddress(text) as { fault: string }).fault, 'string')
   })
 
-t.test('sizes are counted in octets and refused one beyond the limit', async t => {
+t.test('lengths are counted in octets, and one beyond the limit is rejected', async t => {
   t.ok(parseAddress(`${'a'.repeat(64)}@example.com`))
   t.match(readAddress(`${'a'.repeat(65)}@example.com`), { fault: /64 octets/ })
   t.ok(parseAddress(`${'ö'.repeat(32)}@example.com`))
@@ -90,14 +90,14 @@ t.test('sizes are counted in octets and refused one beyond the limit', async t =
   t.match(readAddress('a'.repeat(1_000_000)), { fault: /254 octets/ })
 })
 
-t.test('a domain that grows past the limit as A-labels is refused', async t => {
+t.test('a domain that exceeds the limit as A-labels is rejected', async t => {
   const label = 'ü'.repeat(20)
   const text = `${'a'.repeat(60)}@${Array(7).fill(label).join('.')}.example`
   t.ok(text.length <= 254)
   t.notOk(parseAddress(text))
 })
 
-t.test('a single label is taken where the network has its own names', async t => {
+t.test('a single-label domain is accepted if allowed', async t => {
   t.match(parseAddress('root@LOCALHOST', { allowSingleLabel: true }), { domain: 'localhost' })
   t.equal(asciiDomain('intranet', { allowSingleLabel: true }), 'intranet')
   t.equal(asciiDomain('', { allowSingleLabel: true }), undefined)
@@ -116,7 +116,7 @@ t.test('two spellings of one mailbox compare as equal', async t => {
   t.equal(normalizedAddress('@'), '@')
 })
 
-t.test('the domain of an address is what follows its last @', async t => {
+t.test('the domain of an address follows its last @', async t => {
   t.equal(addressDomain('"a@b"@Example.com'), 'example.com')
   t.equal(addressDomain('nobody'), '')
 })

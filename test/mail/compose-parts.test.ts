@@ -1,4 +1,4 @@
-/** Whom a letter names, and what is attached to it. */
+/** Visible recipients and attachments of a letter. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
 import { composeMessage, headerFault, type ComposedContent } from '../../src/mail/compose/compose.js'
@@ -25,7 +25,7 @@ async function compose(changes: Partial<ComposedContent>, to = letter.to) {
 const fieldOf = (raw: string, name: string) =>
   new RegExp(`^${name}: ((?:.|\r\n[ \t])*)`, 'm').exec(raw)?.[1]?.replace(/\r\n/g, '').trim()
 
-t.test('To and Cc name whom the letter names', async t => {
+t.test('To and Cc show the visible recipients', async t => {
   const many = Array.from({ length: 99 }, (_, index) => `somebody.number${index}@example.org`)
   for (const [addressees, to, shownTo, shownCc] of [
     [{ to: ['a@b.test', 'c@d.test'], cc: ['e@f.test'] }, 'a@b.test', 'a@b.test, c@d.test', 'e@f.test'],
@@ -44,7 +44,7 @@ t.test('To and Cc name whom the letter names', async t => {
   }
 })
 
-t.test('To and Cc have the names that were given, quoted or encoded where they need it', async t => {
+t.test('To and Cc have the given names, quoted or encoded as needed', async t => {
   const addressees = {
     to: [
       { name: 'Ann', address: 'a@b.test' },
@@ -60,7 +60,7 @@ t.test('To and Cc have the names that were given, quoted or encoded where they n
   t.equal(fieldOf(alone.raw, 'To'), '=?UTF-8?Q?J=C3=B6rg?= <c@d.test>')
 })
 
-t.test('an attached message stands as it is, in 7-bit lines, and as a file where it cannot', async t => {
+t.test('an attached message is kept as 7-bit lines, or sent as a file if it does not fit', async t => {
   const attached = async (octets: Buffer) => {
     const { raw, read } = await compose({
       text: 'x',
@@ -86,7 +86,7 @@ t.test('an attached message stands as it is, in 7-bit lines, and as a file where
   }
 })
 
-t.test('attachments come back octet by octet, whatever their size', async t => {
+t.test('attachments of any size arrive octet for octet', async t => {
   for (const size of [0, 1, 56, 57, 58, 114, 100_000]) {
     const octets = Buffer.alloc(size, 0xfe)
     const { read } = await compose({
@@ -98,7 +98,7 @@ t.test('attachments come back octet by octet, whatever their size', async t => {
   }
 })
 
-t.test('the body has no more structure than it needs', async t => {
+t.test('the body has only the structure it needs', async t => {
   const octets = Buffer.from('x')
   const file = { filename: 'a.txt', contentType: 'text/plain', octets }
   const shown = { ...file, contentId: 'logo' }
@@ -118,7 +118,7 @@ t.test('the body has no more structure than it needs', async t => {
   t.match(read.attachments, [{ contentDisposition: 'attachment', cid: 'logo' }], 'nothing could show it')
 })
 
-t.test('any file name comes through', async t => {
+t.test('any file name survives', async t => {
   for (const filename of [
     'plain.pdf',
     'with "quotes" \\ and; spaces.pdf',
@@ -133,13 +133,13 @@ t.test('any file name comes through', async t => {
   }
 })
 
-t.test('the same letter is the same octets again', async t => {
+t.test('composing the same letter again gives the same octets', async t => {
   const attachments = [{ filename: 'a', contentType: 'a/b', octets: new Uint8Array([1, 2, 3]) }]
   const [one, two] = [await compose({ html: 'x', attachments }), await compose({ html: 'x', attachments })]
   t.equal(one.raw, two.raw)
 })
 
-t.test('what no header can hold is told in advance', async t => {
+t.test('an unsendable header field is reported on submission', async t => {
   t.equal(headerFault({ name: 'X-Order', value: '7' }), undefined)
   t.equal(headerFault({ name: 'X-Town', value: 'Zürich' }), undefined)
   for (const [name, value] of [

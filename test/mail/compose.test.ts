@@ -45,21 +45,21 @@ t.test('HTML and text go out as alternatives, the HTML last', async t => {
   t.notMatch(raw, /X-Mailer|format=flowed/i)
 })
 
-t.test('text is made from the HTML where there is none, with links and without images', async t => {
+t.test('a missing text is derived from the HTML, with links and without images', async t => {
   const { read } = await sendAndRead(t, {
     html: '<h1>Sale</h1><p>See <a href="https://example.com/s?a=1&amp;b=2">our shop</a><img src="x.png" alt="x"></p>',
   })
   t.equal(read.text?.trim(), 'Sale\n\nSee our shop <https://example.com/s?a=1&b=2>')
 })
 
-t.test('text alone goes out as one part', async t => {
+t.test('text alone is sent as a single part', async t => {
   const { raw, read } = await sendAndRead(t, { text: 'Just text\nin two lines' })
   t.notMatch(raw, /multipart/)
   t.equal(read.text, 'Just text\nin two lines\n')
   t.equal(read.html, false)
 })
 
-t.test('a message without any content is still a message', async t => {
+t.test('a message without content is valid', async t => {
   const { raw, read } = await sendAndRead(t, {})
   t.ok(raw.endsWith('\r\n\r\n'))
   t.equal(read.text?.trim() ?? '', '')
@@ -67,7 +67,7 @@ t.test('a message without any content is still a message', async t => {
   t.equal(empty.read.subject ?? '', '')
 })
 
-t.test('what is hard to carry arrives as it was written', async t => {
+t.test('difficult text arrives unchanged', async t => {
   const text = [
     '.',
     '..hidden',
@@ -89,7 +89,7 @@ t.test('what is hard to carry arrives as it was written', async t => {
   t.equal(read.html, html)
 })
 
-t.test('encoded bodies keep to 76 columns, also where base64 is shorter', async t => {
+t.test('encoded bodies stay within 76 columns, in base64 too', async t => {
   for (const text of [
     'word '.repeat(2_000),
     '日本語のメール。'.repeat(500),
@@ -104,7 +104,7 @@ t.test('encoded bodies keep to 76 columns, also where base64 is shorter', async 
   t.match(raw, /^Content-Transfer-Encoding: base64\r$/m)
 })
 
-t.test('every kind of line end goes out as CRLF', async t => {
+t.test('every kind of line ending is sent as CRLF', async t => {
   const { read } = await sendAndRead(t, { text: 'a\r\nb\nc\rd' })
   t.equal(read.text, 'a\nb\nc\nd\n')
 })
@@ -127,17 +127,17 @@ const texts = [
   '=?broken',
 ]
 for (const text of texts) {
-  t.test(`the subject "${text.slice(0, 40)}" arrives as it was written`, async t => {
+  t.test(`the subject "${text.slice(0, 40)}" arrives unchanged`, async t => {
     const { read } = await sendAndRead(t, { subject: text, text: 'x' })
     t.equal(read.subject, text)
   })
-  t.test(`the sender name "${text.slice(0, 40)}" arrives as it was written`, async t => {
+  t.test(`the sender name "${text.slice(0, 40)}" arrives unchanged`, async t => {
     const { read } = await sendAndRead(t, { from: { name: text, address: 'ann@example.com' }, text: 'x' })
     t.same(read.from?.value, [{ name: text, address: 'ann@example.com' }])
   })
 }
 
-t.test('headers are folded to 76 columns wherever they have a space', async t => {
+t.test('header fields are folded to 76 columns at spaces', async t => {
   const { raw } = await sendAndRead(t, {
     subject: 'Ünïcödé and ascii '.repeat(50),
     from: { name: 'Ann, "the" boss '.repeat(14), address: 'ann@example.com' },
@@ -146,7 +146,7 @@ t.test('headers are folded to 76 columns wherever they have a space', async t =>
   for (const line of raw.split('\r\n')) t.ok(line.length <= 76, line)
 })
 
-t.test('domains leave as A-labels', async t => {
+t.test('domains are sent as A-labels', async t => {
   const { raw } = await sendAndRead(
     t,
     { from: { name: 'Ann', address: 'ann@bücher.example' }, replyTo: { address: 'r@bücher.example' } },
@@ -162,14 +162,14 @@ t.test('a quoted local part stays one address', async t => {
   t.match(read.to, { value: [{ address: '"a,b@c"@example.net' }] })
 })
 
-t.test('a recipient that only SMTPUTF8 can reach is named as it is', async t => {
+t.test('a recipient who needs SMTPUTF8 is shown in UTF-8', async t => {
   const message = await composeMessage(content({ text: 'x' }), { ...letter, to: 'jörg@example.net' })
   t.match(message.toString('utf8'), /^To: jörg@example\.net\r$/m)
   t.match(await simpleParser(message), { to: { value: [{ address: 'jörg@example.net' }] } })
 })
 
 t.test(
-  'where others get a copy, such an address is in UTF-8 for who can read it and named in ASCII for the rest',
+  'with copies, such an address is UTF-8 for SMTPUTF8 recipients and an ASCII group for the others',
   async t => {
     const addressees = {
       to: [{ address: 'ann@example.net' }, { address: 'jörg@example.net' }],
@@ -186,7 +186,7 @@ t.test(
   },
 )
 
-t.test('further headers go out in order, List-Unsubscribe untouched', async t => {
+t.test('additional fields are sent in order, List-Unsubscribe unchanged', async t => {
   const { raw, read } = await sendAndRead(t, {
     text: 'x',
     headers: [
@@ -205,7 +205,7 @@ t.test('further headers go out in order, List-Unsubscribe untouched', async t =>
   t.equal(read.subject, 'Hello')
 })
 
-t.test('composing again gives the same octets, another message another boundary', async t => {
+t.test('composing again gives the same octets, and another message another boundary', async t => {
   const both = content({ html: '<p>x</p>' })
   const first = await composeMessage(both, letter)
   t.ok(first.equals(await composeMessage(both, letter)))
@@ -216,7 +216,7 @@ t.test('composing again gives the same octets, another message another boundary'
   )
 })
 
-t.test('a part that contains the boundary itself ends no part', async t => {
+t.test('a part that contains the boundary does not end early', async t => {
   const first = (await composeMessage(content({ html: '<p>x</p>' }), letter)).toString()
   const boundary = /boundary="([^"]+)"/.exec(first)![1]!
   const text = `--${boundary}\n--${boundary}--\nthe end`
@@ -241,7 +241,7 @@ const injections: Readonly<Record<string, readonly [Partial<ComposedContent>, st
   'sender that no ASCII header can hold': [{ from: { address: 'jörg@example.com' } }, 'from'],
 }
 for (const [what, [changes, path]] of Object.entries(injections))
-  t.test(`a ${what} that does not belong into a header is refused, naming the field`, async t => {
+  t.test(`a ${what} that is invalid in a header is rejected, naming the field`, async t => {
     const refusal = await composeMessage(content({ text: 'x', ...changes }), letter).catch(
       (error: unknown) => error,
     )

@@ -12,7 +12,7 @@ function canonicalText(body: string): string {
   return canonicalBody(Buffer.from(body, 'latin1')).toString('latin1')
 }
 
-t.test('the example of RFC 6376 §3.4.5 comes out as printed there', async t => {
+t.test('the example of RFC 6376 §3.4.5 canonicalizes as printed', async t => {
   const { fields, body } = splitMessage(
     Buffer.from('A: X\r\nB : Y\t\r\n\tZ  \r\n\r\n C \r\nD \t E\r\n\r\n\r\n'),
   )
@@ -20,7 +20,7 @@ t.test('the example of RFC 6376 §3.4.5 comes out as printed there', async t => 
   t.equal(canonicalBody(body).toString(), ' C\r\nD E\r\n')
 })
 
-t.test('the hash of an empty body is that of nothing at all', async t => {
+t.test('the hash of an empty body is that of no octets', async t => {
   // RFC 6376 §3.4.4 prints this value.
   const hash = createHash('sha256')
     .update(canonicalBody(Buffer.alloc(0)))
@@ -45,11 +45,11 @@ const bodies: readonly (readonly [what: string, body: string, canonical: string]
   ['dots at line starts', '.\r\n..a\r\n', '.\r\n..a\r\n'],
 ]
 for (const [what, body, canonical] of bodies)
-  t.test(`a body with ${what} is canonical as the RFC says`, async t => {
+  t.test(`a body with ${what} is canonicalized as the RFC says`, async t => {
     t.equal(canonicalText(body), canonical)
   })
 
-t.test('header fields lose folds and white space, and nothing else', async t => {
+t.test('header canonicalization changes only folding and white space', async t => {
   t.equal(canonicalField('SUBJect \t: a  b\r\n\t c \t'), 'subject:a b c')
   t.equal(canonicalField('X:\r\n y'), 'x:y')
   t.equal(canonicalField('X:'), 'x:')
@@ -65,7 +65,7 @@ t.test('a message is split at its first empty line', async t => {
   t.match(splitMessage(Buffer.from('\r\nbody')), { fields: [], body: Buffer.from('body') })
 })
 
-t.test('a message that relays would change is not signable', async t => {
+t.test('a message that relays would alter is not signable', async t => {
   const refused: readonly (readonly [message: string, reason: RegExp])[] = [
     ['A: caf\xe9\r\n\r\n', /neither ASCII nor UTF-8/],
     ['A: caf\xe9\r\n', /7-bit/],
@@ -84,7 +84,7 @@ t.test('a message that relays would change is not signable', async t => {
   t.doesNotThrow(() => assertSignable(Buffer.from(`A: b\r\n\r\n${'x'.repeat(998)}\r\n${'y'.repeat(998)}`)))
 })
 
-t.test('the Ed25519 signature of RFC 8463 A.3 verifies over what is canonical here', async t => {
+t.test('the Ed25519 signature of RFC 8463 A.3 verifies over our canonical form', async t => {
   const signature = [
     'DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;',
     ' d=football.example.com; i=@football.example.com;',

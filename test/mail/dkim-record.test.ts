@@ -20,13 +20,13 @@ t.test('an RSA key is published as SubjectPublicKeyInfo, an Ed25519 key as its b
   t.equal(dkimRecord('ed25519', ed25519), `v=DKIM1; k=ed25519; p=${ed25519}`)
 })
 
-t.test('the example key of RFC 8463 A.2 reads as an Ed25519 key', async t => {
+t.test('the example key of RFC 8463 A.2 parses as an Ed25519 key', async t => {
   const txt = 'v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo='
   t.match(parseDkimRecord(txt), { algorithm: 'ed25519' })
   t.equal(recordMatchesKey(txt, '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo='), true)
 })
 
-t.test('a published record is recognised however an operator typed it', async t => {
+t.test('a published record is recognized however the operator formatted it', async t => {
   for (const txt of [
     dkimRecord('rsa', rsa),
     `p=${rsa};k=rsa;v=DKIM1;`,
@@ -37,7 +37,7 @@ t.test('a published record is recognised however an operator typed it', async t 
   t.equal(recordMatchesKey(dkimRecord('ed25519', ed25519), ed25519), true)
 })
 
-t.test('a record that would not verify our signatures is not taken for ours', async t => {
+t.test('a record that would not verify our signatures does not match', async t => {
   const other = publicKeyText(generateKeyPairSync('ed25519').publicKey)
   for (const [what, txt] of Object.entries({
     'another key': dkimRecord('ed25519', other),
@@ -53,7 +53,7 @@ t.test('a record that would not verify our signatures is not taken for ours', as
     t.equal(recordMatchesKey(txt, ed25519), false, what)
 })
 
-t.test('a revoked key reads as a record with an empty key', async t => {
+t.test('a revoked key parses as a record with an empty key', async t => {
   t.match(parseDkimRecord('v=DKIM1; p='), { publicKey: '' })
   t.equal(parseDkimRecord('hello'), undefined)
 })

@@ -45,7 +45,7 @@ async function written(changes: Partial<DsnFacts> = {}) {
   return { raw, read, part }
 }
 
-t.test('a failure is reported with its words, its codes and the message', async t => {
+t.test('a failure is reported with explanation, codes and the message', async t => {
   const { raw, read, part } = await written({ arrivedAt: date - 60_000, envelopeId: 'QQ314159' })
   t.match(raw, /^From: Mail Delivery System <mailer-daemon@mail\.example\.com>\r$/m)
   t.match(raw, /^Auto-Submitted: auto-replied\r$/m)
@@ -77,7 +77,7 @@ t.test('a failure is reported with its words, its codes and the message', async 
   t.equal(part('message/rfc822'), original.toString())
 })
 
-t.test('RET=HDRS and long messages come back as their header', async t => {
+t.test('RET=HDRS and long messages return the header only', async t => {
   const head = /^From: ann@example\.com\r?\nSubject: Hello\r?\nMessage-ID: <1@example\.com>\r?\n\s*$/
   for (const changes of [
     { returns: 'HDRS' },
@@ -89,7 +89,7 @@ t.test('RET=HDRS and long messages come back as their header', async t => {
   }
 })
 
-t.test('a delay says how long it is tried, and that nothing is to be done', async t => {
+t.test('a delay notice says until when delivery is retried', async t => {
   const delayed = {
     finalRecipient: 'cy@example.org',
     action: 'delayed',
@@ -105,7 +105,7 @@ t.test('a delay says how long it is tried, and that nothing is to be done', asyn
   )
 })
 
-t.test('several recipients each have their group; the worst gives the subject', async t => {
+t.test('each recipient has a group, and the worst action determines the subject', async t => {
   const others = [
     {
       finalRecipient: 'cy@example.org',
@@ -127,7 +127,7 @@ t.test('several recipients each have their group; the worst gives the subject', 
   t.equal((await written({ recipients: others })).read.subject?.startsWith('Mail relayed'), true)
 })
 
-t.test('addresses beyond ASCII are written in the form that needs no SMTPUTF8', async t => {
+t.test('non-ASCII addresses are written without requiring SMTPUTF8', async t => {
   const recipients = [{ ...failure, finalRecipient: 'jürgen+x@example.net' }]
   const { raw, read, part } = await written({ recipients, to: 'änn@example.com' })
   t.match(part('message/delivery-status'), 'Final-Recipient: utf-8; j\\x{FC}rgen\\x{2B}x@example.net')
@@ -135,7 +135,7 @@ t.test('addresses beyond ASCII are written in the form that needs no SMTPUTF8', 
   t.match(raw, /^To: =\?UTF-8\?.*\?=:;\r$/m)
 })
 
-t.test('what a server or an address says cannot add fields or parts', async t => {
+t.test('texts of servers and addresses cannot add fields or parts', async t => {
   const hostile = {
     ...failure,
     finalRecipient: 'a@b\r\nAction: delivered',
@@ -148,13 +148,13 @@ t.test('what a server or an address says cannot add fields or parts', async t =>
   t.ok(raw.length < 10_000)
 })
 
-t.test('every mail of the corpus can be returned, in 7 bits', async t => {
+t.test('every mail of the corpus can be returned as 7-bit', async t => {
   for (const { name, message } of mimeCorpus) {
     const { raw } = await written({ original: message })
     t.match(raw, /Content-Type: (?:message\/rfc822|text\/rfc822-headers)/, name)
   }
 })
 
-t.test('there is no report about nobody', async t => {
+t.test('a report without recipients throws', async t => {
   t.throws(() => writeDsn(facts({ recipients: [] })), /needs a recipient/)
 })

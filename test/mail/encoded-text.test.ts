@@ -1,4 +1,4 @@
-/** Text put together of pieces that were encoded ahead, against the same text in one, under random pieces; read by a decoder that is not ours. */
+/** Text assembled from pre-encoded pieces equals text encoded at once, under random splits; decoded by an independent decoder. */
 import { decode } from 'libqp'
 import t from 'tap'
 import {
@@ -52,7 +52,7 @@ function encoded(texts: readonly string[], ahead: ReadonlyMap<string, EncodedPie
   return encoder.end()
 }
 
-t.test('what was encoded ahead, and what stands between, is read as the one text that it is', t => {
+t.test('pre-encoded pieces and the text between them decode to the original', t => {
   let [ahead, apart] = [0, 0]
   for (let seed = 1; seed <= 3_000; seed += 1) {
     const pick = numbers(seed)
@@ -82,7 +82,7 @@ t.test('what was encoded ahead, and what stands between, is read as the one text
   t.end()
 })
 
-t.test('a text whose edge belongs with what stands beside it is not encoded ahead', t => {
+t.test('a text whose edges may combine with adjacent text is not pre-encoded', t => {
   const long = 'x'.repeat(MIN_PIECE_LENGTH)
   for (const text of [`\n${long}`, `${long}\r`, `\ude00${long}`, `${long}\ud83d`])
     t.equal(encodePiece(text), undefined, JSON.stringify(text.replace(long, '…')))

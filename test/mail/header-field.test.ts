@@ -31,7 +31,7 @@ for (const [written, shown] of subjects)
     t.equal(stripTags(written), shown)
   })
 
-t.test('taking a tag out never puts another one together', async t => {
+t.test('removing a tag never forms another one', async t => {
   for (const text of ['<<b>b>x', '<b<i>>x', '<<<b>b>b>x', '<scr<script>ipt>x']) {
     const once = stripTags(text)
     t.equal(stripTags(once), once, text)
@@ -39,7 +39,7 @@ t.test('taking a tag out never puts another one together', async t => {
   }
 })
 
-t.test('hundreds of kilobytes of brackets are no more work than as much text', async t => {
+t.test('hundreds of kilobytes of brackets take linear time', async t => {
   // Anything worse than linear would run into the test's time limit.
   for (const text of [
     '<'.repeat(1e6),

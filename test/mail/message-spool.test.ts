@@ -1,4 +1,4 @@
-/** A message that arrives in pieces is written away in parts, and never held whole. */
+/** A message that arrives in pieces is written in parts and never held as a whole. */
 import t from 'tap'
 import { MessageSpool, PART_OCTETS } from '../../src/mail/message-spool.js'
 
@@ -22,7 +22,7 @@ function message(octets: number): Buffer {
 }
 
 for (const piece of [1_000, 65_536, PART_OCTETS, 700_001])
-  t.test(`in pieces of ${piece} octets, what was written and what is held are the message`, async t => {
+  t.test(`in pieces of ${piece} octets, written parts and buffer add up to the message`, async t => {
     const { spool, parts } = openSpool()
     const whole = message(3 * PART_OCTETS + 1_234)
     for (let at = 0; at < whole.length; at += piece) {
@@ -45,7 +45,7 @@ for (const piece of [1_000, 65_536, PART_OCTETS, 700_001])
     t.equal(spool.bufferedBytes, 0)
   })
 
-t.test('what is cut off the front and what is written early stay in order', async t => {
+t.test('taking from the front and early writes keep the order', async t => {
   const { spool, parts } = openSpool()
   const whole = message(1_000)
   for (let at = 0; at < whole.length; at += 1) spool.add(whole.subarray(at, at + 1))
@@ -61,7 +61,7 @@ t.test('what is cut off the front and what is written early stay in order', asyn
   t.ok(Buffer.concat([front, ...parts]).equals(whole))
 })
 
-t.test('a message that is given up is forgotten, and its parts are removed if it has any', async t => {
+t.test('a discarded message is forgotten and its parts removed', async t => {
   const short = openSpool()
   short.spool.add(message(10))
   await short.spool.discard()
@@ -73,7 +73,7 @@ t.test('a message that is given up is forgotten, and its parts are removed if it
   t.same([long.spool.bufferedBytes, long.removed], [0, [1]])
 })
 
-t.test('parts are removed as well when the last one could not be written', async t => {
+t.test('parts are removed even if the last write failed', async t => {
   const removed: string[] = []
   const spool = new MessageSpool({
     write: () => Promise.reject(new Error('disk full')),

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { parseNamedAddress, readNamedAddress } from '../../src/mail/named-address.js'
 
-t.test('a mailbox is taken with a name, with a quoted or encoded name, in brackets and bare', async t => {
+t.test('a mailbox is accepted with a plain, quoted or encoded name, in brackets and bare', async t => {
   for (const [text, name, address] of [
     ['Ann <ann@Example.com>', 'Ann', 'ann@example.com'],
     ['"Doe, \\"Ann\\"" <ann@example.com>', 'Doe, "Ann"', 'ann@example.com'],
@@ -25,7 +25,7 @@ t.test('a mailbox is taken with a name, with a quoted or encoded name, in bracke
     t.same(parseNamedAddress(text), name === undefined ? { address } : { name, address }, text)
 })
 
-t.test('what is several mailboxes, broken or an injection is refused with the reason', async t => {
+t.test('several mailboxes, malformed ones and injections are rejected with the reason', async t => {
   for (const [text, reason] of [
     ['', /no @/],
     ['Ann', /no @/],

@@ -11,14 +11,14 @@ function localPart(key = newKey, to = recipient): string {
   return makeReturnPath({ messageId, recipient: to, key, domain }).split('@')[0]!
 }
 
-t.test('a bounce to a return path finds its message and is believed', async t => {
+t.test('a bounce to a return path identifies its message and verifies', async t => {
   const token = parseReturnPathLocal(localPart())!
   t.match(token, { keyVersion: 2, messageId })
   t.equal(verifyReturnPath(token, recipient, [oldKey, newKey]), true)
   t.equal(verifyReturnPath(token, 'ann@EXAMPLE.com', [newKey]), true)
 })
 
-t.test('a return path survives hosts that change case, and fits into 64 octets', async t => {
+t.test('a return path survives case folding and fits 64 octets', async t => {
   const local = makeReturnPath({ messageId, recipient, key: { ...newKey, version: 999_999 }, domain }).split(
     '@',
   )[0]!
@@ -26,13 +26,13 @@ t.test('a return path survives hosts that change case, and fits into 64 octets',
   t.same(parseReturnPathLocal(localPart().toUpperCase()), parseReturnPathLocal(localPart()))
 })
 
-t.test('mail sent before a key rotation still comes home', async t => {
+t.test('return paths from before a key rotation still verify', async t => {
   const token = parseReturnPathLocal(localPart(oldKey))!
   t.equal(verifyReturnPath(token, recipient, [newKey, oldKey]), true)
   t.equal(verifyReturnPath(token, recipient, [newKey]), false)
 })
 
-t.test('every id comes back as it was', async t => {
+t.test('every id survives the round trip', async t => {
   for (const id of [
     '00000000-0000-0000-0000-000000000000',
     'ffffffff-ffff-ffff-ffff-ffffffffffff',
@@ -45,7 +45,7 @@ t.test('every id comes back as it was', async t => {
   }
 })
 
-t.test('a return path for another recipient, message or key is not believed', async t => {
+t.test('a return path for another recipient, message or key does not verify', async t => {
   const token = parseReturnPathLocal(localPart())!
   t.equal(verifyReturnPath(token, 'bob@example.com', [newKey]), false)
   t.equal(
@@ -56,7 +56,7 @@ t.test('a return path for another recipient, message or key is not believed', as
   t.equal(verifyReturnPath({ ...token, mac: Buffer.alloc(0) }, recipient, [newKey]), false)
 })
 
-t.test('changing any character of the MAC or the id is noticed', async t => {
+t.test('changing any character of the MAC or id is detected', async t => {
   const local = localPart()
   for (let at = 'r1-2-'.length; at < local.length; at++) {
     if (local[at] === '-') continue
@@ -66,7 +66,7 @@ t.test('changing any character of the MAC or the id is noticed', async t => {
   }
 })
 
-t.test('other local parts are no return paths', async t => {
+t.test('other local parts are not return paths', async t => {
   const local = localPart()
   for (const text of [
     '',
@@ -84,6 +84,6 @@ t.test('other local parts are no return paths', async t => {
     t.equal(parseReturnPathLocal(text), undefined, text)
 })
 
-t.test('something that is no UUID gets no return path', async t => {
+t.test('an id that is not a UUID is rejected', async t => {
   t.throws(() => makeReturnPath({ messageId: 'a@b', recipient, key: newKey, domain }), /UUID/)
 })

@@ -1,4 +1,4 @@
-/** Unsubscribe tokens: whom they stand for, and that nobody else can make one. */
+/** Unsubscribe tokens identify a subscriber and cannot be forged. */
 import t from 'tap'
 import { makeReturnPath } from '../../src/mail/return-path.js'
 import {
@@ -21,7 +21,7 @@ const read = (text: string) => {
   return token
 }
 
-t.test('a token leads back to its message, in any case, under every key there was', t => {
+t.test('a token identifies its message in any letter case, under every key ever used', t => {
   const token = makeUnsubscribeToken(ANN, KEY)
   t.match(read(token.toUpperCase()), { keyVersion: 1, messageId: ANN.messageId })
   const keys = [{ version: 2, secret: Buffer.alloc(32, 2) }, KEY]
@@ -31,7 +31,7 @@ t.test('a token leads back to its message, in any case, under every key there wa
   t.end()
 })
 
-t.test('it stands for nobody else', t => {
+t.test('a token does not verify for anybody else', t => {
   const token = read(makeUnsubscribeToken(ANN, KEY))
   const verify = (more: object) => verifyUnsubscribeToken(token, { ...ANN, ...more }, [KEY])
   t.equal(verify({ recipient: 'bob@x.example' }), false)
@@ -41,14 +41,14 @@ t.test('it stands for nobody else', t => {
   t.end()
 })
 
-t.test('what was signed as a return path is no unsubscribe token', t => {
+t.test('a return path is not an unsubscribe token', t => {
   const returnPath = makeReturnPath({ ...ANN, key: KEY, domain: 'bounce.example' })
   const disguised = returnPath.split('@')[0]!.replace(/^r1/, 'u1')
   t.equal(verifyUnsubscribeToken(read(disguised), ANN, [KEY]), false)
   t.end()
 })
 
-t.test('with its prefix it fits a local part, and other text is no token', t => {
+t.test('a prefixed token fits a local part, and other text is not a token', t => {
   const longest = makeUnsubscribeToken(ANN, { ...KEY, version: 99_999 })
   t.ok(`${UNSUBSCRIBE_PREFIX}${longest}`.length <= 64)
   t.match(parseUnsubscribeToken(longest), { keyVersion: 99_999 })

@@ -1,4 +1,4 @@
-/** How long one attempt may take, over all hosts and addresses of a domain together. */
+/** The time limit of one attempt, over all hosts and addresses of a domain. */
 import t from 'tap'
 import type { Outcome } from '../../src/mail/outcome.js'
 import { scriptedServer } from '../support/smtp/scripted-server.js'
@@ -26,7 +26,7 @@ async function timed({ agent, clock }: TestMta): Promise<{ outcome: Outcome; too
   return { outcome: known, tookMs: clock.monotonic() - startedAt }
 }
 
-t.test('ten hosts that greet nobody are all tried within the time of one attempt', async t => {
+t.test("ten hosts that never greet are all tried within the attempt's time limit", async t => {
   const silent = await scriptedServer(t, ...addresses.map(() => 'STALL'))
   const mta = testMta(t, { '*': silent }, { zone })
   const { outcome, tookMs } = await timed(mta)
@@ -35,7 +35,7 @@ t.test('ten hosts that greet nobody are all tried within the time of one attempt
   t.ok(tookMs <= timeouts.attemptMs + STEP_MS, `took ${tookMs} ms`)
 })
 
-t.test('nine hosts that greet nobody leave the tenth its time', async t => {
+t.test('nine hosts that never greet leave the tenth its time', async t => {
   const silent = await scriptedServer(t, ...addresses.slice(1).map(() => 'STALL'))
   const healthy = await scriptedServer(
     t,
@@ -56,7 +56,7 @@ t.test('nine hosts that greet nobody leave the tenth its time', async t => {
   t.match(outcome, { kind: 'delivered', remoteMta: 'mx9.example' })
 })
 
-t.test('a host that takes its time for each step of the dialogue has no more than the others', async t => {
+t.test('a host that is slow at each step gets no more time than the others', async t => {
   const slow = await scriptedServer(t, 'S 220 mx.example ESMTP\nC EHLO ...\nSTALL')
   const mta = testMta(t, { '192.0.2.25': slow }, { timeouts: { ...timeouts, attemptMs: 60_000 } })
   const { outcome, tookMs } = await timed(mta)

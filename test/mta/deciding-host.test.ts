@@ -1,4 +1,4 @@
-/** Where several hosts were tried and none took the message: whose word counts, and when it is for good. */
+/** Which of several failed hosts decides the outcome, and when it is permanent. */
 import t from 'tap'
 import { paceSignal } from '../../src/queue/pacing/site-pace.js'
 import type { FakeZone } from '../../src/world/dns/fake-dns.js'
@@ -51,7 +51,7 @@ async function deliver(
   return agent.deliver(makeJob({ recipient, ...job }), goOn)
 }
 
-t.test('where the primary greylists and the backup is dead, the domain has greylisted', async t => {
+t.test('if the primary greylists and the backup is dead, the outcome is greylisted', async t => {
   const primary = await scriptedServer(t, greylists)
   const outcome = await deliver(t, { '192.0.2.1': primary })
   t.match(outcome, {
@@ -67,7 +67,7 @@ t.test('where the primary greylists and the backup is dead, the domain has greyl
   t.same(paceSignal(outcome), { kind: 'neutral' }, 'a dead backup is no reason to let the site rest')
 })
 
-t.test('a backup that swallows packets does not hide that the primary has no room', async t => {
+t.test('a backup that drops packets does not hide that the primary is full', async t => {
   const primary = await scriptedServer(t, atRecipient('452 4.2.2 mailbox full'))
   const places: Record<string, Place> = { '192.0.2.1': primary, '192.0.2.2': 'silent' }
   const { agent, clock, dialler } = testMta(t, places, { zone: twoExchangers })
@@ -77,7 +77,7 @@ t.test('a backup that swallows packets does not hide that the primary has no roo
   t.match(await delivery, { kind: 'deferred', subtype: 'mailbox_full', remoteMta: 'mx1.example' })
 })
 
-t.test('a word about the message counts more than one at the door, whoever comes first', async t => {
+t.test('a reply about the message outweighs one at the greeting, in either order', async t => {
   const busy = 'S 421 4.3.2 too busy'
   for (const scripts of [
     [busy, greylists],
@@ -91,29 +91,26 @@ t.test('a word about the message counts more than one at the door, whoever comes
   }
 })
 
-t.test(
-  'a session that broke counts more than a host that never answered, and a reply more than both',
-  async t => {
-    const breaks = `${greeted}\nCLOSE`
-    const first = await scriptedServer(t, breaks)
-    t.match(await deliver(t, { '192.0.2.1': first }), {
-      subtype: 'connection_lost',
-      remoteMta: 'mx1.example',
-    })
-    const second = await scriptedServer(t, breaks)
-    t.match(await deliver(t, { '192.0.2.2': second }), {
-      subtype: 'connection_lost',
-      remoteMta: 'mx2.example',
-    })
-    const places = {
-      '192.0.2.1': await scriptedServer(t, greylists),
-      '192.0.2.2': await scriptedServer(t, breaks),
-    }
-    t.match(await deliver(t, places), { subtype: 'greylisted', remoteMta: 'mx1.example' })
-  },
-)
+t.test('a broken session outweighs an unreachable host, and a reply outweighs both', async t => {
+  const breaks = `${greeted}\nCLOSE`
+  const first = await scriptedServer(t, breaks)
+  t.match(await deliver(t, { '192.0.2.1': first }), {
+    subtype: 'connection_lost',
+    remoteMta: 'mx1.example',
+  })
+  const second = await scriptedServer(t, breaks)
+  t.match(await deliver(t, { '192.0.2.2': second }), {
+    subtype: 'connection_lost',
+    remoteMta: 'mx2.example',
+  })
+  const places = {
+    '192.0.2.1': await scriptedServer(t, greylists),
+    '192.0.2.2': await scriptedServer(t, breaks),
+  }
+  t.match(await deliver(t, places), { subtype: 'greylisted', remoteMta: 'mx1.example' })
+})
 
-t.test('an idle connection that was dead has no word in it', async t => {
+t.test('a dead idle connection has no influence on the outcome', async t => {
   const server = await scriptedServer(
     t,
     `${accepts()}
@@ -126,7 +123,7 @@ t.test('an idle connection that was dead has no word in it', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'connection_lost' })
 })
 
-t.test('a host that turns us away at the door bounces the message only if every other does, too', async t => {
+t.test('a rejection at the greeting bounces the message only if every host rejects', async t => {
   const closed = 'S 554 5.7.1 no service for you'
   const first = await scriptedServer(t, closed)
   const alone = await deliver(t, { '192.0.2.1': first })
@@ -140,7 +137,7 @@ t.test('a host that turns us away at the door bounces the message only if every 
   t.match(await deliver(t, both), { kind: 'bounced', status: '5.7.1', reply: { code: 554 } })
 })
 
-t.test('where a domain has more hosts than one attempt tries, their no is not that of all', async t => {
+t.test('if not all hosts were tried, their rejections are not final', async t => {
   const names = Array.from({ length: 500 }, (_, index) => `mx${index}.example`)
   const zone: FakeZone = { 'example.com': { MX: names.map((name, index) => `${index} ${name}`) } }
   names.forEach((name, index) => (zone[name] = { A: [`198.51.${100 + (index >> 8)}.${index & 255}`] }))
@@ -152,7 +149,7 @@ t.test('where a domain has more hosts than one attempt tries, their no is not th
   })
 })
 
-t.test('a host counts as heard by the one of its addresses that answered', async t => {
+t.test('a host counts by the address that answered', async t => {
   const zone = {
     'example.com': { MX: ['10 mx.example'] },
     'mx.example': { A: ['192.0.2.1'], AAAA: ['2001:db8::1'] },
@@ -186,7 +183,7 @@ for (const [what, extension, job, subtype, status] of [
   )
   const withHelo = cannot.replace(/S 250 (\S.*)$/, 'S 250-mx.example\nS 250 $1')
 
-  t.test(`where the first host ${what}, the next one gets the message`, async t => {
+  t.test(`if the first host ${what}, the next one gets the message`, async t => {
     const places = {
       '192.0.2.1': await scriptedServer(t, withHelo),
       '192.0.2.2': await scriptedServer(t, accepts(extension)),
@@ -194,7 +191,7 @@ for (const [what, extension, job, subtype, status] of [
     t.match(await deliver(t, places, job), { kind: 'delivered', remoteMta: 'mx2.example' })
   })
 
-  t.test(`where every host ${what}, the message bounces and is not held against the recipient`, async t => {
+  t.test(`if every host ${what}, the message bounces without counting against the recipient`, async t => {
     const places: Record<string, ScriptedServer> = {
       '192.0.2.1': await scriptedServer(t, withHelo),
       '192.0.2.2': await scriptedServer(t, withHelo),
@@ -210,14 +207,14 @@ for (const [what, extension, job, subtype, status] of [
     })
   })
 
-  t.test(`where one host ${what} and the other cannot be reached, the message waits`, async t => {
+  t.test(`if one host ${what} and the other is unreachable, the message is deferred`, async t => {
     const outcome = await deliver(t, { '192.0.2.1': await scriptedServer(t, withHelo) }, job)
     t.match(outcome, { kind: 'deferred', permanence: 'transient', subtype, remoteMta: 'mx1.example' })
     t.same(paceSignal(outcome), { kind: 'neutral' })
   })
 }
 
-t.test('a host that finds the message too big at MAIL leaves it to the next one', async t => {
+t.test('a host that rejects the size at MAIL leaves the message to the next one', async t => {
   const tooBig = `${greeted}
     S 250 mx.example
     C MAIL ...

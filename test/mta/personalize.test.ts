@@ -1,7 +1,4 @@
-/**
- * Mail that many get: whatever was worked out or encoded ahead for all of them, each reads what was meant for them alone, and what is
- * signed is the canonical form of what leaves.
- */
+/** Mail for many: each recipient gets only their own values, whatever was computed or encoded ahead, and signatures cover what is sent. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { simpleParser } from 'mailparser'
@@ -39,7 +36,7 @@ const { text: _, ...withoutText } = LETTER
 /** Written in front, so that each mail has something of its own, in conditions and loops as well. */
 const OWN = '<p>Dear {{first_name|reader}} {{#if first_name}}({{first_name}}){{else}}nobody{{/if}}</p>'
 
-t.test('each of many readers gets in octets what was filled in for them in text', async t => {
+t.test('each of many recipients gets the octets of their own rendering', async t => {
   let ahead = 0
   for (const name of MAILS) {
     const written = readFileSync(`${CORPUS}/${name}`, 'utf8').replace('{{', '{ {')
@@ -92,7 +89,7 @@ function inLines(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-t.test('a subject that comes out empty is an error, one that was empty from the start is not', async t => {
+t.test('a subject that renders empty is an error; an originally empty one is not', async t => {
   const contact = { email: 'ann@x.example', firstName: '', lastName: null, attributes: {} }
   const fill = (subject: string) => {
     const content: ComposedContent & JobContent = { ...withoutText, subject, html: OWN, merging }

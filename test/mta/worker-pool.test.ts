@@ -1,6 +1,4 @@
-/**
- * Delivery in threads: real ones, which deliver to a server in this process. Only the clock of the pool is turned by hand.
- */
+/** Delivery in real threads to a server in this process; only the pool's clock is manual. */
 import { pathToFileURL } from 'node:url'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
@@ -110,7 +108,7 @@ function isForReader(instruction: Instruction): boolean {
   return instruction.kind === 'deliver' && instruction.job.recipient.startsWith('reader-')
 }
 
-t.test('mail for many is shared out among the threads, and every one of it arrives signed', async t => {
+t.test('mail for many is distributed among the threads and arrives signed', async t => {
   const sink = await openSink(t)
   const test = testPool(t, toSinks({ domain: '*', sink }), 2)
   await untilAllWork(test)
@@ -141,7 +139,7 @@ t.test('mail for many is shared out among the threads, and every one of it arriv
   }
 })
 
-t.test('there are as many threads as there is mail for at a time, and one before there is any', async t => {
+t.test('threads are started as load requires, beginning with one', async t => {
   const sink = await openSink(t)
   const { pool, threads } = testPool(t, toSinks({ domain: '*', sink }), 3)
   t.equal(threads.started.length, 1)
@@ -151,14 +149,14 @@ t.test('there are as many threads as there is mail for at a time, and one before
   t.equal(threads.started.length, 3, 'all at once')
 })
 
-t.test('a content of one message goes along with it, and nothing is kept of it', async t => {
+t.test('the content of a single message is sent with it and not kept', async t => {
   const { pool, threads } = testPool(t, capture, 1)
   for (const text of ['One.\n', 'Two.\n']) await pool.deliver(makeJob({ content: { ...LETTER, text } }), goOn)
   const [thread] = threads.started
   t.same(told(thread!, 'keep'), [])
 })
 
-t.test('a content that had to make room crosses over again when it is needed again', async t => {
+t.test('an evicted content is sent again when needed', async t => {
   const { pool, threads } = testPool(t, capture, 1)
   const { content: small } = makeJob()
   const large = { ...small, text: 'A line of text.\r\n'.repeat(300_000) }
@@ -174,7 +172,7 @@ t.test('a content that had to make room crosses over again when it is needed aga
   t.equal(told(thread!, 'drop').length, 2)
 })
 
-t.test('what the local inbox catches comes back as the octets that would have left', async t => {
+t.test('captured mail is returned as the octets that would have been sent', async t => {
   const { pool } = testPool(t, capture, 1)
   const here = openCaptureAgent({ clock: new FakeClock(), hostname })
   for (const text of ['Short.\n', 'Long.\n'.repeat(5_000)]) {
@@ -185,7 +183,7 @@ t.test('what the local inbox catches comes back as the octets that would have le
   }
 })
 
-t.test('what somebody waits for is rendered in a thread, and is lost alone where that dies', async t => {
+t.test('a rendering runs in a thread and fails alone if that dies', async t => {
   const { pool, threads, clock } = testPool(t, capture, 1)
   const brand = { companyName: '', companyAddress: '', attribution: false, timezone: 'UTC' }
   const request: RenderRequest = {
@@ -208,7 +206,7 @@ t.test('what somebody waits for is rendered in a thread, and is lost alone where
   await t.rejects(pool.render(request), { code: 'unavailable' })
 })
 
-t.test('at equal load a message goes where a connection to its domain is open', async t => {
+t.test('at equal load a message goes to the thread connected to its domain', async t => {
   const [one, other] = [await openSink(t), await openSink(t)]
   const agent = toSinks({ domain: 'one.example', sink: one }, { domain: 'other.example', sink: other })
   const test = testPool(t, agent, 2)
@@ -219,7 +217,7 @@ t.test('at equal load a message goes where a connection to its domain is open', 
     t.match(await test.pool.deliver(job, goOn), { tried: [{ reused: true }] })
 })
 
-t.test('a thread that dies is replaced, and what it had in hand is tried again', async t => {
+t.test('a crashed thread is replaced, and its jobs are deferred', async t => {
   const sink = await openSink(t)
   const test = testPool(t, toSinks({ domain: '*', sink }), 2)
   const { pool, threads, clock, log } = test
@@ -251,7 +249,7 @@ t.test('a thread that dies is replaced, and what it had in hand is tried again',
   t.equal(threads.started.length, 3)
 })
 
-t.test('while no thread can be started mail waits, and the pauses between tries grow', async t => {
+t.test('while no thread can be started mail waits, with growing restart delays', async t => {
   const threads = watchThreads()
   threads.program = new URL('data:text/javascript,throw new Error("disk full")')
   const { pool, clock, log } = testPool(t, capture, 1, threads)
@@ -267,7 +265,7 @@ t.test('while no thread can be started mail waits, and the pauses between tries 
   t.match(await delivery, { kind: 'delivered' })
 })
 
-t.test('a thread that had worked for a while is replaced at once', async t => {
+t.test('a thread that ran for a while is replaced immediately', async t => {
   const { pool, threads, clock, log } = testPool(t, capture, 1)
   await pool.deliver(makeJob(), goOn)
   await clock.advance(10_000)
@@ -278,7 +276,7 @@ t.test('a thread that had worked for a while is replaced at once', async t => {
   t.match(await pool.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('what was known when a fault ended the thread is not lost', async t => {
+t.test('outcomes known when a thread crashes are not lost', async t => {
   const threads = watchThreads()
   threads.program = failingThread
   const { pool, log } = testPool(t, capture, 1, threads)
@@ -288,7 +286,7 @@ t.test('what was known when a fault ended the thread is not lost', async t => {
   t.match(log.lines, [{ fields: { error: 'out of the blue', deliveriesLost: 0 } }])
 })
 
-t.test('a fault of the agent in the thread comes up as one here', async t => {
+t.test('an agent error in the thread rejects the delivery', async t => {
   const threads = watchThreads()
   threads.program = failingThread
   const { pool } = testPool(t, capture, 1, threads)
@@ -296,7 +294,7 @@ t.test('a fault of the agent in the thread comes up as one here', async t => {
   t.match(await pool.deliver(makeJob(), goOn), { kind: 'delivered' }, 'and the thread goes on')
 })
 
-t.test('the shutdown reaches the threads: what is not past the final dot is given up', async t => {
+t.test('a shutdown aborts deliveries in the threads that are not past the final dot', async t => {
   const sink = await openSink(t)
   const silent = await openSilentServer(t)
   const agent = toSinks({ domain: 'example.com', sink }, { domain: 'silent.example', sink: silent })
@@ -315,7 +313,7 @@ t.test('the shutdown reaches the threads: what is not past the final dot is give
   t.match(late, { kind: 'deferred', subtype: 'shutdown' })
 })
 
-t.test('the shutdown ends the waiting for a thread', async t => {
+t.test('a shutdown ends waiting for a thread', async t => {
   const threads = watchThreads()
   threads.program = new URL('data:text/javascript,throw new Error("disk full")')
   const { pool } = testPool(t, capture, 1, threads)
@@ -328,7 +326,7 @@ t.test('the shutdown ends the waiting for a thread', async t => {
   t.match(await forgotten, { kind: 'deferred', subtype: 'shutdown' }, 'and so does closing')
 })
 
-t.test('closing lets what is in hand end, then ends the threads', async t => {
+t.test('closing lets running jobs finish, then ends the threads', async t => {
   const sink = await openSink(t)
   const { pool, threads, log } = testPool(t, toSinks({ domain: '*', sink }), 2)
   sink.atDot = 'hold'
@@ -343,7 +341,7 @@ t.test('closing lets what is in hand end, then ends the threads', async t => {
   t.match(await pool.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'shutdown' })
 })
 
-t.test('threads that have to end at once leave what they have in hand as a crash would', async t => {
+t.test('terminated threads leave their jobs as a crash would', async t => {
   const sink = await openSink(t)
   const { pool, threads, log } = testPool(t, toSinks({ domain: '*', sink }), 1)
   sink.atDot = 'hold'

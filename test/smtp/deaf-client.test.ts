@@ -1,4 +1,4 @@
-/** A client that reads none of its replies: how long it is waited for. */
+/** How long the server waits for a client that reads none of its replies. */
 import { Duplex } from 'node:stream'
 import t from 'tap'
 import { openSmtpService } from '../../src/smtp/service.js'
@@ -54,7 +54,7 @@ async function connected(reads: () => boolean) {
   return { clock, service, line }
 }
 
-t.test('who reads none of its replies is gone after a minute', async t => {
+t.test('a client that reads no replies is disconnected after a minute', async t => {
   let readsOn = true
   const { clock, service, line } = await connected(() => readsOn)
   t.match(line.said, /^220 mx\.example .*\r\n250-/)
@@ -67,7 +67,7 @@ t.test('who reads none of its replies is gone after a minute', async t => {
   t.ok(line.destroyed)
 })
 
-t.test('who reads them and says nothing has five minutes', async t => {
+t.test('a client that reads replies but stays silent has five minutes', async t => {
   const { clock, service, line } = await connected(() => true)
   await clock.advance(290_000)
   t.equal(service.sessionCount, 1)

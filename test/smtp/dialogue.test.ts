@@ -1,10 +1,10 @@
-/** The commands of a session: order, replies, parameters, pipelining, faults. */
+/** SMTP commands: order, replies, parameters, pipelining, errors. */
 import t from 'tap'
 import { AppError } from '../../src/core/errors.js'
 import { SmtpRefusal, type RcptCommand } from '../../src/smtp/receiver.js'
 import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp/smtp-service.js'
 
-t.test('a message is taken as it was sent, and the session goes on', async t => {
+t.test('a message is accepted as sent, and the session continues', async t => {
   const { dialogue, receiver } = await smtpService(t)
   await dialogue(`
     C MAIL FROM:<a@x.example> SIZE=100 BODY=8BITMIME
@@ -34,7 +34,7 @@ t.test('a message is taken as it was sent, and the session goes on', async t => 
   ])
 })
 
-t.test('EHLO offers what is there', async t => {
+t.test('EHLO lists the available extensions', async t => {
   const { port } = await smtpService(t, {
     limits: { messageSize: 1_234 },
     auth: { isRequired: false, isAllowedInClear: true },
@@ -55,7 +55,7 @@ t.test('EHLO offers what is there', async t => {
   client.cut()
 })
 
-t.test('what is switched off is neither offered nor taken', async t => {
+t.test('a disabled extension is neither offered nor accepted', async t => {
   const { port, dialogue } = await smtpService(t, {
     capabilities: { dsn: false, smtpUtf8: false, chunking: false },
   })
@@ -77,7 +77,7 @@ t.test('what is switched off is neither offered nor taken', async t => {
   `)
 })
 
-t.test('commands out of order are refused and change nothing', async t => {
+t.test('out-of-order commands are rejected and change nothing', async t => {
   const { dialogue, receiver } = await smtpService(t)
   await dialogue(`
     S 220 ...
@@ -104,7 +104,7 @@ t.test('commands out of order are refused and change nothing', async t => {
   t.same(receiver.abandoned, ['a@x.example'])
 })
 
-t.test('EHLO in the middle of a message begins anew', async t => {
+t.test('EHLO during a transaction resets it', async t => {
   const { dialogue, receiver } = await smtpService(t)
   await dialogue(`
     MAIL
@@ -147,7 +147,7 @@ t.test('every other command has its reply', async t => {
   `)
 })
 
-t.test('a pipelined group is answered in order and in one piece', async t => {
+t.test('a pipelined group is answered in order and in one write', async t => {
   const { port, receiver } = await smtpService(t)
   const client = await SmtpClient.connect(port)
   await client.readLine()
@@ -167,7 +167,7 @@ t.test('a pipelined group is answered in order and in one piece', async t => {
   t.equal(receiver.messages.length, 1)
 })
 
-t.test('a group whose recipients are all refused gets no message through', async t => {
+t.test('a pipelined group whose recipients are all rejected transfers no message', async t => {
   class Nobody extends KeepingReceiver {
     override addRecipient(): void {
       throw new SmtpRefusal(550, '5.1.1', 'Nobody here')
@@ -186,7 +186,7 @@ t.test('a group whose recipients are all refused gets no message through', async
 })
 
 t.test(
-  'who sends the message before the 354 is sent away, for a refused DATA would make commands of it',
+  'a client that sends data before the 354 is disconnected, since a rejected DATA would turn it into commands',
   async t => {
     const { dialogue, receiver } = await smtpService(t)
     await dialogue(`
@@ -210,7 +210,7 @@ t.test(
   },
 )
 
-t.test('what is unavailable is no error of each mail: whoever found it has told of it', async t => {
+t.test('an unavailable receiver is not logged again for each message', async t => {
   class Full extends KeepingReceiver {
     override async addRecipient(): Promise<void> {
       throw new AppError('unavailable', 'the disk is full', { cause: new Error('database or disk is full') })
@@ -232,7 +232,7 @@ t.test('what is unavailable is no error of each mail: whoever found it has told 
   )
 })
 
-t.test('a refusal in the manner of the API and a fault of ours both become replies', async t => {
+t.test('API errors and internal errors become replies', async t => {
   class Strict extends KeepingReceiver {
     override async addRecipient({ address }: RcptCommand, recipients: RcptCommand[]): Promise<void> {
       if (address.startsWith('app@')) throw new AppError('limit_reached', 'Enough\r\nfor \u00e9 today')
@@ -265,7 +265,7 @@ t.test('a refusal in the manner of the API and a fault of ours both become repli
   )
 })
 
-t.test('refusals at the start and at the end of a message', async t => {
+t.test('a receiver can reject at the start and at the end of a message', async t => {
   class Full extends KeepingReceiver {
     override openMessage(): void {
       if (this.messages.length === 0 && this.abandoned.length === 0)
@@ -291,7 +291,7 @@ t.test('refusals at the start and at the end of a message', async t => {
   t.same(receiver.messages, [])
 })
 
-t.test('recipients beyond the limit are told to come with another message', async t => {
+t.test('recipients beyond the limit get 452 and are sent in another message', async t => {
   const { dialogue, receiver } = await smtpService(t, { limits: { recipients: 1 } })
   await dialogue(`
     MAIL
@@ -305,7 +305,7 @@ t.test('recipients beyond the limit are told to come with another message', asyn
   t.equal(receiver.messages[0]?.recipients.length, 1)
 })
 
-t.test('a refusal by `connect` stands in place of the greeting', async t => {
+t.test('a rejection by `connect` replaces the greeting', async t => {
   class Closed extends KeepingReceiver {
     async connect(): Promise<string | undefined> {
       throw new SmtpRefusal(554, '5.7.1', 'Not you')
@@ -318,7 +318,7 @@ t.test('a refusal by `connect` stands in place of the greeting', async t => {
   `)
 })
 
-t.test('who closes his direction behind QUIT still gets his answers', async t => {
+t.test('a client that half-closes after QUIT still gets its replies', async t => {
   const { port, receiver } = await smtpService(t)
   const client = await SmtpClient.connect(port)
   await client.readLine()

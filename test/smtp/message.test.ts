@@ -1,4 +1,4 @@
-/** The message itself: its end, its line ends, its bounds, in DATA and in BDAT. */
+/** Message data: its end, line endings and limits, with DATA and BDAT. */
 import t from 'tap'
 import { MessageScanner, type ScanLimits } from '../../src/smtp/message-scanner.js'
 import { SmtpRefusal } from '../../src/smtp/receiver.js'
@@ -33,7 +33,7 @@ function* everyCut(text: string): Iterable<readonly number[]> {
   for (let at = 1; at < text.length; at++) yield [at]
 }
 
-t.test('dots are undone and the end is found however the octets are cut', async t => {
+t.test('dots are unstuffed and the end is found however the octets are split', async t => {
   const cases: readonly (readonly [text: string, message: string])[] = [
     ['.\r\n', ''],
     ['a\r\n.\r\n', 'a\r\n'],
@@ -71,7 +71,7 @@ const SMUGGLED = [
   '\n\0.\n',
 ]
 
-t.test('nothing but CR LF . CR LF ends a message, and what looks like it is a fault', async t => {
+t.test('only CRLF.CRLF ends a message, and lookalikes are errors', async t => {
   const hidden = 'MAIL FROM:<evil@x.example>\r\nhidden\r\n'
   for (const end of SMUGGLED) {
     const text = `line${end}${hidden}.\r\nNOOP\r\n`
@@ -84,7 +84,7 @@ t.test('nothing but CR LF . CR LF ends a message, and what looks like it is a fa
   }
 })
 
-t.test('a smuggled message is refused with the one it hides in', async t => {
+t.test('a smuggled message is rejected with the one that contains it', async t => {
   const { dialogue, receiver } = await smtpService(t, { limits: { errors: 1_000, refusals: 1_000 } })
   for (const end of SMUGGLED)
     await dialogue(`
@@ -99,7 +99,7 @@ t.test('a smuggled message is refused with the one it hides in', async t => {
   t.same(receiver.messages, [])
 })
 
-t.test('a line may be long, and not endless', async t => {
+t.test('lines may be long, but not endless', async t => {
   const { dialogue, receiver } = await smtpService(t, { limits: { textLine: 5_000 } })
   await dialogue(`
     MAIL
@@ -118,14 +118,14 @@ t.test('a line may be long, and not endless', async t => {
   t.equal(receiver.messages.length, 1)
 })
 
-t.test('a header has a bound of its own', async t => {
+t.test('a header has a separate limit', async t => {
   const limits = { ...LIMITS, header: 100 }
   const long = 'x'.repeat(90)
   t.equal(scanned(`A: ${long}\r\n\r\n${long}\r\n.\r\n`, [], limits).fault, undefined)
   t.equal(scanned(`A: ${long}\r\nB: ${long}\r\n\r\n.\r\n`, [], limits).fault, 'header-size')
 })
 
-t.test('a message that grows too large is refused at its end, and nothing more of it is kept', async t => {
+t.test('a message over the size limit is rejected at its end and no longer stored', async t => {
   const { dialogue, receiver } = await smtpService(t, { limits: { messageSize: 10_000 } })
   await dialogue(`
     MAIL
@@ -146,7 +146,7 @@ t.test('a message that grows too large is refused at its end, and nothing more o
   t.ok(receiver.written < 100_000, 'the receiver was spared the rest')
 })
 
-t.test('a message without end is cut off', async t => {
+t.test('an endless message is cut off', async t => {
   const { port } = await smtpService(t, { limits: { messageSize: 10_000 } })
   const client = await SmtpClient.connect(port)
   await client.readLine()
@@ -165,7 +165,7 @@ t.test('a message without end is cut off', async t => {
   t.match(await client.readLine(), /^552 5\.3\.4 /)
 })
 
-t.test('a receiver that refuses in the middle is heard at the final dot', async t => {
+t.test('a rejection in mid-message is sent at the final dot', async t => {
   class Picky extends KeepingReceiver {
     override async write(piece: Buffer): Promise<void> {
       if (piece.includes('virus')) throw new SmtpRefusal(554, '5.7.1', 'No viruses')
@@ -193,7 +193,7 @@ t.test('a receiver that refuses in the middle is heard at the final dot', async 
   t.equal(receiver.abandoned.length, 2)
 })
 
-t.test('BDAT takes a message in counted chunks, dots and all', async t => {
+t.test('BDAT accepts a message in counted chunks, dots unchanged', async t => {
   const { dialogue, receiver } = await smtpService(t)
   await dialogue(`
     C MAIL FROM:<a@x.example>
@@ -224,7 +224,7 @@ t.test('BDAT takes a message in counted chunks, dots and all', async t => {
   )
 })
 
-t.test('BDAT keeps to the rules of DATA', async t => {
+t.test('BDAT follows the rules of DATA', async t => {
   const { dialogue, receiver } = await smtpService(t, { limits: { messageSize: 1_000 } })
   await dialogue(`
     C BDAT 6
@@ -276,7 +276,7 @@ t.test('a connection lost in the middle of a message abandons it', async t => {
   t.same(receiver.messages, [])
 })
 
-t.test('no more is read than the receiver can take', async t => {
+t.test('reading stops while the receiver is busy', async t => {
   let release: () => void = () => {}
   class Slow extends KeepingReceiver {
     override write(): Promise<void> {

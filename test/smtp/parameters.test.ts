@@ -5,7 +5,7 @@ import { smtpService } from '../support/smtp/smtp-service.js'
 
 const rules: ParameterRules = { isEsmtp: true, dsn: true, smtpUtf8: true, auth: true, messageSize: 1_000 }
 
-t.test('paths of every form are read', async t => {
+t.test('all forms of paths are accepted', async t => {
   const local = 'l'.repeat(64)
   const cases: readonly (readonly [text: string, address: string])[] = [
     ['<>', ''],
@@ -61,7 +61,7 @@ t.test('postmaster needs no domain, as a recipient', async t => {
   t.match(readMail('<postmaster>', rules), /^501 /)
 })
 
-t.test('the parameters of a message are read', async t => {
+t.test('MAIL parameters are parsed', async t => {
   t.same(readMail('<a@x.example> size=999 BODY=8bitmime RET=hdrs ENVID=id+2B1+3D AUTH=<>', rules), {
     address: 'a@x.example',
     smtpUtf8: false,
@@ -72,7 +72,7 @@ t.test('the parameters of a message are read', async t => {
   })
 })
 
-t.test('the parameters of a recipient are read', async t => {
+t.test('RCPT parameters are parsed', async t => {
   t.same(readRcpt('<a@x.example> NOTIFY=success,FAILURE ORCPT=rfc822;ann+2Blee@x.example', false, rules), {
     address: 'a@x.example',
     notify: ['SUCCESS', 'FAILURE'],
@@ -129,7 +129,7 @@ t.test('unknown parameters are 555, and after HELO all are', async t => {
   t.match(readMail('<a@x.example> SIZE=1', { ...rules, isEsmtp: false }), /^555 5\.5\.4 /)
 })
 
-t.test('an address beyond ASCII needs SMTPUTF8', async t => {
+t.test('a non-ASCII address requires SMTPUTF8', async t => {
   const { dialogue, receiver } = await smtpService(t)
   await dialogue(`
     C MAIL FROM:<zoë@x.example>
@@ -156,7 +156,7 @@ t.test('an address beyond ASCII needs SMTPUTF8', async t => {
   ])
 })
 
-t.test('a SIZE beyond the limit is refused before anything is sent', async t => {
+t.test('a SIZE over the limit is rejected at MAIL', async t => {
   const { dialogue } = await smtpService(t, { limits: { messageSize: 1_000 } })
   await dialogue(`
     C MAIL FROM:<a@x.example> SIZE=1001

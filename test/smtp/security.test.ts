@@ -1,4 +1,4 @@
-/** TLS, logins, and clients that mean harm or do not know better. */
+/** TLS, AUTH, and hostile or mistaken clients. */
 import t from 'tap'
 import { SmtpRefusal } from '../../src/smtp/receiver.js'
 import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp/smtp-service.js'
@@ -7,7 +7,7 @@ import { until } from '../support/until.js'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const ANN = base64('\0ann\0secret')
 
-t.test('STARTTLS begins the session anew under TLS, and is offered once', async t => {
+t.test('STARTTLS restarts the session under TLS and is offered once', async t => {
   const { port, receiver } = await smtpService(t, {
     hasTls: true,
     auth: { isRequired: true, isAllowedInClear: false },
@@ -35,7 +35,7 @@ t.test('STARTTLS begins the session anew under TLS, and is offered once', async 
   client.cut()
 })
 
-t.test('implicit TLS speaks from the first octet', async t => {
+t.test('implicit TLS starts with the first octet', async t => {
   const { dialogue, receiver } = await smtpService(t, {
     isImplicitTls: true,
     auth: { isRequired: true, isAllowedInClear: false },
@@ -87,7 +87,7 @@ t.test('what is pipelined behind STARTTLS is never read', async t => {
   t.same(receiver.abandoned, [])
 })
 
-t.test('who speaks no TLS after STARTTLS is cut off', async t => {
+t.test('a client that does not start TLS after STARTTLS is disconnected', async t => {
   const { dialogue } = await smtpService(t, { hasTls: true })
   await dialogue(`
     C STARTTLS
@@ -97,7 +97,7 @@ t.test('who speaks no TLS after STARTTLS is cut off', async t => {
   `)
 })
 
-t.test('a login in clear is refused without asking for the password', async t => {
+t.test('a plaintext login is rejected before the password is requested', async t => {
   const { dialogue } = await smtpService(t, {
     hasTls: true,
     auth: { isRequired: true, isAllowedInClear: false },
@@ -110,7 +110,7 @@ t.test('a login in clear is refused without asking for the password', async t =>
   `)
 })
 
-t.test('every way to log in, and every way to fail', async t => {
+t.test('AUTH PLAIN and LOGIN succeed and fail as specified', async t => {
   const auth = { isRequired: true, isAllowedInClear: true }
   const { dialogue, log } = await smtpService(t, { auth, limits: { errors: 100 } })
   await dialogue(`
@@ -166,7 +166,7 @@ t.test('every way to log in, and every way to fail', async t => {
   t.notMatch(JSON.stringify(log.lines), /secret|wrong|c2VjcmV0/)
 })
 
-t.test('AUTH has no place within a message, nor before EHLO', async t => {
+t.test('AUTH is rejected within a transaction and before EHLO', async t => {
   const { dialogue } = await smtpService(t, { auth: { isRequired: false, isAllowedInClear: true } })
   await dialogue(`
     S 220 ...
@@ -181,7 +181,7 @@ t.test('AUTH has no place within a message, nor before EHLO', async t => {
   `)
 })
 
-t.test('who guesses passwords is sent away', async t => {
+t.test('a client that guesses passwords is disconnected', async t => {
   const { dialogue } = await smtpService(t, {
     auth: { isRequired: true, isAllowedInClear: true },
     limits: { errors: 2 },
@@ -196,7 +196,7 @@ t.test('who guesses passwords is sent away', async t => {
   `)
 })
 
-t.test('a trusted network needs no login, under TLS neither', async t => {
+t.test('a trusted network needs no login, not even after STARTTLS', async t => {
   class Trusting extends KeepingReceiver {
     connect(): string {
       return 'printer'
@@ -222,7 +222,7 @@ t.test('a trusted network needs no login, under TLS neither', async t => {
   t.match(receiver.messages, [{ identity: 'printer' }, { identity: 'printer' }])
 })
 
-t.test('a browser is sent away at its first line', async t => {
+t.test('a browser is disconnected at its first line', async t => {
   const { dialogue, log } = await smtpService(t)
   for (const line of ['GET / HTTP/1.1', 'POST /x HTTP/1.1', 'CONNECT mx:25 HTTP/1.1', 'Host: mx.example'])
     await dialogue(`
@@ -234,7 +234,7 @@ t.test('a browser is sent away at its first line', async t => {
   t.match(log.lines[0], { level: 'warn', event: 'smtp client speaks HTTP' })
 })
 
-t.test('a command line ends in CR LF and holds no controls', async t => {
+t.test('a command line ends in CRLF and contains no control characters', async t => {
   const { dialogue } = await smtpService(t)
   await dialogue(`
     RAW "NOOP\\n"
@@ -253,7 +253,7 @@ t.test('a command line ends in CR LF and holds no controls', async t => {
   `)
 })
 
-t.test('an overlong line is one error, an endless one the end', async t => {
+t.test('an overlong line is an error; an endless one closes the session', async t => {
   const { dialogue } = await smtpService(t)
   await dialogue(`
     C NOOP ${'x'.repeat(3_000)}
@@ -269,7 +269,7 @@ t.test('an overlong line is one error, an endless one the end', async t => {
   `)
 })
 
-t.test('errors are counted, and so are commands that lead nowhere', async t => {
+t.test('errors and useless commands are counted', async t => {
   const { dialogue } = await smtpService(t, { limits: { errors: 3 } })
   await dialogue(`
     C FROB
@@ -295,7 +295,7 @@ t.test('errors are counted, and so are commands that lead nowhere', async t => {
   t.ok(replies < 120)
 })
 
-t.test('a client that reads no replies is not read from either', async t => {
+t.test('nothing is read from a client that does not read its replies', async t => {
   const { port } = await smtpService(t, { limits: { errors: 10_000_000 } })
   const client = await SmtpClient.connect(port)
   await client.readLine()
@@ -314,7 +314,7 @@ t.test('a client that reads no replies is not read from either', async t => {
   client.cut()
 })
 
-t.test('who tries recipients until one is found is sent away', async t => {
+t.test('a client that harvests recipients is disconnected', async t => {
   class Nobody extends KeepingReceiver {
     override addRecipient(): void {
       throw new SmtpRefusal(550, '5.1.1', 'Nobody here')
@@ -334,7 +334,7 @@ t.test('who tries recipients until one is found is sent away', async t => {
   `)
 })
 
-t.test('"too many for now" is no guessing and ends no session', async t => {
+t.test('452 for excess recipients does not count as harvesting', async t => {
   class Full extends KeepingReceiver {
     override addRecipient(): void {
       throw new SmtpRefusal(452, '4.5.3', 'Not so many at once')

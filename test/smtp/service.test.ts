@@ -1,4 +1,4 @@
-/** Limits over sessions, time limits, the end of the service, and its certificate. */
+/** Limits across sessions, timeouts, shutdown and certificates of the SMTP service. */
 import { mkdtempSync, writeFileSync, copyFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { openTlsCertificate } from '../../src/world/tls/tls-certificate.js'
 import { KeepingReceiver, SmtpClient, smtpService } from '../support/smtp/smtp-service.js'
 import { until } from '../support/until.js'
 
-t.test('a thousand idle clients keep nobody from being served', async t => {
+t.test('a thousand idle clients do not block others', async t => {
   const { port, service, dialogue } = await smtpService(t, {
     limits: { sessions: 2_000, sessionsPerAddress: 2_000 },
   })
@@ -30,7 +30,7 @@ t.test('a thousand idle clients keep nobody from being served', async t => {
   await until('the sessions to end', () => service.sessionCount === 0)
 })
 
-t.test('sessions are limited in all and for each address', async t => {
+t.test('sessions are limited in total and per address', async t => {
   const { port, service, dialogue } = await smtpService(t, { limits: { sessions: 3, sessionsPerAddress: 2 } })
   const one = await SmtpClient.connect(port)
   const two = await SmtpClient.connect(port)
@@ -56,7 +56,7 @@ t.test('sessions are limited in all and for each address', async t => {
   for (const client of [two, elsewhere, late]) client.cut()
 })
 
-t.test('under pressure silent clients are told to go, and make room for those who log in', async t => {
+t.test('under pressure silent clients are closed to make room for those who log in', async t => {
   const { port, service, dialogue, clock } = await smtpService(t, {
     auth: { isRequired: true, isAllowedInClear: true },
     limits: { sessions: 10, sessionsPerAddress: 10 },
@@ -96,7 +96,7 @@ t.test('under pressure silent clients are told to go, and make room for those wh
   user.client.cut()
 })
 
-t.test('a few addresses cannot take all sessions', async t => {
+t.test('a few addresses cannot occupy all sessions', async t => {
   const { port, service } = await smtpService(t, { limits: { sessions: 40, sessionsPerAddress: 20 } })
   const clients: SmtpClient[] = []
   for (let address = 1; address <= 4; address += 1)
@@ -111,7 +111,7 @@ t.test('a few addresses cannot take all sessions', async t => {
   for (const client of [...clients, newcomer]) client.cut()
 })
 
-t.test('silent sessions of many addresses give way to those that come from elsewhere', async t => {
+t.test('silent sessions from many addresses give way to new addresses', async t => {
   const { port } = await smtpService(t, { limits: { sessions: 100, sessionsPerAddress: 49 } })
   const silent: SmtpClient[] = []
   for (let n = 0; n < 49; n += 1)
@@ -133,7 +133,7 @@ t.test('silent sessions of many addresses give way to those that come from elsew
   for (const client of silent) client.cut()
 })
 
-t.test('connections in a minute are limited', async t => {
+t.test('connections per minute are limited', async t => {
   const { dialogue, clock } = await smtpService(t, { limits: { connectionsPerMinute: 2 } })
   await dialogue('S 220 ...')
   await dialogue('S 220 ...')
@@ -142,7 +142,7 @@ t.test('connections in a minute are limited', async t => {
   await dialogue('S 220 ...')
 })
 
-t.test('an IPv6 client is its /64', async t => {
+t.test('IPv6 clients are counted by /64', async t => {
   t.equal(addressKey('192.0.2.1'), '192.0.2.1')
   t.equal(addressKey('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64')
   t.equal(addressKey('2001:DB8:1:2::1'), '2001:db8:1:2::/64')
@@ -153,7 +153,7 @@ t.test('an IPv6 client is its /64', async t => {
   t.equal(addressKey('64:ff9b::192.0.2.1'), '64:ff9b:0:0::/64')
 })
 
-t.test('who speaks before the greeting is refused, who waits is greeted', async t => {
+t.test('a client that speaks before the greeting is rejected; one that waits is greeted', async t => {
   const { port, dialogue, clock, log } = await smtpService(t, { greetingDelayMs: 1_000 })
   await dialogue(`
     RAW "EHLO x\\r\\n"
@@ -186,7 +186,7 @@ t.test('silence between commands and within a message ends the session with 421'
   t.same(receiver.abandoned, ['a@x.example'])
 })
 
-t.test('a handshake that does not go on is cut off', async t => {
+t.test('a stalled handshake is cut off', async t => {
   const { port, service, clock } = await smtpService(t, { isImplicitTls: true })
   const client = await SmtpClient.connect(port)
   await until('the connection to be taken', () => service.sessionCount === 1)
@@ -195,7 +195,7 @@ t.test('a handshake that does not go on is cut off', async t => {
   await until('the session to end', () => service.sessionCount === 0)
 })
 
-t.test('a client that trickles is stopped by the time for a whole session', async t => {
+t.test('a trickling client is stopped by the session time limit', async t => {
   const { port, clock } = await smtpService(t, { timeouts: { commandMs: 10_000, sessionMs: 60_000 } })
   const slow = await SmtpClient.connect(port)
   await slow.readLine()
@@ -207,7 +207,7 @@ t.test('a client that trickles is stopped by the time for a whole session', asyn
   t.match(await slow.readLine(), /^421 4\.4\.2 /)
 })
 
-t.test('a receiver that takes its time is waited for', async t => {
+t.test('a slow receiver does not time out the client', async t => {
   let finish: () => void = () => {}
   class Slow extends KeepingReceiver {
     override finish(): Promise<void> {
@@ -229,7 +229,7 @@ t.test('a receiver that takes its time is waited for', async t => {
   client.cut()
 })
 
-t.test('enough messages make a session', async t => {
+t.test('a session ends after its maximum number of messages', async t => {
   const { dialogue } = await smtpService(t, { limits: { transactions: 1 } })
   await dialogue(`
     MAIL
@@ -241,7 +241,7 @@ t.test('enough messages make a session', async t => {
   `)
 })
 
-t.test('closing tells idle clients at once and lets a message come to its end', async t => {
+t.test('closing sends 421 to idle clients and lets a message finish', async t => {
   const { port, service, receiver } = await smtpService(t)
   const [idle, busy] = [await SmtpClient.connect(port), await SmtpClient.connect(port)]
   await Promise.all([idle.readLine(), busy.readLine()])
@@ -258,7 +258,7 @@ t.test('closing tells idle clients at once and lets a message come to its end', 
   t.equal(service.sessionCount, 0)
 })
 
-t.test('after the grace, what is left is cut and its message abandoned', async t => {
+t.test('after the grace period sessions are cut and their messages aborted', async t => {
   const { port, service, clock, receiver } = await smtpService(t)
   const busy = await SmtpClient.connect(port)
   await busy.readLine()
@@ -299,7 +299,7 @@ t.test('a listener with implicit TLS needs a certificate', async t => {
   await t.rejects(service.listen({ host: '127.0.0.1', port: 0 }, true), { message: /certificate/ })
 })
 
-t.test('the certificate is read from files, and read again when it was renewed', async t => {
+t.test('the certificate is read from files and reloaded when renewed', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-tls-'))
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), hostname: 'mx.example' }
   const clock = new FakeClock()
@@ -318,7 +318,7 @@ t.test('the certificate is read from files, and read again when it was renewed',
   t.not(certificate.secureContext(), before)
 })
 
-t.test('without files a certificate for the host is made', async t => {
+t.test('without files a self-signed certificate is generated', async t => {
   const clock = new FakeClock(Date.now())
   const certificate = await openTlsCertificate({ cert: '', key: '', hostname: 'mx.example' }, clock)
   t.equal(certificate.isSelfSigned, true)

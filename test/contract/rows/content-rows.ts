@@ -9,8 +9,8 @@ export const CONTENT_ROWS: readonly Row[] = [
     rule: 'name and html are required, description and json_structure optional; 201',
     from: ['Template > Creation fields name (required) html', `${TABLE} > POST /templates`],
     tests: [
-      served('a template is created with its first version, read whole, and listed without its content'),
-      served('what cannot be a template is refused by name, merge tags with line and column'),
+      served('a template is created with version 1, returned in full and listed without content'),
+      served('an invalid template is rejected by field name, merge tags with line and column'),
     ],
   },
   {
@@ -22,8 +22,8 @@ export const CONTENT_ROWS: readonly Row[] = [
       'What the service does > Templates with a merge-tag language',
     ],
     tests: [
-      served('a template is created with its first version, read whole, and listed without its content'),
-      served('search looks for each word in the name, without case and accents; wildcards are letters'),
+      served('a template is created with version 1, returned in full and listed without content'),
+      served('search matches each word in the name ignoring case and accents; wildcards are literal'),
     ],
   },
   {
@@ -33,15 +33,15 @@ export const CONTENT_ROWS: readonly Row[] = [
       'GET /api/v1/templates/{id}/versions/{n}: not_found',
       'POST /api/v1/templates/{id}/versions/{n}/restore: not_found',
     ],
-    tests: [served('every update makes a version, and any of them can be read and restored')],
+    tests: [served('every update creates a version that can be read and restored')],
   },
   {
     rule: 'html is what is sent; a structure without html is rendered, an unknown block type is a 400',
     from: ['Template > html is what is sent'],
     tests: [
       served('a structure without html is rendered'),
-      served('html and structure: what is given counts, and null takes the structure away'),
-      served('what cannot be a template is refused by name, merge tags with line and column'),
+      served('html and structure: given fields are replaced, and null removes the structure'),
+      served('an invalid template is rejected by field name, merge tags with line and column'),
     ],
   },
   {
@@ -59,21 +59,21 @@ export const CONTENT_ROWS: readonly Row[] = [
       'Template > spacer',
       'Template > html',
     ],
-    tests: [served('every block of the contract is taken and rendered with its fields')],
+    tests: [served('every block type of the contract is accepted and rendered with its fields')],
   },
   {
     rule: 'every block’s content has a published schema; an unknown field is a 400 with its path',
     from: [
       "decisions: Added after the whole contract was tried from outside > **Blocks** Every block's content has",
     ],
-    tests: [served('a field that no block knows is refused with its path')],
+    tests: [served('an unknown block field is rejected with its path')],
   },
   {
     rule: 'whether a mail has an unsubscribe link is judged on what its recipient sees',
     from: [
       'decisions: Added after the whole contract was tried from outside > **Unsubscribe link** Whether a mail',
     ],
-    tests: [served('an unsubscribe link that the recipient does not see is none')],
+    tests: [served('an unsubscribe link hidden from the recipient does not count')],
   },
   {
     rule: 'deleting is a soft delete; a deleted or unknown template is a 404 template_not_found',
@@ -91,7 +91,7 @@ export const CONTENT_ROWS: readonly Row[] = [
       'POST /api/v1/templates/{id}/versions/{n}/restore: template_not_found',
       'POST /api/v1/templates/{id}/preview: template_not_found',
     ],
-    tests: [served('a deleted template is gone for everybody')],
+    tests: [served('a deleted template is gone everywhere')],
   },
   {
     rule: 'a preview renders subject, html and text with template_data or a contact',

@@ -6,14 +6,14 @@ const suppressions = inFile('deliverability/suppressions-served')
 const bounces = inFile('deliverability/bounces-served')
 
 const TABLE = 'Deliverability, domains, analytics, tracking'
-const ADDED = domains('adding a domain answers the records to publish')
-const FLOW = domains('with the records in place a domain is verified, and mail leaves under its name')
+const ADDED = domains('adding a domain returns the records to publish')
+const FLOW = domains('with its records published a domain is verified, and mail is sent in its name')
 const NOT_VERIFIED = domains(
-  'without one of its DKIM records a domain is not verified, and what DNS holds is told',
+  'without one of its DKIM records a domain is not verified, and the values in DNS are shown',
 )
-const REMOVED = domains('a removed domain is gone, and can be added anew')
-const ONCE = suppressions('an address is suppressed once, whatever its case, and again after it was let go')
-const REFUSAL = bounces('a refusal is a bounced message and a record with what the server said')
+const REMOVED = domains('a removed domain is gone and can be added again')
+const ONCE = suppressions('an address is suppressed once, whatever its case, and again after removal')
+const REFUSAL = bounces("a rejection bounces the message and records the server's reply")
 const FILTERED = bounces('bounces are filtered by type, address and time, and paged, newest first')
 
 export const DELIVERABILITY_ROWS: readonly Row[] = [
@@ -24,7 +24,7 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
       'GET /api/v1/domains/{id}/reports: domain_invalid',
       'GET /api/v1/domains/{id}/reports/{reportId}: domain_invalid',
     ],
-    tests: [domains('reports about a domain that is not verified are refused')],
+    tests: [domains('reports about an unverified domain are rejected')],
   },
   {
     rule: 'a suppression changes its contact at once, its removal takes that back; no PATCH subscribes against it',
@@ -33,9 +33,7 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
     ],
     answers: ['PATCH /api/v1/contacts/{id}: conflict'],
     tests: [
-      suppressions(
-        'a contact is unsubscribed while a suppression by hand stands, and subscribed again after it',
-      ),
+      suppressions('a contact is unsubscribed while a manual suppression exists, and resubscribed after it'),
     ],
   },
   {
@@ -43,8 +41,8 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
     from: [`${TABLE} > POST /domains`, 'Other resources > Domain domain (string) Adding returns'],
     tests: [
       ADDED,
-      domains('a domain is there once in a workspace, and may be in another one'),
-      domains('what is no domain is refused by name'),
+      domains('a domain exists once per workspace, and may exist in another'),
+      domains('an invalid domain is rejected by field name'),
     ],
   },
   {
@@ -64,15 +62,13 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
   {
     rule: 'domains are listed, shown with their verification status and deleted',
     from: [`${TABLE} > GET /domains`, `${TABLE} > GET /domains/:id`, `${TABLE} > DELETE /domains/:id`],
-    tests: [FLOW, REMOVED, domains('domains are listed by name and in pages, for their own workspace')],
+    tests: [FLOW, REMOVED, domains('domains are listed by name in pages, for their workspace')],
   },
   {
     rule: 'POST /domains/:id/rotate-dkim is a 409 conflict while the standby key is not published, and right after a rotation',
     from: ['decisions: Deliverability > DNS record in dns_records {type'],
     answers: ['POST /api/v1/domains/{id}/rotate-dkim: conflict'],
-    tests: [
-      domains('a domain whose standby keys are not published, or that was rotated already, is not rotated'),
-    ],
+    tests: [domains('a domain with unpublished standby keys or a recent rotation is not rotated')],
   },
   {
     rule: 'POST /suppressions takes an address or a @domain, a reason and a scope; a wider scope widens the entry (200), a repeat is a 409 duplicate',
@@ -84,10 +80,10 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
     tests: [
       ONCE,
       suppressions('a wider scope widens the entry; the same or a narrower one is a duplicate'),
-      suppressions('an entry is found, mailed around and taken off in whatever form its domain is written'),
-      suppressions('what cannot be suppressed is refused by name'),
-      suppressions('a suppressed address or domain is not mailed until it is let go'),
-      suppressions('who only unsubscribed gets single sends and batches still'),
+      suppressions('an entry is found, honoured and removed in any notation of its domain'),
+      suppressions('an invalid suppression is rejected by field name'),
+      suppressions('a suppressed address or domain is not mailed until removed'),
+      suppressions('an unsubscribed recipient still gets single sends and batches'),
     ],
   },
   {
@@ -98,7 +94,7 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
   {
     rule: 'DELETE /suppressions/:email lets the address be mailed again',
     from: [`${TABLE} > DELETE /suppressions/:email`],
-    tests: [ONCE, suppressions('a suppressed address or domain is not mailed until it is let go')],
+    tests: [ONCE, suppressions('a suppressed address or domain is not mailed until removed')],
   },
   {
     rule: 'bounces are filtered by type (permanent, transient, undetermined), email, since and until, and paged',
@@ -113,6 +109,6 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
   {
     rule: "a recipient is suppressed only for a cause that is the recipient's",
     from: ['decisions: Deliverability > A recipient is suppressed only'],
-    tests: [bounces('a recipient is suppressed for what is its own fault, and for nothing else')],
+    tests: [bounces('a recipient is suppressed only for causes of the recipient')],
   },
 ]

@@ -120,7 +120,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     answers: [`${SEND}: domain_invalid`],
     tests: [
       sender('an added domain that is not verified is refused'),
-      domains('without one of its DKIM records a domain is not verified, and what DNS holds is told'),
+      domains('without one of its DKIM records a domain is not verified, and the values in DNS are shown'),
     ],
   },
   {
@@ -216,8 +216,8 @@ export const EMAIL_ROWS: readonly Row[] = [
     rule: 'scope all stops every mail, marketing no single send and no batch; looked at again when the mail leaves',
     from: ['decisions: Email > Suppression scope all stops every'],
     tests: [
-      suppressions('a suppressed address or domain is not mailed until it is let go'),
-      suppressions('who only unsubscribed gets single sends and batches still'),
+      suppressions('a suppressed address or domain is not mailed until removed'),
+      suppressions('an unsubscribed recipient still gets single sends and batches'),
       schedule('whoever is suppressed in the meantime is not mailed'),
       group('who is suppressed while the mail waits was never sent it'),
       inFile('msa/rest/marketing')(

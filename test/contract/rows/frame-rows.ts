@@ -20,8 +20,8 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'a single resource is {data: object}; times are ISO 8601 and ids text',
     from: ['Conventions > A single resource is returned', 'Conventions > Timestamps are ISO 8601 strings'],
     tests: [
-      domains('adding a domain answers the records to publish'),
-      suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
+      domains('adding a domain returns the records to publish'),
+      suppressions('an address is suppressed once, whatever its case, and again after removal'),
     ],
   },
   {
@@ -29,7 +29,7 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['Conventions > A list is returned as'],
     tests: [
       answer('every list begins at the first of at most 100, and shows up to 1,000'),
-      domains('domains are listed by name and in pages, for their own workspace'),
+      domains('domains are listed by name in pages, for their workspace'),
     ],
   },
   {
@@ -46,9 +46,9 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'creates 201, accepted for later 202, else 200; DELETE is {data: {success: true}}',
     from: ['Errors > 200', 'Errors > 201', 'Errors > 202'],
     tests: [
-      domains('adding a domain answers the records to publish'),
-      domains('a removed domain is gone, and can be added anew'),
-      suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
+      domains('adding a domain returns the records to publish'),
+      domains('a removed domain is gone and can be added again'),
+      suppressions('an address is suppressed once, whatever its case, and again after removal'),
       inFile('msa/rest/batch')('each message of a batch is mailed to its own recipient with its own content'),
       inFile('msa/schedule')('a scheduled mail waits for its time and is then sent'),
     ],
@@ -261,8 +261,8 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['Errors > 409', 'Errors > duplicate', 'Errors > conflict'],
     answers: ['POST /api/v1/domains: duplicate', 'POST /api/v1/suppressions: duplicate'],
     tests: [
-      domains('a domain is there once in a workspace, and may be in another one'),
-      suppressions('an address is suppressed once, whatever its case, and again after it was let go'),
+      domains('a domain exists once per workspace, and may exist in another'),
+      suppressions('an address is suppressed once, whatever its case, and again after removal'),
     ],
   },
   {

@@ -41,9 +41,7 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
       'DELETE /api/v1/automations/{id}/steps/{stepId}: precondition_failed',
     ],
     tests: [
-      inFile('content/templates-served')(
-        'of two editors of a template with the same ETag only the first changes it',
-      ),
+      inFile('content/templates-served')('of two updates with the same ETag only the first succeeds'),
       inFile('automations/automations-served')(
         'an automation changes only as its editor saw it, where the editor says so',
       ),

@@ -10,7 +10,7 @@ const bounces = inFile('deliverability/bounces-served')
 
 const OUTCOMES = simulator('each address plays what it is named after')
 const CANCEL = 'DELETE /api/v1/email/{messageId}'
-const DEFERRED = bounces('a message that is put off reads as sent, with its next attempt, until it is taken')
+const DEFERRED = bounces('a deferred message reads as sent, with its next attempt, until it is delivered')
 
 export const MESSAGE_ROWS: readonly Row[] = [
   {
@@ -102,11 +102,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
       'States and transitions > Message statuses sent delivered bounced',
       'decisions: Email > Message status machine scheduled ->',
     ],
-    tests: [
-      OUTCOMES,
-      bounces('a refusal is a bounced message and a record with what the server said'),
-      DEFERRED,
-    ],
+    tests: [OUTCOMES, bounces("a rejection bounces the message and records the server's reply"), DEFERRED],
   },
   {
     rule: 'who was skipped reads suppressed or failed, with the reason',

@@ -70,13 +70,13 @@ function letters() {
   })
 }
 
-t.test('four hundred letters are composed to the octets that they always were', async t => {
+t.test('four hundred letters compose to the same octets as ever', async t => {
   const digest = createHash('sha256')
   for (const { content, letter } of letters()) digest.update(await composeMessage(content, letter))
   t.equal(digest.digest('hex'), DIGEST)
 })
 
-t.test('encoded-words divide no character, and fit behind the name of a field', t => {
+t.test('encoded-words split no character and fit after a field name', t => {
   t.equal(encodeWords('Grüße aus Köln'), '=?UTF-8?Q?Gr=C3=BC=C3=9Fe_aus_K=C3=B6ln?=')
   t.equal(encodeWords('ends in a blank '), '=?UTF-8?Q?ends_in_a_blank=20?=')
   t.equal(encodeWords('漢字'), '=?UTF-8?B?5ryi5a2X?=')
@@ -88,7 +88,7 @@ t.test('encoded-words divide no character, and fit behind the name of a field', 
   t.end()
 })
 
-t.test('quoted-printable without line breaks of its own keeps those of the text', t => {
+t.test('quoted-printable without soft breaks keeps the line breaks of the text', t => {
   const encode = (text: string) => encodeQuotedPrintable(Buffer.from(text), Infinity).toString('latin1')
   t.equal(encode(`${'x'.repeat(200)}\r\nblank \r\n=ü\t`), `${'x'.repeat(200)}\r\nblank=20\r\n=3D=C3=BC=09`)
   t.end()

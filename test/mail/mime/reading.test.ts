@@ -1,4 +1,4 @@
-/** Header fields, charsets and transfer encodings that others wrote. */
+/** Header fields, charsets and transfer encodings of other programs. */
 import t from 'tap'
 import { decodeCharset, decodeOctets } from '../../../src/mail/mime/charset.js'
 import { decodeUnknownText, decodeWords } from '../../../src/mail/mime/encoded-word.js'
@@ -12,7 +12,7 @@ import {
 } from '../../../src/mail/mime/header-fields.js'
 import { decodeTransfer } from '../../../src/mail/mime/transfer-encoding.js'
 
-t.test('fields keep every octet, whichever way their lines end', t => {
+t.test('fields keep every octet, whatever their line endings', t => {
   for (const end of ['\r\n', '\n']) {
     const text = ['A: one', ' two', 'no field', 'B : three', ''].join(end)
     const fields = readFields(text, 10)
@@ -27,7 +27,7 @@ t.test('fields keep every octet, whichever way their lines end', t => {
   t.end()
 })
 
-t.test('a section is looked up by name, folded text to single blanks', t => {
+t.test('a section is looked up by name, with folding reduced to single spaces', t => {
   const section = readHeaderSection(
     'Subject: one\n\t two\n  \n three\nTo:\n ann@example.net\nTo: bob@example.net',
   )
@@ -38,7 +38,7 @@ t.test('a section is looked up by name, folded text to single blanks', t => {
   t.end()
 })
 
-t.test('encoded-words are put together where a character was divided between them', t => {
+t.test('encoded-words that split a character are joined', t => {
   t.equal(decodeWords('=?utf-8?Q?Gr=C3?= =?UTF-8?Q?=BC=C3=9Fe?= now'), 'Grüße now')
   t.equal(decodeWords('=?utf-8?B?R3LD?=\r\n =?utf-8?B?vMOfZQ==?='), 'Grüße')
   // Each begins and ends in ASCII (RFC 2047 §3): put together, the escapes between them would be an error.
@@ -48,7 +48,7 @@ t.test('encoded-words are put together where a character was divided between the
   t.end()
 })
 
-t.test('text of no charset, or of a wrong one, is read as what it is', t => {
+t.test('text with no charset or a wrong one is decoded as what it is', t => {
   t.equal(decodeCharset(Buffer.from('Grüße'), 'us-ascii'), 'Grüße')
   t.equal(decodeCharset(Buffer.from('Grüße', 'latin1'), 'utf-8'), 'Grüße')
   t.equal(decodeCharset(Buffer.from('Grüße', 'latin1'), 'x-martian'), 'Grüße')
@@ -60,7 +60,7 @@ t.test('text of no charset, or of a wrong one, is read as what it is', t => {
   t.end()
 })
 
-t.test('a thousand charsets that there are not are not all asked for', t => {
+t.test('a thousand unknown charsets are not all looked up', t => {
   const words = Array.from({ length: 5_000 }, (_, index) => `=?x-${index}?Q?=E4?=`).join(' ')
   const text = decodeWords(words)
   t.ok(text.startsWith('ääää'))
@@ -68,7 +68,7 @@ t.test('a thousand charsets that there are not are not all asked for', t => {
   t.end()
 })
 
-t.test('transfer encodings are undone, and what is none stays', t => {
+t.test('transfer encodings are decoded, and unknown ones left alone', t => {
   const decode = (text: string, encoding: string) =>
     decodeTransfer(Buffer.from(text, 'latin1'), encoding).toString('latin1')
   for (const end of ['\r\n', '\n'])
@@ -78,7 +78,7 @@ t.test('transfer encodings are undone, and what is none stays', t => {
   t.end()
 })
 
-t.test('a moment is written with the zone that is no obsolete syntax', t => {
+t.test('dates are written with a numeric zone', t => {
   t.equal(headerDate(Date.UTC(2026, 0, 5, 7, 8, 9)), 'Mon, 05 Jan 2026 07:08:09 +0000')
   t.end()
 })

@@ -8,11 +8,11 @@ function controls(...lines: readonly string[]): RelayControls {
   return readControls(readRelayedHeader(message))
 }
 
-t.test('mail without control fields asks for nothing', async t => {
+t.test('mail without control fields has no controls', async t => {
   t.strictSame(controls('X-Mailer: x', 'X-Postroads: y'), { tags: [] })
 })
 
-t.test('tracking is asked for by name, or not at all', async t => {
+t.test('tracking is selected by name', async t => {
   t.strictSame(controls('X-Postroad-Track: opens, Clicks').track, { opens: true, clicks: true })
   t.strictSame(controls('x-postroad-track: clicks').track, { opens: false, clicks: true })
   t.strictSame(controls('X-Postroad-Track: none').track, { opens: false, clicks: false })
@@ -23,7 +23,7 @@ t.test('tracking is asked for by name, or not at all', async t => {
     })
 })
 
-t.test('tags come in lists or one by one, in any language', async t => {
+t.test('tags are given as lists or one per field, in any language', async t => {
   const { tags } = controls(
     'X-Postroad-Tag: welcome, spring',
     utf8('X-Postroad-Tag: Größe'),
@@ -37,7 +37,7 @@ t.test('tags come in lists or one by one, in any language', async t => {
   t.throws(() => controls(`X-Postroad-Tag: ${many}`), { message: /more than 20/ })
 })
 
-t.test('a template and its data are read, folded and in UTF-8 too', async t => {
+t.test('a template and its data are parsed, also folded and in UTF-8', async t => {
   const read = controls(
     'X-Postroad-Template: 018F3A5C-0000-7000-8000-00000000000A',
     utf8('X-Postroad-Data: {"name": "Jürgen",\r\n "items": [{"n": "[{\\""}]}'),
@@ -58,7 +58,7 @@ t.test('a template and its data are read, folded and in UTF-8 too', async t => {
   t.throws(() => controls(`X-Postroad-Data: ${deep}`), { message: /more than 20 deep/ })
 })
 
-t.test('a footer is wanted or not', async t => {
+t.test('the footer is yes or no', async t => {
   t.equal(controls('X-Postroad-Footer: Yes').footer, true)
   t.equal(controls('X-Postroad-Footer: no').footer, false)
   t.throws(() => controls('X-Postroad-Footer: maybe'), {
@@ -67,7 +67,7 @@ t.test('a footer is wanted or not', async t => {
   })
 })
 
-t.test('a wish that is misspelt or repeated is not ignored', async t => {
+t.test('a misspelt or repeated control field is rejected', async t => {
   t.throws(() => controls('X-Postroad-Tags: a'), { code: 'validation_error', path: 'X-Postroad-Tags' })
   t.throws(() => controls('X-Postroad-Track: none', 'X-Postroad-Track: opens'), { message: /more than once/ })
 })

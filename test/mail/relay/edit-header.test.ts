@@ -26,7 +26,7 @@ function edit(lines: readonly string[], edits: HeaderEdits): string {
   return editRelayedHeader(readRelayedHeader(message), edits).toString('latin1')
 }
 
-t.test('every mail of the corpus keeps its header to the octet under the Received field', async t => {
+t.test('every mail of the corpus keeps its header octet for octet below Received', async t => {
   for (const { name, message } of mimeCorpus) {
     const header = readRelayedHeader(message)
     const edited = editRelayedHeader(header, { received }).toString('latin1')
@@ -36,7 +36,7 @@ t.test('every mail of the corpus keeps its header to the octet under the Receive
   }
 })
 
-t.test('what is only for submission goes, everything else stays in its order', async t => {
+t.test('submission-only fields are removed, all others keep their order', async t => {
   const kept = [
     'From:  ann@example.com',
     'X-Postroadish: 1',
@@ -58,7 +58,7 @@ t.test('what is only for submission goes, everything else stays in its order', a
   )
 })
 
-t.test('Date and Message-ID are added where they are missing, and only there', async t => {
+t.test('Date and Message-ID are added only if missing', async t => {
   const edits = { dateToAdd: date, messageIdToAdd: 'new@mail.example.com' }
   const added = 'Date: Mon, 05 Jan 2026 07:08:09 +0000\r\nMessage-ID: <new@mail.example.com>\r\n'
   t.equal(edit(['From: a@example.com'], edits), `From: a@example.com\r\n${added}\r\n`)
@@ -70,7 +70,7 @@ t.test('Date and Message-ID are added where they are missing, and only there', a
   t.equal(edit(complete, edits), `${complete.join('\r\n')}\r\n\r\n`)
 })
 
-t.test('a shared address takes the place of From, and the author is who gets the replies', async t => {
+t.test('a shared address replaces From, and the author becomes Reply-To', async t => {
   const fromToSet = { name: 'Ann, by Example', address: 'shared@mail.example.com' }
   t.equal(
     edit(
@@ -99,7 +99,7 @@ t.test('a shared address takes the place of From, and the author is who gets the
   )
 })
 
-t.test('Received says how the message came, and to nobody for whom', async t => {
+t.test('Received records how the message arrived, but no recipient', async t => {
   t.equal(
     receivedField({ ...facts, tls: { version: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384' } }),
     'Received: from laptop.example.com ([192.0.2.7])\r\n' +
@@ -114,7 +114,7 @@ t.test('Received says how the message came, and to nobody for whom', async t => 
   t.match(receivedField({ ...facts, peerAddress: 'fe80::1%eth0' }), /\(\[IPv6:fe80::1\]\)/)
 })
 
-t.test('no greeting can write a header of its own', async t => {
+t.test('no EHLO argument can inject a header field', async t => {
   const field = receivedField({
     ...facts,
     helo: `a\r\nBcc: x (y) <z> ;${'h'.repeat(5_000)}`,
@@ -128,7 +128,7 @@ t.test('no greeting can write a header of its own', async t => {
   t.equal(read.subject, 'x')
 })
 
-t.test('the protocol is named after what was used', async t => {
+t.test('the protocol name reflects EHLO, TLS, AUTH and SMTPUTF8', async t => {
   const plain = { isEsmtp: true, hasTls: false, isAuthenticated: false, smtpUtf8: false }
   t.equal(transmissionProtocol({ ...plain, isEsmtp: false }), 'SMTP')
   t.equal(transmissionProtocol(plain), 'ESMTP')

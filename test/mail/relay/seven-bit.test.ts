@@ -11,7 +11,7 @@ import { base64, mail, part, parts, utf8 } from '../../support/mime-corpus/build
 import { mimeCorpus } from '../../support/mime-corpus/corpus.js'
 import { readingOf } from '../../support/reading.js'
 
-t.test('the corpus is large and its names are different', async t => {
+t.test('the corpus is large and its names are unique', async t => {
   t.ok(mimeCorpus.length >= 100)
   t.equal(new Set(mimeCorpus.map(({ name }) => name)).size, mimeCorpus.length)
   for (const { name, message } of mimeCorpus)
@@ -19,7 +19,7 @@ t.test('the corpus is large and its names are different', async t => {
 })
 
 for (const { name, message, kept = [], ...reading } of mimeCorpus) {
-  t.test(`${name}: goes out in 7 bits and reads the same`, async t => {
+  t.test(`${name}: is sent as 7-bit and reads the same`, async t => {
     const before = createHash('sha256').update(message).digest('hex')
     const result = toSevenBit(message)
     t.equal(createHash('sha256').update(message).digest('hex'), before, 'the original is not written to')
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('text without a charset gets one if it is UTF-8, and is called unknown if not', async t => {
+t.test('text without a charset is labelled UTF-8 if valid, else unknown-8bit', async t => {
   const bare = { 'Content-Type': undefined, 'MIME-Version': undefined }
   const known = toSevenBit(mail('', bare, [utf8('Grüße')]).message).message.toString('latin1')
   t.match(known, /^Content-Type: text\/plain; charset=utf-8\r$/m)
@@ -90,7 +90,7 @@ t.test('text without a charset gets one if it is UTF-8, and is called unknown if
   t.notMatch(html.toString('latin1'), /unknown-8bit/, 'HTML may say it itself')
 })
 
-t.test('multiparts around an encoded part are no longer called 8bit, nor are their 7-bit parts', async t => {
+t.test('multiparts around an encoded part are no longer labelled 8bit, nor their 7-bit parts', async t => {
   const text = part(
     ['Content-Type: text/plain; charset=utf-8', 'Content-Transfer-Encoding: 8bit'],
     utf8('die Bälle rollen'),
@@ -105,7 +105,7 @@ t.test('multiparts around an encoded part are no longer called 8bit, nor are the
   ])
 })
 
-t.test('an 8-bit signed part keeps its octets, and the result says that 8BITMIME is needed', async t => {
+t.test('an 8-bit signed part is unchanged, and the result requires 8BITMIME', async t => {
   const found = mimeCorpus.find(({ name }) => name === 'signed with PGP although 8-bit')
   const result = toSevenBit(found?.message ?? Buffer.alloc(0))
   t.match(result, { isEightBit: true, hasLongLines: false, needsSmtpUtf8: false })
@@ -121,7 +121,7 @@ const toJürgen = {
   ...textInUtf8,
 }
 
-t.test('an ASCII recipient gets a header in which others that ASCII cannot hold are named only', async t => {
+t.test('for an ASCII recipient, non-ASCII addresses in the header become groups', async t => {
   const result = toSevenBit(mail('', toJürgen, [utf8('Köln')]).message)
   t.equal(result.needsSmtpUtf8, false)
   const text = result.message.toString('latin1').replaceAll('\r\n ', ' ')
@@ -132,27 +132,20 @@ t.test('an ASCII recipient gets a header in which others that ASCII cannot hold 
   t.notMatch(text, /[\x80-\xff]/)
 })
 
-t.test(
-  'who is reached by SMTPUTF8 gets a header that names everybody as they are; the rest is 7-bit',
-  async t => {
-    const international = { isInternational: true }
-    const result = toSevenBit(mail('', toJürgen, [utf8('Köln')]).message, international)
-    t.equal(result.needsSmtpUtf8, true)
-    const text = result.message.toString().replaceAll('\r\n ', ' ')
-    t.match(
-      text,
-      /^To: =\?UTF-8\?.*\?= <jürgen@example\.net>, Friends: ann@example\.net, jörg@example\.net;\r$/m,
-    )
-    t.notMatch(text.replace(/^To:.*$/m, ''), /[^\t\r\n -~]/)
-    t.equal(
-      toSevenBit(result.message, international).message,
-      result.message,
-      'a second time changes nothing',
-    )
-  },
-)
+t.test('for an SMTPUTF8 recipient, addresses stay UTF-8; everything else is 7-bit', async t => {
+  const international = { isInternational: true }
+  const result = toSevenBit(mail('', toJürgen, [utf8('Köln')]).message, international)
+  t.equal(result.needsSmtpUtf8, true)
+  const text = result.message.toString().replaceAll('\r\n ', ' ')
+  t.match(
+    text,
+    /^To: =\?UTF-8\?.*\?= <jürgen@example\.net>, Friends: ann@example\.net, jörg@example\.net;\r$/m,
+  )
+  t.notMatch(text.replace(/^To:.*$/m, ''), /[^\t\r\n -~]/)
+  t.equal(toSevenBit(result.message, international).message, result.message, 'a second time changes nothing')
+})
 
-t.test('an author that ASCII cannot hold needs SMTPUTF8 whoever gets the mail', async t => {
+t.test('a non-ASCII author requires SMTPUTF8 for every recipient', async t => {
   const header = { From: utf8('Jürgen <jürgen@example.com>'), To: utf8('jörg@example.net'), ...textInUtf8 }
   const result = toSevenBit(mail('', header, ['x']).message)
   t.equal(result.needsSmtpUtf8, true)
@@ -160,13 +153,13 @@ t.test('an author that ASCII cannot hold needs SMTPUTF8 whoever gets the mail', 
   t.match(result.message.toString(), /^To: jörg@example\.net\r$/m)
 })
 
-t.test('a charset of old is no UTF-8: such a name is written anew, and its address with it', async t => {
+t.test('a name in a legacy charset is re-encoded, and its address with it', async t => {
   const header = { To: 'J\xfcrgen <j\xfcrgen@example.net>', 'Content-Type': 'text/plain; charset=iso-8859-1' }
   const { message } = toSevenBit(mail('', header, ['x']).message, { isInternational: true })
   t.match(message.toString(), /^To: =\?UTF-8\?.*\?= <jürgen@example\.net>\r$/m)
 })
 
-t.test('a forwarded message may lose such an address to a form that can only be read', async t => {
+t.test('in a forwarded message such an address may become display-only', async t => {
   const inner = part([utf8('From: jürgen@example.net'), 'Subject: Hi'], 'Hi')
   const outer = part(['Content-Type: message/rfc822'], inner)
   const result = toSevenBit(
@@ -176,7 +169,7 @@ t.test('a forwarded message may lose such an address to a form that can only be 
   t.match(result.message.toString('latin1'), /^From: =\?UTF-8\?.*\?=:;\r$/m)
 })
 
-t.test('nesting and parts have a limit, told in words', async t => {
+t.test('nesting and parts have limits, named in the error', async t => {
   let nested = part(['Content-Type: text/plain'], utf8('ä'))
   for (let level = 0; level < 1_000; level++)
     nested = part([`Content-Type: multipart/mixed; boundary=l${level}`], parts(`l${level}`, nested))
@@ -199,7 +192,7 @@ t.test('nesting and parts have a limit, told in words', async t => {
 })
 
 t.test(
-  'fields have a limit over all parts, and beyond some hundred KB those of parts only become ASCII',
+  'fields have a limit over all parts, and beyond some hundred KB those of parts are reduced to ASCII',
   async t => {
     const header = { 'Content-Type': 'multipart/mixed; boundary=m', Subject: utf8('Grüße') }
     const fields = (count: number, line: string) => Array.from({ length: count }, () => line)
@@ -227,7 +220,7 @@ t.test(
   },
 )
 
-t.test('what stands around the parts and nobody shows becomes 7-bit, line by line', async t => {
+t.test('preamble and epilogue become 7-bit line by line', async t => {
   const header = { 'Content-Type': 'multipart/mixed; boundary=m' }
   const filler = `${'\xe4'.repeat(5_000)}\r\nshort \0\r\n`
   const { message } = toSevenBit(mail('', header, `${filler}${parts('m', part([], 'x'))}`).message)
@@ -235,7 +228,7 @@ t.test('what stands around the parts and nobody shows becomes 7-bit, line by lin
   t.match(message.toString('latin1'), /\?{900}\r\n\?{500}\r\nshort \?\r\n/)
 })
 
-t.test('a multipart without parts is refused where it holds 8-bit octets', async t => {
+t.test('a multipart without parts is rejected if it contains 8-bit octets', async t => {
   const header = { 'Content-Type': 'multipart/mixed; boundary=m' }
   t.throws(() => toSevenBit(mail('', header, [utf8('ä')]).message), { code: 'validation_error' })
   const none = { 'Content-Type': 'multipart/mixed' }
@@ -243,7 +236,7 @@ t.test('a multipart without parts is refused where it holds 8-bit octets', async
   t.equal(toSevenBit(mail('', none, ['a']).message).isEightBit, false)
 })
 
-t.test('NUL octets are encoded like everything that 7bit does not allow', async t => {
+t.test('NUL octets are encoded like other octets that 7bit forbids', async t => {
   const { message } = toSevenBit(mail('', {}, ['a\0b and more']).message)
   t.match(message.toString('latin1'), 'a=00b and more')
   t.equal(isSevenBit(message), true)
@@ -261,7 +254,7 @@ t.test('lines are measured to the octet', async t => {
   )
 })
 
-t.test('base64 in one line is wrapped, not decoded: what comes after padding stays', async t => {
+t.test('base64 on one line is rewrapped, not decoded: data after padding stays', async t => {
   const header = { 'Content-Transfer-Encoding': 'base64' }
   const text = base64('abcd').repeat(200)
   const { message } = toSevenBit(mail('', header, [text]).message)
@@ -270,7 +263,7 @@ t.test('base64 in one line is wrapped, not decoded: what comes after padding sta
   t.ok(body.split('\r\n').every(line => line.length <= 76))
 })
 
-t.test('file names of every length and form stay what they are', async t => {
+t.test('file names of any length and form survive', async t => {
   const long = `${'Bücher '.repeat(150)}.pdf`
   const encoded = encodeURIComponent(long)
   for (const [name, written] of [
@@ -290,7 +283,7 @@ t.test('file names of every length and form stay what they are', async t => {
   }
 })
 
-t.test('whatever is signed by us afterwards is what the signer takes', async t => {
+t.test('every result can be signed', async t => {
   for (const { name, message } of mimeCorpus) {
     const result = toSevenBit(message)
     if (result.isEightBit || result.hasLongLines) continue
@@ -300,7 +293,7 @@ t.test('whatever is signed by us afterwards is what the signer takes', async t =
   }
 })
 
-t.test('mail that is broken anywhere ends in 7 bits or in a refusal, never in anything else', async t => {
+t.test('malformed mail becomes 7-bit or is rejected, nothing else', async t => {
   const random = new SeededRandom(7)
   const below = (limit: number): number => Math.floor(random.fraction() * limit)
   const pieces = [

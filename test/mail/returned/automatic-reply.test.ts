@@ -1,4 +1,4 @@
-/** Automatic answers are no bounces: vacations, challenges, receipts, in many languages. */
+/** Automatic replies are not bounces: vacations, challenges and receipts, in many languages. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
 import { multipart, ORIGINAL, RETURN_PATH, wire } from '../../support/returned/returned-mail.js'
@@ -22,7 +22,7 @@ t.test('a vacation notice names who is away and which message it answers', async
   })
 })
 
-t.test('fields that only programs write', async t => {
+t.test('fields that only programs write mark automatic replies', async t => {
   const fields = [
     'Auto-Submitted: auto-replied',
     'Auto-Submitted: Auto-Replied (vacation)',
@@ -39,7 +39,7 @@ t.test('fields that only programs write', async t => {
     t.equal(kindOf(answer(`Subject: Hello\n${field}`)), 'auto_reply vacation', field)
 })
 
-t.test('subjects in the languages of the programs', async t => {
+t.test('subjects are recognized in the languages of the programs', async t => {
   const subjects = [
     'Automatic reply: Your receipt',
     'Auto: Your receipt',
@@ -74,7 +74,7 @@ t.test('subjects in the languages of the programs', async t => {
   }
 })
 
-t.test('an empty return path makes no bounce of an absence', async t => {
+t.test('an empty return path does not turn a vacation notice into a bounce', async t => {
   const fields =
     'Return-Path: <>\nSubject: Automatic reply: Delivery of your order\nX-Auto-Response-Suppress: All'
   t.equal(
@@ -83,7 +83,7 @@ t.test('an empty return path makes no bounce of an absence', async t => {
   )
 })
 
-t.test('challenges', async t => {
+t.test('challenges are recognized', async t => {
   t.equal(kindOf(answer('Subject: Please confirm your message to Ann')), 'auto_reply challenge')
   t.equal(kindOf(answer('Subject: Sender verification')), 'auto_reply challenge')
   const text =
@@ -91,7 +91,7 @@ t.test('challenges', async t => {
   t.equal(kindOf(answer('Subject: Re: Your receipt', text)), 'auto_reply challenge')
 })
 
-t.test('receipts', async t => {
+t.test('receipts are recognized', async t => {
   const receipt = multipart('multipart/report; report-type=disposition-notification', [
     'Content-Type: text/plain\n\nYour message was read.',
     'Content-Type: message/disposition-notification\n\nFinal-Recipient: rfc822; ann@example.net\nOriginal-Message-ID: <m1.abc@sender.example>\nDisposition: manual-action/MDN-sent-manually; displayed\n',
@@ -105,7 +105,7 @@ t.test('receipts', async t => {
   t.equal(kindOf(answer('Subject: Read: Your receipt', 'Your message was read.')), 'auto_reply receipt')
 })
 
-t.test('bounces that call themselves automatic are bounces', async t => {
+t.test('bounces labelled automatic are bounces', async t => {
   const source = wire(`Return-Path: <>
 From: Mail Delivery System <Mailer-Daemon@relay.example>
 To: <${RETURN_PATH}>
@@ -121,7 +121,7 @@ The following address(es) failed:
   t.match(readReturnedMail(source), { kind: 'bounce', recipients: [{ recipient: 'ann@example.net' }] })
 })
 
-t.test('what people write is neither', async t => {
+t.test('personal mail is neither', async t => {
   const subjects = [
     'Re: Your receipt',
     'I was out of office when this arrived',

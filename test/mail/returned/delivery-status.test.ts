@@ -1,4 +1,4 @@
-/** Delivery status notifications: RFC 3464 as it is written and as it is sent. */
+/** Delivery status notifications: RFC 3464 as specified and as sent in practice. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
 import {
@@ -11,7 +11,7 @@ import {
   wire,
 } from '../../support/returned/returned-mail.js'
 
-t.test('a delivery report tells recipient, status, reply, host and message', async t => {
+t.test('a delivery report yields recipient, status, reply, host and message', async t => {
   const envelope = 'Original-Envelope-Id: env-1\n'
   t.match(readReturnedMail(deliveryReport(envelope + REPORTER + group())), {
     kind: 'bounce',
@@ -35,7 +35,7 @@ t.test('a delivery report tells recipient, status, reply, host and message', asy
   })
 })
 
-t.test('the original’s header is there by lower-case names, decoded', async t => {
+t.test("the original's header is available decoded, by lower-case name", async t => {
   const header = `${ORIGINAL_HEADER}\nX-Note: =?utf-8?B?w6Q=?= =?utf-8?Q?_=C3=B6?=\nX-Folded: one\n two`
   for (const type of ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']) {
     const source = multipart('multipart/report; report-type=delivery-status', [
@@ -51,7 +51,7 @@ t.test('the original’s header is there by lower-case names, decoded', async t 
   }
 })
 
-t.test('what is no failure is no bounce; one failure among others is', async t => {
+t.test('a report without a failure is not a bounce; one failure among others is enough', async t => {
   const kinds = {
     failed: 'bounce',
     FAILED: 'bounce',
@@ -72,7 +72,7 @@ t.test('what is no failure is no bounce; one failure among others is', async t =
   }
 })
 
-t.test('nothing but a failure or a delay says anything about an address', async t => {
+t.test('only failures and delays are classified', async t => {
   const [one] = readReturnedMail(
     deliveryReport(REPORTER + group({ Action: 'relayed', Status: '2.1.9', 'Diagnostic-Code': '' })),
   ).recipients
@@ -81,7 +81,7 @@ t.test('nothing but a failure or a delay says anything about an address', async 
   t.equal(one?.cause, undefined)
 })
 
-t.test('a delay is transient whatever it says', async t => {
+t.test('a delay is transient whatever its text', async t => {
   const fields = { Action: 'delayed', Status: '4.0.0', 'Diagnostic-Code': 'smtp; 550 5.1.1 no such user' }
   t.match(readReturnedMail(deliveryReport(REPORTER + group(fields))), {
     kind: 'delay',
@@ -119,7 +119,7 @@ t.test('several recipients, each with its own verdict', async t => {
   }
 })
 
-t.test('fields between empty lines, and groups that begin with another field, are put together', async t => {
+t.test('fields separated by empty lines, and groups in unusual order, are joined', async t => {
   const scattered = 'Final-Recipient: rfc822; ann@example.net\n\nAction: failed\n\nStatus: 5.1.1\n'
   t.match(readReturnedMail(deliveryReport(REPORTER + scattered)).recipients, [
     { recipient: 'ann@example.net', action: 'failed', status: '5.1.1' },
@@ -133,7 +133,7 @@ t.test('fields between empty lines, and groups that begin with another field, ar
   ])
 })
 
-t.test('status: the stated one, unless it says nothing and another that is quoted says more', async t => {
+t.test('status: the stated code, unless a quoted one is more specific', async t => {
   const cases: [status: string, diagnostic: string, expected: string][] = [
     ['5.1.1', 'smtp; 550 5.7.1 something else', '5.1.1'],
     ['5.0.0', 'smtp; 550 5.7.1 no', '5.7.1'],
@@ -159,7 +159,7 @@ t.test('status: the stated one, unless it says nothing and another that is quote
   }
 })
 
-t.test('a 4yz that was given up condemns no mailbox', async t => {
+t.test('an expired 4yz does not count against the mailbox', async t => {
   const cases = [
     group({ Status: '4.1.1', 'Diagnostic-Code': 'smtp; 450 4.1.1 user unknown' }),
     group({ Status: '4.0.0', 'Diagnostic-Code': 'smtp; 550 user unknown' }),
@@ -170,7 +170,7 @@ t.test('a 4yz that was given up condemns no mailbox', async t => {
     t.match(readReturnedMail(deliveryReport(REPORTER + fields)).recipients, [{ type: 'transient' }], fields)
 })
 
-t.test('without a diagnostic the notice beside it tells the reason', async t => {
+t.test('without a diagnostic the reason comes from the notice', async t => {
   const fields = group({ Status: '5.0.0', 'Diagnostic-Code': '', 'Remote-MTA': '' })
   const text = '<ann@example.net>: host mx.example.net said: 550 5.2.1 mailbox disabled\n'
   t.match(readReturnedMail(deliveryReport(REPORTER + fields, text)).recipients, [
@@ -178,7 +178,7 @@ t.test('without a diagnostic the notice beside it tells the reason', async t => 
   ])
 })
 
-t.test('the UTF-8 forms of RFC 6533 are read', async t => {
+t.test('the UTF-8 forms of RFC 6533 are parsed', async t => {
   const fields = group({ 'Final-Recipient': 'utf-8; \\x{E4}nn@example.net', 'Diagnostic-Code': '' })
   const source = multipart('multipart/report; report-type=delivery-status', [
     'Content-Type: text/plain\n\nfailed',
@@ -192,7 +192,7 @@ t.test('the UTF-8 forms of RFC 6533 are read', async t => {
   t.match(readReturnedMail(deliveryReport(REPORTER + plain)).recipients, [{ recipient: 'jörg@exämple.net' }])
 })
 
-t.test('the address as it was first given is told where it differs', async t => {
+t.test('the original recipient is reported if it differs', async t => {
   const moved = group({ 'Original-Recipient': 'rfc822; alias@example.net' })
   t.match(readReturnedMail(deliveryReport(REPORTER + moved)).recipients, [
     { recipient: 'ann@example.net', originalRecipient: 'alias@example.net' },
@@ -203,7 +203,7 @@ t.test('the address as it was first given is told where it differs', async t => 
   t.match(readReturnedMail(deliveryReport(REPORTER + alone)).recipients, [{ recipient: 'ann@example.net' }])
 })
 
-t.test('a file or a pipe gives way to the address that the notice names', async t => {
+t.test('a file or pipe is replaced by the address in the notice', async t => {
   const fields = group({ 'Final-Recipient': 'rfc822;/var/mail/ann', 'Diagnostic-Code': '' })
   const text = `This message was created automatically by mail delivery software.
 The following address(es) failed:
@@ -217,7 +217,7 @@ The following address(es) failed:
   ])
 })
 
-t.test('any line end will do', async t => {
+t.test('any line ending is accepted', async t => {
   const source = deliveryReport(REPORTER + group()).toString()
   for (const end of ['\n', '\r', '\r\r\n'])
     t.match(
@@ -227,7 +227,7 @@ t.test('any line end will do', async t => {
     )
 })
 
-t.test('what is not quite a multipart/report is read as one', async t => {
+t.test('a mislabelled multipart/report is parsed as one', async t => {
   const expected = { kind: 'bounce', recipients: [{ recipient: 'ann@example.net', status: '5.1.1' }] }
   const whole = deliveryReport(REPORTER + group()).toString()
   const variants = {
@@ -246,7 +246,7 @@ t.test('what is not quite a multipart/report is read as one', async t => {
     t.match(readReturnedMail(Buffer.from(source)), expected, name)
 })
 
-t.test('a report inside a forwarded mail is read, and one inside that', async t => {
+t.test('a report inside a forwarded mail is found, two levels deep', async t => {
   const inner = deliveryReport(REPORTER + group())
     .toString()
     .replaceAll('=_limit', '=_inner')
@@ -258,7 +258,7 @@ t.test('a report inside a forwarded mail is read, and one inside that', async t 
   t.match(readReturnedMail(forwarded), { kind: 'bounce', recipients: [{ recipient: 'ann@example.net' }] })
 })
 
-t.test('notifications of Amazon SES are read', async t => {
+t.test('Amazon SES notifications are parsed', async t => {
   const bounce = {
     notificationType: 'Bounce',
     bounce: {

@@ -1,4 +1,4 @@
-/** Feedback reports: who complained, how it is called, and what was withheld. */
+/** Feedback reports: who complained, of what type, and what was redacted. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
 import { multipart, ORIGINAL, RETURN_PATH, wire } from '../../support/returned/returned-mail.js'
@@ -17,7 +17,7 @@ function feedback(
 
 const ABUSE = 'Feedback-Type: abuse\nUser-Agent: reporter/1.0\nVersion: 1\n'
 
-t.test('a complaint tells who complained and about what', async t => {
+t.test('a complaint yields who complained and about what', async t => {
   t.match(
     readReturnedMail(feedback(`${ABUSE}Original-Rcpt-To: <ann@example.net>\nOriginal-Envelope-Id: env-1\n`)),
     {
@@ -36,7 +36,7 @@ t.test('a complaint says nothing about the mailbox', async t => {
   t.equal(one?.action, undefined)
 })
 
-t.test('types are told apart, however they are written', async t => {
+t.test('types are distinguished in any spelling', async t => {
   const types: Record<string, string> = {
     abuse: 'abuse',
     ABUSE: 'abuse',
@@ -56,7 +56,7 @@ t.test('types are told apart, however they are written', async t => {
     ])
 })
 
-t.test('without a stated recipient the returned message tells it', async t => {
+t.test('without a stated recipient, the returned message identifies it', async t => {
   t.match(readReturnedMail(feedback(ABUSE)).recipients, [{ recipient: 'ann@example.net' }])
 })
 
@@ -68,14 +68,14 @@ t.test('several recipients in one report', async t => {
   ])
 })
 
-t.test('an opt-out names its recipient in a field of its own', async t => {
+t.test('an opt-out names its recipient in a separate field', async t => {
   const fields = 'Feedback-Type: opt-out\nVersion: 0.1\nRemoval-Recipient: ann@example.net\n'
   t.match(readReturnedMail(feedback(fields)).recipients, [
     { recipient: 'ann@example.net', feedbackType: 'opt-out' },
   ])
 })
 
-t.test('a recipient that was withheld is empty, and the message is known all the same', async t => {
+t.test('a redacted recipient is empty, and the message is still identified', async t => {
   const hidden = [
     'redacted@example.net',
     '0123456789abcdef0123456789abcdef@example.net',
@@ -95,7 +95,7 @@ t.test('a recipient that was withheld is empty, and the message is known all the
   }
 })
 
-t.test('the report is known by its part, whatever the mail around it is called', async t => {
+t.test('the report is recognized by its part, whatever the outer type', async t => {
   for (const type of ['multipart/mixed', 'multipart/report'])
     t.match(readReturnedMail(feedback(ABUSE, ORIGINAL, type)), { kind: 'feedback' }, type)
 })
@@ -118,7 +118,7 @@ t.test('Microsoft sends the message alone, with the recipient in a field', async
   })
 })
 
-t.test('a report in plain text is read', async t => {
+t.test('a plain-text report is parsed', async t => {
   const fields = wire(
     `From: fbl@example.net\nSubject: Abuse\n\nA report:\n\n${ABUSE}Original-Rcpt-To: ann@example.net\n\n${ORIGINAL}`,
   )
@@ -135,7 +135,7 @@ t.test('a report in plain text is read', async t => {
   })
 })
 
-t.test('a mail program that unsubscribes by mail is an opt-out', async t => {
+t.test('an unsubscribe mail from a mail client is an opt-out', async t => {
   const source = wire(
     `From: ann@example.net\nTo: <unsubscribe+token@bounce.sender.example>\nSubject: unsubscribe\nAuto-Submitted: auto-replied\n\n` +
       'The mail program sent this email to unsubscribe from the message "Hello".\n',
@@ -155,7 +155,7 @@ t.test('a bounce that returns a message about reports is a bounce', async t => {
   t.match(readReturnedMail(source), { kind: 'bounce', recipients: [{ recipient: 'ann@example.net' }] })
 })
 
-t.test('a person who writes about a complaint sends no report', async t => {
+t.test('a person writing about a complaint sends no report', async t => {
   const source = wire(
     `From: bob@example.org\nTo: ${RETURN_PATH}\nSubject: Complaint\n\nI am not happy with my order.\n`,
   )

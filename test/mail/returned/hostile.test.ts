@@ -1,4 +1,4 @@
-/** Whatever the bytes, the reader answers: broken, hostile and endless mail. `make fuzz-bounces` does more of the same. */
+/** The parser gives a result for any input: malformed, hostile and endless mail. `make fuzz-bounces` does more of the same. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
 import { notice, multipart, wire } from '../../support/returned/returned-mail.js'
@@ -6,7 +6,7 @@ import { brokenMail, hostileMails, seededNumbers } from '../../support/returned/
 
 const KINDS = ['bounce', 'delay', 'success', 'feedback', 'auto_reply', 'other']
 
-t.test('two thousand broken mails are read, each to a result within its bounds', async t => {
+t.test('two thousand malformed mails each give a bounded result', async t => {
   const below = seededNumbers(20260302)
   for (let count = 0; count < 2_000; count++) {
     const source = brokenMail(below)
@@ -20,17 +20,17 @@ t.test('two thousand broken mails are read, each to a result within its bounds',
   }
 })
 
-t.test('mail made of nothing but what the reader looks for is read', async t => {
+t.test('mail made only of parser triggers is parsed', async t => {
   for (const { name, source } of hostileMails(20_000))
     if (!KINDS.includes(readReturnedMail(source).kind)) t.fail(name)
 })
 
-t.test('nothing, and nearly nothing', async t => {
+t.test('empty and nearly empty mail is parsed', async t => {
   for (const text of ['', '\r\n', '\0', 'x', ':', 'Subject:', '\r\n\r\n\r\n', '--', '\ufeff'])
     t.match(readReturnedMail(Buffer.from(text)), { kind: 'other', recipients: [] }, JSON.stringify(text))
 })
 
-t.test('parts are followed a few levels deep, not a thousand', async t => {
+t.test('nested parts are parsed a few levels deep, not a thousand', async t => {
   const nested = (depth: number) => {
     let head = 'From: MAILER-DAEMON@relay.example\nSubject: Undeliverable\n'
     for (let level = 0; level < depth; level++)
@@ -41,17 +41,17 @@ t.test('parts are followed a few levels deep, not a thousand', async t => {
   t.equal(readReturnedMail(nested(1_000)).kind, 'other')
 })
 
-t.test('octets that are no Buffer are read alike', async t => {
+t.test('a plain Uint8Array is parsed like a Buffer', async t => {
   const source = notice({ text: 'qmail-send program\n\n<ann@example.net>:\n550 5.1.1 no such user\n' })
   t.same(readReturnedMail(new Uint8Array(source)), readReturnedMail(source))
 })
 
-t.test('a thousand parts are not all read', async t => {
+t.test('a thousand parts are not all parsed', async t => {
   const parts = Array.from({ length: 1_000 }, () => 'Content-Type: text/plain\n\nnothing')
   t.equal(readReturnedMail(multipart('multipart/mixed', parts)).kind, 'other')
 })
 
-t.test('a returned message of megabytes behind the notice does not matter', async t => {
+t.test('megabytes of returned message after the notice do not matter', async t => {
   const text = `This is the mail system at host relay.example.
 
 <ann@example.net>: host mx.example.net said: 550 5.1.1 no such user
@@ -68,7 +68,7 @@ Message-ID: <m1.abc@sender.example>
   })
 })
 
-t.test('encodings and charsets are undone, wrong ones change nothing', async t => {
+t.test('encodings and charsets are decoded, and wrong ones ignored', async t => {
   const text = '<ann@example.net>: 550 5.1.1 no such user, Grüße\n'
   const part = (field: string, body: Buffer) => {
     const head = `From: MAILER-DAEMON@relay.example\r\nSubject: Undeliverable\r\n${field}\r\n\r\n`
@@ -99,7 +99,7 @@ t.test('encodings and charsets are undone, wrong ones change nothing', async t =
     )
 })
 
-t.test('HTML is read where there is nothing else', async t => {
+t.test('HTML is used only without plain text', async t => {
   const html =
     '<html><style>p{}</style><p>Undeliverable:</p><p>&lt;ann@example.net&gt;: 550 5.1.1 no <b>such</b> user</p></html>'
   const source = notice({ subject: 'Undeliverable', header: 'Content-Type: text/html', text: html })

@@ -1,4 +1,4 @@
-/** A bounce written for people, and what has to be read from it. */
+/** A free-text bounce and its expected result. */
 import type { Subtype } from '../../../src/mail/classify/classify-subtypes.js'
 
 export interface NoticeCase {

@@ -1,6 +1,6 @@
 /**
- * Bounces of large providers, and of systems that nobody knows, written for people: in our own words where the system's are long, with its own where it
- * is known by them.
+ * Free-text bounces of large providers and unknown systems: paraphrased where the system's text is long, verbatim where it identifies the
+ * system.
  */
 import { notice, ORIGINAL, ORIGINAL_HEADER } from '../../support/returned/returned-mail.js'
 import type { NoticeCase } from './notice-case.js'

@@ -1,11 +1,11 @@
-/** Bounces that are written for people: one rule for each system, and a general one for the rest. */
+/** Free-text bounces: a template per system, and a general one. */
 import t from 'tap'
 import { readReturnedMail } from '../../../src/mail/returned/read-returned-mail.js'
 import { NOTICE_TEMPLATES } from '../../../src/mail/returned/notices/read-notice.js'
 import { notice } from '../../support/returned/returned-mail.js'
 import { NOTICES } from './notices.js'
 
-t.test('every system’s notice is read: who, why, and about which message', async t => {
+t.test("every system's notice yields recipient, reason and message", async t => {
   for (const { name, source, expected, kind = 'bounce', hasOriginal } of NOTICES) {
     const read = readReturnedMail(source)
     t.equal(read.kind, kind, name)
@@ -20,7 +20,7 @@ t.test('every system’s notice is read: who, why, and about which message', asy
   }
 })
 
-t.test('an alias that led to the failed address is told beside it', async t => {
+t.test('the alias of a failed address is reported with it', async t => {
   const text = `This message was created automatically by mail delivery software.
 The following address(es) failed:
 
@@ -33,7 +33,7 @@ The following address(es) failed:
   ])
 })
 
-t.test('a pipe or a file is reported as the address that it belongs to', async t => {
+t.test('a pipe or file is reported as the address it belongs to', async t => {
   const text = `This message was created automatically by mail delivery software.
 The following address(es) failed:
 
@@ -60,7 +60,7 @@ To: bounce+token@bounce.sender.example
   )
 })
 
-t.test('where nobody is named, the one whom the original was for is meant', async t => {
+t.test("without a named recipient, the original's only recipient is assumed", async t => {
   const text =
     'Your message could not be delivered: mailbox full.\n\n----- Original message -----\n\nTo: ann@example.net\nSubject: x\n'
   t.match(readReturnedMail(notice({ subject: 'Undeliverable', text })), {
@@ -69,7 +69,7 @@ t.test('where nobody is named, the one whom the original was for is meant', asyn
   })
 })
 
-t.test('the reason stays the remote system’s own, white space folded', async t => {
+t.test("the reason is the remote system's text with white space collapsed", async t => {
   const text = `This is the mail system at host relay.example.
 
 <ann@example.net>: host mx.example.net[203.0.113.5] said: 550-5.7.1 Not here,
@@ -80,7 +80,7 @@ t.test('the reason stays the remote system’s own, white space folded', async t
   ])
 })
 
-t.test('mail that only talks of bounces is none', async t => {
+t.test('mail that only mentions bounces is not a bounce', async t => {
   const from = 'Bob <bob@example.org>'
   const text = 'Hello,\n\nmy mail to <ann@example.net> could not be delivered. What can I do?\n'
   const source = Buffer.from(
@@ -89,7 +89,7 @@ t.test('mail that only talks of bounces is none', async t => {
   t.match(readReturnedMail(source), { kind: 'other', recipients: [] })
 })
 
-t.test('every rule can match, and no pattern of it keeps a state', async t => {
+t.test('every template can match, and no pattern is stateful', async t => {
   for (const { name, when, recipient } of NOTICE_TEMPLATES) {
     t.ok(Object.keys(when).length > 0, `${name} has a condition`)
     for (const pattern of recipient) t.notOk(pattern.global || pattern.sticky, `${name}: ${pattern.source}`)

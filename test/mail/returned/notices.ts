@@ -1,4 +1,4 @@
-/** Every bounce written for people that the tests of notices and the fuzzer have. */
+/** All free-text bounces of the tests and the fuzzer. */
 import type { NoticeCase } from './notice-case.js'
 import { PRODUCT_NOTICES } from './notices-products.js'
 import { PROVIDER_NOTICES } from './notices-providers.js'

@@ -33,7 +33,7 @@ t.test('domains with the same MX hosts are one site, whatever the order of prefe
   t.not(await nameOf('shop.example'), await nameOf('half.example'))
 })
 
-t.test('the domains of a provider share one site though their host names differ', async t => {
+t.test("a provider's domains share one site despite different host names", async t => {
   t.equal(await nameOf('gmail.com'), '*.google.com')
   t.equal(await nameOf('startup.example'), '*.google.com')
   t.equal(await nameOf('contoso.example'), await nameOf('fabrikam.example'))
@@ -44,18 +44,18 @@ t.test('the domains of a provider share one site though their host names differ'
   )
 })
 
-t.test('a domain that DNS says nothing about is its own site', async t => {
+t.test('a domain that DNS cannot resolve is its own site', async t => {
   t.equal(await nameOf('silent.example'), 'silent.example')
   t.equal(await nameOf('nowhere.example'), 'nowhere.example')
 })
 
-t.test('a route is a site by itself and needs no DNS', async t => {
+t.test('a static route is a separate site and needs no DNS', async t => {
   const routes = [{ domain: '*.example', host: '10.0.0.5', port: 25, tls: 'none' as const }]
   t.equal(await nameOf('shop.example', { routes }), '10.0.0.5:25')
   t.equal(await nameOf('silent.example', { routes }), '10.0.0.5:25')
 })
 
-t.test('rules set limits by MX host and by domain, the first that matches', async t => {
+t.test('the first matching rule by MX host or domain sets the limits', async t => {
   const sites = [
     { mx: '*.google.com', domain: undefined, connections: 20, messagesPerMinute: 600 },
     { mx: undefined, domain: 'shop.example', connections: 1, messagesPerMinute: 0 },

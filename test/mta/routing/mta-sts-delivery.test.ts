@@ -1,4 +1,4 @@
-/** What a domain's MTA-STS policy does to a delivery, and what the trace tells of it. */
+/** The effect of a domain's MTA-STS policy on delivery and trace. */
 import t from 'tap'
 import type { FakeZone } from '../../../src/world/dns/fake-dns.js'
 import { goOn, makeJob } from '../../support/smtp/mta.js'
@@ -31,7 +31,7 @@ const twoExchangers: FakeZone = {
   'mx1.other': { A: ['192.0.2.1', '192.0.2.2'] },
 }
 
-t.test('under an enforced policy mail goes over TLS to a listed host with a right certificate', async t => {
+t.test('under an enforced policy mail goes over TLS to a listed host with a valid certificate', async t => {
   const mx = await scriptedServer(t, secured)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText()))
@@ -56,7 +56,7 @@ t.test('a listed host may match by its left-most label', async t => {
 })
 
 t.test(
-  'under an enforced policy a certificate nobody vouches for defers, and nothing goes in clear',
+  'under an enforced policy an untrusted certificate defers, and nothing is sent in plaintext',
   async t => {
     const mx = await scriptedServer(t, handshake)
     const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
@@ -92,18 +92,21 @@ for (const [what, script, reason] of [
   ['is refused for good', `${STARTTLS_ASKED} \n S 554 5.7.0 never`, 'STARTTLS was refused'],
   ['is broken', `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`, String],
 ] as const)
-  t.test(`under an enforced policy mail waits where STARTTLS ${what}, and nothing goes in clear`, async t => {
-    const mx = await scriptedServer(t, script)
-    const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
-    http.answer(served(policyText()))
-    t.match(await agent.deliver(makeJob(), goOn), {
-      ...stsFailure,
-      tried: [{ stage: 'starttls', sts: { mode: 'enforce', result: 'failed', reason } }],
-    })
-    t.equal(mx.connections, 1)
-  })
+  t.test(
+    `under an enforced policy mail is deferred if STARTTLS ${what}, and nothing is sent in plaintext`,
+    async t => {
+      const mx = await scriptedServer(t, script)
+      const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
+      http.answer(served(policyText()))
+      t.match(await agent.deliver(makeJob(), goOn), {
+        ...stsFailure,
+        tried: [{ stage: 'starttls', sts: { mode: 'enforce', result: 'failed', reason } }],
+      })
+      t.equal(mx.connections, 1)
+    },
+  )
 
-t.test('a server that is too busy for STARTTLS has not failed the policy', async t => {
+t.test('a server too busy for STARTTLS has not failed the policy', async t => {
   const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 421 4.3.2 too busy`)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText()))
@@ -112,7 +115,7 @@ t.test('a server that is too busy for STARTTLS has not failed the policy', async
   t.notMatch(outcome, { subtype: 'mta_sts_failure' })
 })
 
-t.test('a host that only others speak to in clear is not spoken to in clear under a policy', async t => {
+t.test('a plaintext fallback remembered for other domains does not apply under a policy', async t => {
   const broken = `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`
   const mx = await scriptedServer(
     t,
@@ -128,7 +131,7 @@ t.test('a host that only others speak to in clear is not spoken to in clear unde
   t.equal(mx.messages.length, 1)
 })
 
-t.test('a host that cannot be reached is no failure of the policy', async t => {
+t.test('an unreachable host is not a policy failure', async t => {
   const { agent, http } = stsWorld(t, {}, { trusted })
   http.answer(served(policyText()))
   const outcome = await agent.deliver(makeJob(), goOn)
@@ -136,7 +139,7 @@ t.test('a host that cannot be reached is no failure of the policy', async t => {
   t.same(outcome.tried[0]?.sts, { mode: 'enforce' })
 })
 
-t.test('under an enforced policy the next listed host gets what the first could not take', async t => {
+t.test('under an enforced policy the next listed host is tried if the first fails', async t => {
   const first = await scriptedServer(t, withoutTls)
   const second = await scriptedServer(t, secured)
   const { agent, http } = stsWorld(
@@ -152,32 +155,29 @@ t.test('under an enforced policy the next listed host gets what the first could 
   })
 })
 
-t.test(
-  'under an enforced policy a host that is not listed is passed over, and the trace says so',
-  async t => {
-    const mx = await scriptedServer(t, secured)
-    const { agent, http, dialler } = stsWorld(t, { '192.0.2.25': mx }, { trusted, zone: twoExchangers })
-    http.answer(served(policyText()))
-    const outcome = await agent.deliver(makeJob(), goOn)
-    t.match(outcome, {
-      kind: 'delivered',
-      remoteMta: 'mx.example',
-      tried: [
-        {
-          host: 'mx1.other',
-          stage: 'resolve',
-          error: 'not tried: not in the MTA-STS policy',
-          sts: { mode: 'enforce', result: 'failed', reason: 'the host is not listed in the policy' },
-        },
-        { host: 'mx.example', sts: { result: 'passed' } },
-      ],
-    })
-    t.equal(outcome.tried.length, 2)
-    t.same(dialler.dialled, ['192.0.2.25'])
-  },
-)
+t.test('under an enforced policy an unlisted host is skipped, and the trace says so', async t => {
+  const mx = await scriptedServer(t, secured)
+  const { agent, http, dialler } = stsWorld(t, { '192.0.2.25': mx }, { trusted, zone: twoExchangers })
+  http.answer(served(policyText()))
+  const outcome = await agent.deliver(makeJob(), goOn)
+  t.match(outcome, {
+    kind: 'delivered',
+    remoteMta: 'mx.example',
+    tried: [
+      {
+        host: 'mx1.other',
+        stage: 'resolve',
+        error: 'not tried: not in the MTA-STS policy',
+        sts: { mode: 'enforce', result: 'failed', reason: 'the host is not listed in the policy' },
+      },
+      { host: 'mx.example', sts: { result: 'passed' } },
+    ],
+  })
+  t.equal(outcome.tried.length, 2)
+  t.same(dialler.dialled, ['192.0.2.25'])
+})
 
-t.test('where an enforced policy lists none of the hosts the mail waits and nobody is dialled', async t => {
+t.test('if an enforced policy lists no host, the mail is deferred and no host dialled', async t => {
   const { agent, http, dialler } = stsWorld(t, {}, { trusted })
   http.answer(served(policyText({ mx: ['*.mx.example', 'example'] })))
   t.match(await agent.deliver(makeJob(), goOn), {
@@ -189,7 +189,7 @@ t.test('where an enforced policy lists none of the hosts the mail waits and nobo
   t.same(dialler.dialled, [])
 })
 
-t.test('what an enforced policy kept back is delivered when a new one allows it', async t => {
+t.test('mail deferred by an enforced policy is delivered once a new one allows it', async t => {
   const mx = await scriptedServer(t, secured)
   const { agent, http, zone } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText({ mx: ['old.example'] }))).answer(served(policyText()))
@@ -207,7 +207,7 @@ t.test('an enforced policy holds when DNS and the policy host fail', async t => 
   t.match(await agent.deliver(makeJob(), goOn), stsFailure)
 })
 
-t.test('a domain that is its own exchanger is checked like another host', async t => {
+t.test('an implicit MX is checked like any host', async t => {
   const zone = { 'example.com': { A: ['192.0.2.25'] } }
   const { agent, http, dialler } = stsWorld(t, {}, { trusted, zone })
   http.answer(served(policyText()))
@@ -224,23 +224,20 @@ for (const [what, scripts, reason] of [
   ['TLS is not offered', [`${withoutTls} ${MAIL_TAKEN}`], 'no TLS'],
   ['the certificate is not trusted', [secured], 'self-signed certificate'],
 ] as const)
-  t.test(
-    `under a policy that is only tested mail is delivered where ${what}, and the trace says it`,
-    async t => {
-      const mx = await scriptedServer(t, ...scripts)
-      const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
-      http.answer(served(policyText({ mode: 'testing' })))
-      const outcome = await agent.deliver(makeJob(), goOn)
-      t.equal(outcome.kind, 'delivered')
-      t.match(outcome.tried.at(-1), {
-        tlsPolicy: 'opportunistic',
-        tlsPolicySource: 'default',
-        sts: { mode: 'testing', result: 'failed', reason },
-      })
-    },
-  )
+  t.test(`under a testing policy mail is delivered if ${what}, and the trace says so`, async t => {
+    const mx = await scriptedServer(t, ...scripts)
+    const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
+    http.answer(served(policyText({ mode: 'testing' })))
+    const outcome = await agent.deliver(makeJob(), goOn)
+    t.equal(outcome.kind, 'delivered')
+    t.match(outcome.tried.at(-1), {
+      tlsPolicy: 'opportunistic',
+      tlsPolicySource: 'default',
+      sts: { mode: 'testing', result: 'failed', reason },
+    })
+  })
 
-t.test('under a policy that is only tested a host that is not listed gets the mail', async t => {
+t.test('under a testing policy an unlisted host gets the mail', async t => {
   const mx = await scriptedServer(t, secured)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText({ mode: 'testing', mx: ['other.example'] })))
@@ -251,7 +248,7 @@ t.test('under a policy that is only tested a host that is not listed gets the ma
 })
 
 t.test(
-  'where a policy is announced but cannot be had, mail goes as without one and the trace says why',
+  'if an announced policy cannot be fetched, mail is delivered without one and the trace says why',
   async t => {
     const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
     const { agent, http } = stsWorld(t, { '192.0.2.25': mx })
@@ -265,7 +262,7 @@ t.test(
   },
 )
 
-t.test('a domain without a policy leaves no word of it in the trace', async t => {
+t.test('a domain without a policy has no policy in its trace', async t => {
   const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
   const { agent } = stsWorld(t, { '192.0.2.25': mx }, { zone: { '_mta-sts.example.com': {} } })
   const { tried } = await agent.deliver(makeJob(), goOn)
@@ -273,7 +270,7 @@ t.test('a domain without a policy leaves no word of it in the trace', async t =>
   t.notOk(tried[0] && 'sts' in tried[0])
 })
 
-t.test('a static route is the last word: the policy is not even looked up', async t => {
+t.test('a static route overrides the policy, which is not even looked up', async t => {
   const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
   const routes = [{ domain: 'example.com', host: '192.0.2.25', port: 25, tls: 'none' }] as const
   const { agent, resolver } = stsWorld(t, { '192.0.2.25': mx }, { routes })
@@ -284,7 +281,7 @@ t.test('a static route is the last word: the policy is not even looked up', asyn
   t.same(resolver.asked, [])
 })
 
-t.test('a shutdown does not wait for a policy host that does not answer', async t => {
+t.test('a shutdown does not wait for a silent policy host', async t => {
   const { agent, http, dialler } = stsWorld(t, {}, { trusted })
   const shutdown = new AbortController()
   http.request = request => {
@@ -297,7 +294,7 @@ t.test('a shutdown does not wait for a policy host that does not answer', async 
   t.same(dialler.dialled, [])
 })
 
-t.test('a shutdown in the middle of the handshake is no failure of the policy', async t => {
+t.test('a shutdown during the handshake is not a policy failure', async t => {
   const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { trusted })
   http.answer(served(policyText()))
@@ -308,7 +305,7 @@ t.test('a shutdown in the middle of the handshake is no failure of the policy', 
   t.match(await delivery, { kind: 'deferred', subtype: 'shutdown' })
 })
 
-t.test('mail under a policy that was met is refused for reasons of its own', async t => {
+t.test('a rejection after a satisfied policy is classified as usual', async t => {
   const mx = await scriptedServer(
     t,
     `${handshake}

@@ -1,4 +1,4 @@
-/** How a domain's policy is found and fetched, and how long what was found holds. */
+/** Finding, fetching and caching MTA-STS policies. */
 import t from 'tap'
 import type { StsLookup } from '../../../src/mta/routing/mta-sts.js'
 import type { HttpResponse } from '../../../src/world/net/fetch.js'
@@ -12,7 +12,7 @@ function modeOf(lookup: StsLookup): string {
   return lookup.kind === 'policy' ? lookup.policy.mode : lookup.kind
 }
 
-t.test('a policy is fetched from its place over HTTPS, at the address that DNS gives for it', async t => {
+t.test('a policy is fetched over HTTPS from its well-known URL, at the address in DNS', async t => {
   const { policies, http } = stsWorld(t)
   http.answer(served(policyText()))
   t.same(await policies.find('example.com'), {
@@ -30,19 +30,19 @@ t.test('a policy is fetched from its place over HTTPS, at the address that DNS g
   ])
 })
 
-t.test('a domain without a record has no policy, and its web server is left alone', async t => {
+t.test('a domain without a record has no policy, and its web server is not contacted', async t => {
   const { policies, http } = stsWorld(t, {}, { zone: { '_mta-sts.example.com': { TXT: ['v=spf1 -all'] } } })
   t.same(await policies.find('example.com'), { kind: 'none' })
   t.same(http.requests, [])
 })
 
-t.test('where DNS cannot tell and nothing is kept there is no policy', async t => {
+t.test('without a DNS answer or a cached policy there is no policy', async t => {
   const { policies, http } = stsWorld(t, {}, { zone: { '_mta-sts.example.com': 'servfail' } })
   t.same(await policies.find('example.com'), { kind: 'none' })
   t.same(http.requests, [])
 })
 
-t.test('a policy of mode none is none, and is kept like another', async t => {
+t.test('a policy of mode none is no policy, and is cached like others', async t => {
   const { policies, http } = stsWorld(t)
   http.answer(served(policyText({ mode: 'none', mx: [] })))
   t.same(await policies.find('example.com'), { kind: 'none' })
@@ -50,22 +50,19 @@ t.test('a policy of mode none is none, and is kept like another', async t => {
   t.equal(http.requests.length, 1)
 })
 
-t.test(
-  'the next address of the policy host is asked when the first does not answer, in the same minute',
-  async t => {
-    const zone = { 'mta-sts.example.com': { A: ['192.0.2.80'], AAAA: ['2001:db8::80'] } }
-    const { policies, http } = stsWorld(t, {}, { zone })
-    http.answer(new Error('connection refused')).answer(served(policyText()))
-    t.equal(modeOf(await policies.find('example.com')), 'enforce')
-    t.match(http.requests, [
-      { address: '2001:db8::80', timeoutMs: 5_000 },
-      { address: '192.0.2.80', timeoutMs: 10_000 },
-    ])
-  },
-)
+t.test('the next address of the policy host is tried within the same time limit', async t => {
+  const zone = { 'mta-sts.example.com': { A: ['192.0.2.80'], AAAA: ['2001:db8::80'] } }
+  const { policies, http } = stsWorld(t, {}, { zone })
+  http.answer(new Error('connection refused')).answer(served(policyText()))
+  t.equal(modeOf(await policies.find('example.com')), 'enforce')
+  t.match(http.requests, [
+    { address: '2001:db8::80', timeoutMs: 5_000 },
+    { address: '192.0.2.80', timeoutMs: 10_000 },
+  ])
+})
 
 for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '100.64.0.1', '192.168.0.1'])
-  t.test(`a policy host at ${address} is not asked`, async t => {
+  t.test(`a policy host at ${address} is not contacted`, async t => {
     const { policies, http } = stsWorld(t, {}, { zone: { 'mta-sts.example.com': { A: [address] } } })
     t.match(await policies.find('example.com'), { kind: 'unavailable', reason: /is not public/ })
     t.same(http.requests, [])
@@ -86,7 +83,7 @@ for (const [what, answer, reason] of [
   ['the file is not UTF-8', served('', { body: Buffer.from([0xff, 0xfe]) }), /UTF-8/],
   ['the policy is malformed', served(policyText({ mode: 'strict' })), /malformed: its mode/],
 ] as const satisfies readonly (readonly [string, Partial<HttpResponse> | Error, RegExp])[])
-  t.test(`a policy cannot be had where ${what}, and is asked for again after five minutes`, async t => {
+  t.test(`a policy is unavailable if ${what}, and the fetch is retried after five minutes`, async t => {
     const { policies, http, clock } = stsWorld(t)
     http.answer(answer).answer(served(policyText()))
     t.match(await policies.find('example.com'), { kind: 'unavailable', reason })
@@ -97,13 +94,13 @@ for (const [what, answer, reason] of [
     t.equal(modeOf(await policies.find('example.com')), 'enforce')
   })
 
-t.test('a content type is compared without case and without its parameters', async t => {
+t.test('the content type is compared ignoring case and parameters', async t => {
   const { policies, http } = stsWorld(t)
   http.answer(served(policyText(), { headers: { 'content-type': 'Text/Plain;charset=us-ascii' } }))
   t.equal(modeOf(await policies.find('example.com')), 'enforce')
 })
 
-t.test('a policy is fetched once for as long as its id stays', async t => {
+t.test('a policy is fetched once while its id is unchanged', async t => {
   const { policies, http, clock } = stsWorld(t)
   http.answer(served(policyText()))
   await policies.find('example.com')
@@ -112,7 +109,7 @@ t.test('a policy is fetched once for as long as its id stays', async t => {
   t.equal(http.requests.length, 1)
 })
 
-t.test('deliveries that begin together share one fetch', async t => {
+t.test('concurrent deliveries share one fetch', async t => {
   const { policies, http } = stsWorld(t)
   http.answer(served(policyText()))
   const lookups = await Promise.all([1, 2, 3].map(() => policies.find('example.com')))
@@ -120,7 +117,7 @@ t.test('deliveries that begin together share one fetch', async t => {
   t.equal(http.requests.length, 1)
 })
 
-t.test('a new id brings the new policy', async t => {
+t.test('a new id causes a new fetch', async t => {
   const { policies, http, zone } = stsWorld(t)
   http.answer(served(policyText())).answer(served(policyText({ mode: 'testing' })))
   t.equal(modeOf(await policies.find('example.com')), 'enforce')
@@ -131,7 +128,7 @@ t.test('a new id brings the new policy', async t => {
 })
 
 t.test(
-  'where the new policy cannot be fetched the old one holds, and five minutes later it is tried again',
+  'if a new policy cannot be fetched the old one stays in force, and the fetch is retried after five minutes',
   async t => {
     const { policies, http, clock, zone } = stsWorld(t)
     http
@@ -153,7 +150,7 @@ for (const [what, records] of [
   ['the record is gone', {}],
   ['the record is malformed', { TXT: ['v=STSv1; id=!;'] }],
 ] as const)
-  t.test(`a kept policy holds where ${what}, but no longer than its max_age`, async t => {
+  t.test(`a cached policy stays in force if ${what}, but no longer than its max_age`, async t => {
     const { policies, http, clock, zone } = stsWorld(t)
     http.answer(served(policyText({ maxAge: 3_600 })))
     await policies.find('example.com')
@@ -165,7 +162,7 @@ for (const [what, records] of [
     t.equal(http.requests.length, 1)
   })
 
-t.test('after its max_age a policy is fetched again, and is gone where that fails', async t => {
+t.test('after its max_age a policy is refetched, and dropped if that fails', async t => {
   const { policies, http, clock } = stsWorld(t)
   http.answer(served(policyText({ maxAge: 3_600 }))).answer(served(policyText({ maxAge: 3_600 })))
   await policies.find('example.com')
@@ -177,7 +174,7 @@ t.test('after its max_age a policy is fetched again, and is gone where that fail
   t.match(await policies.find('example.com'), { kind: 'unavailable', reason: /unreachable/ })
 })
 
-t.test('a policy in use is fetched again once a day, and nobody waits for that', async t => {
+t.test('a policy in use is refreshed daily in the background', async t => {
   const { policies, http, clock } = stsWorld(t)
   const long = { maxAge: 10 * 86_400 }
   http.answer(served(policyText(long))).answer(served(policyText({ ...long, mode: 'testing' })))
@@ -189,7 +186,7 @@ t.test('a policy in use is fetched again once a day, and nobody waits for that',
   t.equal(http.requests.length, 2)
 })
 
-t.test('a daily fetch that fails takes nothing away, and is not repeated at each delivery', async t => {
+t.test('a failed daily refresh keeps the policy and is not repeated at each delivery', async t => {
   const { policies, http, clock } = stsWorld(t)
   http.answer(served(policyText({ maxAge: 10 * 86_400 }))).answer(new Error('unreachable'))
   await policies.find('example.com')
@@ -201,7 +198,7 @@ t.test('a daily fetch that fails takes nothing away, and is not repeated at each
   t.equal(http.requests.length, 2)
 })
 
-t.test('a bounded number of domains is remembered; the one not asked for longest is forgotten', async t => {
+t.test('a bounded number of domains is cached; the least recently used is evicted', async t => {
   const zone = Object.fromEntries(
     ['a', 'b', 'c'].flatMap(name => [
       [`_mta-sts.${name}.example`, announced('1')],

@@ -1,4 +1,4 @@
-/** What counts as an announcement of a policy, what as a policy, and which hosts a policy lists. */
+/** Parsing of MTA-STS records and policies, and matching of hosts. */
 import t from 'tap'
 import { listsHost, parseStsId, parseStsPolicy, type StsPolicy } from '../../../src/mta/routing/mta-sts.js'
 import { policyText } from '../../support/smtp/mta-sts.js'
@@ -17,7 +17,7 @@ for (const [what, records] of [
   ['beside records of other kinds', ['v=spf1 -all', 'v=STSv1; id=20160831085700Z;', 'v=STSv2; id=2;']],
   ['with the id twice, where the first counts', ['v=STSv1; id=20160831085700Z; id=other']],
 ] as const)
-  t.test(`a record is read ${what}`, async t => {
+  t.test(`a record is parsed ${what}`, async t => {
     t.equal(parseStsId(records), '20160831085700Z')
   })
 
@@ -35,11 +35,11 @@ for (const [what, records] of [
   ['a field has no value', ['v=STSv1; id=1; next;']],
   ['a field between is empty', ['v=STSv1;; id=1;']],
 ] as const)
-  t.test(`no policy is announced where ${what}`, async t => {
+  t.test(`no policy is announced if ${what}`, async t => {
     t.equal(parseStsId(records), undefined)
   })
 
-t.test('a policy says its mode, its hosts and how long it holds', async t => {
+t.test('a policy has a mode, hosts and a max_age', async t => {
   t.same(policyOf('version: STSv1\nmode: enforce\nmx: MX1.Example\nmx:*.example.net  \nmax_age:\t604800\n'), {
     mode: 'enforce',
     mx: ['mx1.example', '*.example.net'],
@@ -56,7 +56,7 @@ for (const [what, text] of [
   ['with a field of a later version', `${policyText()}x-note: für später: ja\r\n`],
   ['with a field repeated, where the first counts', `${policyText()}mode: none\r\nmax_age: x\r\n`],
 ] as const)
-  t.test(`a policy is read ${what}`, async t => {
+  t.test(`a policy is parsed ${what}`, async t => {
     t.same(policyOf(text), { mode: 'enforce', mx: ['mx.example'], maxAgeSeconds: 86_400 })
   })
 
@@ -64,7 +64,7 @@ t.test('a policy that is being withdrawn needs no hosts', async t => {
   t.match(policyOf(policyText({ mode: 'none', mx: [] })), { mode: 'none', mx: [] })
 })
 
-t.test('a policy may hold for about a year', async t => {
+t.test('max_age may be about a year', async t => {
   t.equal(policyOf(policyText({ maxAge: 31_557_600 })).maxAgeSeconds, 31_557_600)
   t.equal(policyOf(policyText({ maxAge: 0 })).maxAgeSeconds, 0)
 })
@@ -95,11 +95,11 @@ for (const [what, text, fault] of [
   ['is a web page', '<!DOCTYPE html>\n<html></html>', /line/],
   ['lists hosts without end', policyText({ mx: Array.from({ length: 201 }, () => 'mx.example') }), /mx/],
 ] as const)
-  t.test(`a policy that ${what} is none`, async t => {
+  t.test(`a policy that ${what} is invalid`, async t => {
     t.match(parseStsPolicy(text), { fault })
   })
 
-t.test('the star of an mx stands for one label, the left-most, and not for none', async t => {
+t.test('the wildcard of an mx matches exactly the left-most label', async t => {
   const policy = policyOf(policyText({ mx: ['*.example.com', 'mx.example.net'] }))
   for (const host of ['mx1.example.com', 'mx.example.net']) t.equal(listsHost(policy, host), true, host)
   for (const host of [

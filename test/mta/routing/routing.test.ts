@@ -1,4 +1,4 @@
-/** Which hosts are dialled, in which order, and which domains cannot be written to. */
+/** Which hosts are dialled, in which order, and which domains are undeliverable. */
 import t from 'tap'
 import type { Route } from '../../../src/mta/mta-options.js'
 import { egressPolicyFor } from '../../../src/world/net/egress-policy.js'
@@ -55,7 +55,7 @@ t.test('the exchanger with the lowest preference is tried first', async t => {
   t.same(dialled, ['192.0.2.1'])
 })
 
-t.test('where the first exchanger does not answer, the second gets the message', async t => {
+t.test('if the first exchanger does not answer, the second gets the message', async t => {
   const mx = await scriptedServer(t, accepts)
   const { outcome } = await deliver(t, twoExchangers, { '192.0.2.2': mx })
   t.match(outcome, {
@@ -69,28 +69,28 @@ t.test('where the first exchanger does not answer, the second gets the message',
 })
 
 for (const greeting of ['421 4.3.2 closing', '554 5.7.1 no service for you'])
-  t.test(`where the first exchanger greets with "${greeting}", the second gets the message`, async t => {
+  t.test(`if the first exchanger greets with "${greeting}", the second gets the message`, async t => {
     const first = await scriptedServer(t, says(greeting))
     const second = await scriptedServer(t, accepts)
     const { outcome } = await deliver(t, twoExchangers, { '192.0.2.1': first, '192.0.2.2': second })
     t.match(outcome, { kind: 'delivered', remoteMta: 'mx2.example' })
   })
 
-t.test('where the first exchanger says "later" to the recipient, the second gets the message', async t => {
+t.test('if the first exchanger defers the recipient, the second gets the message', async t => {
   const first = await scriptedServer(t, recipientRefused('450 4.2.1 later'))
   const second = await scriptedServer(t, accepts)
   const { outcome } = await deliver(t, twoExchangers, { '192.0.2.1': first, '192.0.2.2': second })
   t.match(outcome, { kind: 'delivered', remoteMta: 'mx2.example' })
 })
 
-t.test('where the first exchanger says "never" to the recipient, nobody else is asked', async t => {
+t.test('if the first exchanger rejects the recipient, no other is tried', async t => {
   const first = await scriptedServer(t, recipientRefused('550 5.1.1 no such user'))
   const { outcome, dialled } = await deliver(t, twoExchangers, { '192.0.2.1': first })
   t.match(outcome, { kind: 'bounced', status: '5.1.1' })
   t.same(dialled, ['192.0.2.1'])
 })
 
-t.test('where no exchanger can be reached, the message waits', async t => {
+t.test('if no exchanger can be reached, the message is deferred', async t => {
   const { outcome, dialled } = await deliver(t, twoExchangers)
   t.match(outcome, {
     kind: 'deferred',
@@ -102,7 +102,7 @@ t.test('where no exchanger can be reached, the message waits', async t => {
   t.same(dialled, ['192.0.2.1', '192.0.2.2'])
 })
 
-t.test('an address that swallows packets is left after the connect timeout', async t => {
+t.test('an address that drops packets is abandoned after the connect timeout', async t => {
   const mx = await scriptedServer(t, accepts)
   const { agent, clock } = testMta(t, { '192.0.2.1': 'silent', '192.0.2.2': mx }, { zone: twoExchangers })
   const delivery = agent.deliver(makeJob(), goOn)
@@ -114,7 +114,7 @@ t.test('an address that swallows packets is left after the connect timeout', asy
   })
 })
 
-t.test('a site that asks for patience is not asked at every one of its addresses', async t => {
+t.test('a deferring site is not tried at every address', async t => {
   const busy = await scriptedServer(t, ...Array.from({ length: 3 }, () => says('421 4.7.0 busy')))
   const zone = {
     'example.com': { MX: ['10 mx1.example', '20 mx2.example', '30 mx3.example', '40 mx4.example'] },
@@ -128,7 +128,7 @@ t.test('a site that asks for patience is not asked at every one of its addresses
   t.equal(outcome.tried.length, 3)
 })
 
-t.test('no more than ten addresses are dialled in one attempt', async t => {
+t.test('at most ten addresses are dialled in one attempt', async t => {
   const hosts = Array.from({ length: 30 }, (_, index) => `mx${index}.example`)
   const zone: FakeZone = { 'example.com': { MX: hosts.map((host, index) => `${index} ${host}`) } }
   for (const [index, host] of hosts.entries()) zone[host] = { A: [`192.0.2.${index}`, `198.51.100.${index}`] }
@@ -136,7 +136,7 @@ t.test('no more than ten addresses are dialled in one attempt', async t => {
   t.equal(dialled.length, 10)
 })
 
-t.test('one host with many addresses does not keep the second exchanger from its turn', async t => {
+t.test('a host with many addresses does not exclude the second exchanger', async t => {
   const mx = await scriptedServer(t, accepts)
   const many = Array.from({ length: 40 }, (_, index) => `198.51.100.${index}`)
   const zone = { ...twoExchangers, 'mx1.example': { A: many } }
@@ -144,7 +144,7 @@ t.test('one host with many addresses does not keep the second exchanger from its
   t.match(outcome, { kind: 'delivered', remoteMta: 'mx2.example' })
 })
 
-t.test('exchangers of equal preference take turns at being the first', async t => {
+t.test('exchangers of equal preference are tried in random order', async t => {
   const zone = { ...twoExchangers, 'example.com': { MX: ['10 mx1.example', '10 mx2.example'] } }
   const { agent, dialler } = testMta(t, {}, { zone })
   for (let count = 0; count < 20; count++) await agent.deliver(makeJob(), goOn)
@@ -163,7 +163,7 @@ t.test('IPv6 is tried first and IPv4 next', async t => {
   t.same(dialled, ['2001:db8::1', '192.0.2.1'])
 })
 
-t.test('a host whose IPv6 addresses DNS cannot tell is reached over IPv4', async t => {
+t.test('a host whose IPv6 lookup fails is reached over IPv4', async t => {
   const mx = await scriptedServer(t, accepts)
   const zone: FakeZone = {
     'example.com': { MX: ['10 mx.example'] },
@@ -182,30 +182,33 @@ t.test('a source address of the right family is bound', async t => {
   t.same(dialled, ['2001:db8::1', '192.0.2.1 from 203.0.113.9'])
 })
 
-t.test('a workspace with addresses of its own sends from them, the others from those of all', async t => {
-  const zone = { 'example.com': { MX: ['10 mx.example'] }, 'mx.example': { A: ['192.0.2.1'] } }
-  const sources = {
-    sourceAddresses: ['203.0.113.9'],
-    sourcePools: [{ workspace: makeJob().workspaceId, addresses: ['203.0.113.77'] }],
-  }
-  const own = await deliver(t, zone, {}, sources)
-  t.same(own.dialled, ['192.0.2.1 from 203.0.113.77'])
-  const others = await deliver(
-    t,
-    zone,
-    {},
-    { ...sources, sourcePools: [{ workspace: 'w2', addresses: ['203.0.113.77'] }] },
-  )
-  t.same(others.dialled, ['192.0.2.1 from 203.0.113.9'])
-})
+t.test(
+  'a workspace with dedicated source addresses sends from them, others from the shared ones',
+  async t => {
+    const zone = { 'example.com': { MX: ['10 mx.example'] }, 'mx.example': { A: ['192.0.2.1'] } }
+    const sources = {
+      sourceAddresses: ['203.0.113.9'],
+      sourcePools: [{ workspace: makeJob().workspaceId, addresses: ['203.0.113.77'] }],
+    }
+    const own = await deliver(t, zone, {}, sources)
+    t.same(own.dialled, ['192.0.2.1 from 203.0.113.77'])
+    const others = await deliver(
+      t,
+      zone,
+      {},
+      { ...sources, sourcePools: [{ workspace: 'w2', addresses: ['203.0.113.77'] }] },
+    )
+    t.same(others.dialled, ['192.0.2.1 from 203.0.113.9'])
+  },
+)
 
-t.test('a domain without MX is its own exchanger', async t => {
+t.test('a domain without MX is its own mail exchanger', async t => {
   const mx = await scriptedServer(t, accepts)
   const { outcome } = await deliver(t, { 'example.com': { A: ['192.0.2.1'] } }, { '192.0.2.1': mx })
   t.match(outcome, { kind: 'delivered', remoteMta: 'example.com' })
 })
 
-t.test('a domain with MX is never reached at its own address', async t => {
+t.test('a domain with MX is never dialled at its own address', async t => {
   const zone = {
     'example.com': { MX: ['10 mx.example'], A: ['192.0.2.80'] },
     'mx.example': { A: ['192.0.2.1'] },
@@ -233,7 +236,7 @@ t.test('a domain with neither MX nor address bounces with 5.1.2', async t => {
   t.match(outcome, { kind: 'bounced', status: '5.1.2' })
 })
 
-t.test('a null MX bounces with 5.1.10 and nobody is dialled', async t => {
+t.test('a null MX bounces with 5.1.10 without dialling', async t => {
   const zone = { 'example.com': { MX: ['0 .'], A: ['192.0.2.1'] } }
   const { outcome, dialled } = await deliver(t, zone)
   t.match(outcome, {
@@ -245,7 +248,7 @@ t.test('a null MX bounces with 5.1.10 and nobody is dialled', async t => {
   t.same(dialled, [])
 })
 
-t.test('a null MX beside real ones means nothing', async t => {
+t.test('a null MX next to real ones is ignored', async t => {
   const mx = await scriptedServer(t, accepts)
   const zone = { 'example.com': { MX: ['0 .', '10 mx.example'] }, 'mx.example': { A: ['192.0.2.1'] } }
   t.match((await deliver(t, zone, { '192.0.2.1': mx })).outcome, { kind: 'delivered' })
@@ -261,14 +264,14 @@ const manyExchangers = (count: number): FakeZone => ({
   'example.com': { MX: Array.from({ length: count }, (_, index) => `${index} mx${index}.example`) },
 })
 
-t.test('among many exchangers the first that has an address is found', async t => {
+t.test('the first of many exchangers with an address is found', async t => {
   const mx = await scriptedServer(t, accepts)
   const zone = { ...manyExchangers(40), 'mx27.example': { A: ['192.0.2.27'] } }
   const { outcome } = await deliver(t, zone, { '192.0.2.27': mx })
   t.match(outcome, { kind: 'delivered', remoteMta: 'mx27.example' })
 })
 
-t.test('a look at a part of five hundred exchangers is never for good', async t => {
+t.test('a partial lookup of five hundred exchangers is never permanent', async t => {
   const { outcome } = await deliver(t, manyExchangers(500))
   t.match(outcome, {
     kind: 'deferred',
@@ -281,12 +284,12 @@ t.test('a look at a part of five hundred exchangers is never for good', async t 
   t.match((await deliver(t, { ...manyExchangers(500), ...loopback })).outcome, { kind: 'deferred' })
 })
 
-t.test('where one exchanger is nowhere and DNS cannot tell of the other, the message waits', async t => {
+t.test("if one exchanger has no address and the other's lookup fails, the message is deferred", async t => {
   const zone: FakeZone = { ...twoExchangers, 'mx1.example': { A: ['127.0.0.1'] }, 'mx2.example': 'servfail' }
   t.match((await deliver(t, zone)).outcome, { kind: 'deferred', subtype: 'dns_unavailable' })
 })
 
-t.test('a host that turns us away does not speak for one that DNS cannot tell of', async t => {
+t.test('a rejecting host does not decide for one whose lookup failed', async t => {
   const closed = await scriptedServer(t, says('554 5.7.1 no service for you'))
   const zone: FakeZone = { ...twoExchangers, 'mx2.example': 'servfail' }
   t.match((await deliver(t, zone, { '192.0.2.1': closed })).outcome, {
@@ -303,7 +306,7 @@ for (const [what, zone] of [
   ],
   ["the look-up of the domain's own address", { 'example.com': { A: 'servfail' } }],
 ] as const satisfies readonly (readonly [string, FakeZone])[])
-  t.test(`a message waits when ${what} fails for now`, async t => {
+  t.test(`a message is deferred if ${what} fails temporarily`, async t => {
     const { outcome } = await deliver(t, zone)
     t.match(outcome, {
       kind: 'deferred',
@@ -314,7 +317,7 @@ for (const [what, zone] of [
     })
   })
 
-t.test('an exchanger that bears our name is ourselves: the mail would loop', async t => {
+t.test('an exchanger with our host name is this server: the mail would loop', async t => {
   const zone = {
     'example.com': { MX: ['10 mail.sender.example'] },
     'mail.sender.example': { A: ['203.0.113.9'] },
@@ -324,13 +327,13 @@ t.test('an exchanger that bears our name is ourselves: the mail would loop', asy
   t.same(dialled, [])
 })
 
-t.test('an exchanger at one of our addresses is ourselves, however the address is written', async t => {
+t.test('an exchanger at one of our addresses is this server, in any notation', async t => {
   const zone = { 'example.com': { MX: ['10 mx.example'] }, 'mx.example': { AAAA: ['2001:db8::9'] } }
   const { outcome } = await deliver(t, zone, {}, { ownAddresses: ['2001:DB8:0:0::9'] })
   t.match(outcome, { kind: 'bounced', status: '5.4.6' })
 })
 
-t.test('as a backup we deliver to the better exchangers only', async t => {
+t.test('as a backup MX we deliver only to better exchangers', async t => {
   const zone = {
     'example.com': { MX: ['10 mx1.example', '20 mail.sender.example', '20 mx2.example', '30 mx3.example'] },
     'mx1.example': { A: ['192.0.2.1'] },
@@ -363,7 +366,7 @@ for (const address of [
   'fe80::1',
   '64:ff9b::a00:5',
 ])
-  t.test(`an exchanger at ${address} is not dialled because a stranger's DNS says so`, async t => {
+  t.test(`an exchanger at ${address} is not dialled on the word of foreign DNS`, async t => {
     const zone = {
       'example.com': { MX: ['10 mx.example'] },
       'mx.example': address.includes(':') ? { AAAA: [address] } : { A: [address] },
@@ -386,7 +389,7 @@ for (const address of [
     t.match(allowed.outcome, { kind: 'delivered' })
   })
 
-t.test('of several exchangers those at public addresses get the mail', async t => {
+t.test('only exchangers at public addresses get the mail', async t => {
   const mx = await scriptedServer(t, accepts)
   const zone = { ...twoExchangers, 'mx1.example': { A: ['10.0.0.5', '127.0.0.1'] } }
   const { outcome, dialled } = await deliver(t, zone, { '192.0.2.2': mx })
@@ -402,7 +405,7 @@ const route = (parts: Partial<Route>): Route => ({
   ...parts,
 })
 
-t.test('the first route that fits decides, and DNS is not asked', async t => {
+t.test('the first matching route applies, without DNS', async t => {
   const mx = await scriptedServer(t, accepts, accepts, accepts, accepts)
   const { agent, dialler } = testMta(
     t,
@@ -434,7 +437,7 @@ t.test('a route may lead to this machine', async t => {
   t.same(dialled, ['127.0.0.1'])
 })
 
-t.test('a route host that only the system knows is reached', async t => {
+t.test('a route host known only to the system resolver is reached', async t => {
   const mx = await scriptedServer(t, accepts)
   const { outcome } = await deliver(
     t,
@@ -452,12 +455,12 @@ t.test('a route host that only the system knows is reached', async t => {
   })
 })
 
-t.test('a route host without an address is the operator’s to mend: the mail waits', async t => {
+t.test('a route host without an address is a configuration problem: the mail is deferred', async t => {
   const { outcome } = await deliver(t, {}, {}, { routes: [route({ host: 'typo.example' })] })
   t.match(outcome, { kind: 'deferred', cause: 'config', subtype: 'route_unresolved', tried: [] })
 })
 
-t.test('a shutdown during routing dials nobody', async t => {
+t.test('a shutdown during routing dials no host', async t => {
   const { agent, dialler } = testMta(t, {}, { zone: twoExchangers })
   t.match(await agent.deliver(makeJob(), AbortSignal.abort()), {
     kind: 'deferred',

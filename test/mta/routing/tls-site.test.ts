@@ -1,4 +1,4 @@
-/** What the operator demands of TLS for MX hosts and domains, beside what MTA-STS demands. */
+/** The operator's TLS requirements for MX hosts and domains, combined with MTA-STS. */
 import t from 'tap'
 import type { TlsSite } from '../../../src/mta/mta-options.js'
 import { goOn, makeJob } from '../../support/smtp/mta.js'
@@ -39,7 +39,7 @@ for (const [what, site] of [
   ['the MX host', mxSite('*.example', 'require')],
   ['the domain', domainSite('example.com', 'require')],
 ] as const)
-  t.test(`a site that requires TLS, found by ${what}, defers where it is not offered`, async t => {
+  t.test(`a site that requires TLS, matched by ${what}, defers if TLS is not offered`, async t => {
     const mx = await scriptedServer(t, withoutTls)
     const { agent } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [site], zone: noPolicy })
     t.match(await agent.deliver(makeJob(), goOn), {
@@ -49,7 +49,7 @@ for (const [what, site] of [
     })
   })
 
-t.test('a site that requires TLS takes any certificate', async t => {
+t.test('a site that requires TLS accepts any certificate', async t => {
   const mx = await scriptedServer(t, secured)
   const { agent } = stsWorld(
     t,
@@ -59,7 +59,7 @@ t.test('a site that requires TLS takes any certificate', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: false } }] })
 })
 
-t.test('a site that verifies defers on a certificate nobody vouches for', async t => {
+t.test('a site that verifies defers on an untrusted certificate', async t => {
   const mx = await scriptedServer(t, handshake)
   const { agent } = stsWorld(
     t,
@@ -76,7 +76,7 @@ for (const site of [
   domainSite('mx.example', 'verify'),
   domainSite('*.example.com', 'verify'),
 ])
-  t.test(`a site for ${site.mx ?? site.domain ?? ''} demands nothing of another`, async t => {
+  t.test(`a site for ${site.mx ?? site.domain ?? ''} does not apply to another`, async t => {
     const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
     const { agent } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [site], zone: noPolicy })
     t.match(await agent.deliver(makeJob(), goOn), {
@@ -85,7 +85,7 @@ for (const site of [
     })
   })
 
-t.test('of several sites the strictest counts, wherever it stands', async t => {
+t.test('the strictest of several sites applies, in any order', async t => {
   const tlsSites = [
     mxSite('*', 'opportunistic'),
     domainSite('example.com', 'verify'),
@@ -100,7 +100,7 @@ t.test('of several sites the strictest counts, wherever it stands', async t => {
   })
 })
 
-t.test('a site cannot make less of an enforced policy', async t => {
+t.test('a site cannot weaken an enforced policy', async t => {
   const mx = await scriptedServer(t, handshake)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [mxSite('*', 'require')] })
   http.answer(served(policyText()))
@@ -111,7 +111,7 @@ t.test('a site cannot make less of an enforced policy', async t => {
   })
 })
 
-t.test('a policy that is only tested cannot make less of a site', async t => {
+t.test('a testing policy cannot weaken a site', async t => {
   const mx = await scriptedServer(t, handshake)
   const { agent, http } = stsWorld(t, { '192.0.2.25': mx }, { tlsSites: [mxSite('*', 'verify')] })
   http.answer(served(policyText({ mode: 'testing' })))
@@ -122,7 +122,7 @@ t.test('a policy that is only tested cannot make less of a site', async t => {
   })
 })
 
-t.test('a site that asks for less leaves the policy its word', async t => {
+t.test('a weaker site leaves the policy in force', async t => {
   const mx = await scriptedServer(t, secured)
   const { agent, http } = stsWorld(
     t,
@@ -136,7 +136,7 @@ t.test('a site that asks for less leaves the policy its word', async t => {
   })
 })
 
-t.test('a static route keeps its own TLS, whatever the sites demand', async t => {
+t.test('a static route keeps its own TLS policy, whatever the sites require', async t => {
   const mx = await scriptedServer(t, `${withoutTls} ${MAIL_TAKEN}`)
   const routes = [{ domain: '*', host: 'mx.example', port: 25, tls: 'opportunistic' }] as const
   const { agent } = stsWorld(t, { '192.0.2.25': mx }, { routes, tlsSites: [mxSite('*', 'verify')] })

@@ -1,4 +1,4 @@
-/** Logging in at a relay. */
+/** AUTH at a relay. */
 import t from 'tap'
 import type { Route } from '../../../src/mta/mta-options.js'
 import { certificate, scriptedServer } from '../../support/smtp/scripted-server.js'
@@ -45,7 +45,7 @@ function relay(parts: Partial<Route> = {}): { routes: Route[] } {
   }
 }
 
-t.test('a relay with AUTH PLAIN gets name and password under TLS', async t => {
+t.test('a relay with AUTH PLAIN gets user name and password under TLS', async t => {
   const mx = await scriptedServer(
     t,
     `${secured('AUTH LOGIN PLAIN')}
@@ -57,7 +57,7 @@ t.test('a relay with AUTH PLAIN gets name and password under TLS', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('a relay with AUTH LOGIN only is answered step by step', async t => {
+t.test('AUTH LOGIN is used if it is the only mechanism', async t => {
   const mx = await scriptedServer(
     t,
     `${secured('AUTH=LOGIN')}
@@ -73,7 +73,7 @@ t.test('a relay with AUTH LOGIN only is answered step by step', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('a wrong password defers the mail, loses no recipient and shows up nowhere', async t => {
+t.test('a wrong password defers the mail, counts against no recipient and is not disclosed', async t => {
   const mx = await scriptedServer(
     t,
     `${secured('AUTH PLAIN')}
@@ -92,7 +92,7 @@ t.test('a wrong password defers the mail, loses no recipient and shows up nowher
   t.notMatch(JSON.stringify(outcome), base64('\0shop\0sëcret'))
 })
 
-t.test('a relay without a mechanism we know defers the mail', async t => {
+t.test('a relay without a supported mechanism defers the mail', async t => {
   const mx = await scriptedServer(t, secured('AUTH CRAM-MD5 GSSAPI'))
   const { agent } = testMta(t, { '192.0.2.25': mx }, relay())
   t.match(await agent.deliver(makeJob(), goOn), {
@@ -103,7 +103,7 @@ t.test('a relay without a mechanism we know defers the mail', async t => {
   })
 })
 
-t.test('a password is not sent in clear because TLS happens to be missing', async t => {
+t.test('a password is not sent in plaintext just because TLS is missing', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 relay.example ESMTP
@@ -115,7 +115,7 @@ t.test('a password is not sent in clear because TLS happens to be missing', asyn
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'auth_unavailable' })
 })
 
-t.test('a password is sent in clear where the route says that there is no TLS', async t => {
+t.test('a password is sent in plaintext if the route is configured without TLS', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 relay.example ESMTP
@@ -131,7 +131,7 @@ t.test('a password is sent in clear where the route says that there is no TLS', 
 })
 
 for (const tls of ['none', 'opportunistic', 'require'] as const)
-  t.test(`without the operator's word a password crosses no TLS that is "${tls}"`, async t => {
+  t.test(`without explicit permission no password is sent over TLS that is "${tls}"`, async t => {
     const inClear = `S 220 relay.example ESMTP
       C EHLO ...
       S 250-relay.example
@@ -146,7 +146,7 @@ for (const tls of ['none', 'opportunistic', 'require'] as const)
     })
   })
 
-t.test('a password is said without a word where the certificate is right, and on this machine', async t => {
+t.test('a password needs no permission with a valid certificate or on loopback', async t => {
   const dialogue = `C AUTH PLAIN ${base64('\0shop\0sëcret')}
     S 235 2.7.0 welcome
     ${mail}`

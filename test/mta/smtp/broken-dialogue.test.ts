@@ -1,9 +1,9 @@
-/** Servers that vanish, fall silent or talk nonsense, and our own shutdown: no message is lost, none doubled at once. */
+/** Servers that vanish, stall or violate the protocol, and our own shutdown: no message is lost or immediately duplicated. */
 import t from 'tap'
 import { scriptedServer } from '../../support/smtp/scripted-server.js'
 import { goOn, makeJob, testMta, timeouts } from '../../support/smtp/mta.js'
 
-t.test('a server that says 421 on its own while the message is under way defers it', async t => {
+t.test('an unsolicited 421 during the message defers it', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -78,7 +78,7 @@ t.test('a reply lost after the final dot defers the message and offers it to no 
   t.same(dialler.dialled, ['192.0.2.25'])
 })
 
-t.test('a server that falls silent after the final dot gets ten minutes', async t => {
+t.test('a server silent after the final dot gets ten minutes', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -106,12 +106,10 @@ t.test('a server that falls silent after the final dot gets ten minutes', async 
   })
 })
 
-t.test(
-  'a server that stops reading in the middle of a large message is given up after the block timeout',
-  async t => {
-    const mx = await scriptedServer(
-      t,
-      `S 220 mx.example ESMTP
+t.test('a server that stops reading a large message is abandoned after the block timeout', async t => {
+  const mx = await scriptedServer(
+    t,
+    `S 220 mx.example ESMTP
      C EHLO ...
      S 250 mx.example
      C MAIL ...
@@ -121,24 +119,23 @@ t.test(
      C DATA
      S 354 go on
      STALL`,
-    )
-    const { agent, clock } = testMta(t, { '192.0.2.25': mx })
-    const content = { ...makeJob().content, text: 'Much to say. '.repeat(2_000_000) }
-    const delivery = agent.deliver(makeJob({ content }), goOn)
-    await mx.reached(10)
-    const over = new AbortController()
-    void delivery.finally(() => over.abort())
-    // What the kernel buffers leaves at once; from then on nothing moves.
-    while (!over.signal.aborted) await clock.advance(timeouts.blockMs)
-    t.match(await delivery, {
-      kind: 'deferred',
-      subtype: 'timeout',
-      tried: [{ stage: 'data', error: 'timed out waiting for a reply' }],
-    })
-  },
-)
+  )
+  const { agent, clock } = testMta(t, { '192.0.2.25': mx })
+  const content = { ...makeJob().content, text: 'Much to say. '.repeat(2_000_000) }
+  const delivery = agent.deliver(makeJob({ content }), goOn)
+  await mx.reached(10)
+  const over = new AbortController()
+  void delivery.finally(() => over.abort())
+  // What the kernel buffers leaves at once; from then on nothing moves.
+  while (!over.signal.aborted) await clock.advance(timeouts.blockMs)
+  t.match(await delivery, {
+    kind: 'deferred',
+    subtype: 'timeout',
+    tried: [{ stage: 'data', error: 'timed out waiting for a reply' }],
+  })
+})
 
-t.test('a server that refuses a large message in the middle is believed, and not sent the rest', async t => {
+t.test('a rejection in mid-message counts, and the rest is not sent', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -169,7 +166,7 @@ for (const [what, greeting] of [
   ['has a line without end', `220 ${'x'.repeat(3_000)}`],
   ['has lines without end', '220-x\\r\\n'.repeat(200)],
 ] as const)
-  t.test(`a server whose greeting ${what} is left and the message deferred`, async t => {
+  t.test(`a server whose greeting ${what} is abandoned and the message deferred`, async t => {
     const mx = await scriptedServer(t, `RAW "${greeting}"`)
     const { agent } = testMta(t, { '192.0.2.25': mx })
     t.match(await agent.deliver(makeJob(), goOn), {
@@ -180,27 +177,24 @@ for (const [what, greeting] of [
     await mx.played
   })
 
-t.test(
-  'a server that answers one command twice is left before its second yes counts for the next',
-  async t => {
-    const mx = await scriptedServer(
-      t,
-      `S 220 mx.example ESMTP
+t.test('a duplicate reply is not taken for the reply to the next command', async t => {
+  const mx = await scriptedServer(
+    t,
+    `S 220 mx.example ESMTP
      C EHLO ...
      S 250 mx.example
      C MAIL ...
      RAW "250 ok\\r\\n250 ok\\r\\n"`,
-    )
-    const { agent } = testMta(t, { '192.0.2.25': mx })
-    t.match(await agent.deliver(makeJob(), goOn), {
-      kind: 'deferred',
-      subtype: 'protocol_violation',
-      tried: [{ error: 'unsolicited reply 250' }],
-    })
-  },
-)
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'deferred',
+    subtype: 'protocol_violation',
+    tried: [{ error: 'unsolicited reply 250' }],
+  })
+})
 
-t.test('a server that says yes before it is asked is not believed', async t => {
+t.test('a reply sent before its command is not accepted', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -217,7 +211,7 @@ t.test('a server that says yes before it is asked is not believed', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'protocol_violation' })
 })
 
-t.test('a shutdown before the final dot defers the message at once', async t => {
+t.test('a shutdown before the final dot defers the message immediately', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -234,7 +228,7 @@ t.test('a shutdown before the final dot defers the message at once', async t => 
   t.match(await delivery, { kind: 'deferred', subtype: 'shutdown', tried: [{ stage: 'mail' }] })
 })
 
-t.test('a shutdown while dialling defers the message at once', async t => {
+t.test('a shutdown while dialling defers the message immediately', async t => {
   const { agent, dialler } = testMta(t, { '192.0.2.25': 'silent' })
   const shutdown = new AbortController()
   const delivery = agent.deliver(makeJob(), shutdown.signal)
@@ -243,24 +237,19 @@ t.test('a shutdown while dialling defers the message at once', async t => {
   t.match(await delivery, { kind: 'deferred', subtype: 'shutdown', tried: [{ stage: 'connect' }] })
 })
 
-t.test(
-  'one shutdown signal ends many deliveries, and Node does not take its listeners for a leak',
-  async t => {
-    const warnings: Error[] = []
-    const onWarning = (warning: Error) => warnings.push(warning)
-    process.on('warning', onWarning)
-    t.teardown(() => process.off('warning', onWarning))
-    const { agent, dialler } = testMta(t, { '*': 'silent' })
-    const shutdown = new AbortController()
-    const deliveries = Promise.all(
-      Array.from({ length: 30 }, () => agent.deliver(makeJob(), shutdown.signal)),
-    )
-    while (dialler.dialled.length < 30) await new Promise(resolve => setImmediate(resolve))
-    shutdown.abort()
-    t.ok((await deliveries).every(outcome => outcome.kind === 'deferred'))
-    t.same(warnings, [])
-  },
-)
+t.test('one shutdown signal ends many deliveries without a listener leak warning', async t => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const { agent, dialler } = testMta(t, { '*': 'silent' })
+  const shutdown = new AbortController()
+  const deliveries = Promise.all(Array.from({ length: 30 }, () => agent.deliver(makeJob(), shutdown.signal)))
+  while (dialler.dialled.length < 30) await new Promise(resolve => setImmediate(resolve))
+  shutdown.abort()
+  t.ok((await deliveries).every(outcome => outcome.kind === 'deferred'))
+  t.same(warnings, [])
+})
 
 t.test('a shutdown after the final dot waits for the reply', async t => {
   const mx = await scriptedServer(

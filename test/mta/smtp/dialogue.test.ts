@@ -1,9 +1,9 @@
-/** The SMTP dialogue: each test shows what the server says and what becomes of the message. */
+/** The SMTP dialogue: each test shows what the server says and the resulting outcome. */
 import t from 'tap'
 import { scriptedServer } from '../../support/smtp/scripted-server.js'
 import { goOn, makeJob, testMta } from '../../support/smtp/mta.js'
 
-t.test('a message goes out step by step where the server offers nothing', async t => {
+t.test('without extensions the commands are sent one by one', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -36,7 +36,7 @@ t.test('a message goes out step by step where the server offers nothing', async 
   await mx.played
 })
 
-t.test('with PIPELINING the envelope and DATA go out in one group, with SIZE where offered', async t => {
+t.test('with PIPELINING envelope and DATA are sent in one group, with SIZE if offered', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -59,7 +59,7 @@ t.test('with PIPELINING the envelope and DATA go out in one group, with SIZE whe
   t.equal(mx.messages.length, 1)
 })
 
-t.test('a server that knows no EHLO is greeted with HELO', async t => {
+t.test('a server without EHLO gets HELO', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 old.example
@@ -80,7 +80,7 @@ t.test('a server that knows no EHLO is greeted with HELO', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('greeting, refusal and enhanced codes are read over several lines', async t => {
+t.test('multi-line greetings, rejections and enhanced codes are parsed', async t => {
   const mx = await scriptedServer(
     t,
     `S 220-mx.example ESMTP
@@ -104,7 +104,7 @@ t.test('greeting, refusal and enhanced codes are read over several lines', async
   })
 })
 
-t.test('a 421 in the middle of a session defers the message and leaves the connection', async t => {
+t.test('a 421 in mid-session defers the message and closes the connection', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -123,7 +123,7 @@ t.test('a 421 in the middle of a session defers the message and leaves the conne
   await mx.played
 })
 
-t.test('a 421 in a pipelined group ends the reading of replies', async t => {
+t.test('a 421 ends a pipelined group', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -144,12 +144,10 @@ t.test('a 421 in a pipelined group ends the reading of replies', async t => {
   await mx.played
 })
 
-t.test(
-  'where the recipient is refused and DATA taken all the same, an empty message closes the group',
-  async t => {
-    const mx = await scriptedServer(
-      t,
-      `S 220 mx.example ESMTP
+t.test('if the recipient is rejected but DATA accepted, an empty message ends the group', async t => {
+  const mx = await scriptedServer(
+    t,
+    `S 220 mx.example ESMTP
      C EHLO ...
      S 250-mx.example
      S 250 PIPELINING
@@ -161,17 +159,16 @@ t.test(
      S 354 go on
      C .
      S 250 queued, nevertheless`,
-    )
-    const { agent } = testMta(t, { '192.0.2.25': mx })
-    t.match(await agent.deliver(makeJob(), goOn), {
-      kind: 'bounced',
-      status: '5.1.1',
-      tried: [{ stage: 'rcpt', reply: { code: 550 } }],
-    })
-  },
-)
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'bounced',
+    status: '5.1.1',
+    tried: [{ stage: 'rcpt', reply: { code: 550 } }],
+  })
+})
 
-t.test('where recipient and DATA are both refused, the first refusal is the verdict', async t => {
+t.test('if recipient and DATA are both rejected, the first rejection counts', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -189,7 +186,7 @@ t.test('where recipient and DATA are both refused, the first refusal is the verd
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'bounced', status: '5.1.1', reply: { code: 550 } })
 })
 
-t.test('a refusal stands even if the connection breaks before the rest of the group is answered', async t => {
+t.test('a rejection counts even if the connection breaks before the remaining replies', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -207,7 +204,7 @@ t.test('a refusal stands even if the connection breaks before the rest of the gr
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'bounced', status: '5.1.1' })
 })
 
-t.test('a refusal without an enhanced code is reported with one that fits', async t => {
+t.test('a rejection without an enhanced code is reported with a fitting one', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -222,7 +219,7 @@ t.test('a refusal without an enhanced code is reported with one that fits', asyn
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'bounced', status: '5.1.10' })
 })
 
-t.test('an address beyond ASCII goes to a server with SMTPUTF8', async t => {
+t.test('a non-ASCII address is delivered to a server with SMTPUTF8', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -242,7 +239,7 @@ t.test('an address beyond ASCII goes to a server with SMTPUTF8', async t => {
   t.match(await agent.deliver(makeJob({ recipient: 'jürgen@example.com' }), goOn), { kind: 'delivered' })
 })
 
-t.test('an address beyond ASCII bounces with 5.6.7 where the server has no SMTPUTF8', async t => {
+t.test('a non-ASCII address bounces with 5.6.7 if the server lacks SMTPUTF8', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP

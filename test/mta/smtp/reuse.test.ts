@@ -1,4 +1,4 @@
-/** Connections that carry more than one message. */
+/** Connections reused for several messages. */
 import t from 'tap'
 import { scriptedServer } from '../../support/smtp/scripted-server.js'
 import { goOn, makeJob, testMta } from '../../support/smtp/mta.js'
@@ -22,7 +22,7 @@ const reset = `
   C RSET
   S 250 ok`
 
-t.test('the next message goes over the same connection, after RSET', async t => {
+t.test('the next message uses the same connection, after RSET', async t => {
   const mx = await scriptedServer(t, `${hello} ${mail} ${reset} ${mail}`)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ reused: false }] })
@@ -33,7 +33,7 @@ t.test('the next message goes over the same connection, after RSET', async t => 
   t.equal(mx.connections, 1)
 })
 
-t.test('with PIPELINING the RSET goes out together with the next envelope', async t => {
+t.test('with PIPELINING the RSET is sent with the next envelope', async t => {
   const group = `
     C MAIL FROM:<...>
     C RCPT TO:<...>
@@ -64,7 +64,7 @@ t.test('with PIPELINING the RSET goes out together with the next envelope', asyn
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ reused: true }] })
 })
 
-t.test('a connection is used again after a refused recipient', async t => {
+t.test('a connection is reused after a rejected recipient', async t => {
   const mx = await scriptedServer(
     t,
     `${hello}
@@ -79,7 +79,7 @@ t.test('a connection is used again after a refused recipient', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('an idle connection that died is replaced, and the message does not notice', async t => {
+t.test('a dead idle connection is replaced without affecting the message', async t => {
   const mx = await scriptedServer(t, `${hello} ${mail} \n C RSET \n RESET`, `${hello} ${mail}`)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   await agent.deliver(makeJob(), goOn)
@@ -105,7 +105,7 @@ t.test('an idle connection that the server ends with 421 is replaced', async t =
   t.equal(mx.connections, 2)
 })
 
-t.test('a server that refuses RSET refuses no message by it', async t => {
+t.test('a rejected RSET does not reject the message', async t => {
   const mx = await scriptedServer(t, `${hello} ${mail} \n C RSET \n S 502 5.5.1 what?`, `${hello} ${mail}`)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   await agent.deliver(makeJob(), goOn)
@@ -129,13 +129,13 @@ t.test('an idle connection that ends the envelope with 421 is replaced', async t
   })
 })
 
-t.test('a fresh connection that dies is not replaced: the message is deferred', async t => {
+t.test('a new connection that dies is not replaced: the message is deferred', async t => {
   const mx = await scriptedServer(t, `${hello} \n C MAIL ... \n RESET`)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'connection_lost' })
 })
 
-t.test('after as many messages as allowed the connection ends with QUIT', async t => {
+t.test('after the maximum number of messages the connection ends with QUIT', async t => {
   const mx = await scriptedServer(
     t,
     `${hello} ${mail} ${reset} ${mail} \n C QUIT \n S 221 bye`,
@@ -147,7 +147,7 @@ t.test('after as many messages as allowed the connection ends with QUIT', async 
   t.equal(mx.connections, 2)
 })
 
-t.test('a connection that has been idle for its time ends with QUIT', async t => {
+t.test('a connection idle for too long ends with QUIT', async t => {
   const mx = await scriptedServer(t, `${hello} ${mail} \n C QUIT \n S 221 bye`)
   const { agent, clock } = testMta(t, { '192.0.2.25': mx })
   await agent.deliver(makeJob(), goOn)
@@ -155,7 +155,7 @@ t.test('a connection that has been idle for its time ends with QUIT', async t =>
   await mx.played
 })
 
-t.test('beyond the number of idle connections the one that waited longest ends', async t => {
+t.test('beyond the limit of idle connections the oldest is closed', async t => {
   const zone = {
     'one.example': { A: ['192.0.2.1'] },
     'two.example': { A: ['192.0.2.2'] },
@@ -170,7 +170,7 @@ t.test('beyond the number of idle connections the one that waited longest ends',
   t.match(await agent.deliver(makeJob({ recipient: 'ann@two.example' }), goOn), { tried: [{ reused: true }] })
 })
 
-t.test('two routes to one host with different passwords share no connection', async t => {
+t.test('routes to one host with different passwords do not share connections', async t => {
   const session = (password: string) => `
     S 220 relay.example ESMTP
     C EHLO ...

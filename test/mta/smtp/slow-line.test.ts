@@ -1,4 +1,4 @@
-/** A message on a line that is slow: how long each block of it may take, and the whole. */
+/** Time limits on a slow line, per block and for the whole message. */
 import t from 'tap'
 import { Duplex } from 'node:stream'
 import type { SmtpResult } from '../../../src/mta/smtp-result.js'
@@ -71,14 +71,14 @@ t.test('a line of 4 KB/s is fast enough', async t => {
   t.equal(seconds, 16 * BLOCKS)
 })
 
-t.test('a line of less is given up, though each block was taken within its time', async t => {
+t.test('a slower line is abandoned even if each block is within its limit', async t => {
   const { end, seconds, blocks } = await sendOver(100_000)
   t.match(end, { accepted: false, stage: 'data', failure: { kind: 'timeout' } })
   t.equal(seconds, 180 + 160, 'the time of one block, and of the whole message at 4 KB/s')
   t.equal(blocks, 3)
 })
 
-t.test('a block that is not taken in its time ends it at once', async t => {
+t.test('a block that exceeds its limit ends the transfer', async t => {
   const { end, seconds } = await sendOver(200_000)
   t.match(end, { accepted: false, stage: 'data', failure: { kind: 'timeout' } })
   t.equal(seconds, 180)

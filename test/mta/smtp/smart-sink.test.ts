@@ -1,4 +1,4 @@
-/** The whole way out, queue to socket, against receivers that behave as providers do. */
+/** The whole way from queue to socket, against servers that behave like real providers. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../src/db/database.js'
@@ -147,7 +147,7 @@ const everyTrouble: Record<Trouble, number> = {
 }
 
 for (const seed of [1, 2].slice(0, often(1, 2)))
-  t.test(`every message ends once, and rightly, whatever providers do (seed ${seed})`, async t => {
+  t.test(`every message ends exactly once and correctly, whatever providers do (seed ${seed})`, async t => {
     const providers: Record<string, Provider> = {
       'big.example': {
         domains: ['a.example', 'b.example', 'c.example'],
@@ -263,7 +263,7 @@ async function begunWhileAskedToWait(
   return begun
 }
 
-t.test('a site that lets everything hang delays nobody else', async t => {
+t.test('a hanging site does not delay others', async t => {
   const { database, runner, sinks, playUntil } = await openWorld(t, {
     connections: 24,
     providers: {

@@ -1,4 +1,4 @@
-/** Dot-stuffing, and what only relayed messages need: they may be 8-bit. */
+/** Dot-stuffing and 8-bit transport. */
 import t from 'tap'
 import type { SmtpSession } from '../../../src/mta/smtp/smtp-session.js'
 import { encodeData, findBareLineEnd, transact } from '../../../src/mta/smtp/smtp-transaction.js'
@@ -15,7 +15,7 @@ function openTo(place: Place): Promise<SmtpSession> {
   return openTestSession(clock, mappedDialler(clock, { '*': place }))
 }
 
-t.test('8-bit mail is announced where the server takes it, with the null sender as <>', async t => {
+t.test('8-bit mail is declared if the server supports it, with the null sender as <>', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -49,27 +49,27 @@ t.test('8-bit mail is not offered to a server that cannot take it', async t => {
 
 const encode = (text: string) => encodeData(Buffer.from(text, 'latin1')).toString('latin1')
 
-t.test('dots at line starts are doubled, others are not', async t => {
+t.test('only dots at line starts are doubled', async t => {
   t.equal(encode('.a\r\nb.c\r\n..d\r\n.\r\n'), '..a\r\nb.c\r\n...d\r\n..\r\n.\r\n')
 })
 
-t.test('dots on lines that follow each other are all doubled', async t => {
+t.test('dots on consecutive lines are all doubled', async t => {
   t.equal(encode('.\r\n.\r\n.\r\n'), '..\r\n..\r\n..\r\n.\r\n')
 })
 
-t.test('a message that ends its last line gets no further line', async t => {
+t.test('a message ending in CRLF gets no extra line', async t => {
   t.equal(encode('a\r\n'), 'a\r\n.\r\n')
 })
 
-t.test('a message whose last line has no end gets one', async t => {
+t.test('an unterminated last line is terminated', async t => {
   t.equal(encode('a'), 'a\r\n.\r\n')
 })
 
-t.test('an empty message is the end alone', async t => {
+t.test('an empty message is only the final dot', async t => {
   t.equal(encode(''), '.\r\n')
 })
 
-t.test('a CR or LF alone is found wherever it stands', async t => {
+t.test('a bare CR or LF is found anywhere', async t => {
   const find = (text: string) => findBareLineEnd(Buffer.from(text, 'latin1'))
   t.equal(find('a\r\nb\r\n\r\nc'), undefined)
   t.equal(find(''), undefined)

@@ -1,4 +1,4 @@
-/** STARTTLS under each policy, and what a broken or forged one leads to. */
+/** STARTTLS under each policy, with broken and forged servers. */
 import t from 'tap'
 import type { Route } from '../../../src/mta/mta-options.js'
 import { MAIL_TAKEN, STARTTLS_ASKED } from '../../support/smtp/dialogues.js'
@@ -24,7 +24,7 @@ function routed(parts: Partial<Route>): { routes: Route[] } {
 }
 
 t.test(
-  'STARTTLS is used where STARTTLS_ASKED, whatever the certificate, and the trace says what it was',
+  'STARTTLS is used where STARTTLS_ASKED, whatever the certificate, and the trace describes it',
   async t => {
     const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
     const { agent } = testMta(t, { '192.0.2.25': mx })
@@ -44,7 +44,7 @@ t.test(
   },
 )
 
-t.test('a certificate that is trusted and names the host is told as verified', async t => {
+t.test('a trusted certificate that names the host is reported as verified', async t => {
   const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, { trusted: certificate.cert })
   t.match(await agent.deliver(makeJob(), goOn), {
@@ -53,7 +53,7 @@ t.test('a certificate that is trusted and names the host is told as verified', a
   })
 })
 
-t.test('a host whose handshake fails is spoken to in clear, and for an hour without another try', async t => {
+t.test('a host whose handshake fails gets plaintext, for an hour without another try', async t => {
   const broken = `${STARTTLS_ASKED}
     S 220 ready
     RAW "this is no TLS\\r\\n"`
@@ -75,13 +75,13 @@ t.test('a host whose handshake fails is spoken to in clear, and for an hour with
   t.equal(mx.messages.length, 3)
 })
 
-t.test('a server that closes after STARTTLS is spoken to in clear', async t => {
+t.test('a server that closes after STARTTLS gets plaintext', async t => {
   const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n CLOSE`, inClear)
   const { agent } = testMta(t, { '192.0.2.25': mx })
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('a server that hangs in the handshake is spoken to in clear when its time is over', async t => {
+t.test('a server that hangs in the handshake gets plaintext after the timeout', async t => {
   const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`, inClear)
   const { agent, clock } = testMta(t, { '192.0.2.25': mx })
   const delivery = agent.deliver(makeJob(), goOn)
@@ -94,29 +94,29 @@ t.test('a server that hangs in the handshake is spoken to in clear when its time
   })
 })
 
+t.test('a shutdown during the handshake defers the message, and nothing is sent in plaintext', async t => {
+  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`)
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  const shutdown = new AbortController()
+  const delivery = agent.deliver(makeJob(), shutdown.signal)
+  await mx.reached(7)
+  shutdown.abort()
+  const outcome = await delivery
+  t.match(outcome, { kind: 'deferred', subtype: 'shutdown', tried: [{ stage: 'starttls' }] })
+  t.equal(outcome.tried.length, 1, 'no second try in clear')
+})
+
 t.test(
-  'a shutdown in the middle of the handshake defers the message, and nothing goes out in clear',
+  'a server that temporarily rejects STARTTLS gets the mail in plaintext over the same connection',
   async t => {
-    const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n STALL`)
+    const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 454 4.7.0 TLS not available \n ${MAIL_TAKEN}`)
     const { agent } = testMta(t, { '192.0.2.25': mx })
-    const shutdown = new AbortController()
-    const delivery = agent.deliver(makeJob(), shutdown.signal)
-    await mx.reached(7)
-    shutdown.abort()
-    const outcome = await delivery
-    t.match(outcome, { kind: 'deferred', subtype: 'shutdown', tried: [{ stage: 'starttls' }] })
-    t.equal(outcome.tried.length, 1, 'no second try in clear')
+    t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
+    t.equal(mx.connections, 1)
   },
 )
 
-t.test('a server that refuses STARTTLS for now gets the mail in clear over the same connection', async t => {
-  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 454 4.7.0 TLS not available \n ${MAIL_TAKEN}`)
-  const { agent } = testMta(t, { '192.0.2.25': mx })
-  t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
-  t.equal(mx.connections, 1)
-})
-
-t.test('replies put in clear behind the answer to STARTTLS are not taken for answers under TLS', async t => {
+t.test('plaintext injected after the STARTTLS reply is not taken for replies under TLS', async t => {
   const mx = await scriptedServer(
     t,
     `${STARTTLS_ASKED}
@@ -137,7 +137,7 @@ t.test('replies put in clear behind the answer to STARTTLS are not taken for ans
   })
 })
 
-t.test('what a server offered in clear does not count under TLS', async t => {
+t.test('extensions offered in plaintext do not count under TLS', async t => {
   const mx = await scriptedServer(
     t,
     `S 220 mx.example ESMTP
@@ -170,7 +170,7 @@ t.test('a route without TLS does not use STARTTLS', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered' })
 })
 
-t.test('a route that requires TLS defers where it is not offered', async t => {
+t.test('a route that requires TLS defers if it is not offered', async t => {
   const mx = await scriptedServer(t, `S 220 mx.example ESMTP \n C EHLO ... \n S 250 mx.example`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
   t.match(await agent.deliver(makeJob(), goOn), {
@@ -181,7 +181,7 @@ t.test('a route that requires TLS defers where it is not offered', async t => {
 })
 
 t.test(
-  'a route that requires TLS defers where it is refused for good, and never goes on in clear',
+  'a route that requires TLS defers if STARTTLS is rejected, and never falls back to plaintext',
   async t => {
     const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 554 5.7.0 not for you`)
     const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
@@ -190,20 +190,23 @@ t.test(
   },
 )
 
-t.test('a route that requires TLS defers where the handshake fails, and never goes on in clear', async t => {
-  const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`)
-  const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
-  t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'tls_failed' })
-  t.equal(mx.connections, 1)
-})
+t.test(
+  'a route that requires TLS defers if the handshake fails, and never falls back to plaintext',
+  async t => {
+    const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n RAW "this is no TLS\\r\\n"`)
+    const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
+    t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'tls_failed' })
+    t.equal(mx.connections, 1)
+  },
+)
 
-t.test('a route that requires TLS takes any certificate', async t => {
+t.test('a route that requires TLS accepts any certificate', async t => {
   const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'require' }))
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: false } }] })
 })
 
-t.test('a route that verifies defers on a certificate nobody vouches for', async t => {
+t.test('a route that verifies defers on an untrusted certificate', async t => {
   const mx = await scriptedServer(t, `${STARTTLS_ASKED} \n S 220 ready \n TLS`)
   const { agent } = testMta(t, { '192.0.2.25': mx }, routed({ tls: 'verify' }))
   t.match(await agent.deliver(makeJob(), goOn), {
@@ -237,7 +240,7 @@ t.test('a route that verifies defers on a certificate for another name', async t
   })
 })
 
-t.test('a route that verifies delivers where chain and address are right', async t => {
+t.test('a route that verifies delivers with a valid chain and address', async t => {
   const mx = await scriptedServer(t, `${secured} ${MAIL_TAKEN}`)
   const { agent } = testMta(
     t,
@@ -247,7 +250,7 @@ t.test('a route that verifies delivers where chain and address are right', async
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'delivered', tried: [{ tls: { verified: true } }] })
 })
 
-t.test('on port 465 TLS begins with the first octet', async t => {
+t.test('port 465 uses implicit TLS', async t => {
   const mx = await scriptedServer(
     t,
     `TLS
