@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 
-/** What may be imported by whom: own floor or lower. `src/ARCHITECTURE.md` draws the house. */
+/** Layers: which folder may import which. `src/ARCHITECTURE.md` lists them. */
 const FLOORS: Readonly<Record<string, number>> = {
   core: 0,
   world: 0,

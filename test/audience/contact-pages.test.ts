@@ -1,4 +1,4 @@
-/** Lists of contacts by filter and order, page after page, on both databases: nobody is missing, and nobody is shown twice. */
+/** Lists of contacts by filter and order, page after page, on both databases: no contact is missing, and none is shown twice. */
 import t from 'tap'
 import type { AudienceParts } from '../../src/audience/audience-parts.js'
 import type { Contact, NewContact } from '../../src/audience/contacts/contact.js'

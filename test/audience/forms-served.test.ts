@@ -39,7 +39,7 @@ async function open(t: Test) {
       return found && (await get(`/contacts/${found.id}`)).body.data
     },
     captured,
-    /** The path of the link in the newest mail to somebody, once there are so many of them. */
+    /** The path of the link in the newest mail to an address, once that many have arrived. */
     linkTo: async (email: string, count = 1) => {
       const [newest] = await until(`${count} mails to ${email}`, async () => {
         const mails = (await captured()).filter(({ recipient }) => recipient === email)

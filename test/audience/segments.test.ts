@@ -41,7 +41,7 @@ interface Person extends NewContact {
   readonly openedAt: number | null
   readonly tags: readonly string[]
   readonly purchases: readonly Purchase[]
-  /** Of each campaign what became of its mail; absent where it was not sent to this person. */
+  /** Result of each campaign's mail; absent if it was not sent to this person. */
   readonly campaigns: Readonly<Record<string, Reception>>
 }
 
@@ -321,7 +321,7 @@ function numeric(value: unknown): number | undefined {
   return Number.isFinite(Number(value)) ? Number(value) : undefined
 }
 
-/** A number is asked for as a number, all else as text. */
+/** Numbers are compared as numbers, everything else as text. */
 function isEqual(found: unknown, asked: unknown, isNumeric: boolean): boolean {
   if (typeof found === 'object') return false
   if (isNumeric && typeof asked === 'number') return numeric(found) === asked
@@ -552,7 +552,7 @@ const TABLE: readonly (readonly [value: unknown, rule: Omit<Rule, 'field'>, isMe
 
 eachDatabase(t, 'numbers in text, empty values and arrays compare as the API says', async (t, database) => {
   const base = { firstName: null, lastName: null, subscribed: true, createdAt: NOW }
-  // Each row twice: as it is, and nested.
+  // Each row twice: unchanged, and nested.
   const all = TABLE.flatMap(([value], at) => [
     { ...base, id: `flat${at}`, email: `flat${at}@x.example`, attributes: { v: value } },
     { ...base, id: `deep${at}`, email: `deep${at}@x.example`, attributes: { a: { v: value } } },

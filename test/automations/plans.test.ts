@@ -1,4 +1,4 @@
-/** Runs that wait cost nothing: what is due, and who waits for an event, is found along an index. */
+/** Waiting runs cost nothing: due runs, and runs waiting for an event, are found along an index. */
 import { sql } from 'kysely'
 import t from 'tap'
 import {

@@ -1,4 +1,4 @@
-/** What starts runs, and what lets waiting ones go on: on both databases, by a clock that the test turns. */
+/** What starts runs and continues waiting ones: on both databases, with a manual clock. */
 import t from 'tap'
 import { changeMembers } from '../../src/audience/lists/members.js'
 import { changeContact } from '../../src/audience/contacts/contacts.js'

@@ -1,4 +1,4 @@
-/** Campaigns that are over, on the running appliance: what is shown of whom they were for. */
+/** Ended campaigns on the running appliance: how their recipients are shown. */
 import t from 'tap'
 import { until } from '../support/until.js'
 import { addresses, openCampaigns } from './open-campaigns.js'

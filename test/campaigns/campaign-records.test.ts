@@ -1,4 +1,4 @@
-/** Campaigns over HTTP on the running appliance: drafts, what they may say, and whom they mean. */
+/** Campaigns over HTTP on the running appliance: drafts, their fields and audience. */
 import t from 'tap'
 import { addresses, MADE_UP, openCampaigns } from './open-campaigns.js'
 

@@ -7,7 +7,7 @@ import { addresses, openCampaigns } from './open-campaigns.js'
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
 
-/** The links of a mail in the local inbox that tell of what its reader does. */
+/** The tracked links of a mail in the local inbox. */
 async function linksIn(raw: string) {
   const { html, headers } = await simpleParser(Buffer.from(raw, 'latin1'))
   const found = [...String(html).matchAll(/(?:href|src)="https:\/\/mail\.shop\.test(\/[co]\/[^"]+)"/g)]

@@ -27,7 +27,7 @@ export async function openCampaigns(t: Test, options: ApplianceOptions = {}) {
     ...api,
     /** With a key of its own, such as a sandbox's. */
     as: (other: string) => apiWith(postroad, other),
-    /** A draft to a new list of so many contacts, with fields of its own. */
+    /** A draft to a new list of so many contacts, with the given fields. */
     draft: async (contacts: readonly string[], fields: object = {}, on = api) => {
       const list = await on.make('/lists', { name: 'News' })
       for (const email of contacts) await on.make('/contacts', { email, list_id: list })
@@ -40,7 +40,7 @@ export async function openCampaigns(t: Test, options: ApplianceOptions = {}) {
         ...fields,
       })
     },
-    /** Sent, with an Idempotency-Key of its own. */
+    /** Sent, with a unique Idempotency-Key. */
     sendIt: (id: string, body: object = {}, on = api, idempotencyKey = `key ${(asked += 1)}`) =>
       on.post(`/campaigns/${id}/send/api`, body, { headers: { 'Idempotency-Key': idempotencyKey } }),
     campaignOnce: (id: string, what: string, isSo: (campaign: Shown) => boolean, on = api) =>

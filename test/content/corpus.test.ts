@@ -253,7 +253,7 @@ function broken(html: string, random: (below: number) => number): string {
         text = text.slice(0, at) + splinter + text.slice(at)
     }
   }
-  // Half of a pair is no character, and is none in UTF-8.
+  // Half of a surrogate pair is not a character and has no UTF-8 form.
   return Buffer.from(text).toString()
 }
 

@@ -11,7 +11,7 @@ import { sqliteDatabase, sqliteFile } from '../support/db/database.js'
 
 const PAGE = 4_096
 
-/** With more rows than go on a few pages, closed. */
+/** With more rows than fit on a few pages, closed. */
 async function filled(t: Test): Promise<string> {
   const template = sqliteFile(t)
   await sqliteDatabase(t, template)

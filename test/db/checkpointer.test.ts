@@ -152,7 +152,7 @@ t.test('where the thread ends, the operator is told, and commits bring the log o
   t.same(piecesIn(file), { count: 320, least: PIECE.length })
 })
 
-/** A thread whose disk is full until it is told otherwise; then it is the real one. */
+/** A thread whose disk is full until released; then the real one. */
 function onFullDisk() {
   const disk = { isFull: true, refused: 0 }
   const spawn: SpawnThread = (entry, parts) => {

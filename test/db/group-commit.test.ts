@@ -1,4 +1,4 @@
-/** Group commit: works that wait at the same time share a transaction, and each hears only of its own fate. */
+/** Group commit: works that wait at the same time share a transaction, and each gets only its own result. */
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely, sql } from 'kysely'

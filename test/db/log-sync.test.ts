@@ -1,4 +1,4 @@
-/** What the writer commits is told to nobody before the disk has it, however the disk is. */
+/** No commit is reported before it is on disk, however slow the disk. */
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import type { Database } from '../../src/db/database.js'
@@ -30,7 +30,7 @@ async function notes({ reader }: Database): Promise<string[]> {
   return rows.map(({ text }) => text)
 }
 
-/** From now on the disk is asked and does not answer until it is let go. */
+/** From now on syncs do not return until released. */
 function hold(disk: FakeDisk) {
   let letGo = () => {}
   disk.syncing = new Promise(resolve => (letGo = resolve))

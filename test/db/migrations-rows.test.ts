@@ -137,7 +137,7 @@ function contentOf(file: string): Record<string, unknown> {
   return content
 }
 
-/** Fills a database as it is right before a migration. */
+/** Fills a database as it exists right before a migration. */
 async function prepareFor(name: string, file: string): Promise<void> {
   const db = openForMigration(file)
   for (const earlier of ALL.slice(0, ALL.indexOf(name))) {

@@ -24,7 +24,7 @@ async function open(t: Test, file: string, log = new FakeLog()): Promise<Databas
   return database
 }
 
-/** A table of its own, half a megabyte a row. @param rows kept at its end */
+/** A separate table, half a megabyte a row. @param rows kept at its end */
 async function fillAndEmpty(database: Database, rows: number, kept: number): Promise<void> {
   await database.write(async ({ db }) => {
     await sql`create table ballast (id integer primary key, octets blob)`.execute(db)

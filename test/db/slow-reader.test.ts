@@ -1,4 +1,4 @@
-/** Long reads: in a thread of their own, bounded, and never older than what was acknowledged. */
+/** Long reads: in a separate thread, bounded, and never older than acknowledged writes. */
 import t, { type Test } from 'tap'
 import { sql } from 'kysely'
 import type { Queries } from '../../src/db/database.js'

@@ -1,4 +1,4 @@
-/** What real clients, and some that are none, send to the running appliance: codings, methods, broken HTTP, too much of it. */
+/** What real clients and malformed ones send to the running appliance: codings, methods, broken HTTP, too much of it. */
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'

@@ -114,7 +114,7 @@ eachDatabase(t, 'mail to signed addresses waits in a line of its own', async (t,
     )
   const signed = { address: 'r1-x@bounce.example', purpose: 'return_path', messageId: 'm1' } as const
   const first = await add('b2', signed)
-  // Whoever has one token must not bring his reports before the bounces of others.
+  // The holder of one token must not get reports ahead of others' bounces.
   const mixed = await add('b3', signed, { address: 'tlsrpt@bounce.example', purpose: 'reports' })
   const second = await add('b4', signed)
   const waiting = async (isSigned: boolean) =>

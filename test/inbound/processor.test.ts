@@ -1,4 +1,4 @@
-/** Reading in a thread: mails that break it, threads that do not start, reading anew, removal of what is old. */
+/** Parsing in a thread: mails that break it, threads that do not start, reprocessing, removal of old mail. */
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { findInboundMail, markUnprocessed } from '../../src/inbound/inbound-mail-store.js'

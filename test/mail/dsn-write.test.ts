@@ -36,7 +36,7 @@ async function written(changes: Partial<DsnFacts> = {}) {
   if (!isSevenBit(message)) throw new Error('not 7-bit')
   const raw = message.toString('latin1')
   const read = await simpleParser(message, { skipTextToHtml: true })
-  // mailparser shows a report as one text; what is in which part is told from the octets.
+  // mailparser shows a report as one text; the parts are checked in the octets.
   const parts = raw.split(`\r\n--${/boundary="([^"]+)"/.exec(raw)?.[1] ?? ''}`)
   const part = (type: string): string | undefined => {
     const found = parts.find(each => each.startsWith(`\r\nContent-Type: ${type}`))

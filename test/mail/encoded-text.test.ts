@@ -69,7 +69,7 @@ t.test('pre-encoded pieces and the text between them decode to the original', t 
       lines.split('\r\n').every(line => line.length <= 76) ? '' : 'a line is longer than 76',
       /^[\t\r\n\x20-\x7e]*$/.test(lines) ? '' : 'not printable ASCII',
       /[ \t](\r\n|$)/.test(lines) ? 'white space at the end of a line' : '',
-      // A delimiter follows, so that empty lines at the end are none at the end of the body.
+      // A delimiter follows, so that trailing empty lines are not at the end of the body.
       canonicalBody(Buffer.from(`${lines}\r\n-`)).equals(Buffer.from(`${canonical}\r\n-\r\n`))
         ? ''
         : 'DKIM signs something else',

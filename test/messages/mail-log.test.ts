@@ -1,4 +1,4 @@
-/** How long a message took, as the log tells it. */
+/** Delivery time in the log. */
 import t from 'tap'
 import { delays, logMessage } from '../../src/messages/mail-log.js'
 import { FakeLog } from '../../src/world/fake-log.js'

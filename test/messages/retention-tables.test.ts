@@ -24,7 +24,7 @@ type Row = Rows[string][number]
 
 interface Table {
   readonly name: string
-  /** @param at its moment; also what tells it from others */
+  /** @param at its moment; also distinguishes it from others */
   readonly row: (at: number) => Row
   readonly time: string
   readonly remove: (db: Queries, before: number, limit: number) => Promise<number>

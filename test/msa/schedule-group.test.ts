@@ -1,4 +1,4 @@
-/** A scheduled send to several recipients: one id, one status, and what became of each. */
+/** A scheduled send to several recipients: one id, one status, and the result of each. */
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { findGroup, groupStatus, groupWithTrace } from '../../src/msa/log/message-view.js'

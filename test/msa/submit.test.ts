@@ -1,4 +1,4 @@
-/** Batches of submissions are stored and queued in the transaction of whoever submits. */
+/** Batches of submissions are stored and queued in the caller's transaction. */
 import t from 'tap'
 import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { uuidv7 } from '../../src/core/ids.js'

@@ -14,7 +14,7 @@ const zone = {
 /** A step of the clock; what takes longer than one of them in earnest only makes the attempt look longer. */
 const STEP_MS = 5_000
 
-/** Delivers while the clock runs. @returns what came of it, and how long it took */
+/** Delivers while the clock runs. @returns the outcome and its duration */
 async function timed({ agent, clock }: TestMta): Promise<{ outcome: Outcome; tookMs: number }> {
   const startedAt = clock.monotonic()
   let outcome: Outcome | undefined

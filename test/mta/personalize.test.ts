@@ -33,7 +33,7 @@ const NAMES = ['Ann', 'Grüße  und\tmehr ', '€ 😀', 'a=b&c', '. ', '']
 
 const { text: _, ...withoutText } = LETTER
 
-/** Written in front, so that each mail has something of its own, in conditions and loops as well. */
+/** Prepended, so that each mail has individual text, in conditions and loops as well. */
 const OWN = '<p>Dear {{first_name|reader}} {{#if first_name}}({{first_name}}){{else}}nobody{{/if}}</p>'
 
 t.test('each of many recipients gets the octets of their own rendering', async t => {

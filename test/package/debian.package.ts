@@ -135,7 +135,7 @@ async function repackage(version: string, change: (root: string) => void = () =>
   ])
 }
 
-/** Nobody is there to answer a question: one would end it. */
+/** Non-interactive: a question would end it. */
 const upgrade = (option = '') =>
   sh(`cd /root; DEBIAN_FRONTEND=noninteractive dpkg ${option} -i next.deb </dev/null`)
 

@@ -65,7 +65,7 @@ async function open(t: Test, color: string) {
   }
 }
 
-/** Looks at a page as it is now: no finding, nothing too wide, nothing that the browser complains of. */
+/** Checks the page in its current state: no finding, nothing too wide, nothing that the browser complains of. */
 async function inspect(
   t: Test,
   { page, complaints }: { page: Page; complaints: readonly string[] },

@@ -1,4 +1,4 @@
-/** How much waits, for whom and for how long, as monitors are told. */
+/** Queue depth and age by destination, as monitoring reports them. */
 import t from 'tap'
 import { setHeld } from '../../src/queue/operator/queue-admin-store.js'
 import { measureQueue } from '../../src/queue/operator/queue-status-store.js'

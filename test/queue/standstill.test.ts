@@ -1,4 +1,4 @@
-/** Whether the queue stands still, as monitors are told. */
+/** A stalled queue, as monitoring reports it. */
 import t from 'tap'
 import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW } from '../support/mailroom.js'

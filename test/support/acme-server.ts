@@ -286,7 +286,7 @@ export async function acmeServer(
     else {
       faults.set(`${order.id} ${name}`, {
         type: 'urn:ietf:params:acme:error:unauthorized',
-        detail: `what was found for ${name} is not right: ${found.slice(0, 60)}`,
+        detail: `the proof found for ${name} is wrong: ${found.slice(0, 60)}`,
       })
       order.status = 'invalid'
     }

@@ -1,6 +1,6 @@
 /**
  * Automations without a server: the real services, consumer and runner on a database, a clock that the test turns, web servers by a
- * script. `settle` does all that is to be done at this moment, so that days pass in milliseconds.
+ * script. `settle` does all work that is due, so that days pass in milliseconds.
  */
 import type { Workspace } from '../../src/accounts/workspace-store.js'
 import type { Acting } from '../../src/audience/audience-parts.js'
@@ -77,7 +77,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
   const consumer = triggerConsumer(parts)
   let seen = 0
 
-  /** Whatever is to be done at this moment. @throws Error with what the operator would have read */
+  /** Does all work that is due. @throws Error with the operator's log */
   async function settle(): Promise<void> {
     do await runner.runDue()
     while (await follow())
@@ -117,7 +117,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     },
     contact: (name: string, more: Omit<NewContactPatch, 'email'> = {}): Promise<Contact> =>
       database.write(tx => createContact(parts, tx, acting, { email: `${name}@one.test`, ...more })),
-    /** Many, of whom nobody is told. */
+    /** Many contacts, without events. */
     contacts: (count: number): Promise<Contact[]> =>
       database.write(tx =>
         insertContacts(

@@ -1,4 +1,4 @@
-/** Checks DKIM signatures with mailauth against the records that the API tells the operator to publish. */
+/** Checks DKIM signatures with mailauth against the records that the API lists for publication. */
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 
 /** The part of a domain, as the API and `domain add --json` show it, that is needed here. */

@@ -4,7 +4,7 @@
  */
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 
-/** What was found that the author did not write. */
+/** Findings that the author did not write. */
 export interface Additions {
   readonly pixels: number
   readonly footers: number
@@ -13,7 +13,7 @@ export interface Additions {
 }
 
 export interface AdditionSigns {
-  /** What a link of ours leads to; undefined where it is none. */
+  /** The target of a link of ours; undefined for other links. */
   readonly followed: (href: string) => string | undefined
   readonly isPixel: (src: string) => boolean
   /** A text that stands in the footer only. */

@@ -16,7 +16,7 @@ Object.assign(module, { register: () => undefined })
 Object.assign(asyncHooks, { createHook: () => ({ enable() {}, disable() {} }) })
 syncBuiltinESMExports()
 
-// The file ends there; what is not in its report nobody sees.
+// The file ends there; anything missing from its report is lost.
 process.on('uncaughtExceptionMonitor', error => {
   if (isMainThread && process.env['TAP'] === '1')
     writeSync(1, `\nnot ok - uncaught ${inspect(error).replaceAll('\n', '\n# ')}\n`)

@@ -14,7 +14,7 @@ export async function readingOf(message: Buffer): Promise<object> {
       contentType,
       contentId,
       contentDisposition,
-      // A message that is attached is read in its turn.
+      // An attached message is read as well.
       content: contentType === 'message/rfc822' ? await readingOf(content) : content.toString('hex'),
     })),
   )

@@ -19,7 +19,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-/** What every test process has open, and nothing comes of by itself: its standard input and output. */
+/** What every test process has open and never finishes: its standard input and output. */
 const STANDARD: ReadonlySet<string> = new Set(['PipeWrap', 'TTYWrap'])
 
 /**

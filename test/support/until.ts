@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const LIMIT_MS = 20_000
 const LOOK_EVERY_MS = 10
 
-/** Looks again and again until there is something to see. @throws Error naming what did not come */
+/** Polls until there is a result. @throws Error naming what did not come */
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,

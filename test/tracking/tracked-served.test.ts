@@ -17,7 +17,7 @@ async function open(t: Test) {
   const get = (path: string) => postroad.get(`/api/v1${path}`, { key })
   return {
     ...postroad,
-    /** Sends, and @returns the html as it was delivered */
+    /** Sends. @returns the delivered html */
     async delivered(body: object) {
       const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'News', ...body }
       const { body: answer } = await postroad.send(key, mail)
@@ -44,7 +44,7 @@ async function open(t: Test) {
     shown: async (path: string) => (await get(path)).body.data,
     follow: (path: string, headers: Record<string, string> = BROWSER, method = 'GET') =>
       visit(postroad.baseUrl + path, { method, headers }),
-    /** The message once it has the status; the clock goes on until visits are counted. */
+    /** The message once it has the status; the clock advances until visits are counted. */
     message: async (id: string, status: string) =>
       until(`the message to be ${status}`, async () => {
         await postroad.clock.advance(1_000)

@@ -14,7 +14,7 @@ async function open(t: Test) {
   return {
     ...postroad,
     post: (path: string, body: object) => postroad.post(`/api/v1${path}`, body, { key }),
-    /** The path of `{{view_url}}` in the mail as it was delivered. */
+    /** The path of `{{view_url}}` in the delivered mail. */
     viewOf: async (body: object): Promise<{ id: string; path: string }> => {
       const mail = {
         to: 'ann@one.test',

@@ -1,4 +1,4 @@
-/** Each event as its receiver is told of it, caused by the operation that causes it, on the running appliance. */
+/** Each event as received, caused by the operation that causes it, on the running appliance. */
 import t, { type Test } from 'tap'
 import { Compile } from 'typebox/compile'
 import { bodySchema } from '../../src/webhooks/events/event-schemas.js'
@@ -22,7 +22,7 @@ async function open(t: Test, isSandbox = false) {
     make: async (path: string, body: unknown): Promise<Record<string, string>> =>
       (await ask('post', path, body)).body.data,
     patch: (path: string, body: unknown) => ask('patch', path, body),
-    /** What the receiver was told of the event, as often as it has to be; held to its schema. */
+    /** The deliveries of the event, once there are that many; checked against its schema. */
     told: async (event: WebhookEvent, count = 1) => {
       const those = (await receiver.has(count, event)).map(({ json }) => json)
       const schema = Compile(bodySchema(event))

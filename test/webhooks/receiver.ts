@@ -1,4 +1,4 @@
-/** A receiver of webhooks on the loopback: remembers what came, answers as it is told. */
+/** A receiver of webhooks on the loopback: remembers what came, answers as set. */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'

@@ -10,7 +10,7 @@ import { sampleEvent, SAMPLE_MAIL } from './sample-events.js'
 export const PAGE = 'docs/webhooks.md'
 const MARKS = ['<!-- made by test/webhooks/write-webhook-page.ts -->\n', '<!-- end -->'] as const
 
-/** @returns the page with that part made anew @throws Error where it has no place for it */
+/** @returns the page with that part regenerated @throws Error if it has no place for it */
 export function withEvents(page: string): string {
   const [begin, end] = MARKS
   const [before, rest] = [page.indexOf(begin), page.indexOf(end)]

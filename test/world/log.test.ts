@@ -26,7 +26,7 @@ t.test('lines for the journal carry a priority', async t => {
   t.same((['debug', 'info', 'warn', 'error'] as const).map(journalPrefix), ['<7>', '<6>', '<4>', '<3>'])
 })
 
-/** Takes what it is given when it is told to. */
+/** Accepts writes when released. */
 function slowReader() {
   const written: string[] = []
   let finish: (() => void) | undefined

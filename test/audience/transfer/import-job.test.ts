@@ -1,4 +1,4 @@
-/** Imports as a job: what it does by itself while nobody imports anything. */
+/** Imports as a job: its idle behaviour. */
 import t from 'tap'
 import {
   findImportBySeq,

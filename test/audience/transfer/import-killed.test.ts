@@ -1,4 +1,4 @@
-/** An import in the real program, cut off in the middle: it goes on where it was, nothing twice, nothing half. */
+/** An import in the real program, cut off in the middle: it resumes, nothing twice, nothing by half. */
 import BetterSqlite from 'better-sqlite3'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'

@@ -70,7 +70,7 @@ eachDatabase(
   async (t, database) => {
     const parts = partsOf(database)
     const seq = await receive(parts, `email\n${ADDRESSES.join('\n')}\n`)
-    // As it was written before there was another order.
+    // As written before another order existed.
     await database.write(async ({ db }) => {
       const { options } = await db
         .selectFrom('contact_imports')

@@ -143,7 +143,7 @@ t.test(
       if (answer.status !== 503) continue
       refused += 1
       t.equal(errorOf(answer).code, 'unavailable', operation.name)
-      // Or it waited for a thread of its own, by the same clock.
+      // Or it waited for its thread, by the same clock.
       t.match(
         errorOf(answer).message,
         /locked by another process|the query took longer|too many long-running queries/,

@@ -115,13 +115,13 @@ t.test(
 
 let asked = 0
 
-/** How a bound is told. */
+/** How a limit is described. */
 const BOUND_MESSAGE = /must have at (most|least)|must not be empty|must be [<>]=/
 
 async function askWith(baseUrl: string, operation: Operation, { place }: Case, value: unknown, key: string) {
   const usual = usualAsking(operation, madeUp, key)
   const body = withValue(operation.body?.example, operation.body?.schema as Bounded, place, value)
-  // One of its own, where the operation takes one: no request is a repeat.
+  // A unique key, if the operation takes one: no request is a repeat.
   const { 'Idempotency-Key': taken, ...others } = usual.headers ?? {}
   const headers = taken === undefined ? others : { ...others, 'Idempotency-Key': `bound ${(asked += 1)}` }
   const { status, text } = await ask(baseUrl, { ...usual, headers, body: JSON.stringify(body) })

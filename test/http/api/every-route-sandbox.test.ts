@@ -139,7 +139,7 @@ t.test('every route called with a sandbox key leaves every live row as it was, a
     }
   const asLive = { from_email: `shop@${LIVE_DOMAIN}`, to: 'ann@example.com', subject: 'x', text: 'x' }
   t.match(await postroad.send(sandboxKey, asLive), { status: 200 }, 'a verified live domain may be tried out')
-  // The same names once more, now that the sandbox has things of its own, in the bodies that take names.
+  // The same names again in bodies that take names, now that the sandbox has its own records.
   await postroad.post('/api/v1/suppressions', { email: `ann@${LIVE_DOMAIN}` }, { key: sandboxKey })
   await postroad.post('/api/v1/domains', { domain: LIVE_DOMAIN }, { key: sandboxKey })
   const { body: own } = await postroad.get('/api/v1/domains', { key: sandboxKey })

@@ -28,7 +28,7 @@ async function open(t: Test) {
     operations,
     keyed: operations.filter(({ needsKey }) => needsKey),
     ask: (asking: Asking) => ask(appliance.baseUrl, asking),
-    /** A workspace of its own, from which mail can be sent by the shared address. */
+    /** A separate workspace that can send from the shared address. */
     makeWorkspace: async (name: string): Promise<string> => {
       const { id } = await appliance.json<{ id: string }>('workspace', 'create', name)
       await appliance.run(
@@ -107,7 +107,7 @@ interface Described {
 function placeholdersOf(value: unknown, path = ''): string[] {
   if (value === 'text') return [path]
   if (typeof value !== 'object' || value === null) return []
-  // An empty body is a request of its own: send a campaign now.
+  // An empty body is valid: send a campaign now.
   if (path !== '' && !Array.isArray(value) && Object.keys(value).length === 0) return [path]
   return Object.entries(value).flatMap(([name, inner]) => placeholdersOf(inner, `${path}.${name}`))
 }
@@ -194,7 +194,7 @@ t.test('with a key that lacks the permission, every route that needs one is a 40
   }
 })
 
-/** Of some things the contract has a code of their own; by how the path below the version begins. */
+/** Resources with their own not-found code in the contract, by the start of the path below the version. */
 const CODES_OF_MISSING: readonly (readonly [path: string, code: string])[] = [
   ['contacts/imports/', 'not_found'],
   ['contacts/', 'contact_not_found'],

@@ -1,4 +1,4 @@
-/** What the running appliance answers to anybody: its health, its description, and paths that are none. */
+/** Open routes of the running appliance: health, description, and unknown paths. */
 import t from 'tap'
 import { openTestAppliance } from '../../support/program/appliance.js'
 

@@ -129,7 +129,7 @@ t.test('an answer is kept for an hour, however the clock is set meanwhile', asyn
   for (const step of [2 * HOURS, -4 * HOURS, 2 * HOURS]) {
     postroad.clock.jump(step)
     t.equal((await send(postroad, 'same')).headers.get('X-Idempotency-Status'), 'cached')
-    // What is kept with it sweeps what has expired.
+    // Storing a response deletes expired ones.
     await send(postroad, `other ${step} ${postroad.clock.now()}`)
   }
   postroad.clock.skip(HOURS)

@@ -4,7 +4,7 @@ import { openTestAppliance, type TestAppliance } from '../../support/program/app
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
-/** Who sends for a domain that was not added, and is told so. */
+/** Sends from a domain that was not added. */
 const SHARED = 'notify@mail.postroad.test'
 
 interface Result {

@@ -1,4 +1,4 @@
-/** Whom a mail is from: own domain, shared address, defaults of the workspace. */
+/** The sender of a mail: own domain, shared address, defaults of the workspace. */
 import t from 'tap'
 import { simpleParser, type AddressObject } from 'mailparser'
 import { openTestAppliance, type TestAppliance } from '../../support/program/appliance.js'

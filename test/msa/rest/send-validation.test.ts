@@ -8,7 +8,7 @@ const { to: __, ...withoutTo } = good
 
 interface Refusal {
   readonly name: string
-  /** JSON, or text sent as it is. */
+  /** JSON, or text sent unchanged. */
   readonly body: unknown
   readonly path?: string
   readonly code?: string
@@ -151,7 +151,7 @@ const beyondAscii: Refusal[] = ['jörg@sender.test', 'Jörg <jörg@sender.test>'
 )
 
 const two = 'me@sender.test, Ann <ann@sender.test>'
-/** Only of `to` a list can be told. */
+/** Only `to` can be a list. */
 const several: Refusal[] = [
   { name: 'two in to', body: { ...good, to: two }, path: 'to', message: /send them as a list/ },
   ...(['from_email', 'reply_to'] as const).map(field => ({

@@ -1,4 +1,4 @@
-/** Many submissions at once: stored together, each with a fate of its own. */
+/** Many submissions at once: stored together, each with its own result. */
 import t from 'tap'
 import { sql } from 'kysely'
 import { AppError } from '../../../src/core/errors.js'

@@ -1,4 +1,4 @@
-/** What submitters are told by mail: delivery status notifications, and the parameters that ask for them. */
+/** Delivery status notifications to submitters, and the parameters that request them. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
 import { routeTo } from '../../support/program/process.js'
@@ -22,7 +22,7 @@ async function openOffice() {
     client,
     postroad,
     reportsTo,
-    /** What this submitter is told, once there are so many reports. */
+    /** The reports to this submitter, once that many have arrived. */
     told: (address: string, count: number): Promise<SinkMail[]> =>
       until(`${count} reports to ${address}`, () => {
         const found = reportsTo(address)

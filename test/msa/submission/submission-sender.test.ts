@@ -1,4 +1,4 @@
-/** Whom relayed mail is from and to: From rules, envelope, recipients, and what became of each. */
+/** Sender and recipients of relayed mail: From rules, envelope, recipients and their results. */
 import t from 'tap'
 import { dkimVerdicts, dkimZone } from '../../support/dkim.js'
 import { idsOf, letter, openSubmissionTest } from '../../support/smtp/submission.js'
@@ -135,7 +135,7 @@ t.test('each recipient is a message of its own, with id, return path, status, tr
     })
   }
   t.equal(senders.size, 3)
-  // The message itself is kept once; of each recipient it is told that it was accepted, sent, delivered.
+  // The message itself is stored once; each recipient has its own accepted, sent and delivered events.
   t.match(grown(before, postroad.rowCounts()), { message_contents: 1, messages: 3, events: 9 })
 })
 

@@ -44,7 +44,7 @@ class SlowLine extends Duplex {
   }
 }
 
-/** @returns what came of it, how long it took, and how many blocks were taken */
+/** @returns the outcome, its duration, and the number of blocks taken */
 async function sendOver(blockMs: number) {
   const clock = new FakeClock()
   const line = new SlowLine(clock, blockMs)

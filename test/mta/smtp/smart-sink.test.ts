@@ -44,7 +44,7 @@ const EXPIRES_AFTER_MS = 12 * HOUR_MS
 /** Open all the time; and the next turn of the loop is our own. */
 const SOCKETS: ReadonlySet<string> = new Set(['TCPServerWrap', 'TCPSocketWrap', 'Immediate'])
 
-/** Real sockets, real queue, a declared DNS and a clock that is turned whenever nothing moves by itself. */
+/** Real sockets, real queue, a declared DNS and a manual clock that advances when everything is idle. */
 async function openWorld(t: Test, { providers, connections }: Setting) {
   const names = Object.keys(providers)
   const zone: FakeZone = {}
@@ -234,7 +234,7 @@ const NEVER_TAKEN = { status: 'bounced', answered: 0, messageIds: 0 }
 
 /** What has to become of a recipient's message, by what the receiver is to it. */
 const RIGHT_FATE: Readonly<Record<Standing, Fate>> = {
-  // A copy whose answer was lost is the same message by its Message-ID: whoever got two can tell.
+  // A copy whose reply was lost has the same Message-ID, so receivers can recognize it.
   'takes mail': {
     status: 'delivered',
     bounceType: null,

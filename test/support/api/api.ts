@@ -57,7 +57,7 @@ export interface Asking {
   readonly path: string
   /** Default `all`; null sends no Authorization. */
   readonly key?: string | null
-  /** Sent as it is when text or bytes, else as JSON. */
+  /** Text and bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }

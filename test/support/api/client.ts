@@ -18,7 +18,7 @@ export interface Client {
   readonly baseUrl: string
   /** @param path from the root, e.g. `/api/v1/health` */
   get(path: string, options?: AskOptions): Promise<Answer>
-  /** @param body sent as JSON; text is sent as it is */
+  /** @param body sent as JSON; text is sent unchanged */
   post(path: string, body: unknown, options?: AskOptions): Promise<Answer>
   put(path: string, body: unknown, options?: AskOptions): Promise<Answer>
   patch(path: string, body: unknown, options?: AskOptions): Promise<Answer>

@@ -15,7 +15,7 @@ export interface Seen {
 
 export interface Visiting {
   readonly method?: string
-  /** What a form sends; text is sent as it is. */
+  /** The body of a form; text is sent unchanged. */
   readonly form?: Readonly<Record<string, string | readonly string[]>> | string
   readonly json?: unknown
   readonly headers?: Readonly<Record<string, string>>

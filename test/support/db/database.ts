@@ -14,7 +14,7 @@ import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { readIfMade, SQLITE_FILE } from './begin-with.js'
 import { emptyPostgres, endPostgres } from './postgres.js'
 
-/** A fresh database in a file of its own, closed and removed with the test; what a given file holds already stays. */
+/** A fresh database in a separate file, closed and removed with the test; what a given file holds already stays. */
 export async function sqliteDatabase(t: Test, file = sqliteFile(t)): Promise<Database> {
   if (!existsSync(file)) writeFileSync(file, await migratedSqlite())
   const database = await openSqlite({ file, clock: new FakeClock() })

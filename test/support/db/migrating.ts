@@ -7,12 +7,12 @@ import { sqliteDialect } from '../../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../../src/db/tables.js'
 import { watched } from './statement-by-statement.js'
 
-/** Pages of the cache: so few that what is not committed yet reaches the log. */
+/** Pages of the cache: so few that uncommitted pages reach the log. */
 const SMALL_CACHE = 10
 
 export const MIGRATION_NAMES: readonly string[] = Object.keys(MIGRATIONS)
 
-/** Exists in tests only, so that there is always a migration of a database with rows. */
+/** Exists in tests only, so that some migration always runs on a database with rows. */
 export const NEXT_MIGRATION = '9999-test-only'
 
 const WITH_NEXT: Migrations = {

@@ -47,7 +47,7 @@ class PgliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // Whoever opened the instance waits for it.
+    // The opener of the instance waits for it.
   }
 
   acquireConnection(): Promise<DatabaseConnection> {

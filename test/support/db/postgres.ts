@@ -20,7 +20,7 @@ let postgres: PGlite | undefined
 /** As the migrations made them. */
 let tables: readonly string[] | undefined
 
-/** One at a time: whoever asks again gets the same one, emptied. */
+/** One at a time: a second call returns the same one, emptied. */
 export async function emptyPostgres(): Promise<Kysely<Tables>> {
   postgres ??= openPglite(readIfMade(POSTGRES_FILE))
   const db = new Kysely<Tables>({ dialect: pgliteDialect(postgres) })
@@ -33,7 +33,7 @@ export async function emptyPostgres(): Promise<Kysely<Tables>> {
   return db
 }
 
-/** Does nothing where there is none. */
+/** Does nothing without one. */
 export async function endPostgres(): Promise<void> {
   const ending = postgres
   postgres = undefined

@@ -45,7 +45,7 @@ function comparable(row: ReadRow): ReadRow {
   )
 }
 
-/** Rows in an order of their own, with these columns only. */
+/** Rows in a fixed order, with these columns only. */
 export function sorted(rows: readonly ReadRow[], columns: readonly string[]): string[] {
   return rows.map(row => JSON.stringify(columns.map(column => row[column]))).sort()
 }

@@ -1,4 +1,4 @@
-/** A database whose statements are told of before they run: where a test looks, or dies. */
+/** A database that announces each statement before it runs, where a test can look or die. */
 import type { DatabaseConnection, Dialect, Driver } from 'kysely'
 
 /** @param before called with the statement; `begin`, `commit` and `rollback` are statements too */

@@ -43,7 +43,7 @@ export interface Visitor {
   readonly complaints: readonly string[]
 }
 
-/** A browser that ends with the test; each visitor has a profile of its own. */
+/** A browser that ends with the test; each visitor has a separate profile. */
 export async function openBrowser(t: Test): Promise<(looking: Looking) => Promise<Visitor>> {
   const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS })
   t.teardown(() => browser.close())
@@ -65,7 +65,7 @@ export async function openBrowser(t: Test): Promise<(looking: Looking) => Promis
   }
 }
 
-/** What axe finds wrong with the page as it is now: rule and element. */
+/** What axe finds wrong with the current page: rule and element. */
 export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')

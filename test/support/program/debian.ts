@@ -16,7 +16,7 @@ import { until } from '../until.js'
 export interface DumpedMail {
   /** Lines that smtp-sink puts before the message: who connected, which envelope. */
   readonly envelope: string
-  /** As it was sent, line ends restored. */
+  /** As sent, line ends restored. */
   readonly raw: Buffer
 }
 

@@ -44,7 +44,7 @@ export async function openPostfix(t: Test, { domain, bouncesTo }: PostfixOptions
       'inet_interfaces = 127.0.0.1',
       'mynetworks = 127.0.0.0/8',
       'alias_maps =',
-      // Nobody is known and everybody is taken: the delivery agent is the one to find out.
+      // Accepts all recipients and knows none: the delivery agent has to find out.
       'local_recipient_maps =',
       `transport_maps = inline:{ { ${bouncesTo.domain} = smtp:[127.0.0.1]:${bouncesTo.port} } }`,
       'default_transport = error:nowhere else',

@@ -1,5 +1,5 @@
 /**
- * The real program in tests: its server as a child process on a data folder of its own, and its commands beside it.
+ * The real program in tests: its server as a child process on a separate data folder, and its commands beside it.
  *
  * Spawns the bundle in `dist/`, which is what operators run (`make test` builds it first); commands run inside the test's
  * process, which spares each of them its loading. Every process is killed and the folder removed when the test ends, however it
@@ -28,7 +28,7 @@ const USUAL_ENVIRONMENT = {
   POSTROAD_SUBMISSION_LISTEN: '127.0.0.1:0',
   POSTROAD_SUBMISSION_LISTEN_TLS: '127.0.0.1:0',
   POSTROAD_INBOUND_LISTEN: '127.0.0.1:0',
-  // The disk of whoever runs the tests may be as full as it likes.
+  // The disk of the test machine may be full.
   POSTROAD_LIMITS_DISK_RESERVE: '0B',
   POSTROAD_MTA_RETRY_FIRST: '1s',
   POSTROAD_MTA_WORKERS: '1',
@@ -65,7 +65,7 @@ export interface Installation {
   writeConfig(toml: string): void
   /** Runs a command to its end, in this process. */
   run(...args: string[]): Promise<Ended>
-  /** The same in a process of its own. */
+  /** The same in a separate process. */
   spawn(...args: string[]): Promise<Ended>
   /** Runs a command with `--json`, which has to succeed, and reads what it prints. */
   json<T = unknown>(...args: string[]): Promise<T>

@@ -1,4 +1,4 @@
-/** A disk of its own for a data folder, small enough to be filled. Needs root; gone with its test. */
+/** A separate disk for a data folder, small enough to be filled. Needs root; removed with its test. */
 import { execFileSync } from 'node:child_process'
 import {
   closeSync,
@@ -30,7 +30,7 @@ export interface SmallDisk {
   readonly free: number
 }
 
-/** An ext4 of its own: what is on disk and what is not is decided as on a real one. */
+/** A separate ext4, which decides as a real one what is on disk. */
 export function smallDisk(t: Test, megabytes: number): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-disk-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

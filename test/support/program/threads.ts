@@ -1,4 +1,4 @@
-/** Real threads under observation: what each was told, how it ended, and another program in place of its own. */
+/** Real threads under observation: messages each received, how it ended, and another program instead of its own. */
 import { spawnThread, type SpawnThread, type ThreadEnd } from '../../../src/world/threads.js'
 import type { Instruction } from '../../../src/mta/workers/worker-protocol.js'
 
@@ -52,7 +52,7 @@ export function watchThreads(): WatchedThreads {
   return watched
 }
 
-/** Everything it was told of this kind. */
+/** All messages of this kind that it received. */
 export function told<K extends Instruction['kind']>(
   { posted }: WatchedThread,
   kind: K,

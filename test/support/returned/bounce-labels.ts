@@ -71,7 +71,7 @@ const PASSING: ReadonlySet<string> = new Set([
   'speeding',
   'toomanyconn',
 ])
-/** Reasons for which nothing is to be held against the address. */
+/** Reasons that are not the address's fault. */
 const NOT_THE_ADDRESS: ReadonlySet<string> = new Set([
   'authfailure',
   'badreputation',

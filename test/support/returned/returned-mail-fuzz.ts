@@ -6,7 +6,7 @@
 import { NOTICES } from '../../mail/returned/notices.js'
 import { deliveryReport, group, multipart, ORIGINAL, REPORTER } from './returned-mail.js'
 
-/** What patterns of the parser look for, repeated without end by whoever wants to slow it down. */
+/** What the parser's patterns look for, repeated endlessly to slow it down. */
 const TOKENS: readonly string[] = [
   'a@b ',
   '<a@b>',

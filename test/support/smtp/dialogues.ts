@@ -1,6 +1,6 @@
 /** Pieces of the dialogues that `scripted-server.ts` plays. */
 
-/** A server that offers STARTTLS is asked for it. */
+/** STARTTLS is used if the server offers it. */
 export const STARTTLS_ASKED = `
   S 220 mx.example ESMTP
   C EHLO mail.sender.example

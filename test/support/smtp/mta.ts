@@ -15,7 +15,7 @@ import { SeededRandom } from '../../../src/world/fake-random.js'
 import { assertAllowed, PUBLIC_ONLY, type EgressPolicy } from '../../../src/world/net/egress-policy.js'
 import type { SystemLookup } from '../../../src/world/dns/host-lookup.js'
 
-/** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can tell the two apart. */
+/** RFC 5321 §4.5.3.2, with connecting made shorter than the dialogue so that tests can distinguish the two. */
 export const timeouts: Timeouts = {
   attemptMs: 600_000,
   connectMs: 30_000,
@@ -135,7 +135,7 @@ export function testMta(
   return { agent, clock, dialler }
 }
 
-/** A session in clear with whoever is behind the dialler, ready for a message. */
+/** A session in clear with the server behind the dialler, ready for a message. */
 export async function openTestSession(clock: FakeClock, dialler: Dialler): Promise<SmtpSession> {
   const opening = await openSession(
     { clock, dialler, hostname: 'mail.sender.example', timeouts },
@@ -153,7 +153,7 @@ export async function openTestSession(clock: FakeClock, dialler: Dialler): Promi
   return opening.session
 }
 
-/** A job that can be sent as it is. */
+/** A job ready to be sent. */
 export const LETTER: ComposedContent = {
   kind: 'composed',
   from: { name: 'Shop', address: 'shop@sender.example' },

@@ -50,7 +50,7 @@ export async function scriptedServer(t: Test, ...scripts: readonly string[]): Pr
 
   const server = createServer(socket => {
     sockets.add(socket)
-    socket.on('error', () => {}) // the client may cut the line; the dialogue notices by itself
+    socket.on('error', () => {}) // the client may cut the line; the dialogue notices
     const script = scripts[connections]
     const isFirst = connections === 0
     connections += 1

@@ -95,7 +95,7 @@ export async function openSink(
       })
     },
   })
-  // A killed client resets its connections; whoever waits for the mail notices by itself.
+  // A killed client resets its connections; a test waiting for the mail notices.
   server.on('error', () => {})
   const listener = server.listen(port, '127.0.0.1')
   await once(listener, 'listening')

@@ -55,10 +55,10 @@ export interface SmartSink {
   readonly askedAt: readonly number[]
   /** Troubles that were played, with how often. */
   readonly played: ReadonlyMap<Trouble, number>
-  /** Grows with every line and block that comes in; stands still where nothing goes on. */
+  /** Grows with every line and block received; unchanged while idle. */
   readonly activity: number
   standingOf(recipient: string): Standing
-  /** Cuts every connection; who waits for an answer waits no longer. */
+  /** Cuts every connection, and so ends every wait for a reply. */
   hangUp(): void
 }
 
@@ -276,7 +276,7 @@ class Session {
     }
     this.isInData = true
     this.say('354 End data with <CR><LF>.<CR><LF>')
-    // The rest of the message stays unread; the client has to give up by itself.
+    // The rest of the message stays unread; the client has to give up.
     if (this.trouble === 'stalls in DATA') this.isDeaf = true
     if (this.trouble === 'drops before the dot') this.drop()
   }
