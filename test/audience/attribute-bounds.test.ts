@@ -48,7 +48,7 @@ t.test('a form puts a contact into its list who has no room for what was filled 
   t.same((await ann()).attributes, FULL)
 })
 
-t.test('a row of a file for which a contact has no room is rejected, and comes back as it was', async t => {
+t.test("a row that would exceed a contact's limits is rejected and returned unchanged", async t => {
   const { make, ann, show, baseUrl, key } = await open(t)
   const list = await make('/lists', { name: 'News' })
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'text/csv' }

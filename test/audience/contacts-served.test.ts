@@ -31,7 +31,7 @@ async function openPuts(t: Test) {
   return { ...opened, addPut: (body: object) => opened.put(CONTACTS, body, { key }) }
 }
 
-t.test('a contact is made with what is said of it, and put into a list', async t => {
+t.test('a contact is created with the given fields and added to a list', async t => {
   const { add, addPost, show } = await open(t)
   const list = await addPost('/lists', { name: 'News' })
   const made = await add({
@@ -152,7 +152,7 @@ t.test('what cannot be a contact is refused by name', async t => {
   })
 })
 
-t.test('a missing contact is a 404 of its own', async t => {
+t.test('a missing contact is a 404 contact_not_found', async t => {
   const { change, show, remove } = await open(t)
   const missing = { status: 404, body: { error: { code: 'contact_not_found' } } }
   for (const id of [MADE_UP, 'nonsense']) {
@@ -205,7 +205,7 @@ t.test('an upsert adds to lists and tags, and takes nothing away', async t => {
   t.notMatch(await postroad.get('/api/v1/tags', { key }), { body: { data: [{}, {}, { name: 'unused' }] } })
 })
 
-t.test('a thousand contacts are upserted at once, each with a result of its own', async t => {
+t.test('a thousand contacts are upserted at once, each with its own result', async t => {
   const { key, addPost, list, ...postroad } = await openPuts(t)
   const batch = (contacts: readonly object[]) => postroad.post(`${CONTACTS}/batch`, { contacts }, { key })
   const news = (await addPost('/lists', { name: 'News' })).body.data.id

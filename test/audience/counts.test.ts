@@ -236,7 +236,7 @@ eachDatabase(t, 'random sequences of changes leave every count and every list ri
   }
 })
 
-eachDatabase(t, 'each change is one event, and what is so already is none', async (t, database) => {
+eachDatabase(t, 'each change is one event; no change, no event', async (t, database) => {
   const clock = new FakeClock()
   const parts = partsOf(database, clock)
   const KINDS = [

@@ -219,7 +219,7 @@ t.test('deleting all asks for confirmation, and can be taken back for thirty day
   t.equal((await get(list)).body.data.member_count, 0)
   t.match((await get('/activity?action=contacts.deleted_all')).body.data, [{ details: { contacts: 3 } }])
   const again = await contact('bob')
-  t.not(again, ids[1], 'an address can be a contact anew')
+  t.not(again, ids[1], 'an address can become a contact again')
   t.match(await post('/contacts/restore', { contact_ids: [ids[0], ids[1], MADE_UP] }), {
     status: 200,
     body: { data: { restored: 1, skipped: 2 } },
@@ -428,7 +428,7 @@ t.test('while all contacts are being deleted, nobody deletes or restores all of 
   t.match(await post('/contacts/delete-all', { confirm: true }), conflict)
   t.match(await post('/contacts/restore', { all: true }), conflict)
   await postroad.clock.advance(60_000)
-  await until('what was left undone to be done', async () => {
+  await until('the remaining work to be done', async () => {
     const { status } = await post('/contacts/restore', { all: true })
     return status === 200
   })

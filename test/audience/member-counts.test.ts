@@ -10,7 +10,7 @@ const listOf = (id: string, more: Partial<List> = {}): List => ({
   ...{ memberCount: 0, createdAt: 0, updatedAt: 0, ...more },
 })
 
-t.test('a count is a minute old at most, and counted anew when the conditions change', async t => {
+t.test('a count is at most a minute old and is recounted when the conditions change', async t => {
   const clock = new FakeClock()
   let members = 1
   const counts = new MemberCounts(clock, () => Promise.resolve(members))

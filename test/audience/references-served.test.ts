@@ -34,7 +34,7 @@ async function openCampaignDraft(make: (path: string, body: object) => Promise<s
 
 const refusal = (path: string) => ({ status: 400, body: { error: { code: 'validation_error', path } } })
 
-t.test('a rule about a dynamic list means those whom its conditions mean, however deep', async t => {
+t.test('a rule about a dynamic list matches what its conditions match, however deep', async t => {
   const { make, count, get } = await open(t)
   for (const [email, age] of [
     ['a@x.example', 20],
@@ -101,7 +101,7 @@ t.test('an attribute that no contact has is warned of', async t => {
   t.match((await post('/lists', list)).body.data, { member_count: 0, warnings: warning })
 })
 
-t.test('segments, lists and automations go on with a tag or list that is renamed', async t => {
+t.test('segments, lists and automations keep working when a tag or list is renamed', async t => {
   const { make, patch, get, count, clock } = await open(t)
   const ann = await make('/contacts', { email: 'ann@x.example' })
   const tag = await make('/tags', { name: 'vip' })

@@ -13,7 +13,7 @@ const CONTACTS = 400
 
 eachDatabase(
   t,
-  'a search finds whom a plain reading finds, of rare and of common letters',
+  'a search finds the same contacts as a plain scan, for rare and common letters',
   async (t, database) => {
     const random = new SeededRandom(20261123)
     const name = () => {

@@ -133,7 +133,7 @@ eachDatabase(
     t.equal(
       (await database.reader.selectFrom('message_contents').select('id').execute()).length,
       2,
-      'stored anew',
+      'stored again',
     )
   },
 )
@@ -379,7 +379,7 @@ eachDatabase(
     await flows.settle()
     await become('paused')
     await flows.pass(2 * HOUR)
-    t.same(http.requests, [], 'nobody is asked while it is paused')
+    t.same(http.requests, [], 'no request is made while it is paused')
     const [parked] = await flows.runs(flow)
     t.match(parked, { status: 'active', dueAt: null, stepsDone: 1, failures: 0 })
 

@@ -44,7 +44,7 @@ t.test(
     await clock.advance(2_000)
     await send(key, { to: 'ann@single.test', subject: 'x', text: 'x' })
     await sink.acceptedOnce(onWire + 1)
-    t.same(sink.accepted.at(-1)?.recipients, ['ann@single.test'], 'the queue goes on for others')
+    t.same(sink.accepted.at(-1)?.recipients, ['ann@single.test'], 'the queue continues for others')
     await until('its end', () => one('select count(*) from queue') === COUNT - onWire)
 
     t.match(await act('resume'), { body: { data: { status: 'sending', stats: { held: 0 } } } })

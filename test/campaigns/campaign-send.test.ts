@@ -104,7 +104,7 @@ t.test('what was sent is neither changed, sent again nor deleted', async t => {
   t.match(await post(`/campaigns/${id}/resume`, {}), refused)
 })
 
-t.test('what a campaign needs in order to be sent is asked for when it is sent', async t => {
+t.test('a campaign is checked for completeness when it is sent', async t => {
   const { draft, sendIt, patch, remove, get, run, workspaceId } = await openCampaigns(t)
   const id = await draft(addresses(2))
   for (const send_at of ['2026-01-05T09:59:59Z', '2026-01-08T10:00:01Z'])
@@ -222,7 +222,7 @@ t.test('who would get an empty subject is skipped, and the others get theirs', a
   t.match(data, [{ reason: 'empty_subject' }, { reason: 'empty_subject' }])
 })
 
-t.test('pause hands over no more, resume goes on with the others, cancel is the end', async t => {
+t.test('pause stops the hand-over, resume continues with the rest, cancel is final', async t => {
   const { draft, sendIt, campaignOnce, post, get, one, clock } = await openCampaigns(t)
   const id = await draft(addresses(40), { rate_per_hour: 3_600 })
   t.match(await post(`/campaigns/${id}/pause`, {}), conflict)
@@ -284,23 +284,26 @@ t.test('cancel takes back what is still queued', async t => {
   t.equal(one("select count(*) from messages where status = 'failed'"), 30)
 })
 
-t.test('a test goes to whom it is asked for, as the mail would be, and is part of no campaign', async t => {
-  const { draft, post, get, one, make, messageOnce, key } = await openCampaigns(t)
-  const id = await draft(addresses(2), { subject: 'Hi {{firstName|you}}' })
-  await make('/contacts', { email: 'me@y.test', first_name: 'Me' })
-  const { status, body } = await post(`/campaigns/${id}/test`, { to: ['me@y.test', 'nobody'] })
-  t.match({ status, body }, { status: 200, body: { data: { sent: 1, skipped: 1, total: 2 } } })
-  const [{ message_id: message }] = body.data.results
-  await messageOnce(key, message, 'delivered')
-  t.match((await get(`/email/${message}`)).body.data, { subject: 'Hi {{firstName|you}}', to: 'me@y.test' })
-  t.equal(one('select count(*) from messages where campaign_id is not null'), 0)
-  t.match((await get(`/campaigns/${id}`)).body.data, { status: 'draft', stats: { sends: 0 } })
-  t.match(await post(`/campaigns/${id}/test`, { to: 'nobody' }), {
-    status: 400,
-    body: { error: { path: 'to' } },
-  })
-  t.match(await post(`/campaigns/${id}/test`, { to: addresses(11) }), { status: 400 })
-})
+t.test(
+  "a test mail goes to the given addresses as the campaign's mail would, and counts in no campaign",
+  async t => {
+    const { draft, post, get, one, make, messageOnce, key } = await openCampaigns(t)
+    const id = await draft(addresses(2), { subject: 'Hi {{firstName|you}}' })
+    await make('/contacts', { email: 'me@y.test', first_name: 'Me' })
+    const { status, body } = await post(`/campaigns/${id}/test`, { to: ['me@y.test', 'nobody'] })
+    t.match({ status, body }, { status: 200, body: { data: { sent: 1, skipped: 1, total: 2 } } })
+    const [{ message_id: message }] = body.data.results
+    await messageOnce(key, message, 'delivered')
+    t.match((await get(`/email/${message}`)).body.data, { subject: 'Hi {{firstName|you}}', to: 'me@y.test' })
+    t.equal(one('select count(*) from messages where campaign_id is not null'), 0)
+    t.match((await get(`/campaigns/${id}`)).body.data, { status: 'draft', stats: { sends: 0 } })
+    t.match(await post(`/campaigns/${id}/test`, { to: 'nobody' }), {
+      status: 400,
+      body: { error: { path: 'to' } },
+    })
+    t.match(await post(`/campaigns/${id}/test`, { to: addresses(11) }), { status: 400 })
+  },
+)
 
 t.test('a test is refused for what the campaign would be refused for, and for limits', async t => {
   const { draft, post, patch, remove, get, run, workspaceId } = await openCampaigns(t)

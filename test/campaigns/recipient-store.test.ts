@@ -67,14 +67,14 @@ async function fill(database: Database, contacts: number) {
 
 eachDatabase(
   t,
-  'each recipient has its turn once, in order, and is marked with its message',
+  'each recipient is enqueued once, in order, and marked with its message',
   async (t, database) => {
     const { seqs, seq } = await fill(database, 200)
     const { reader } = database
     await database.write(({ db }) => insertRecipients(db, seq, seqs))
     await t.rejects(
       database.write(({ db }) => insertRecipients(db, seq, seqs.slice(0, 1))),
-      'nobody has a second row',
+      'no contact has a second row',
     )
     const first = await nextPending(reader, seq, 90)
     t.same(
@@ -134,33 +134,37 @@ eachDatabase(
   },
 )
 
-eachDatabase(t, 'whom a list or conditions mean is told with their fate, by number', async (t, database) => {
-  const { seqs } = await fill(database, 5)
-  const { reader } = database
-  await database.write(async ({ db }) => {
-    await addPairs(db, LIST_MEMBERS, 7, seqs.slice(0, 4), T)
-    const suppression = { workspaceId: WORKSPACE, sourceMessageId: null, createdAt: T }
-    await insertSuppression(db, {
-      ...suppression,
-      email: 'c2@x.example',
-      reason: 'manual',
-      scope: 'marketing',
+eachDatabase(
+  t,
+  'the contacts of a list or of conditions are returned with their result, by number',
+  async (t, database) => {
+    const { seqs } = await fill(database, 5)
+    const { reader } = database
+    await database.write(async ({ db }) => {
+      await addPairs(db, LIST_MEMBERS, 7, seqs.slice(0, 4), T)
+      const suppression = { workspaceId: WORKSPACE, sourceMessageId: null, createdAt: T }
+      await insertSuppression(db, {
+        ...suppression,
+        email: 'c2@x.example',
+        reason: 'manual',
+        scope: 'marketing',
+      })
     })
-  })
-  const audience = await findAudience(reader, WORKSPACE)
-  const asking = { workspaceId: WORKSPACE, now: T }
-  const all = contactsOf(audience!.number)
-  t.same(await contactsMeant(reader, { list: 7 }, asking, all), [
-    { seq: seqs[0], fate: 'mailable' },
-    { seq: seqs[1], fate: 'unsubscribed' },
-    { seq: seqs[2], fate: 'suppressed' },
-    { seq: seqs[3], fate: 'mailable' },
-  ])
-  t.same(await contactsMeant(reader, { list: 7 }, asking, { first: seqs[3]!, last: seqs[4]! }), [
-    { seq: seqs[3], fate: 'mailable' },
-  ])
-  t.same(await contactsMeant(reader, { list: 7 }, { ...asking, workspaceId: 'other' }, all), [])
-})
+    const audience = await findAudience(reader, WORKSPACE)
+    const asking = { workspaceId: WORKSPACE, now: T }
+    const all = contactsOf(audience!.number)
+    t.same(await contactsMeant(reader, { list: 7 }, asking, all), [
+      { seq: seqs[0], fate: 'mailable' },
+      { seq: seqs[1], fate: 'unsubscribed' },
+      { seq: seqs[2], fate: 'suppressed' },
+      { seq: seqs[3], fate: 'mailable' },
+    ])
+    t.same(await contactsMeant(reader, { list: 7 }, asking, { first: seqs[3]!, last: seqs[4]! }), [
+      { seq: seqs[3], fate: 'mailable' },
+    ])
+    t.same(await contactsMeant(reader, { list: 7 }, { ...asking, workspaceId: 'other' }, all), [])
+  },
+)
 
 eachDatabase(
   t,

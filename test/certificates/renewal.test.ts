@@ -271,7 +271,7 @@ t.test('files that were spoilt are no reason to fail', async t => {
   t.equal(orders(), 2)
 })
 
-t.test('nothing but proofs is to be had below their path', async t => {
+t.test('only proofs are served below their path', async t => {
   const { httpPort } = await office(t)
   const base = `http://127.0.0.1:${httpPort()}`
   const status = async (path: string, method = 'GET') => (await fetch(base + path, { method })).status

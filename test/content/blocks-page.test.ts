@@ -54,7 +54,7 @@ t.test('the API describes every block by name and type, nested blocks included',
     const one = at(block?.discriminator?.mapping[type])
     t.equal(one?.properties['type']?.const, type)
     const content = at(one?.properties['content']?.$ref)
-    t.equal(content?.additionalProperties, false, `${type}: what is not named is refused`)
+    t.equal(content?.additionalProperties, false, `${type}: unknown fields are refused`)
   }
   t.match(at('DropshadowBlockContent')?.properties['blocks']?.items, {
     $ref: '#/components/schemas/TemplateBlock',

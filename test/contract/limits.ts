@@ -178,7 +178,7 @@ export const LIMITS: readonly Limit[] = [
     name: 'Limits > Idempotency key lifetime',
     value: '1 hour',
     ...both(
-      repeats('a key is forgotten after an hour, and what was kept goes with it'),
+      repeats('a key and its stored response expire after an hour'),
       failures('the key of a batch counts for its body, and for an hour'),
     ),
   },

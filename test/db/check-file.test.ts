@@ -54,7 +54,7 @@ for (const [what, damage, fault] of [
   ['cut to less than a header', async (file: string) => truncateSync(file, 50), /has 50 octets/],
   ['that is text', async (file: string) => writeFileSync(file, 'Hello.\n'.repeat(100)), /no SQLite database/],
   [
-    'whose page size is none',
+    'with an invalid page size',
     (file: string) => overwrite(file, 16, Buffer.from([3, 3])),
     /header makes no sense/,
   ],

@@ -40,7 +40,7 @@ function piecesIn(file: string): unknown {
   }
 }
 
-t.test('the log begins anew under writing that never pauses, and nothing is lost', async t => {
+t.test('the log restarts under continuous writing, and nothing is lost', async t => {
   const { file, log, database, write, logMegabytes } = await open(t)
   await write(20)
   await until('the thread has begun', () => statSync(file).size > 8 * MEGABYTE)
@@ -51,7 +51,7 @@ t.test('the log begins anew under writing that never pauses, and nothing is lost
   t.same(log.lines, [])
 })
 
-t.test('somebody who reads for long makes the log longer, and holds up nobody', async t => {
+t.test('a long read makes the log longer and delays nobody', async t => {
   const { file, database, write, logMegabytes } = await open(t)
   t.teardown(() => database[Symbol.asyncDispose]())
   const other = new BetterSqlite(file, { readonly: true })
@@ -67,10 +67,7 @@ t.test('somebody who reads for long makes the log longer, and holds up nobody', 
     lengths.push(logMegabytes())
     await write(20)
   }
-  t.ok(
-    lengths.length < 25,
-    `the log is begun anew, in the place it has: ${lengths.map(Math.round).join(' ')}`,
-  )
+  t.ok(lengths.length < 25, `the log restarts in place: ${lengths.map(Math.round).join(' ')}`)
 })
 
 /** A thread that hears nothing until it is released. */
@@ -95,7 +92,7 @@ function heldBack(): { readonly spawn: SpawnThread; readonly release: () => void
   }
 }
 
-t.test('long work waits for a log full of it at last, and others go on', async t => {
+t.test('long work eventually waits for a full log, other work does not', async t => {
   const thread = heldBack()
   const { database, file, logMegabytes } = await open(t, thread.spawn)
   let pieces = 0
@@ -139,7 +136,7 @@ t.test('while a long log is brought over long work waits, and nobody else', asyn
   t.same(order, ['a request', 'long work'])
 })
 
-t.test('where the thread ends, the operator is told, and commits bring the log over themselves', async t => {
+t.test('if the thread fails, that is logged and commits checkpoint inline', async t => {
   const ending: SpawnThread = (_entry, { onEnd }) => {
     queueMicrotask(() => onEnd({ exitCode: 1 }))
     return { post: () => {}, terminate: () => Promise.resolve() }
@@ -198,7 +195,7 @@ t.test(
       { level: 'error', event: 'checkpoint thread failed' },
       { level: 'info', event: 'checkpoint thread recovered' },
     ])
-    t.equal(log.lines.length, 2, 'the operator is told once of each')
+    t.equal(log.lines.length, 2, 'each is logged once')
     await write(80)
     t.ok(logMegabytes() < 120, `the log is ${logMegabytes()} MB long`)
     await database[Symbol.asyncDispose]()

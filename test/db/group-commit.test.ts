@@ -91,7 +91,7 @@ t.test('pieces of long work share no commit with others, and let them go first',
   t.equal((await notes(writer)).length, 3)
 })
 
-t.test('long work goes on however many others come', async t => {
+t.test('long work progresses however many others arrive', async t => {
   const { groups } = await groupCommit(t)
   let isDone = false
   const piece = groups
@@ -149,45 +149,44 @@ eachDatabase(t, 'a work that throws is undone alone and the others are kept', as
   t.same(await notes(database.reader), ['first', 'last'])
 })
 
-eachDatabase(
-  t,
-  'a work that is alone and throws is undone, and holds up nobody who comes after it',
-  async (t, database) => {
-    await database.write(({ db }) => sql`create table notes (text varchar(20) primary key)`.execute(db))
-    await database.write(({ db }) => insertNote(db, 'first'))
-    await t.rejects(
-      database.write(async ({ db }) => {
-        await insertNote(db, 'taken back')
-        throw new Error('changed my mind')
-      }),
-      { message: 'changed my mind' },
-    )
-    await t.rejects(
-      database.write(async ({ db }) => {
-        await insertNote(db, 'taken back as well')
-        await insertNote(db, 'first')
-      }),
-      { message: /unique/i },
-    )
-    await database.write(({ db }) => insertNote(db, 'last'))
-    t.same(await notes(database.reader), ['first', 'last'])
-  },
-)
-
-t.test('who comes while a work that is alone runs is in the next commit, and not undone with it', async t => {
-  const { groups, writer } = await groupCommit(t)
-  let second: Promise<unknown> | undefined
+eachDatabase(t, 'a lone work that throws is rolled back and delays no later work', async (t, database) => {
+  await database.write(({ db }) => sql`create table notes (text varchar(20) primary key)`.execute(db))
+  await database.write(({ db }) => insertNote(db, 'first'))
   await t.rejects(
-    groups.write(async ({ db }) => {
-      second = groups.write(({ db: next }) => insertNote(next, 'second'))
+    database.write(async ({ db }) => {
       await insertNote(db, 'taken back')
       throw new Error('changed my mind')
     }),
     { message: 'changed my mind' },
   )
-  await second
-  t.same(await notes(writer), ['second'])
+  await t.rejects(
+    database.write(async ({ db }) => {
+      await insertNote(db, 'taken back as well')
+      await insertNote(db, 'first')
+    }),
+    { message: /unique/i },
+  )
+  await database.write(({ db }) => insertNote(db, 'last'))
+  t.same(await notes(database.reader), ['first', 'last'])
 })
+
+t.test(
+  'work that arrives while a lone work runs is in the next commit and is not rolled back with it',
+  async t => {
+    const { groups, writer } = await groupCommit(t)
+    let second: Promise<unknown> | undefined
+    await t.rejects(
+      groups.write(async ({ db }) => {
+        second = groups.write(({ db: next }) => insertNote(next, 'second'))
+        await insertNote(db, 'taken back')
+        throw new Error('changed my mind')
+      }),
+      { message: 'changed my mind' },
+    )
+    await second
+    t.same(await notes(writer), ['second'])
+  },
+)
 
 eachDatabase(t, 'a work resolves with its own result', async (t, database) => {
   t.same(await Promise.all([1, 2, 3].map(n => database.write(async () => n * 10))), [10, 20, 30])
@@ -224,14 +223,14 @@ t.test(
     ])
     for (const result of results)
       t.match(result, { status: 'rejected', reason: { message: /FOREIGN KEY constraint failed/ } })
-    t.same(called, [], 'nobody is told of a commit')
+    t.same(called, [], 'no commit is reported')
     t.same(await notes(writer), [])
     await groups.write(({ db }) => insertNote(db, 'the next group works'))
     t.same(await notes(writer), ['the next group works'])
   },
 )
 
-t.test('when the transaction cannot begin, whoever waits rejects and later works succeed', async t => {
+t.test('if the transaction cannot begin, waiting works reject and later ones succeed', async t => {
   const { groups, handle, other, writer } = await groupCommit(t)
   handle.pragma('busy_timeout = 0')
   other.exec('begin immediate')
@@ -285,17 +284,14 @@ t.test('idle resolves when nothing waits or runs', async t => {
   t.same(await notes(writer), ['a', 'b'])
 })
 
-t.test(
-  'when the database takes everything back by itself, callers hear the cause and not its echo',
-  async t => {
-    const { groups } = await groupCommit(t)
-    const full = groups.write(async ({ db }) => {
-      await sql`rollback`.execute(db)
-      throw new Error('database or disk is full')
-    })
-    const another = groups.write(({ db }) => sql`select 1`.execute(db))
-    await t.rejects(full, { message: 'database or disk is full' })
-    await t.resolves(another, 'who had not run yet is not drawn in')
-    t.equal(await groups.write(async () => 'works again'), 'works again')
-  },
-)
+t.test('if the database rolls back on its own, callers get the original error', async t => {
+  const { groups } = await groupCommit(t)
+  const full = groups.write(async ({ db }) => {
+    await sql`rollback`.execute(db)
+    throw new Error('database or disk is full')
+  })
+  const another = groups.write(({ db }) => sql`select 1`.execute(db))
+  await t.rejects(full, { message: 'database or disk is full' })
+  await t.resolves(another, 'who had not run yet is not drawn in')
+  t.equal(await groups.write(async () => 'works again'), 'works again')
+})

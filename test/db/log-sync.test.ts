@@ -77,7 +77,7 @@ for (const { name, open } of [
   { name: 'a quick disk', open: server },
   { name: 'a slow disk', open: onSlowDisk },
 ])
-  t.test(`after ${name} has failed to take a commit, nothing more is stored until a start anew`, async t => {
+  t.test(`after ${name} fails for a commit, nothing more is stored until a restart`, async t => {
     const { file, disk, database, log, close } = await open(t)
     disk.onSync = () => {
       throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })

@@ -69,7 +69,7 @@ t.test('a server does not open a newer database', async t => {
   await t.rejects(openSqlite({ file, clock: new FakeClock() }), { name: 'SchemaError' })
 })
 
-t.test('an older schema is refused by whoever may not migrate, and left as it was', async t => {
+t.test('an older schema is refused without permission to migrate, and left unchanged', async t => {
   const file = sqliteFile(t)
   await t.rejects(
     openSqlite({ file, clock: new FakeClock(), mayMigrate: false }),

@@ -48,7 +48,7 @@ t.test('a long read holds up nobody, and sees every commit that was acknowledged
     await nextTurn()
   }
   t.same((await counting).rows, [{ n: 3_000_000 }])
-  t.ok(turns < -10, 'the event loop went on')
+  t.ok(turns < -10, 'the event loop was not blocked')
   for (let n = 1; n <= 20; n += 1) {
     await database.write(({ db }) => sql`insert into notes values ('a', ${Buffer.from('b')})`.execute(db))
     t.same((await sql`select count(*) as n from notes`.execute(slow)).rows, [{ n }])
@@ -87,7 +87,7 @@ t.test('past the bound of those who wait a read is refused, and so is one that w
   for (const one of await rest) t.match(one, { status: 'rejected', reason: { code: 'unavailable' } })
 })
 
-t.test('a read that takes too long is refused and left behind; another thread goes on', async t => {
+t.test('a read that takes too long is rejected and abandoned; another thread continues', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, clock, log } = await open(t, spawn)
   const [first, second, third] = [countTo(slow, 1), countTo(slow, 2), countTo(slow, 3)]
@@ -96,7 +96,7 @@ t.test('a read that takes too long is refused and left behind; another thread go
   threads[1]?.answer({ columns: ['n'], rows: [[2]] })
   threads[1]?.answer({ columns: ['n'], rows: [[3]] })
   t.same((await second).rows, [{ n: 2 }])
-  t.same((await third).rows, [{ n: 3 }], 'another one goes on meanwhile')
+  t.same((await third).rows, [{ n: 3 }], 'another one continues meanwhile')
   await clock.advance(RUNNING_LIMIT_MS)
   await refused
   const fourth = countTo(slow, 4)
@@ -121,7 +121,7 @@ t.test('a thread that ends fails what it was asked, and the next read has a new 
   t.match(log.lines, [{ level: 'error', event: 'slow reader thread exited' }])
 })
 
-t.test('what is known to take long leaves one thread to others', async t => {
+t.test('reads known to be long leave one thread to others', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, clock } = await open(t, spawn)
   const page = (n: number) => sql<{ n: number }>`select ${n} as n`.execute(slow)
@@ -172,7 +172,7 @@ t.test('exports run one statement at a time, and only while no page waits', asyn
   threads[0]?.answer(told(502))
   threads[1]?.answer(told(501))
   t.same([(await first).rows, (await second).rows], [[{ n: 501 }], [{ n: 502 }]])
-  t.match([threads[0]?.posted.length, threads[1]?.posted.length], [3, 1], 'one export goes on')
+  t.match([threads[0]?.posted.length, threads[1]?.posted.length], [3, 1], 'one export continues')
   const rest = Promise.allSettled(exporting)
   await database[Symbol.asyncDispose]()
   t.match((await rest).slice(0, 2), [{ status: 'fulfilled' }, { status: 'rejected' }])

@@ -71,7 +71,7 @@ t.test(
   },
 )
 
-t.test('while another process writes, the event loop goes on and reads are answered', async t => {
+t.test('while another process writes, the event loop runs and reads are answered', async t => {
   const file = sqliteFile(t)
   const database = await sqliteDatabase(t, file)
   const other = new BetterSqlite(file)

@@ -57,18 +57,15 @@ for (const ending of ['', '-wal', '-shm'])
   })
 
 for (const ending of ['', '-wal', '-shm'])
-  t.test(
-    `no write is acknowledged once *.db${ending} was deleted from a folder that had long been as it was`,
-    async t => {
-      const { file, clock, write } = await open(t)
-      for (let writes = 0; writes < 4; writes += 1) {
-        await clock.advance(3_000)
-        await write()
-      }
-      rmSync(file + ending)
-      await t.rejects(write(), LOST)
-    },
-  )
+  t.test(`no write is acknowledged after *.db${ending} was deleted from a long unchanged folder`, async t => {
+    const { file, clock, write } = await open(t)
+    for (let writes = 0; writes < 4; writes += 1) {
+      await clock.advance(3_000)
+      await write()
+    }
+    rmSync(file + ending)
+    await t.rejects(write(), LOST)
+  })
 
 t.test(
   'no write is acknowledged once the file was deleted that the path of the database is a link to',
@@ -132,7 +129,7 @@ t.test(
   },
 )
 
-t.test('below the reserve there is no room for new mail, until there is some more; writes go on', async t => {
+t.test('below the reserve new mail is refused until space is freed; other writes continue', async t => {
   const { clock, disk, database, write, check, events } = await open(t)
   database.storage.requireRoom()
   disk.free = RESERVE - 1
@@ -155,34 +152,31 @@ async function fillDisk(database: Awaited<ReturnType<typeof open>>['database'], 
   await database.write(({ db }) => sql.raw(`pragma max_page_count = ${isFull ? 1 : 1_000_000}`).execute(db))
 }
 
-t.test(
-  'a full disk refuses the write as unavailable, and is told once a minute and when it is over',
-  async t => {
-    const { clock, database, check, log } = await open(t)
-    const writeMuch = () =>
-      database.write(({ db }) => sql`insert into notes values (${'x'.repeat(100_000)})`.execute(db))
-    await fillDisk(database, true)
-    for (let tries = 0; tries < 20; tries += 1)
-      await t.rejects(writeMuch(), { code: 'unavailable', message: /the disk is full/, retryAfterMs: 60_000 })
-    t.match(database.storage.fault, { isFatal: true, reason: /cannot be written: database or disk is full/ })
-    await clock.advance(60_000)
-    await t.rejects(writeMuch())
-    await fillDisk(database, false)
-    await clock.advance(10_000)
-    await writeMuch()
-    t.equal(await check(), undefined)
-    t.match(
-      log.lines.map(({ event, fields }) => [event, fields['failures']]),
-      [
-        ['database write failed', 1],
-        ['database write failed', 21],
-        ['database writes resumed', 21],
-      ],
-    )
-  },
-)
+t.test('a full disk refuses writes as unavailable, and is logged once a minute and when it ends', async t => {
+  const { clock, database, check, log } = await open(t)
+  const writeMuch = () =>
+    database.write(({ db }) => sql`insert into notes values (${'x'.repeat(100_000)})`.execute(db))
+  await fillDisk(database, true)
+  for (let tries = 0; tries < 20; tries += 1)
+    await t.rejects(writeMuch(), { code: 'unavailable', message: /the disk is full/, retryAfterMs: 60_000 })
+  t.match(database.storage.fault, { isFatal: true, reason: /cannot be written: database or disk is full/ })
+  await clock.advance(60_000)
+  await t.rejects(writeMuch())
+  await fillDisk(database, false)
+  await clock.advance(10_000)
+  await writeMuch()
+  t.equal(await check(), undefined)
+  t.match(
+    log.lines.map(({ event, fields }) => [event, fields['failures']]),
+    [
+      ['database write failed', 1],
+      ['database write failed', 21],
+      ['database writes resumed', 21],
+    ],
+  )
+})
 
-t.test('a work that fails for a reason of its own says nothing of the disk', async t => {
+t.test('a work that fails for another reason is not reported as a disk fault', async t => {
   const { database, check, events } = await open(t)
   const twice = database.write(async ({ db }) => {
     await sql`create unique index one_note on notes (text)`.execute(db)

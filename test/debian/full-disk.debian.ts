@@ -124,9 +124,9 @@ t.test('a completely full disk loses nothing and needs no restart afterwards', a
   const lines = server.log.slice(linesBefore)
   t.notOk(
     lines.some(line => 'stack' in line),
-    'no stack trace is written for what is known',
+    'known errors have no stack trace',
   )
-  t.ok(lines.filter(({ level }) => level === 'error').length < 10, 'one line tells of many failures')
+  t.ok(lines.filter(({ level }) => level === 'error').length < 10, 'one line reports many failures')
   sink.atRcpt = 'accept'
   disk.makeRoom()
   await until(

@@ -130,7 +130,7 @@ t.test("Python's smtplib", async t => {
   t.equal(international.text?.trimEnd(), 'Größe 42 ✓')
   const [attachment] = (await arrived(t, 'three megabytes')).attachments
   const octets = Buffer.from(Array.from({ length: 3_000_000 }, (_, at) => at % 250))
-  t.ok(attachment?.content.equals(octets), 'three megabytes, each octet as it was')
+  t.ok(attachment?.content.equals(octets), 'three megabytes, each octet unchanged')
 })
 
 const PYTHON = `
@@ -279,7 +279,7 @@ t.test('nodemailer', async t => {
   const replies = await Promise.all(
     Array.from({ length: 100 }, (_, index) => transport.sendMail({ ...letter, subject: `pooled ${index}` })),
   )
-  t.equal(new Set(replies.map(({ response }) => response)).size, 100, 'each with an id of its own')
+  t.equal(new Set(replies.map(({ response }) => response)).size, 100, 'each with its own id')
   const wrong = createTransport({
     ...usual,
     port: tlsPort,

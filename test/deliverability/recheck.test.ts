@@ -99,7 +99,7 @@ t.test('an unverified domain is checked less often the longer it waits', async t
   await within('in the rest of the week', 6 * DAY_MS, 23, 28)
   await within('in the month after it', 30 * DAY_MS, 29, 34)
   await verifyDomain(parts, 'w1', id)
-  await within('in the hour after somebody asked', HOUR_MS, 10, 13)
+  await within('in the hour after a request', HOUR_MS, 10, 13)
 })
 
 t.test('a verified domain is checked daily and stays verified', async t => {

@@ -375,7 +375,7 @@ t.test('a full disk does not set events aside', async t => {
   await pass(clock, 'it is seen', async () => (await seenBy('writer')).length === 1)
 })
 
-t.test("only who asks for it hears of the appliance's own mail", async t => {
+t.test("only consumers that ask for it receive events of the appliance's own mail", async t => {
   const { dispatcher, append, database, seenBy, hasSeen } = await world(t, [
     diary('webhooks'),
     { ...diary('counter'), includesOwnMail: true },

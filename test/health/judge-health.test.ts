@@ -58,7 +58,7 @@ const EXPECTED = {
 }
 
 for (const code of HEALTH_REASON_CODES)
-  t.test(`${code} is told by its code and a text`, async t => {
+  t.test(`${code} is reported with its code and a text`, async t => {
     const clock = new FakeClock()
     const told = await tell(clock, CASES[code](clock))
     t.match(told, EXPECTED[weightOf({ code, text: '' })])

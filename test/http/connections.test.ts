@@ -203,7 +203,7 @@ t.test(
   },
 )
 
-t.test('bodies in hand share a bound: a second large one is a 503 at once, a small one never is', async t => {
+t.test('bodies being read share a limit: a second large one is a 503 at once, a small one never', async t => {
   const upload = route({
     method: 'POST',
     path: '/uploads',
@@ -234,13 +234,13 @@ t.test('bodies in hand share a bound: a second large one is a 503 at once, a sma
   }
   await until('the first to be counted', async () => /^HTTP\/1\.1 503/.test(await announce('all')))
   t.match(await announce('all'), /^HTTP\/1\.1 503 [^]*Retry-After: 5\r\n[^]*"code":"unavailable"/)
-  t.match(await announce('unlimited'), 'taken', 'another key has a share of its own')
+  t.match(await announce('unlimited'), 'taken', 'another key has its own share')
   t.match(await ask({ method: 'POST', path: '/api/v1/uploads', body: { text: 'a' } }), { status: 200 })
   first.destroy()
   await until('the share to be free again', async () => (await announce('all')) === 'taken')
 })
 
-t.test('a body is asked for with 100-continue when it is wanted, and not where it is refused', async t => {
+t.test('100-continue is sent only if the body will be accepted', async t => {
   const { port } = await serveRoutes(t, testRoutes)
   const speak = async (key: string, octets: number) => {
     const socket = dial(t, port)

@@ -32,7 +32,7 @@ t.test('no key, a malformed one and an unknown one are answered 401 and told how
   })
 })
 
-t.test('a key whose workspace is gone is told so', async t => {
+t.test('a key of a removed workspace gets an error that says so', async t => {
   const { ask } = await serveRoutes(t, testRoutes)
   t.match(await ask({ path: NOTES, key: 'orphan' }), {
     status: 404,
@@ -58,7 +58,7 @@ t.test('errors come in the order 401, 429, 403, 400', async t => {
   t.equal((await post('all')).status, 400)
 })
 
-t.test('a key over its limit is told when to come back, and passes then', async t => {
+t.test('a key over its limit gets Retry-After and passes afterwards', async t => {
   const { ask, clock } = await serveRoutes(t, testRoutes)
   const remaining = async () => (await ask({ path: NOTES, key: 'slow' })).headers['x-ratelimit-remaining']
   t.equal(await remaining(), '1')

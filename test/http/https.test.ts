@@ -87,7 +87,7 @@ t.test('another certificate counts from the next connection on, and no connectio
   t.not(other.socket.getPeerCertificate().fingerprint256, before)
 })
 
-t.test('who comes beyond the bounds is told so over TLS, and handshakes count as connections', async t => {
+t.test('connections beyond the limit are refused over TLS, and handshakes count as connections', async t => {
   const { port } = await serve(t, { connections: 100, connectionsPerAddress: 2 })
   // Two that never say a word.
   const silent = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')]
@@ -110,7 +110,7 @@ t.test('what is no TLS is closed, and what is broken off leaves nothing behind',
   t.pass('it closes without waiting for the handshake')
 })
 
-t.test('browsers are held to HTTPS, unless nobody has signed the certificate', async t => {
+t.test('browsers get HSTS, unless the certificate is self-signed', async t => {
   const pair = await makeSelfSigned(NAME, Date.now())
   const certificate = await openTlsCertificate({ cert: '', key: '', hostname: NAME }, systemClock)
   const pages = { ...saying('pages'), serves: () => false }

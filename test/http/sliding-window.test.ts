@@ -27,7 +27,7 @@ t.test('names do not share a window', async t => {
   t.equal(window.take('other', 1, 1).isAllowed, true)
 })
 
-t.test('whoever waits as long as told passes, and not before', async t => {
+t.test('a client passes after waiting the stated time, and not before', async t => {
   const clock = new FakeClock(START)
   const window = new SlidingWindow(clock)
   window.take('key', 2, 3)

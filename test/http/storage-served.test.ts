@@ -62,7 +62,7 @@ t.test('below the disk reserve new mail is refused by every way, and health says
   t.match(
     await postroad.post('/api/v1/suppressions', { email: 'bob@two.test' }, { key }),
     { status: 201 },
-    'everything else goes on',
+    'everything else continues',
   )
   disk.free = 2 * RESERVE
   await clock.advance(1_000)
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-t.test('a database that takes no write is told by health as failing', async t => {
+t.test('health reports a database that cannot write as failing', async t => {
   const postroad = await open(t)
   hideTable(postroad, 'write_trials')
   t.match(await postroad.get('/health'), {

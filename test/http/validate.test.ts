@@ -37,7 +37,7 @@ function faultOf(
 
 const right = { to: 'ann@example.com', subject: 'Hello' }
 
-t.test('what fits comes back as it is', async t => {
+t.test('a valid value is returned unchanged', async t => {
   t.equal(validator(Send, 'body')(right), right)
   for (const to of ['a', ['a'], ['a', 'b', 'c']]) t.equal(faultOf(Send, { ...right, to }), undefined)
 })

@@ -8,7 +8,7 @@ import { NOW } from '../support/mailroom.js'
 const FBL = `fbl@${BOUNCE_DOMAIN}`
 const suppressionOf = (database: Database, email: string) => findSuppression(database.reader, 'w1', email)
 
-t.test('a complaint is told, noted on the message and stops all mail to its author', async t => {
+t.test('a complaint is reported, recorded on the message, and stops all mail to its author', async t => {
   const { database, take, events, message } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const report = arf({ original: `X-Postroad-ID: ${ann.token}\nSubject: Your order` })
@@ -88,7 +88,7 @@ t.test('a report that has only Message-ID and recipient is unconfirmed, of whate
   t.equal(await suppressionOf(database, ann.to), undefined)
 })
 
-t.test('a report that tells the envelope sender and nothing else of the mail is confirmed by it', async t => {
+t.test('a report that contains only the envelope sender is confirmed by it', async t => {
   const { database, take } = await openInboundTest(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const sender = `Original-Mail-From: <${ann.returnPath}>\r\n`
@@ -96,27 +96,30 @@ t.test('a report that tells the envelope sender and nothing else of the mail is 
   t.equal((await take(FBL, report)).result, 'complaint')
 })
 
-t.test('a mail to an unsubscribe address stops marketing, whatever it says, and is told once', async t => {
-  const { database, take, events, receive, settled } = await openInboundTest(t)
-  const ann = await sentMessage(database, 1, 'Ann@x.example')
-  t.match(await take(ann.unsubscribe, 'x\r\n', 'ann@x.example'), {
-    result: 'unsubscribe',
-    findings: [{ messageId: ann.id }],
-  })
-  t.match(await suppressionOf(database, 'ann@x.example'), {
-    reason: 'unsubscribe',
-    scope: 'marketing',
-    sourceMessageId: ann.id,
-  })
-  t.equal((await take(ann.unsubscribe, 'x\r\n')).result, 'unsubscribe_known')
-  t.equal((await events()).length, 1)
+t.test(
+  'a mail to an unsubscribe address stops marketing, whatever its text, and is reported once',
+  async t => {
+    const { database, take, events, receive, settled } = await openInboundTest(t)
+    const ann = await sentMessage(database, 1, 'Ann@x.example')
+    t.match(await take(ann.unsubscribe, 'x\r\n', 'ann@x.example'), {
+      result: 'unsubscribe',
+      findings: [{ messageId: ann.id }],
+    })
+    t.match(await suppressionOf(database, 'ann@x.example'), {
+      reason: 'unsubscribe',
+      scope: 'marketing',
+      sourceMessageId: ann.id,
+    })
+    t.equal((await take(ann.unsubscribe, 'x\r\n')).result, 'unsubscribe_known')
+    t.equal((await events()).length, 1)
 
-  const bob = await sentMessage(database, 2, 'bob@x.example')
-  await receive(bob.unsubscribe, 'x\r\n')
-  await receive(bob.unsubscribe, 'x\r\n')
-  await settled()
-  t.equal((await events()).length, 2, 'two at the same time are one wish')
-})
+    const bob = await sentMessage(database, 2, 'bob@x.example')
+    await receive(bob.unsubscribe, 'x\r\n')
+    await receive(bob.unsubscribe, 'x\r\n')
+    await settled()
+    t.equal((await events()).length, 2, 'two at the same time are one wish')
+  },
+)
 
 t.test('an unsubscribe mail works years later, even in capitals', async t => {
   const { clock, database, take } = await openInboundTest(t)

@@ -49,55 +49,51 @@ async function store(database: Database, bodyId: string, text: string): Promise<
   })
 }
 
-eachDatabase(
-  t,
-  'a mail is stored, waits, is processed, listed, waits anew and is removed',
-  async (t, database) => {
-    const first = await store(database, 'b1', 'the first')
-    const second = await store(database, 'b2', 'the second')
-    const { reader } = database
-    const waiting = async () => (await findWaitingMails(reader, 10)).map(({ seq }) => seq)
-    t.same(await waiting(), [first, second])
-    t.equal((await readInboundOctets(reader, { bodyId: 'b1', size: 9 })).toString(), 'the first')
-    t.equal((await readInboundOctets(reader, { bodyId: 'b1', size: 9 }, 6)).toString(), 'the fi')
+eachDatabase(t, 'a mail is stored, processed, listed, reprocessed and removed', async (t, database) => {
+  const first = await store(database, 'b1', 'the first')
+  const second = await store(database, 'b2', 'the second')
+  const { reader } = database
+  const waiting = async () => (await findWaitingMails(reader, 10)).map(({ seq }) => seq)
+  t.same(await waiting(), [first, second])
+  t.equal((await readInboundOctets(reader, { bodyId: 'b1', size: 9 })).toString(), 'the first')
+  t.equal((await readInboundOctets(reader, { bodyId: 'b1', size: 9 }, 6)).toString(), 'the fi')
 
-    const findings = [
-      { recipient: 'a@x.example', result: 'bounce', messageId: 'm1', detail: '5.1.1' },
-      { recipient: 'b@x.example', result: 'forged' },
-      { recipient: 'c@x.example', result: 'bounce' },
-    ]
-    await database.write(tx => markProcessed(tx.db, first, NOW + 1, findings))
-    t.same(await waiting(), [second])
-    t.match(await findInboundMail(reader, first), {
-      processedAt: NOW + 1,
-      result: 'bounce, forged',
-      findings,
-    })
-    const listed = async (filter: object) =>
-      (await listInboundMails(reader, filter, PAGE)).map(({ seq }) => seq)
-    t.same(await listed({}), [second, first])
-    t.same(await listed({ result: 'forged' }), [first])
-    t.same(await listed({ result: 'forge' }), [])
-    t.same(await listed({ isWaiting: true }), [second])
+  const findings = [
+    { recipient: 'a@x.example', result: 'bounce', messageId: 'm1', detail: '5.1.1' },
+    { recipient: 'b@x.example', result: 'forged' },
+    { recipient: 'c@x.example', result: 'bounce' },
+  ]
+  await database.write(tx => markProcessed(tx.db, first, NOW + 1, findings))
+  t.same(await waiting(), [second])
+  t.match(await findInboundMail(reader, first), {
+    processedAt: NOW + 1,
+    result: 'bounce, forged',
+    findings,
+  })
+  const listed = async (filter: object) =>
+    (await listInboundMails(reader, filter, PAGE)).map(({ seq }) => seq)
+  t.same(await listed({}), [second, first])
+  t.same(await listed({ result: 'forged' }), [first])
+  t.same(await listed({ result: 'forge' }), [])
+  t.same(await listed({ isWaiting: true }), [second])
 
-    t.equal(await database.write(tx => countAttempt(tx.db, second)), 1)
-    t.equal(await database.write(tx => countAttempt(tx.db, second)), 2)
-    t.equal(await sumInboundOctets(reader), 19)
-    const remove = (removal: Partial<Removal>) =>
-      database.write(tx => deleteProcessed(tx.db, { isSigned: false, limit: 10, ...removal }))
-    t.same(await remove({ before: NOW + 1 }), { mails: 0, octets: 0 })
-    t.same(await remove({ before: NOW + 2, isSigned: true }), { mails: 0, octets: 0 })
-    t.same(await remove({ before: NOW + 2 }), { mails: 1, octets: 9 })
-    t.equal(await sumInboundOctets(reader), 10)
-    t.equal(await findInboundMail(reader, first), undefined)
-    await t.rejects(readInboundOctets(reader, { bodyId: 'b1', size: 9 }), { message: /is missing/ })
+  t.equal(await database.write(tx => countAttempt(tx.db, second)), 1)
+  t.equal(await database.write(tx => countAttempt(tx.db, second)), 2)
+  t.equal(await sumInboundOctets(reader), 19)
+  const remove = (removal: Partial<Removal>) =>
+    database.write(tx => deleteProcessed(tx.db, { isSigned: false, limit: 10, ...removal }))
+  t.same(await remove({ before: NOW + 1 }), { mails: 0, octets: 0 })
+  t.same(await remove({ before: NOW + 2, isSigned: true }), { mails: 0, octets: 0 })
+  t.same(await remove({ before: NOW + 2 }), { mails: 1, octets: 9 })
+  t.equal(await sumInboundOctets(reader), 10)
+  t.equal(await findInboundMail(reader, first), undefined)
+  await t.rejects(readInboundOctets(reader, { bodyId: 'b1', size: 9 }), { message: /is missing/ })
 
-    t.equal(await database.write(tx => markUnprocessed(tx.db, second)), true)
-    t.match(await findInboundMail(reader, second), { processedAt: null, tries: 0 })
-  },
-)
+  t.equal(await database.write(tx => markUnprocessed(tx.db, second)), true)
+  t.match(await findInboundMail(reader, second), { processedAt: null, tries: 0 })
+})
 
-eachDatabase(t, 'mail to signed addresses waits in a line of its own', async (t, database) => {
+eachDatabase(t, 'mail to signed addresses has its own queue', async (t, database) => {
   const unsigned = await store(database, 'b1', 'the first')
   const add = (bodyId: string, ...recipients: InboundRecipient[]) =>
     database.write(tx =>

@@ -40,7 +40,7 @@ t.test('it is forwarded whole, inside a mail of our own with a null return path'
   t.match(mail, { result: 'forwarded', findings: [{ detail: 'to admin@example.com' }] })
   const [one] = await forwarded(database)
   t.equal(one!.recipient, ADMIN)
-  t.equal(one!.content.relayed!.submitter, undefined, 'nobody is told should it fail')
+  t.equal(one!.content.relayed!.submitter, undefined, 'its failure is not reported')
   t.equal(one!.mail.from?.text, `"Postroad" <postmaster@${HOSTNAME}>`)
   t.equal(one!.mail.subject, '[abuse] Späm from your server')
   t.equal(one!.mail.headers.get('auto-submitted'), 'auto-generated')
@@ -51,7 +51,7 @@ t.test('it is forwarded whole, inside a mail of our own with a null return path'
   const raw = one!.content.relayed!.firstPart.toString('latin1')
   t.notMatch(raw, /[\x80-\xff]/, '7-bit')
   t.ok(raw.split('\r\n').every(line => line.length <= 998 && !line.includes('\n')))
-  t.equal(enqueued.length, 1, 'the queue was told')
+  t.equal(enqueued.length, 1, 'the queue was notified')
 })
 
 t.test('without an address it is kept', async t => {

@@ -28,7 +28,7 @@ function match(messages: readonly Message[], recipients: readonly string[], to?:
 }
 
 t.test(
-  'of a mail with copies the one whom the report names is meant, and nobody where it names none',
+  'of a mail with copies the recipient named in the report is matched, and none if it names none',
   async t => {
     // As in a batch, the message to the first recipient has the id of the content.
     const copies = [
@@ -44,7 +44,7 @@ t.test(
   },
 )
 
-t.test('a mail of its own is found by its To as well', async t => {
+t.test('a separate mail is also found by its To', async t => {
   const alone = [message(MAIL, 'c1', 'ann@one.test'), message('m2', 'c1', 'bob@one.test')]
   t.same(match(alone, [], 'Ann <ann@ONE.test>'), ['ann@one.test', false])
   t.equal(match(alone, ['bob@one.test'], 'bob@one.test'), 'unmatched')

@@ -104,23 +104,26 @@ t.test('addresses of the appliance itself are taken, whatever their case', async
   }
 })
 
-t.test('what is not for the appliance is refused: it is no relay and has no other mailboxes', async t => {
-  const { begin, database } = await openReceiver(t)
-  const message = await sentMessage(database, 1, 'ann@x.example')
-  const transaction = await begin()
-  const refused = async (address: string, reply: typeof UNKNOWN) =>
-    t.rejects(async () => transaction.addRecipient({ address }), reply, address)
-  await refused('ann@gmail.example', { code: 550, enhanced: '5.7.1' })
-  await refused(`postmaster@${HOSTNAME}.evil.example`, { code: 550, enhanced: '5.7.1' })
-  await refused(`ann%gmail.example@${HOSTNAME}`, UNKNOWN)
-  await refused(`"ann@gmail.example"@${HOSTNAME}`, UNKNOWN)
-  await refused(`ann@${HOSTNAME}`, UNKNOWN)
-  await refused('ann', UNKNOWN)
-  await refused(`unsubscribe@${BOUNCE_DOMAIN}`, UNKNOWN)
-  await refused(`unsubscribe+nonsense@${BOUNCE_DOMAIN}`, UNKNOWN)
-  // A return path is at its own domain and nowhere else.
-  await refused(message.returnPath.replace(BOUNCE_DOMAIN, HOSTNAME), UNKNOWN)
-})
+t.test(
+  'mail for other recipients is refused: the appliance is no relay and has no other mailboxes',
+  async t => {
+    const { begin, database } = await openReceiver(t)
+    const message = await sentMessage(database, 1, 'ann@x.example')
+    const transaction = await begin()
+    const refused = async (address: string, reply: typeof UNKNOWN) =>
+      t.rejects(async () => transaction.addRecipient({ address }), reply, address)
+    await refused('ann@gmail.example', { code: 550, enhanced: '5.7.1' })
+    await refused(`postmaster@${HOSTNAME}.evil.example`, { code: 550, enhanced: '5.7.1' })
+    await refused(`ann%gmail.example@${HOSTNAME}`, UNKNOWN)
+    await refused(`"ann@gmail.example"@${HOSTNAME}`, UNKNOWN)
+    await refused(`ann@${HOSTNAME}`, UNKNOWN)
+    await refused('ann', UNKNOWN)
+    await refused(`unsubscribe@${BOUNCE_DOMAIN}`, UNKNOWN)
+    await refused(`unsubscribe+nonsense@${BOUNCE_DOMAIN}`, UNKNOWN)
+    // A return path is at its own domain and nowhere else.
+    await refused(message.returnPath.replace(BOUNCE_DOMAIN, HOSTNAME), UNKNOWN)
+  },
+)
 
 t.test('a token that was not made here is refused and counted', async t => {
   const { begin, counters, database, rows } = await openReceiver(t)
@@ -329,7 +332,7 @@ t.test('where there is no more room only mail with a token is taken', async t =>
   t.equal(kept.total, 310_000)
 })
 
-t.test('what one message brings back is limited by itself, and by nothing that others bring', async t => {
+t.test('returned mail is limited per message, independent of other messages', async t => {
   const { begin, database, clock } = await openReceiver(t)
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const bob = await sentMessage(database, 2, 'bob@x.example')

@@ -221,7 +221,7 @@ t.test('reports are filtered by kind and time, paged, and shown to their own wor
 })
 
 t.test(
-  'reports are shown to those alone who have verified the domain, and only as long as it is verified',
+  'reports are shown only to workspaces with the domain verified, and only while it is verified',
   async t => {
     const { take, parts, api, list, domain, setVerified } = await openReports(t)
     await take(DMARC_ADDRESS, mailWith(dmarc(), 'text/xml', 'r.xml'))
@@ -250,7 +250,7 @@ t.test(
   },
 )
 
-t.test('mail without a report, and reports that are damaged, are told apart', async t => {
+t.test('mail without a report is distinguished from damaged reports', async t => {
   const { take } = await openReports(t)
   const failed = async (octets: Buffer | Uint8Array | string, detail: RegExp) =>
     t.match(await take(DMARC_ADDRESS, mailWith(octets)), { result: 'failed', findings: [{ detail }] })

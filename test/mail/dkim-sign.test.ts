@@ -85,7 +85,7 @@ for (const [what, message] of Object.entries(corpus))
   t.test(`signatures over ${what} verify`, async t => {
     const signed = await signMessage(message, [rsa, ed25519], signedAt)
     t.same(await verdicts(signed), bothPass)
-    t.ok(signed.subarray(-message.length).equals(message), 'the message itself is as it was')
+    t.ok(signed.subarray(-message.length).equals(message), 'the message itself is unchanged')
   })
 
 /** A signer nobody here wrote; it has no type declarations. */

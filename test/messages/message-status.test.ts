@@ -243,7 +243,7 @@ eachDatabase(
     t.same(
       (await eventsOf(database)).map(({ kind }) => kind),
       ['email.sent', 'email.opened', 'email.bounced', 'email.complained', 'email.delivered', 'email.opened'],
-      'an opening is told each time',
+      'every open is an event',
     )
   },
 )

@@ -97,7 +97,7 @@ eachDatabase(t, 'one recipient still waited for keeps the text for all', async (
   t.equal(await textOf(database, 'shared'), undefined)
 })
 
-eachDatabase(t, 'what ended a moment ago keeps its text, for whoever reports it', async (t, database) => {
+eachDatabase(t, 'recently finished mail keeps its text, for reports about it', async (t, database) => {
   const [delivered, bounced] = [await done(database, 1), await done(database, 2)]
   await database.write(async tx => {
     await applyTransition(tx.db, 'delivered', [delivered], NOW + DAY_MS)
@@ -143,7 +143,7 @@ eachDatabase(t, 'attachments and the rest of long messages go with the text', as
 
 eachDatabase(
   t,
-  'told to stop it ends after the step in hand, and the next run does the rest',
+  'when stopped it ends after the current step, and the next run does the rest',
   async (t, database) => {
     for (let n = 1; n <= 100; n += 1) await done(database, n)
     const stopping = new AbortController()

@@ -194,7 +194,7 @@ t.test('a mail that is called back the moment it is due is sent or cancelled, ne
   })
 })
 
-t.test('whoever is suppressed in the meantime is not mailed', async t => {
+t.test('a recipient suppressed in the meantime is not mailed', async t => {
   const postroad = await openTestAppliance(t)
   const id = await schedule(postroad)
   await postroad.json('suppress', 'add', 'ann@one.test', '--workspace', postroad.workspaceId)

@@ -52,7 +52,7 @@ t.test('each address plays what it is named after', async t => {
     t.match(await play(postroad, key, to), { status: 'sent', delivered_at: null, bounced_at: null }, to)
 })
 
-t.test('what is played is told as events of the sandbox, and suppresses nobody', async t => {
+t.test('simulated results are events of the sandbox and suppress nobody', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')
   await play(postroad, key, 'clicked@simulator.test')

@@ -55,7 +55,7 @@ const BATCHES: readonly (readonly [string, readonly Submission[]])[] = [
 ]
 
 for (const [what, submissions] of BATCHES)
-  t.test(`others have their turn while ${what} are stored, and see all of them or none`, async t => {
+  t.test(`other work continues while ${what} are stored, and sees all of them or none`, async t => {
     const database = await sqliteDatabase(t)
     const workspace = await addWorkspace(database)
     const enqueued: string[] = []
@@ -105,7 +105,7 @@ eachDatabase(
 
 eachDatabase(
   t,
-  'a content for many is stored once; what its recipients have of their own comes to their jobs',
+  'content for many recipients is stored once; individual values reach their jobs',
   async (t, database) => {
     const workspace = await addWorkspace(database)
     const contact = {

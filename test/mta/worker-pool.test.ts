@@ -240,7 +240,7 @@ t.test('a crashed thread is replaced, and its jobs are deferred', async t => {
     lost.some(outcome => 'retryAfterMs' in outcome),
     'not sooner than usual: it may have arrived',
   )
-  t.equal(outcomes.filter(({ kind }) => kind === 'delivered').length, 2, 'the other thread went on')
+  t.equal(outcomes.filter(({ kind }) => kind === 'delivered').length, 2, 'the other thread kept running')
   t.match(log.lines, [{ level: 'error', event: 'delivery thread ended', fields: { deliveriesLost: 2 } }])
 
   await clock.advance(1_000)
@@ -291,7 +291,7 @@ t.test('an agent error in the thread rejects the delivery', async t => {
   threads.program = failingThread
   const { pool } = testPool(t, capture, 1, threads)
   await t.rejects(pool.deliver(makeJob({ recipient: 'reject@example.com' }), goOn), /^no luck today$/)
-  t.match(await pool.deliver(makeJob(), goOn), { kind: 'delivered' }, 'and the thread goes on')
+  t.match(await pool.deliver(makeJob(), goOn), { kind: 'delivered' }, 'and the thread keeps running')
 })
 
 t.test('a shutdown aborts deliveries in the threads that are not past the final dot', async t => {

@@ -148,7 +148,7 @@ t.test('apt installs the package; two lines and a start are all it takes', async
   t.equal(
     (await sh('systemctl is-active postroad || true')).trim(),
     'inactive',
-    'nobody has looked at its configuration yet',
+    'its configuration is not edited yet',
   )
   t.equal(
     (await sh('stat -c "%U:%G %a" /etc/postroad/postroad.toml /var/lib/postroad')).trim(),
@@ -205,7 +205,7 @@ t.test('journald keeps every line of a burst', async t => {
   t.equal((await sh('journalctl -t burst --no-pager -o cat | grep -c "^[0-9]"')).trim(), '120000')
 })
 
-t.test('a wrong configuration is told once, and not started again and again', async t => {
+t.test('an invalid configuration is reported once, without restart loop', async t => {
   await sh(
     `cp /etc/postroad/postroad.toml /root/right.toml; echo 'frobnicate = 1' >>/etc/postroad/postroad.toml`,
   )

@@ -112,12 +112,12 @@ eachDatabase(
     const ahead = NOW + 30 * 24 * 60 * MINUTE_MS
     await enqueue(database, [
       { id: 'put off', to: 'a@x.example', dueAt: ahead },
-      { id: 'in hand', to: 'a@x.example', dueAt: ahead },
+      { id: 'claimed', to: 'a@x.example', dueAt: ahead },
       { id: 'first', to: 'a@x.example', dueAt: NOW + 1 },
     ])
     await database.write(tx => claimEntries(tx.db, ['put off'], ahead, 'run 1'))
     await database.write(({ db }) => db.updateTable('queue').set({ claimed_by: null }).execute())
-    await database.write(tx => claimEntries(tx.db, ['in hand'], ahead, 'run 1'))
+    await database.write(tx => claimEntries(tx.db, ['claimed'], ahead, 'run 1'))
     const corrected: [string, number][] = []
     const lanes = (await listLanes(database.reader)).map(({ lane }) => lane)
     await correctDueTimes({ database, retry: RETRY }, lanes, { now: NOW, byMs: 0 }, (lane, dueAt) =>
@@ -126,7 +126,7 @@ eachDatabase(
     const [entry] = await findEntries(database.reader, ['put off'])
     t.ok(entry && entry.nextAttemptAt <= NOW + 6 * MINUTE_MS && entry.nextAttemptAt > NOW)
     t.same(corrected, [[laneTo('x.example'), entry?.nextAttemptAt]])
-    t.match(await findEntries(database.reader, ['in hand']), [{ nextAttemptAt: ahead }])
+    t.match(await findEntries(database.reader, ['claimed']), [{ nextAttemptAt: ahead }])
     t.match(await findEntries(database.reader, ['first']), [{ nextAttemptAt: NOW + 1 }])
   },
 )
@@ -187,16 +187,16 @@ eachDatabase(
   async (t, database) => {
     const { runner, agent, statusOf, becomes } = openQueue(t, database, { script: () => 'wait' })
     await enqueue(database, [
-      { id: 'in hand', to: 'a@x.example' },
+      { id: 'claimed', to: 'a@x.example' },
       { id: 'later', to: 'b@x.example', dueAt: NOW + 60 * MINUTE_MS },
     ])
     await runner.start()
     await until('it is under way', () => agent.waitingIds.length === 1)
     t.equal(await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true)), 2)
     t.equal(await statusOf('later'), 'failed')
-    t.equal(await statusOf('in hand'), 'sent')
-    agent.finish('in hand', delivered)
-    await becomes('in hand', 'delivered')
+    t.equal(await statusOf('claimed'), 'sent')
+    agent.finish('claimed', delivered)
+    await becomes('claimed', 'delivered')
     t.same(await listEntries(database.reader, { isAll: true }, 10), [])
   },
 )

@@ -38,7 +38,7 @@ t.test('holding a campaign aborts its deliveries and keeps its mail queued', asy
   const begun = (await handsOver(4)).length
   await hold(database)
   runner.reloadHolds()
-  await until('nothing is in hand', async () => (await claimed(database)).length === 0)
+  await until('nothing is claimed', async () => (await claimed(database)).length === 0)
   await comeToRest()
   t.equal(agent.jobs.length, begun, 'none took their place')
   t.match(await entryOf('spring1'), { attempts: 0, nextAttemptAt: NOW }, 'as if it had not begun')
@@ -48,7 +48,7 @@ t.test('holding a campaign aborts its deliveries and keeps its mail queued', asy
   await look()
   for (const id of ['single1', 'single2', 'single3']) await becomes(id, 'delivered')
   await comeToRest()
-  t.same(agent.ids.slice(begun).sort(), ['single1', 'single2', 'single3'], 'others have their turn')
+  t.same(agent.ids.slice(begun).sort(), ['single1', 'single2', 'single3'], 'others are served')
 
   await release(database)
   runner.reloadHolds()
@@ -81,7 +81,7 @@ t.test('mail already accepted by a server counts, and another process sees the h
   await next.clock.advance(60_000)
   await next.runner.retryNow()
   await comeToRest()
-  t.same(next.agent.ids, [], 'nothing begins after a restart, nor when everything is to be retried')
+  t.same(next.agent.ids, [], 'nothing starts after a restart, nor when everything is retried')
 
   // Another process, as the command line.
   const other = await openSqlite({ file, clock: new FakeClock() })

@@ -24,7 +24,7 @@ t.test('messages enqueued before the start are delivered', async t => {
   t.same((await handsOver(5)).sort(), ['x1', 'x2', 'x3', 'y1', 'y2'])
   for (const id of ['x1', 'x2', 'x3', 'y1', 'y2']) await becomes(id, 'delivered')
   t.same(await findEntries(database.reader, ['x1', 'x2', 'x3', 'y1', 'y2']), [])
-  t.ok(settledCount() > 0, 'who reads the event log is told')
+  t.ok(settledCount() > 0, 'event consumers are woken')
   t.match(
     agent.jobs.find(({ messageId }) => messageId === 'x1'),
     {

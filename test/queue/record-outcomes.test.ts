@@ -264,7 +264,7 @@ eachDatabase(t, 'a message deleted during its delivery ends with that delivery',
     await begin(database)
     t.equal(await deleteAll(database), 1)
     const before = await now(database, 'm1')
-    t.match(before, { message: { status: 'sent' }, events: [] }, 'nobody is told anything yet')
+    t.match(before, { message: { status: 'sent' }, events: [] }, 'no consumer is woken yet')
     t.equal(before.entry?.isWithdrawn, true)
     t.equal((await database.write(tx => recordOutcomes(tx, [finished('m1', outcome)]))).size, 0)
     const after = await now(database, 'm1')

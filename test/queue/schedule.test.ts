@@ -235,7 +235,7 @@ t.test('a known destination does not wait behind silent name servers', async t =
   schedule.claimEnded(given[0]!, 0, undefined)
   await clock.advance(20 * 60_000)
   note('known.example')
-  t.same(shown(await turns()), ['known.example:1'], 'nor when what is known has grown old')
+  t.same(shown(await turns()), ['known.example:1'], 'nor when the cached result is stale')
 })
 
 t.test('DNS lookups for single mail go before campaigns, and workspaces take turns', async t => {

@@ -33,7 +33,7 @@ const many = (count: number) => Array.from({ length: count }, () => 'success' as
 
 t.test('a site starts small and grows with success up to its limit', async t => {
   const { pace } = openPace({ connections: 10 })
-  t.equal(pace.freeSlots, 1, 'nobody has answered yet')
+  t.equal(pace.freeSlots, 1, 'no host has answered yet')
   deliver(pace, 'neutral')
   t.equal(pace.freeSlots, 4)
   deliver(pace, 'success', 'success')

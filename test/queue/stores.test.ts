@@ -64,11 +64,11 @@ eachDatabase(t, 'future and held messages and other destinations are not due', a
 eachDatabase(t, 'the next due time skips held and claimed messages', async (t, database) => {
   await enqueue(database, [
     { id: 'held', to: 'a@x.example', dueAt: NOW + 1 },
-    { id: 'in hand', to: 'a@x.example', dueAt: NOW },
+    { id: 'claimed', to: 'a@x.example', dueAt: NOW },
     { id: 'waiting', to: 'a@x.example', dueAt: NOW + 5 },
   ])
   await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
-  await database.write(tx => claimEntries(tx.db, ['in hand'], NOW + 2, 'run 1'))
+  await database.write(tx => claimEntries(tx.db, ['claimed'], NOW + 2, 'run 1'))
   const next = (destination: string, after: number) => nextDueAt(database.reader, laneTo(destination), after)
   t.equal(await next('x.example', NOW), NOW + 5)
   t.equal(await next('x.example', NOW + 5), undefined)

@@ -261,7 +261,7 @@ t.test('API errors and internal errors become replies', async t => {
   t.match(
     log.lines.filter(({ event }) => event === 'mail refused'),
     [{ level: 'info', fields: { peer: '127.0.0.1', from: 'a@x.example', to: 'app@y.example' } }],
-    'and what was refused, to whom',
+    'and which recipients were refused',
   )
 })
 

@@ -295,7 +295,7 @@ t.test('reading stops while the receiver is busy', async t => {
   client.send('.\r\n')
   await until('the first piece', () => receiver.written > 0)
   await new Promise(resolve => setTimeout(resolve, 100))
-  t.ok(receiver.written <= 65_536, 'one piece is in hand')
+  t.ok(receiver.written <= 65_536, 'one piece is in memory')
   t.ok(client.socket.writableLength > 1_000_000, 'the rest waits at the sender')
   const releasing = setInterval(() => release(), 0)
   t.match(await client.readLine(), /^250 2.0.0 Queued/)

@@ -336,6 +336,6 @@ t.test('without files a self-signed certificate is generated', async t => {
     })
   })
   t.equal(shown?.checkHost('mx.example'), 'mx.example')
-  t.ok(shown?.verify(shown.publicKey), 'it is signed by itself')
+  t.ok(shown?.verify(shown.publicKey), 'it is self-signed')
   await service.close(0)
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { nextTurn, pauseFor } from '../../src/world/time/clock.js'
 import { comeToRest } from './turns.js'
 
-t.test('what goes on by turns, pauses and files has ended when all has come to rest', async t => {
+t.test('work in turns, pauses and file access has ended when everything is idle', async t => {
   let isOver = false
   const work = async () => {
     for (let turn = 0; turn < 200; turn += 1) await nextTurn()

@@ -169,7 +169,7 @@ t.test('preferences show the public lists, and join and leave them', async t => 
     { kind: 'list.member_added', payload: { list_id: sale, source: 'preferences' } },
   ])
   await see(path, { form: { do: 'save', shown: [news, sale], list: [sale] } })
-  t.equal(told().length, 3, 'what is so already is told to nobody')
+  t.equal(told().length, 3, 'no change is no event')
   await see(path, { form: { do: 'save', shown: [news], list: [] } })
   t.match((await get(`/contacts/${id}`)).body.data.lists, [{ id: sale }], 'only what was shown is left')
   await see(`/p/${token('preferences', 'new@mail.example')}`, {

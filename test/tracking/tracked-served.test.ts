@@ -112,7 +112,7 @@ t.test('a click without a loaded pixel is an open for contacts, triggers and wai
   )
   t.ok(openedAt)
   t.equal(openedAt, clickedAt)
-  const run = await until('the waiting run to go on', async () => {
+  const run = await until('the waiting run to continue', async () => {
     const shown = await postroad.shown(`/automations/${waits}/runs/${waiting.id}`)
     return shown['status'] === 'completed' && shown
   })

@@ -10,15 +10,15 @@ export interface EventRow {
 }
 
 const SERVED = 'webhooks/events-served'
-const CONTACTS = 'what is done to contacts is told'
-const DELETED = 'deleted contacts are told, alone, in bulk and all together'
-const LISTS = 'who joins and leaves lists is told'
-const FORMS = 'what is sent by a form is told, as what the contact itself wished'
-const MAIL = 'mail is told of as it is handed over and taken'
-const PLAYED = 'what becomes of mail is told'
-const CONVERSIONS = 'a conversion is told'
-const FLOWS = 'who passes through an automation is told'
-const CAMPAIGN = 'a campaign is told as it begins and as it ends'
+const CONTACTS = 'changes of contacts are events'
+const DELETED = 'deleted contacts are events, singly, in bulk and all together'
+const LISTS = 'joining and leaving lists are events'
+const FORMS = 'a form submission is an event with source form'
+const MAIL = 'handing over and delivering mail are events'
+const PLAYED = 'opens, clicks, bounces and complaints are events'
+const CONVERSIONS = 'a conversion is an event'
+const FLOWS = 'entering and completing an automation are events'
+const CAMPAIGN = 'start and completion of a campaign are events'
 
 export const EVENT_TABLE: readonly EventRow[] = [
   {

@@ -34,7 +34,7 @@ async function open(t: Test, isSandbox = false) {
   }
 }
 
-t.test('what is done to contacts is told', async t => {
+t.test('changes of contacts are events', async t => {
   const { make, patch, told } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example', attributes: { plan: 'Pro' } })
   t.match(await told('contact.created'), [{ id, email: 'ann@x.example', attributes: { plan: 'Pro' } }])
@@ -46,7 +46,7 @@ t.test('what is done to contacts is told', async t => {
   t.match(await told('contact.subscribed'), [{ contact_id: id, list_id: null, source: 'api' }])
 })
 
-t.test('deleted contacts are told, alone, in bulk and all together', async t => {
+t.test('deleted contacts are events, singly, in bulk and all together', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const added = async (email: string) => (await make('/contacts', { email }))['id'] ?? ''
   const [ann, bob, cid] = [
@@ -78,7 +78,7 @@ t.test('a deletion that could not be delivered before the person was erased neve
   t.equal((await receiver.has(tried, 'contact.deleted')).length, tried)
 })
 
-t.test('who joins and leaves lists is told', async t => {
+t.test('joining and leaving lists are events', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
   const list = await make('/lists', { name: 'Friends' })
@@ -155,7 +155,7 @@ t.test('what is sent by a form is told, as what the contact itself wished', asyn
   t.equal(receiver.received.length, 4)
 })
 
-t.test('mail is told of as it is handed over and taken', async t => {
+t.test('handing over and delivering mail are events', async t => {
   const { make, told } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
   const sent = await make('/email/send', {
@@ -175,7 +175,7 @@ t.test('mail is told of as it is handed over and taken', async t => {
   t.match(await told('email.delivered'), [{ ...mail, remote_mta: String }])
 })
 
-t.test('what becomes of mail is told', async t => {
+t.test('opens, clicks, bounces and complaints are events', async t => {
   const { make, told, key, ...postroad } = await open(t, true)
   for (const outcome of ['bounced', 'complained', 'clicked', 'failed'])
     await make('/email/send', { ...LIVE_MAIL, to: `${outcome}@simulator.test` })
@@ -198,18 +198,18 @@ t.test('what becomes of mail is told', async t => {
   t.match(
     found,
     { status: 200, body: { data: { message_id: bounced.message_id } } },
-    'by the id that it was told with',
+    'by the id in the event',
   )
 })
 
-t.test('a conversion is told', async t => {
+t.test('a conversion is an event', async t => {
   const { make, told } = await open(t)
   const { id } = await make('/contacts', { email: 'ann@x.example' })
   const conversion = await make('/conversions', { contact_id: id, value: 20, metadata: { order: 7 } })
   t.same(await told('conversion.created'), [conversion])
 })
 
-t.test('who passes through an automation is told', async t => {
+t.test('entering and completing an automation are events', async t => {
   const { make, patch, told } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
   const flow = await make('/automations', {
@@ -224,7 +224,7 @@ t.test('who passes through an automation is told', async t => {
   t.match(await told('flow.completed'), [run])
 })
 
-t.test('a webhook step of an automation is a request of its own', async t => {
+t.test('a webhook step of an automation is a separate request', async t => {
   const { make, patch, told, receiver } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
   const flow = await make('/automations', {
@@ -245,7 +245,7 @@ t.test('a webhook step of an automation is a request of its own', async t => {
   t.notOk('x-service-signature' in step!.headers)
 })
 
-t.test('a campaign is told as it begins and as it ends', async t => {
+t.test('start and completion of a campaign are events', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'News' })
   for (const email of ['ann@x.example', 'bob@x.example'])

@@ -208,7 +208,7 @@ t.test('both signatures hold, the old secret for a day after a rotation as well'
   t.match(third.headers['x-service-signature'], /^t=\d+,v1=[0-9a-f]{64}$/)
 })
 
-t.test('a test tells at once what the receiver says, or that there is none', async t => {
+t.test("a test returns the receiver's response at once, or that it cannot be reached", async t => {
   const { subscribe, receiver, key, ...postroad } = await open(t)
   const { id, secret } = await subscribe('email.clicked')
   const test = async () => (await postroad.post(`${PATH}/${id}/test`, {}, { key })).body.data
@@ -359,7 +359,7 @@ t.test('Retry-After is honoured', async t => {
   await receiver.has(3)
 })
 
-t.test('a sandbox key’s webhooks are told of the sandbox alone, live ones of live events', async t => {
+t.test('sandbox webhooks receive only sandbox events, live ones only live events', async t => {
   const { subscribe, addContact, receiver, list, ...postroad } = await open(t)
   const sandbox = await postroad.makeKey('--sandbox')
   await subscribe('contact.created', '/live')
@@ -375,7 +375,7 @@ t.test('a sandbox key’s webhooks are told of the sandbox alone, live ones of l
   )
 })
 
-t.test('nothing is told to private addresses that the operator does not list', async t => {
+t.test('private addresses that the operator does not list are not called', async t => {
   const { subscribe, addContact, receiver, tried, key, ...postroad } = await open(t, '127.0.0.0/8')
   const { id } = await subscribe('contact.created')
   const { body } = await postroad.post(

@@ -13,7 +13,7 @@ const IPV6_LISTENERS = `  sl  local_address                         remote_addre
    1: B80D0120000000000000000025000000:0019 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 7005 1
 `
 
-t.test('whoever listens on a port is found with its address and program', async t => {
+t.test('a listener on a port is found with its address and program', async t => {
   const root = t.testdir({
     proc: {
       net: { tcp: LISTENERS, tcp6: IPV6_LISTENERS },

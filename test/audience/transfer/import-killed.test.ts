@@ -8,7 +8,7 @@ import { until } from '../../support/until.js'
 
 const ROWS = 6_000
 
-t.test('a server that is killed in an import goes on with it at its next start', async t => {
+t.test('a server killed during an import resumes it at the next start', async t => {
   const postroad = await initialise(t)
   const file = join(postroad.dataDir, 'postroad.db')
   const ask = (query: string): number => {
@@ -57,7 +57,7 @@ t.test('a server that is killed in an import goes on with it at its next start',
   await until('the file to go', () => ask('select count(*) from contact_import_parts') === 0)
 })
 
-t.test('an import that could not write for a while goes on as soon as it can', async t => {
+t.test('an import that could not write resumes as soon as it can', async t => {
   const postroad = await initialise(t)
   const file = join(postroad.dataDir, 'postroad.db')
   const server = await postroad.serve()

@@ -57,103 +57,94 @@ interface Answer {
   readonly error: { readonly code: string; readonly path: string; readonly message: string }
 }
 
-t.test(
-  'a file of CSV makes contacts, in a list and with tags, and tells of each row that it cannot take',
-  async t => {
-    const { imported, make, contacts, show, send } = await open(t)
-    const list = await make('/lists', { name: 'News' })
-    const done = await imported(
-      'E-Mail,Vorname,LAST NAME,Plan,Opt-in,Tags\r\n' +
-        'Ann@Example.com,Ann,"Lee, ""the"" one",pro,,"vip; new"\r\n' +
-        'bob@example.com,Bob,,,no,\r\n' +
-        'nonsense,x,y,z,yes,\r\n' +
-        'ANN@example.com,x,,,,\r\n' +
-        ',,,,,\r\n' +
-        'max@example.com,,,,perhaps,\r\n' +
-        'moritz@example.com,,,,,,more\r\n' +
-        ',Nobody,,,,\r\n',
-      { query: { list_id: list.id, tags: 'Spring', file_name: 'people.csv' } },
-    )
-    t.match(done, {
-      status: 'completed',
-      file_name: 'people.csv',
-      list_id: list.id,
-      tags: ['Spring'],
-      ...{ progress: 1, rows: 7, created: 2, updated: 0, unchanged: 0, rejected: 5 },
-      columns: [
-        { name: 'E-Mail', field: 'email' },
-        { name: 'Vorname', field: 'first_name' },
-        { name: 'LAST NAME', field: 'last_name' },
-        { name: 'Plan', field: 'attributes.Plan' },
-        { name: 'Opt-in', field: 'subscribed' },
-        { name: 'Tags', field: 'tags' },
-      ],
-      rejected_rows: [
-        { line: 4, reason: 'the address has no @' },
-        { line: 5, reason: 'duplicate of the address in line 2' },
-        { line: 7, reason: 'subscribed is "perhaps", must be yes or no' },
-        { line: 8, reason: 'the row has 7 cells, but the header has 6' },
-        { line: 9, reason: 'the row has no address' },
-      ],
-    })
-    const [bob, ann] = await contacts()
-    t.match(bob, { email: 'bob@example.com', subscribed: false, attributes: {} })
-    t.match(ann, { email: 'ann@example.com', last_name: 'Lee, "the" one', attributes: { Plan: 'pro' } })
-    t.match(await make(`/lists/${list.id}/members`, { contact_ids: [ann.id, bob.id] }), {
-      added: 0,
-      skipped: 2,
-    })
-    t.match((await contacts(`/${ann.id}`)).tags, [{ name: 'Spring' }, { name: 'new' }, { name: 'vip' }])
-    t.match((await show(MADE_UP)).body, { error: { code: 'not_found' } })
-    t.match(await send('email\nx@x.example\n', { query: { list_id: MADE_UP } }), {
-      status: 404,
-      body: { error: { code: 'not_found', path: 'list_id' } },
-    })
-  },
-)
+t.test('a CSV file creates contacts, in a list and with tags, and reports each rejected row', async t => {
+  const { imported, make, contacts, show, send } = await open(t)
+  const list = await make('/lists', { name: 'News' })
+  const done = await imported(
+    'E-Mail,Vorname,LAST NAME,Plan,Opt-in,Tags\r\n' +
+      'Ann@Example.com,Ann,"Lee, ""the"" one",pro,,"vip; new"\r\n' +
+      'bob@example.com,Bob,,,no,\r\n' +
+      'nonsense,x,y,z,yes,\r\n' +
+      'ANN@example.com,x,,,,\r\n' +
+      ',,,,,\r\n' +
+      'max@example.com,,,,perhaps,\r\n' +
+      'moritz@example.com,,,,,,more\r\n' +
+      ',Nobody,,,,\r\n',
+    { query: { list_id: list.id, tags: 'Spring', file_name: 'people.csv' } },
+  )
+  t.match(done, {
+    status: 'completed',
+    file_name: 'people.csv',
+    list_id: list.id,
+    tags: ['Spring'],
+    ...{ progress: 1, rows: 7, created: 2, updated: 0, unchanged: 0, rejected: 5 },
+    columns: [
+      { name: 'E-Mail', field: 'email' },
+      { name: 'Vorname', field: 'first_name' },
+      { name: 'LAST NAME', field: 'last_name' },
+      { name: 'Plan', field: 'attributes.Plan' },
+      { name: 'Opt-in', field: 'subscribed' },
+      { name: 'Tags', field: 'tags' },
+    ],
+    rejected_rows: [
+      { line: 4, reason: 'the address has no @' },
+      { line: 5, reason: 'duplicate of the address in line 2' },
+      { line: 7, reason: 'subscribed is "perhaps", must be yes or no' },
+      { line: 8, reason: 'the row has 7 cells, but the header has 6' },
+      { line: 9, reason: 'the row has no address' },
+    ],
+  })
+  const [bob, ann] = await contacts()
+  t.match(bob, { email: 'bob@example.com', subscribed: false, attributes: {} })
+  t.match(ann, { email: 'ann@example.com', last_name: 'Lee, "the" one', attributes: { Plan: 'pro' } })
+  t.match(await make(`/lists/${list.id}/members`, { contact_ids: [ann.id, bob.id] }), {
+    added: 0,
+    skipped: 2,
+  })
+  t.match((await contacts(`/${ann.id}`)).tags, [{ name: 'Spring' }, { name: 'new' }, { name: 'vip' }])
+  t.match((await show(MADE_UP)).body, { error: { code: 'not_found' } })
+  t.match(await send('email\nx@x.example\n', { query: { list_id: MADE_UP } }), {
+    status: 404,
+    body: { error: { code: 'not_found', path: 'list_id' } },
+  })
+})
 
-t.test(
-  'of a contact that there is only what the file says is changed, and what is so already is told to nobody',
-  async t => {
-    const { imported, make, contacts, rows } = await open(t)
-    await make('/contacts', {
-      email: 'ann@x.example',
-      first_name: 'Ann',
-      attributes: { plan: 'pro', age: 5 },
-    })
-    await make('/contacts', { email: 'bob@x.example', attributes: { plan: 'free' } })
-    const { events: before = 0 } = rows()
-    t.match(await imported('email,first name,plan,age\nann@x.example,,pro,5\nbob@x.example,Bob,team,\n'), {
-      ...{ created: 0, updated: 1, unchanged: 1, rejected: 0 },
-    })
-    const [bob, ann] = await contacts()
-    t.match(bob, { first_name: 'Bob', attributes: { plan: 'team' } })
-    t.match(ann, { first_name: 'Ann', attributes: { plan: 'pro', age: 5 } })
-    t.equal(rows()['events'], before + 1)
-  },
-)
+t.test('an existing contact changes only in the columns of the file, and no change is no event', async t => {
+  const { imported, make, contacts, rows } = await open(t)
+  await make('/contacts', {
+    email: 'ann@x.example',
+    first_name: 'Ann',
+    attributes: { plan: 'pro', age: 5 },
+  })
+  await make('/contacts', { email: 'bob@x.example', attributes: { plan: 'free' } })
+  const { events: before = 0 } = rows()
+  t.match(await imported('email,first name,plan,age\nann@x.example,,pro,5\nbob@x.example,Bob,team,\n'), {
+    ...{ created: 0, updated: 1, unchanged: 1, rejected: 0 },
+  })
+  const [bob, ann] = await contacts()
+  t.match(bob, { first_name: 'Bob', attributes: { plan: 'team' } })
+  t.match(ann, { first_name: 'Ann', attributes: { plan: 'pro', age: 5 } })
+  t.equal(rows()['events'], before + 1)
+})
 
-t.test(
-  'whoever does not want mail is not subscribed again by a file, and a file can unsubscribe',
-  async t => {
-    const { imported, make, contacts } = await open(t)
-    await make('/contacts', { email: 'gone@x.example', subscribed: false })
-    await make('/contacts', { email: 'here@x.example' })
-    await make('/suppressions', { email: 'never@x.example' })
-    await imported(
-      'email,subscribed\ngone@x.example,yes\nnever@x.example,true\nhere@x.example,unsubscribed\nnew@x.example,1\n',
-    )
-    const subscribed = Object.fromEntries(
-      (await contacts()).map((one: { email: string; subscribed: boolean }) => [one.email, one.subscribed]),
-    )
-    t.same(subscribed, {
-      'gone@x.example': false,
-      'here@x.example': false,
-      'never@x.example': false,
-      'new@x.example': true,
-    })
-  },
-)
+t.test('a file cannot resubscribe contacts who opted out, and can unsubscribe others', async t => {
+  const { imported, make, contacts } = await open(t)
+  await make('/contacts', { email: 'gone@x.example', subscribed: false })
+  await make('/contacts', { email: 'here@x.example' })
+  await make('/suppressions', { email: 'never@x.example' })
+  await imported(
+    'email,subscribed\ngone@x.example,yes\nnever@x.example,true\nhere@x.example,unsubscribed\nnew@x.example,1\n',
+  )
+  const subscribed = Object.fromEntries(
+    (await contacts()).map((one: { email: string; subscribed: boolean }) => [one.email, one.subscribed]),
+  )
+  t.same(subscribed, {
+    'gone@x.example': false,
+    'here@x.example': false,
+    'never@x.example': false,
+    'new@x.example': true,
+  })
+})
 
 t.test(
   'a file is read in the charset that it is in, with commas, semicolons or tabs, as a form, or folded',
@@ -378,7 +369,7 @@ t.test('the imports of a workspace are listed, newest first, and are nobody else
   t.match((await at('/imports', sandbox)).body, { data: [] })
 })
 
-t.test('a file that suppresses takes a key that may, and a preset that is unknown is told', async t => {
+t.test('a file that suppresses requires the permission, and an unknown preset is an error', async t => {
   const { send, imported, ...postroad } = await open(t)
   const listmonk =
     'uuid,email,name,attributes,status,created_at,updated_at\n1,b@x.example,Bob,{},blocklisted,,\n'

@@ -47,7 +47,7 @@ export const ANALYTICS_ROWS: readonly Row[] = [
       inFile('tracking/tracked-served')(
         'a click without a loaded pixel is an open for contacts, triggers and waiting runs too',
       ),
-      inFile('webhooks/events-served')('what becomes of mail is told'),
+      inFile('webhooks/events-served')('opens, clicks, bounces and complaints are events'),
     ],
   },
   {

@@ -9,14 +9,14 @@ const bounds = inFile('audience/bounds-served')
 const transfer = inFile('audience/transfer/imports-served')
 const cursors = inFile('http/cursors-served')
 
-const MADE = contacts('a contact is made with what is said of it, and put into a list')
+const MADE = contacts('a contact is created with the given fields and added to a list')
 const ONCE = contacts('an address is a contact once, whatever its case')
 const CHANGED = contacts('only the fields given change; attributes are merged, and null clears')
 const REFUSED = contacts('what cannot be a contact is refused by name')
-const MISSING = contacts('a missing contact is a 404 of its own')
+const MISSING = contacts('a missing contact is a 404 contact_not_found')
 const UPSERT = contacts('an upsert makes a contact, and changes the one that is there')
 const UPSERT_ADDS = contacts('an upsert adds to lists and tags, and takes nothing away')
-const BATCH = contacts('a thousand contacts are upserted at once, each with a result of its own')
+const BATCH = contacts('a thousand contacts are upserted at once, each with its own result')
 const SEARCH = contacts('contacts are searched by words in address and names, and filtered, newest first')
 const LIST = lists('a list is made, shown, changed and deleted; its members stay')
 const MEMBERS = lists(
@@ -36,12 +36,8 @@ const FOLLOWS = lists('a contact follows what happens to its mail and its addres
 const UNDER_WAY = lists('while all contacts are being deleted, nobody deletes or restores all of them again')
 
 const FULL = bounds('a workspace has at most so many ${things}; where one is deleted there is room again')
-const IMPORT = transfer(
-  'a file of CSV makes contacts, in a list and with tags, and tells of each row that it cannot take',
-)
-const UNWANTED = transfer(
-  'whoever does not want mail is not subscribed again by a file, and a file can unsubscribe',
-)
+const IMPORT = transfer('a CSV file creates contacts, in a list and with tags, and reports each rejected row')
+const UNWANTED = transfer('a file cannot resubscribe contacts who opted out, and can unsubscribe others')
 const CHARSETS = transfer(
   'a file is read in the charset that it is in, with commas, semicolons or tabs, as a form, or folded',
 )
@@ -332,12 +328,12 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     rule: 'POST /f/:id takes an HTML form or JSON, with a honeypot and a limit, and leads only to the form’s own redirect_url',
     from: ['decisions: Deliverability > Forms (additive the source of'],
     tests: [
-      forms('a form that was filled in makes a contact, puts it into the lists, and is told once'),
+      forms('a submitted form creates a contact, adds it to the lists, and is reported once'),
       forms('the page of a form asks with labels, escaped, and leads back to nowhere but its own address'),
       forms(
-        'what comes with the hidden field filled in is not stored, and its sender is told to submit again',
+        'a submission with the hidden field filled in is not stored, and its sender is asked to submit again',
       ),
-      forms('nobody is flooded with mail by a form, nor a form by one address'),
+      forms('a form cannot flood a mailbox, and one address cannot flood a form'),
       forms('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too'),
     ],
   },

@@ -48,7 +48,7 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     ],
     tests: [
       sending('a campaign goes to everybody in the list who may be mailed, once each, and is completed'),
-      sending('what a campaign needs in order to be sent is asked for when it is sent'),
+      sending('a campaign is checked for completeness when it is sent'),
       sending('what was sent is neither changed, sent again nor deleted'),
     ],
   },
@@ -107,7 +107,7 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       'POST /api/v1/campaigns/{id}/cancel: conflict',
     ],
     tests: [
-      sending('pause hands over no more, resume goes on with the others, cancel is the end'),
+      sending('pause stops the hand-over, resume continues with the rest, cancel is final'),
       sending('a campaign paused before its time is scheduled again when it is resumed, or cancelled'),
       sending('cancel takes back what is still queued'),
       sending('what was sent is neither changed, sent again nor deleted'),

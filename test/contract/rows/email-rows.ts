@@ -44,7 +44,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       REFUSED,
       merged('a template is sent with its html, and what the request says goes before it'),
-      merged("a template that is unknown, deleted or somebody else's is refused in its turn"),
+      merged('an unknown, deleted or foreign template is refused in the documented order'),
     ],
   },
   {
@@ -54,7 +54,7 @@ export const EMAIL_ROWS: readonly Row[] = [
       REFUSED,
       AT_BOUND,
       merged('a template is sent with its html, and what the request says goes before it'),
-      merged('each recipient gets the mail with what is known of them and with the data of the request'),
+      merged("each recipient's mail is merged with their contact and the data of the request"),
     ],
   },
   {
@@ -112,7 +112,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     rule: 'an unknown template_id: 404 template_not_found',
     from: ['Email > 3', 'Errors > template_not_found'],
     answers: [`${SEND}: template_not_found`],
-    tests: [REFUSED, merged("a template that is unknown, deleted or somebody else's is refused in its turn")],
+    tests: [REFUSED, merged('an unknown, deleted or foreign template is refused in the documented order')],
   },
   {
     rule: 'a sending domain that is unverified or lacks DKIM: 403 domain_invalid',
@@ -139,7 +139,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     from: ['Email > 6', 'decisions: Email > to array one message (own'],
     tests: [
       recipients('suppressed, invalid and repeated recipients are skipped and do not fail the others'),
-      recipients('a list of nothing but invalid addresses is answered, and nobody is mailed'),
+      recipients('a list of only invalid addresses is answered, and no mail is sent'),
       recipients('whatever an entry of a list holds, it fails nobody else'),
       parts('each recipient of to sees itself alone'),
     ],
@@ -199,7 +199,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     from: ['decisions: Email > Sandbox each workspace has a'],
     tests: [
       inFile('msa/simulator')('each address plays what it is named after'),
-      inFile('msa/simulator')('what is played is told as events of the sandbox, and suppresses nobody'),
+      inFile('msa/simulator')('simulated results are events of the sandbox and suppress nobody'),
       inFile('msa/simulator')('batches play as well'),
       inFile('msa/simulator')('for a live key they are addresses like any other'),
     ],

@@ -58,7 +58,7 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['Authentication > 1', 'Errors > 401', 'Errors > unauthorized'],
     answers: ['keyed: unauthorized'],
     tests: [
-      every('without a key, or with one that is none, every route but the open ones is a 401'),
+      every('without a valid key every route but the open ones is a 401'),
       limits('a request without a valid key is refused before anything else'),
       keys('the Authorization scheme is case-insensitive, and malformed values are refused'),
     ],
@@ -86,8 +86,10 @@ export const FRAME_ROWS: readonly Row[] = [
     from: ['Authentication > 4', 'Errors > workspace_not_found'],
     answers: ['keyed: workspace_not_found'],
     tests: [
-      answer('a key of a removed workspace is a 404 of its own on every route that needs one'),
-      limits('a key of a removed workspace is told so'),
+      answer(
+        'a key of a removed workspace is a 404 workspace_not_found on every route that needs a workspace',
+      ),
+      limits('a key of a removed workspace gets an error that says so'),
     ],
   },
   {
@@ -99,7 +101,7 @@ export const FRAME_ROWS: readonly Row[] = [
     rule: 'a sandbox key acts on the sandbox of its workspace: it neither sees nor touches live data, nor is the sandbox seen',
     from: [],
     tests: [
-      sandbox('every route called with a sandbox key leaves every live row as it was, and shows none'),
+      sandbox('every route called with a sandbox key leaves live rows unchanged and shows none'),
       sandbox('nothing of a sandbox shows to a live key, or to another sandbox'),
     ],
   },
@@ -196,7 +198,7 @@ export const FRAME_ROWS: readonly Row[] = [
   {
     rule: 'routes for this machine alone do not exist for others',
     from: [],
-    tests: [answer('a route for this machine alone is a 404 for whoever comes through a proxy')],
+    tests: [answer('a route for this machine alone is a 404 through a proxy')],
   },
   {
     rule: 'an unexpected error is a 500 internal_error that tells nothing, leaves nothing and is safe to repeat',
@@ -273,16 +275,14 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
     tests: [
       open('health needs no key, below the version and at the root'),
-      storage('a database that takes no write is told by health as failing'),
+      storage('health reports a database that cannot write as failing'),
     ],
   },
   {
     rule: 'the base ends in /api/v1; the machine-readable description is served',
     from: [],
     tests: [
-      open(
-        'the description stands at /openapi.json, with the base URL, and tells of nothing that is internal',
-      ),
+      open('the description is at /openapi.json, with the base URL, and contains nothing internal'),
       every('the description is valid OpenAPI 3.1, and its examples pass their own schemas'),
     ],
   },

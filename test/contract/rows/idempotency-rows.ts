@@ -96,7 +96,7 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     rule: 'keys expire after an hour',
     from: ['Email > Keys expire after 1 hour'],
     tests: [
-      repeats('a key is forgotten after an hour, and what was kept goes with it'),
+      repeats('a key and its stored response expire after an hour'),
       failures('the key of a batch counts for its body, and for an hour'),
     ],
   },

@@ -13,7 +13,7 @@ export const RENDERING_ROWS: readonly Row[] = [
     from: [`${RULES} > Contact tags {{firstName}} or {{first_name}}`],
     tests: [
       LANGUAGE,
-      merged('each recipient gets the mail with what is known of them and with the data of the request'),
+      merged("each recipient's mail is merged with their contact and the data of the request"),
     ],
   },
   {

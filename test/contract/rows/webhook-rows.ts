@@ -7,7 +7,7 @@ const events = inFile('webhooks/events-served')
 const MADE = webhooks('a webhook is made, listed, told of its event alone, and deleted')
 const REFUSED = webhooks('what cannot be a webhook is refused by name')
 const SIGNED = webhooks('both signatures hold, the old secret for a day after a rotation as well')
-const TESTED = webhooks('a test tells at once what the receiver says, or that there is none')
+const TESTED = webhooks("a test returns the receiver's response at once, or that it cannot be reached")
 const RETRIED = webhooks(
   'what fails is tried again on schedule with the same id, eight times, and can then be replayed',
 )
@@ -18,14 +18,14 @@ const FAILING = webhooks(
 )
 const PUT_OFF = webhooks('Retry-After is honoured')
 
-const CONTACTS = events('what is done to contacts is told')
-const LISTS = events('who joins and leaves lists is told')
-const FORMS = events('what is sent by a form is told, as what the contact itself wished')
-const MAIL = events('mail is told of as it is handed over and taken')
-const PLAYED = events('what becomes of mail is told')
-const CONVERSIONS = events('a conversion is told')
-const FLOWS = events('who passes through an automation is told')
-const CAMPAIGN = events('a campaign is told as it begins and as it ends')
+const CONTACTS = events('changes of contacts are events')
+const LISTS = events('joining and leaving lists are events')
+const FORMS = events('a form submission is an event with source form')
+const MAIL = events('handing over and delivering mail are events')
+const PLAYED = events('opens, clicks, bounces and complaints are events')
+const CONVERSIONS = events('a conversion is an event')
+const FLOWS = events('entering and completing an automation are events')
+const CAMPAIGN = events('start and completion of a campaign are events')
 
 export const WEBHOOK_ROWS: readonly Row[] = [
   {
@@ -34,7 +34,7 @@ export const WEBHOOK_ROWS: readonly Row[] = [
       'decisions: Added after the whole contract was tried from outside > **List events** contactsubscribed/contactunsubscribed accompany every',
     ],
     tests: [
-      events('who joins and leaves lists is told'),
+      events('joining and leaving lists are events'),
       events('a contact subscribes to the list that it is created in or imported into'),
     ],
   },
@@ -67,7 +67,7 @@ export const WEBHOOK_ROWS: readonly Row[] = [
     ],
     tests: [
       REFUSED,
-      webhooks('nothing is told to private addresses that the operator does not list'),
+      webhooks('private addresses that the operator does not list are not called'),
       webhooks('where the list is for permitted workspaces, only their settings open it'),
     ],
   },
@@ -169,6 +169,6 @@ export const WEBHOOK_ROWS: readonly Row[] = [
   {
     rule: 'webhook steps of automations are requests of their own, apart from subscriptions',
     from: ['Events > Automation webhook steps (see step'],
-    tests: [events('a webhook step of an automation is a request of its own')],
+    tests: [events('a webhook step of an automation is a separate request')],
   },
 ]

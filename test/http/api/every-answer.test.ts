@@ -93,17 +93,20 @@ t.test(
   },
 )
 
-t.test('a key of a removed workspace is a 404 of its own on every route that needs one', async t => {
-  const { keyed, ask, ...appliance } = await open(t)
-  const { id } = await appliance.json<{ id: string }>('workspace', 'create', 'short-lived')
-  const key = await appliance.makeKey('--workspace', id)
-  await appliance.json('workspace', 'remove', id, '--yes')
-  for (const operation of keyed) {
-    const answer = await ask(operation, { key })
-    t.same([answer.status, errorOf(answer).code], [404, 'workspace_not_found'], operation.name)
-    showsLimits(t, answer, operation.name)
-  }
-})
+t.test(
+  'a key of a removed workspace is a 404 workspace_not_found on every route that needs a workspace',
+  async t => {
+    const { keyed, ask, ...appliance } = await open(t)
+    const { id } = await appliance.json<{ id: string }>('workspace', 'create', 'short-lived')
+    const key = await appliance.makeKey('--workspace', id)
+    await appliance.json('workspace', 'remove', id, '--yes')
+    for (const operation of keyed) {
+      const answer = await ask(operation, { key })
+      t.same([answer.status, errorOf(answer).code], [404, 'workspace_not_found'], operation.name)
+      showsLimits(t, answer, operation.name)
+    }
+  },
+)
 
 t.test(
   'a broken database is a 500 on every route that needs a key, and tells nothing of the inside',
@@ -124,7 +127,7 @@ t.test(
     t.equal(reported.length, keyed.length, 'each is logged')
     showTable(appliance, 'api_keys')
     const permissions = keyed.find(({ path }) => path === '/api/v1/api-key/permissions')
-    t.equal((await ask(permissions!, { key })).status, 200, 'the server goes on')
+    t.equal((await ask(permissions!, { key })).status, 200, 'the server keeps running')
   },
 )
 
@@ -162,7 +165,7 @@ t.test(
     const waiting = ask(send!, { key })
     await nextTurn()
     unlock()
-    t.not((await waiting).status, 503, 'the lock is waited for, and others have their turn meanwhile')
+    t.not((await waiting).status, 503, 'the lock is waited for without blocking others')
   },
 )
 
@@ -187,7 +190,7 @@ t.test('a local inbox that cannot be read is a 500 as well', async t => {
   showTable(appliance, 'captured_mails')
 })
 
-t.test('a route for this machine alone is a 404 for whoever comes through a proxy', async t => {
+t.test('a route for this machine alone is a 404 through a proxy', async t => {
   const { baseUrl } = await open(t)
   for (const path of ['/capture', '/capture/1']) {
     const answer = await ask(baseUrl, { method: 'GET', path, headers: { 'X-Forwarded-For': '198.51.100.7' } })

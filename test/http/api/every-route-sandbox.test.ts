@@ -121,7 +121,7 @@ function namings({ pathParameters }: Operation, names: readonly string[]): (() =
   return pathParameters.length === 0 ? [() => ''] : names.map(name => () => name)
 }
 
-t.test('every route called with a sandbox key leaves every live row as it was, and shows none', async t => {
+t.test('every route called with a sandbox key leaves live rows unchanged and shows none', async t => {
   const { postroad, operations, names, sandboxKey } = await open(t)
   t.ok(operations.length >= 20)
   const before = readRows(postroad)

@@ -112,7 +112,7 @@ function placeholdersOf(value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([name, inner]) => placeholdersOf(inner, `${path}.${name}`))
 }
 
-t.test('operations have names of their own, as people would give them, and stand in chapters', async t => {
+t.test('operations have unique, readable names and belong to chapters', async t => {
   const { operations } = await open(t)
   const ids = operations.map(({ operationId }) => operationId)
   t.equal(new Set(ids).size, ids.length)
@@ -166,7 +166,7 @@ t.test('examples of requests work as they are pasted, and answers are what is de
   }
 })
 
-t.test('without a key, or with one that is none, every route but the open ones is a 401', async t => {
+t.test('without a valid key every route but the open ones is a 401', async t => {
   const { keyed, ask } = await open(t)
   t.ok(keyed.length >= 10)
   for (const operation of keyed)

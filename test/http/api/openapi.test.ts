@@ -170,7 +170,7 @@ t.test('path parameters are required, fields with a default are not', async t =>
   ])
 })
 
-t.test('keys, permissions and bodies are told', async t => {
+t.test('keys, permissions and bodies are described', async t => {
   const { paths } = await readDocument(t)
   const post = paths['/notes']?.['post']
   t.same(post?.security, [{ apiKey: [] }])
@@ -262,7 +262,7 @@ t.test('bodies and answers come with an example; a route may give its own', asyn
     access: 'public',
     operationId: 'own',
     chapter: 'Email',
-    summary: 'With an example of its own.',
+    summary: 'With its own example.',
     body: Type.Object({ text: Type.String() }),
     example: { text: 'mine' },
     exampleAnswer: { heard: 'mine' },

@@ -108,7 +108,7 @@ t.test('the language is the one that the visitor likes best of those there are',
   }
 })
 
-t.test('HEAD is answered as GET, without a body; other methods are told which there are', async t => {
+t.test('HEAD is answered like GET without a body; other methods get Allow', async t => {
   const { see } = await servePages(t, routes)
   const head = await see('/h/x', { method: 'HEAD' })
   t.match(head, { status: 200, text: '', headers: { 'content-type': /html/ } })
@@ -120,7 +120,7 @@ t.test('HEAD is answered as GET, without a body; other methods are told which th
   t.match(await see('/h/x', { method: 'OPTIONS' }), { status: 204, headers: { allow: /POST/ } })
 })
 
-t.test('what is not there, or is written badly, is a page that helps', async t => {
+t.test('unknown and malformed paths get a helpful page', async t => {
   const { see, log } = await servePages(t, routes)
   for (const path of ['/', '/h', '/h/a/b', '/nothing', '/h/%ff', '/h/%'])
     t.match(await see(path, { headers: { 'Accept-Language': 'de' } }), {
@@ -177,7 +177,7 @@ t.test('a form has bounds: of octets, of fields, and of what it may be', async t
   t.equal((await see('/h/x', { form: 'a=1', headers: { 'Content-Encoding': 'gzip' } })).status, 415)
 })
 
-t.test('where somebody only has to POST, any body will do, and none at all', async t => {
+t.test('a POST that needs no fields accepts any body or none', async t => {
   const { see } = await servePages(t, routes)
   const multipart = { 'Content-Type': 'multipart/form-data; boundary=b' }
   const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n'
@@ -200,7 +200,7 @@ t.test('a stalled form is given up, and its sender told', async t => {
   t.match(await answer, /^HTTP\/1\.1 408 /)
 })
 
-t.test('each address has a limit of its own; what is not limited is not counted', async t => {
+t.test('each address has its own limit; unlimited pages are not counted', async t => {
   const { see, clock } = await servePages(t, routes, { rateLimit: 3, trustedProxies: ['127.0.0.1/32'] })
   const as = (address: string) => ({ headers: { 'X-Forwarded-For': address } })
   for (let n = 0; n < 3; n++) t.equal((await see('/h/x', as('198.51.100.1'))).status, 200)
@@ -257,7 +257,7 @@ t.test('a redirect and JSON carry the policy that allows nothing', async t => {
   t.match(await see('/go'), { status: 303, headers: { location: 'https://shop.example/' }, text: '' })
 })
 
-t.test('whoever speaks no HTTP is told so', async t => {
+t.test('a client that does not speak HTTP gets a 400', async t => {
   const { port } = await servePages(t, routes)
   const socket = connect(port, '127.0.0.1')
   socket.write('HELO there\r\n\r\n')

@@ -29,7 +29,7 @@ for (const { name, message, kept = [], ...reading } of mimeCorpus) {
     t.notMatch(result.message.toString('latin1'), /\r(?!\n)|(?<!\r)\n/, 'CRLF only')
     if (stays) t.ok(kept.length > 0, 'only what is protected stays 8-bit')
     for (const octets of kept)
-      t.ok(result.message.includes(octets, 0, 'latin1'), 'what is protected is as it was')
+      t.ok(result.message.includes(octets, 0, 'latin1'), 'protected content is unchanged')
     if (isSevenBit(message)) t.equal(result.message, message, 'what is 7-bit is not even copied')
     t.equal(toSevenBit(result.message).message, result.message, 'a second time changes nothing')
     if (reading.isMisreadByMailparser) return

@@ -30,7 +30,7 @@ t.test('what is long comes out as it went in, however it is written', async t =>
 t.test('what is refused at once is refused in pieces, wherever the fault stands', async t => {
   const good = octetsOf(2_400_000).toString('base64')
   const faults = {
-    'a character that is none': [good.slice(0, 9), '!', good.slice(10)],
+    'an invalid character': [good.slice(0, 9), '!', good.slice(10)],
     'the same near the end': [good.slice(0, -9), '!', good.slice(-8)],
     'padding in the middle': [good.slice(0, 1_500_002), '==', good.slice(1_500_004)],
     'cut off': [good.slice(0, -3)],

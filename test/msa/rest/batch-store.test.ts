@@ -46,7 +46,7 @@ const content = (id: string, index: number): MessageContent => ({
   createdAt: 10,
 })
 
-eachDatabase(t, 'a batch is read as it was written, by its own workspace', async (t, database) => {
+eachDatabase(t, 'a batch is read unchanged, by its own workspace only', async (t, database) => {
   await database.write(({ db }) => insertBatch(db, batch))
   t.same(await findBatch(database.reader, 'w', 'b1'), batch)
   t.equal(await findBatch(database.reader, 'other', 'b1'), undefined)

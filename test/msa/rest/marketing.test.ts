@@ -88,7 +88,7 @@ eachDatabase(
       recipients.map(({ skip }) => skip),
       ['suppressed', null, null],
     )
-    t.same(enqueued, ['x.example 1 w1 spring'], 'in a lane of its own, behind what somebody waits for')
+    t.same(enqueued, ['x.example 1 w1 spring'], 'in its own lane, behind transactional mail')
     await unsubscribe(database, 'bob@x.example')
     const jobs = new JobLoader({
       reader: database.reader,

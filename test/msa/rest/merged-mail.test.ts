@@ -54,27 +54,24 @@ const fault = (path: string, message: RegExp) => ({
   body: { error: { code: 'validation_error', path, message } },
 })
 
-t.test(
-  'each recipient gets the mail with what is known of them and with the data of the request',
-  async t => {
-    const { contact, mails } = await open(t)
-    await contact({ email: 'Ann@one.test', first_name: 'Ann', attributes: { plan: 'gold', company: 'Acme' } })
-    await contact({ email: 'bob@two.test', first_name: '<b>Bob</b>' })
-    const [ann, bob, carl] = await mails({
-      to: ['ann@one.test', 'bob@two.test', 'carl@two.test'],
-      subject: 'Order {{order.id}} for {{firstName|friend}}',
-      html: '<p>{{first_name|friend|uppercase}} {{company}} {{attributes.plan}} {{email}} {{order.id}} {{current_year}}</p>',
-      text: '{{first_name|friend}} & {{order.id}}: {{#each items}}{{this}};{{/each}}',
-      template_data: { order: { id: 7 }, items: ['tea', 'cup'], current_year: 'never' },
-    })
-    t.match(ann, { subject: 'Order 7 for Ann', text: 'Ann & 7: tea;cup;' })
-    t.match(ann!.html, '<p>ANN Acme gold ann@one.test 7 2026</p>')
-    t.match(bob, { subject: 'Order 7 for Bob', text: '<b>Bob</b> & 7: tea;cup;' })
-    t.match(bob!.html, '<p>&lt;B&gt;BOB&lt;/B&gt;   bob@two.test 7 2026</p>')
-    t.match(carl, { subject: 'Order 7 for friend', text: 'friend & 7' })
-    t.match(carl!.html, '<p>FRIEND   carl@two.test 7 2026</p>')
-  },
-)
+t.test("each recipient's mail is merged with their contact and the data of the request", async t => {
+  const { contact, mails } = await open(t)
+  await contact({ email: 'Ann@one.test', first_name: 'Ann', attributes: { plan: 'gold', company: 'Acme' } })
+  await contact({ email: 'bob@two.test', first_name: '<b>Bob</b>' })
+  const [ann, bob, carl] = await mails({
+    to: ['ann@one.test', 'bob@two.test', 'carl@two.test'],
+    subject: 'Order {{order.id}} for {{firstName|friend}}',
+    html: '<p>{{first_name|friend|uppercase}} {{company}} {{attributes.plan}} {{email}} {{order.id}} {{current_year}}</p>',
+    text: '{{first_name|friend}} & {{order.id}}: {{#each items}}{{this}};{{/each}}',
+    template_data: { order: { id: 7 }, items: ['tea', 'cup'], current_year: 'never' },
+  })
+  t.match(ann, { subject: 'Order 7 for Ann', text: 'Ann & 7: tea;cup;' })
+  t.match(ann!.html, '<p>ANN Acme gold ann@one.test 7 2026</p>')
+  t.match(bob, { subject: 'Order 7 for Bob', text: '<b>Bob</b> & 7: tea;cup;' })
+  t.match(bob!.html, '<p>&lt;B&gt;BOB&lt;/B&gt;   bob@two.test 7 2026</p>')
+  t.match(carl, { subject: 'Order 7 for friend', text: 'friend & 7' })
+  t.match(carl!.html, '<p>FRIEND   carl@two.test 7 2026</p>')
+})
 
 const LANGUAGE: readonly (readonly [string, string])[] = [
   ['{{firstName}} {{first_name}} {{lastName}} {{last_name}} {{email}}', 'Ann Ann Lee Lee ann@one.test'],
@@ -150,7 +147,7 @@ t.test('a template is sent with its html, and what the request says goes before 
   t.match((await mail({ template_id: id })).html, '<h1>Second</h1>')
 })
 
-t.test("a template that is unknown, deleted or somebody else's is refused in its turn", async t => {
+t.test('an unknown, deleted or foreign template is refused in the documented order', async t => {
   const { template, send, batch, remove, command, post } = await open(t)
   const missing = { status: 404, body: { error: { code: 'template_not_found', path: 'template_id' } } }
   const gone = await template('<p>x</p>')
@@ -353,7 +350,7 @@ t.test('the footer is as much as the mail lacks, with links of this message', as
   t.match(kept, /1 Main St<\/p><table[^]*Sent with Postroad/)
   t.notMatch(kept, 'Birds')
   const other = String((await mail({ to: 'bob@two.test', html: '<p>x</p>' })).html)
-  t.notMatch(other, unsubscribe, 'everybody has links of their own')
+  t.notMatch(other, unsubscribe, 'every recipient has individual links')
   const text = await mail({ text: 'No footer.' })
   t.equal(text.text?.trim(), 'No footer.')
   t.notOk(text.headers.has('list'))
@@ -392,7 +389,7 @@ t.test('signatures are over what was filled in, and over List-Unsubscribe', asyn
   t.ok((await dkimVerdicts(changed, dkimZone(domain))).every(verdict => !verdict.endsWith(' pass')))
 })
 
-t.test('whom a mail belongs to is known with it, in the log, in events and in bounces', async t => {
+t.test('message log, events and bounces name the workspace of a mail', async t => {
   const { contact, send, get, dataDir, makeKey, post, messageOnce } = await open(t)
   const ann = await contact({ email: 'ann@one.test' })
   const { body } = await send({ to: ['ANN@one.test', 'bob@two.test'], text: 'x' })

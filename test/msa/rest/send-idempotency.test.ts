@@ -68,7 +68,7 @@ t.test('a refused request is not remembered: with its fault mended the key can b
   t.match(await send(postroad, 'k'), { status: 200 }, 'a repeat is no further mail for the limit')
 })
 
-t.test('a key is forgotten after an hour, and what was kept goes with it', async t => {
+t.test('a key and its stored response expire after an hour', async t => {
   const postroad = await openTestAppliance(t)
   await send(postroad, 'a')
   await send(postroad, 'b')

@@ -24,7 +24,7 @@ t.test('a request without a valid key is refused before anything else', async t 
   t.match(await postroad.send(postroad.key, good), { status: 200 })
 })
 
-t.test('a key of a removed workspace is told so', async t => {
+t.test('a key of a removed workspace gets an error that says so', async t => {
   const postroad = await openTestAppliance(t)
   const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'short-lived')
   const key = await postroad.makeKey('--workspace', id)

@@ -54,7 +54,7 @@ t.test('with copies all see to and cc, and nobody sees a blind copy', async t =>
   }
   const alone = await receive(postroad, { to: ['ann@one.test', 'bob@two.test'] })
   const ids = [...mails.values(), ...alone.mails.values()].map(({ messageId }) => messageId)
-  t.equal(new Set(ids).size, 3, 'without copies each recipient has a mail of its own')
+  t.equal(new Set(ids).size, 3, 'without copies each recipient gets a separate mail')
 })
 
 t.test('with blind copies alone the recipients stay unknown to each other', async t => {

@@ -48,7 +48,7 @@ t.test('suppressed, invalid and repeated recipients are skipped and do not fail 
       ['bob@two.test', true, undefined],
     ],
   )
-  t.equal(new Set(results.map(({ message_id: id }) => id)).size, 7, 'each has an id of its own')
+  t.equal(new Set(results.map(({ message_id: id }) => id)).size, 7, 'each has its own id')
   await postroad.messageOnce(postroad.key, results[0]!.message_id, 'delivered')
   await postroad.messageOnce(postroad.key, results[6]!.message_id, 'delivered')
   t.match((await postroad.get('/capture')).body.pagination, { total: 2 })
@@ -137,7 +137,7 @@ t.test('a single suppressed recipient is no error', async t => {
   t.match(await send(postroad, 'gone@one.test'), { sent: 1, skipped: 0 })
 })
 
-t.test('a list of nothing but invalid addresses is answered, and nobody is mailed', async t => {
+t.test('a list of only invalid addresses is answered, and no mail is sent', async t => {
   const postroad = await openTestAppliance(t)
   t.match(await send(postroad, ['x', 'y']), { sent: 0, failed: 0, skipped: 2, total: 2 })
   t.equal(postroad.rowCounts()['queue'], 0)

@@ -236,7 +236,7 @@ t.test('every refused request names its fault and leaves nothing behind', async 
     t.same(Object.keys(answer.body), ['error'], `${name}: nothing but the error`)
   }
   t.same(postroad.rowCounts(), before, 'nothing was stored')
-  t.match(await postroad.send(postroad.key, good), { status: 200 }, 'the server goes on')
+  t.match(await postroad.send(postroad.key, good), { status: 200 }, 'the server keeps running')
   t.same(
     postroad.log.lines.filter(({ level }) => level === 'error'),
     [],

@@ -86,7 +86,7 @@ function bounced(id: string, diagnosticCode = 'smtp; 550 5.1.1 nobody here'): Ev
   }
 }
 
-eachDatabase(t, 'a bounce is reported once, however often it is told', async (t, database) => {
+eachDatabase(t, 'a bounce is reported once, however often it arrives', async (t, database) => {
   await addWorkspace(database)
   const { react, relayed, queued, woken } = openReports(database)
   await relayed('m1')

@@ -146,7 +146,7 @@ t.test('a thousand idle connections keep nobody from sending, and are sent away 
     if (!/^421 4\.(4\.2|3\.2) /.test(line)) t.fail(`said at the end: ${line}`)
 })
 
-t.test('one address has its share of sessions and is told when that is used up', async t => {
+t.test('an address that has used its share of sessions is refused', async t => {
   const test = await openSubmissionTest(t, {
     toml: '[submission]\nsessions_per_address = 3\nsessions = 5',
   })
@@ -161,6 +161,6 @@ t.test('one address has its share of sessions and is told when that is used up',
   await t.rejects(
     test.open('clear', '127.0.0.6'),
     /421 4\.3\.2 Too many connections/,
-    'nobody has more than one any more',
+    'no address has more than one any more',
   )
 })

@@ -10,7 +10,7 @@ const DOMAIN = 'example.com'
 /** Sessions. */
 const AT_ONCE = 4
 
-t.test('a corpus of mails arrives as it was meant, and signed', async t => {
+t.test('a corpus of mails arrives unchanged and signed', async t => {
   t.ok(mimeCorpus.filter(({ message }) => !message.includes(0)).length >= 60)
   const { postroad, loggedIn, caught } = await openSubmissionTest(t)
   const domain = await postroad.json<Parameters<typeof dkimZone>[0]>(
@@ -40,11 +40,11 @@ t.test('a corpus of mails arrives as it was meant, and signed', async t => {
         return
       }
       const text = mail.raw.toString('latin1')
-      for (const octets of kept) t.ok(text.includes(octets), 'what is protected is as it was')
+      for (const octets of kept) t.ok(text.includes(octets), 'protected content is unchanged')
       const isAscii = !/[^\x00-\x7f]/.test(text) // eslint-disable-line no-control-regex -- ASCII is meant
       const hasLongLines = /[^\r\n]{999}/.test(text)
       if (isAscii && !hasLongLines) t.match(await dkimVerdicts(mail.raw, zone), [/ rsa-sha256 pass$/])
-      else t.ok(kept.length > 0, 'only what is protected leaves as it is, unsigned')
+      else t.ok(kept.length > 0, 'only protected mail is sent unchanged and unsigned')
       if (isMisreadByMailparser) return
       t.strictSame(await readingOf(mail.raw), { ...(await readingOf(message)), ...(subject && { subject }) })
     })

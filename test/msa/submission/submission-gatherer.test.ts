@@ -80,7 +80,7 @@ t.test('a hundred submissions at once are stored, each under its own id, and que
   t.same(
     submitted.map(one => one.asked),
     addresses,
-    'each hears of its own recipient',
+    'each caller gets the result of its own recipient',
   )
   t.equal(new Set(submitted.map(one => one.messageId)).size, 100)
   for (const { messageId, asked } of submitted)
@@ -182,6 +182,8 @@ t.test('a transaction that the database runs again accepts each submission once'
   const addresses = Array.from({ length: 100 }, (_, n) => `user${n}@x.example`)
   const all = addresses.map(to => gatherer.submit(submission(workspace, to)))
   t.same(new Set(await outcomes(all)), new Set(['accepted']))
-  const { rows } = await sql<{ count: number }>`select count(*) as count from messages`.execute(database.reader)
+  const { rows } = await sql<{ count: number }>`select count(*) as count from messages`.execute(
+    database.reader,
+  )
   t.equal(rows[0]?.count, 100)
 })

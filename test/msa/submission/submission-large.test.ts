@@ -54,7 +54,7 @@ t.test('a message larger than the limit is refused: at MAIL where it says so, el
   const client = await test.loggedIn()
   t.match(await client.say('MAIL FROM:<app@sender.test> SIZE=2000000'), /^552 5\.3\.4 /)
   t.match(await client.submit(largeLetter(1.5 * MEGABYTE).message), /^552 5\.3\.4 /)
-  t.match(await client.submit(largeLetter(0.9 * MEGABYTE).message), /^250 /, 'the session goes on')
+  t.match(await client.submit(largeLetter(0.9 * MEGABYTE).message), /^250 /, 'the session continues')
   await until('the parts to be gone', () => (test.postroad.rowCounts()['message_parts'] ?? 0) <= 3)
   t.equal(test.postroad.rowCounts()['messages'], 1)
 })

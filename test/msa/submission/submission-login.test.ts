@@ -126,7 +126,7 @@ t.test('a message has at most as many recipients as the configuration says', asy
   t.equal(idsOf(reply).length, 12)
 })
 
-t.test("the workspace's hourly and daily limits are told for a retry later", async t => {
+t.test("the workspace's hourly and daily limits are temporary errors", async t => {
   const { postroad, loggedIn } = await openSubmissionTest(t)
   const set = async (...settings: string[]) => {
     await postroad.run('workspace', 'set', postroad.workspaceId, ...settings)

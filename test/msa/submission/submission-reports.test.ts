@@ -133,7 +133,7 @@ t.test('a report that cannot be delivered is not reported', async t => {
   t.equal(messages() - before.messages, 3, 'the mail, its report, and the last')
 })
 
-t.test('who asks for it is told that the mail was handed on', async t => {
+t.test('a requested success notice says that the mail was relayed', async t => {
   const { client, told } = await office
   const to = ['ann@one.test', 'bob@one.test']
   const from = 'curious@sender.test'

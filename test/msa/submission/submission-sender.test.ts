@@ -93,7 +93,7 @@ t.test('several authors at verified domains stay as they are, signed by one that
   t.match(await dkimVerdicts(raw, zone), ['sender.test rsa-sha256 pass'])
 })
 
-t.test('nobody is named as Sender who is not ours to name', async t => {
+t.test('Sender is never an address of another party', async t => {
   const { loggedIn, caught } = await office
   const client = await loggedIn()
   const [id = ''] = idsOf(await client.submit(letter('From: app@sender.test', 'Sender: ceo@bank.test')))
@@ -113,7 +113,7 @@ t.test('the shared address as Sender makes no other address ours', async t => {
   t.match((await caught(id)).header, /^From: notify@mail\.postroad\.test\r$/m)
 })
 
-t.test('each recipient is a message of its own, with id, return path, status, trace and events', async t => {
+t.test('each recipient is a separate message, with id, return path, status, trace and events', async t => {
   const { postroad, loggedIn, caught } = await office
   const before = postroad.rowCounts()
   const client = await loggedIn()

@@ -102,7 +102,7 @@ t.test('html gets links, pixel and footer; everything else stays to the octet', 
   t.equal(before.filter(isRead).length, 4)
 })
 
-t.test('each recipient has links of its own', async t => {
+t.test('each recipient has individual links', async t => {
   const { send } = await office
   const { mails } = await send(
     letter(...BOTH, 'MIME-Version: 1.0', 'Content-Type: text/html').replace(
@@ -120,7 +120,7 @@ t.test('each recipient has links of its own', async t => {
   for (const { verdicts } of mails) t.match(verdicts, ['sender.test rsa-sha256 pass'])
 })
 
-t.test('what is not asked for is not added', async t => {
+t.test('nothing is added that was not requested', async t => {
   const { send } = await office
   const html = '<body><a href="http://a.test/">a</a></body>'
   const sent = async (...fields: string[]) =>

@@ -37,11 +37,7 @@ t.test("a provider's domains share one site despite different host names", async
   t.equal(await nameOf('gmail.com'), '*.google.com')
   t.equal(await nameOf('startup.example'), '*.google.com')
   t.equal(await nameOf('contoso.example'), await nameOf('fabrikam.example'))
-  t.not(
-    await nameOf('mixed.example'),
-    '*.google.com',
-    'a host of its own among them makes it a site of its own',
-  )
+  t.not(await nameOf('mixed.example'), '*.google.com', 'a different host among them makes it a separate site')
 })
 
 t.test('a domain that DNS cannot resolve is its own site', async t => {

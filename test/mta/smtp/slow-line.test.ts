@@ -60,7 +60,7 @@ async function sendOver(blockMs: number) {
     ...{ timeouts, clock, deadline: Infinity, reset: false, signal: goOn },
   }).then(end => (ended = { end, seconds: (clock.monotonic() - startedAt) / 1_000 }))
   for (let second = 0; second < 3_600 && ended === undefined; second += 1) await clock.advance(1_000)
-  if (!ended) throw new Error('it went on for an hour')
+  if (!ended) throw new Error('it lasted an hour')
   return { ...ended, blocks: line.blocks }
 }
 

@@ -127,7 +127,7 @@ export const protectedMails: readonly CorpusMail[] = [
     ],
   ),
   mail(
-    'signed with DKIM by somebody',
+    'signed with DKIM by another party',
     { 'DKIM-Signature': 'v=1; a=rsa-sha256; d=example.com; s=k; h=from;\r\n bh=abc=; b=def=' },
     ['Hi'],
   ),
