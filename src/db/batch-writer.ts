@@ -31,8 +31,6 @@ export interface Batching<T, R> {
   }
   /** Maximum items per transaction: a few ms of work. */
   readonly size: number
-  /** Whether the next transaction may wait a few ms for company. Default true. */
-  readonly canWait?: () => boolean
   readonly record: (tx: Tx, batch: readonly T[]) => Promise<R>
   /** Tried in order for an item that `record` rejects; each records less of it. */
   readonly fallbacks?: readonly ((tx: Tx, item: T) => Promise<R>)[]
@@ -109,13 +107,10 @@ export class BatchWriter<T, R> {
   private async write(work: (tx: Tx) => Promise<R>): Promise<R> {
     const progress = { hasBegun: false }
     try {
-      return await this.parts.database.write(
-        tx => {
-          progress.hasBegun = true
-          return work(tx)
-        },
-        { canWait: this.batching.canWait?.() ?? true },
-      )
+      return await this.parts.database.write(tx => {
+        progress.hasBegun = true
+        return work(tx)
+      })
     } catch (error) {
       if (progress.hasBegun && !this.parts.database.isTransient(error)) throw error
       throw new Unavailable('database unavailable', { cause: error })

@@ -40,12 +40,8 @@ export interface Tx {
 }
 
 export interface WriteOptions {
-  /** May wait a few ms for others to share its commit, unless long work is waiting. */
-  readonly canWait?: boolean
   /** One step of long background work, a few milliseconds. Other writes go first and never share its commit. Pause between steps. */
   readonly isLong?: boolean
-  /** Number of callers the work represents now; default 1. */
-  readonly callers?: () => number
 }
 
 export interface Database extends AsyncDisposable {

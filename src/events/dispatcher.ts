@@ -299,13 +299,10 @@ class ConsumerLoop {
   }
 
   private async move(seq: number, react?: (tx: Tx) => Promise<void>): Promise<void> {
-    await this.parts.database.write(
-      async tx => {
-        await react?.(tx)
-        await moveCursor(tx, this.consumer.name, seq)
-      },
-      { canWait: true },
-    )
+    await this.parts.database.write(async tx => {
+      await react?.(tx)
+      await moveCursor(tx, this.consumer.name, seq)
+    })
     this.cursor = this.seen = seq
   }
 }

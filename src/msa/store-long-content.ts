@@ -55,7 +55,7 @@ export async function clearLeftBehind(database: Database): Promise<void> {
   for (;;) {
     const ids = await listStagedContents(database.reader, CONTENTS_AT_ONCE)
     if (ids.length === 0) return
-    await database.write(tx => discardStagedContents(tx.db, ids), { canWait: true })
+    await database.write(tx => discardStagedContents(tx.db, ids))
   }
 }
 
@@ -111,11 +111,8 @@ async function discard(
   attached: readonly Submission[],
   submissions: readonly Submission[],
 ): Promise<void> {
-  for (const { content } of attached)
-    await database.write(tx => deleteParts(tx.db, content.id), { canWait: true })
+  for (const { content } of attached) await database.write(tx => deleteParts(tx.db, content.id))
   const ids = idsOf(submissions)
   for (let from = 0; from < ids.length; from += CONTENTS_AT_ONCE)
-    await database.write(tx => discardStagedContents(tx.db, ids.slice(from, from + CONTENTS_AT_ONCE)), {
-      canWait: true,
-    })
+    await database.write(tx => discardStagedContents(tx.db, ids.slice(from, from + CONTENTS_AT_ONCE)))
 }

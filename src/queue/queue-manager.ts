@@ -51,8 +51,6 @@ export interface QueueManagerParts {
   readonly onAttempt?: OnAttempt
 }
 
-/** With this many deliveries in progress, waiting a few ms gathers a batch of claims. */
-const BUSY = 16
 /** Memory for large messages in progress, bytes: those longer than one part, and large attachments. */
 const LARGE_MEMORY = 64 * 1_024 * 1_024
 /** Timers do not advance while the machine sleeps and do not notice clock changes, so none waits longer. */
@@ -279,8 +277,7 @@ export class QueueManager {
   private async claimRounds(): Promise<void> {
     while (this.isRoundRequested && !this.isStopping && !this.pause) {
       this.isRoundRequested = false
-      const isBusy = this.deliveries.activeCount >= BUSY
-      const { kind, ready } = await this.claimer.claimNext(() => this.freeSlots, isBusy)
+      const { kind, ready } = await this.claimer.claimNext(() => this.freeSlots)
       await this.begin(ready)
       if (kind === 'failed') this.pauseAfterFailure()
       if (kind !== 'nothing') this.isRoundRequested = true

@@ -6,7 +6,6 @@ import type { Queries } from '../../src/db/database.js'
 import { GroupCommit } from '../../src/db/sqlite/group-commit.js'
 import { sqliteDialect } from '../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../src/db/tables.js'
-import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase, sqliteFile } from '../support/db/database.js'
 
@@ -51,28 +50,6 @@ t.test('works that follow one another have a transaction each', async t => {
   const first = version()
   await groups.write(({ db }) => insertNote(db, 'b'))
   t.not(version(), first)
-})
-
-t.test('who writes one thing after the other is not held up by long work between each two', async t => {
-  const { groups } = await groupCommit(t)
-  const order: string[] = []
-  const over = new AbortController()
-  const long = (async () => {
-    while (!over.signal.aborted) await groups.write(async () => void order.push('long'), { isLong: true })
-  })()
-  for (let round = 0; round < 20; round += 1)
-    for (const text of ['first', 'second']) {
-      await groups.write(({ db }) => insertNote(db, `${text} ${round}`))
-      order.push(text)
-      // As a request that asks for something in between.
-      await nextTurn()
-      await nextTurn()
-    }
-  over.abort()
-  await long
-  const inOneGo = order.filter((what, at) => what === 'first' && order[at + 1] === 'second')
-  t.ok(inOneGo.length > 0, `${inOneGo.length} of 20`)
-  t.ok(order.filter(what => what === 'long').length > 1, 'and long work goes on')
 })
 
 t.test('pieces of long work share no commit with others, and let them go first', async t => {

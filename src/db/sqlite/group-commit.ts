@@ -7,8 +7,9 @@
  * rolls back the transaction.
  *
  * Pieces of long work (`isLong`) have their own queue and never share a commit, so that no request waits for one. They run when no other
- * work waits or has just run, or when all others can wait, and at the latest after a few groups. While the log is checkpointed they wait and
- * others proceed.
+ * work waits, and at the latest after a few groups. While the log is checkpointed they wait and others proceed.
+ *
+ * A group is whatever waits; after a shared commit it waits a millisecond longer, for callers that return together.
  *
  * If BEGIN or COMMIT fails (locked by another process, disk full, I/O error), every work of that group rejects with `unavailable`.
  */
@@ -25,10 +26,6 @@ import type { Tables } from '../tables.js'
 
 /** A caller's pending work. */
 interface Work {
-  /** Whether the caller can wait a few ms more. */
-  readonly canWait: boolean
-  /** Number of callers it stands for, until it has begun. */
-  readonly callers: () => number
   /**
    * Runs it in its own savepoint and keeps an error for `settle`. Rejects only if the transaction is lost.
    *
@@ -45,16 +42,11 @@ interface Work {
  */
 const GROUP_BUDGET_MS = 4
 
-/** Decay of the usual group size from one group to the next. */
-const FADING = 0.9
-/** Maximum number of lone commits between two attempts to gather. */
-const RAREST_TRIAL = 64
-/** Maximum pauses of a millisecond for gathering a group. */
-const MOST_PAUSES = 8
+/** Pause before a group, if the last one was shared. */
+const GATHER_MS = 1
+
 /** Maximum number of groups before long work gets a turn. */
-const MOST_BEFORE = 4
-/** Requests often write more than once: after a group, long work lets other writes go first for this long. */
-const REST_MS = 1
+const MAX_GROUPS_BEFORE_LONG = 4
 
 export interface GroupCommitParts {
   /** For a database whose commits do not checkpoint. */
@@ -75,12 +67,12 @@ export type OnCommitted = (durationMs: number, works: number) => void
 export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly long: Work[] = []
-  /** What long work waits for in addition to its turn. */
+  /** Long work waits for this in addition to its turn. */
   private clearing: Promise<void> | undefined
   /** Groups since the last long work. */
-  private sinceLong = 0
-  /** Whether the last group had callers that may soon write again. */
-  private mayFollow = false
+  private groupsSinceLong = 0
+  /** Works in the last group. */
+  private lastGroupSize = 0
   private readonly writer: Kysely<Tables>
   private readonly clock: Clock
   private readonly checkpointer: Checkpointer | undefined
@@ -90,13 +82,6 @@ export class GroupCommit {
   private readonly changes: ReportedChanges | undefined
   private readonly onCommitted: OnCommitted | undefined
   private draining: Promise<void> | undefined
-  /** Lone works to skip before gathering is tried again. */
-  private loneCommitsToTrial = 1
-  private trialEvery = 1
-  /** Size of the last group. */
-  private lastCallers = 0
-  /** Usual group size lately; decays. */
-  private usualCallers = 0
 
   constructor(writer: Kysely<Tables>, clock: Clock, parts: GroupCommitParts = {}) {
     const { checkpointer, storage, logSync, run, changes, onCommitted } = parts
@@ -110,111 +95,65 @@ export class GroupCommit {
     this.onCommitted = onCommitted
   }
 
-  write<T>(
-    work: (tx: Tx) => Promise<T>,
-    { canWait = false, isLong = false, callers = onlyOne }: WriteOptions = {},
-  ): Promise<T> {
+  write<T>(work: (tx: Tx) => Promise<T>, { isLong = false }: WriteOptions = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const line = isLong ? this.long : this.waiting
-      line.push({ canWait, callers, ...savepointWork(work, this.changes, resolve, reject) })
-      this.draining ??= this.drain().finally(() => (this.draining = undefined))
+      line.push(savepointWork(work, this.changes, resolve, reject))
+      this.startDraining()
     })
+  }
+
+  private startDraining(): void {
+    this.draining ??= this.drain().finally(() => (this.draining = undefined))
   }
 
   /** Resolves when no write is pending or running. */
   async idle(): Promise<void> {
-    while (this.draining) await this.draining
+    while (this.draining ?? this.clearing) await (this.draining ?? this.clearing)
   }
 
   private async drain(): Promise<void> {
     // Calls to write() in the same turn join the same group.
     await nextTurn()
-    while (this.waiting.length + this.long.length > 0) {
-      if (this.mayAnotherCome()) await this.rest()
-      else if (this.isTurnOfLong()) await this.takeLong()
-      else if (this.waiting.length > 0) await this.commitTogether()
-      else await pauseFor(1)
+    while (this.waiting.length > 0 || this.isTurnOfLong()) {
+      if (this.isTurnOfLong()) await this.commitLong()
+      else await this.commitWaiting()
       await nextTurn()
     }
   }
 
-  /** Whether long work leaves the turn to a write that is likely to follow; not once it has waited for several groups. */
-  private mayAnotherCome(): boolean {
-    return this.mayFollow && this.waiting.length === 0 && this.sinceLong < MOST_BEFORE
-  }
-
-  private async rest(): Promise<void> {
-    this.mayFollow = false
-    await pauseFor(REST_MS)
-  }
-
-  private async takeLong(): Promise<void> {
-    this.clearing = this.checkpointer?.clear()?.finally(() => (this.clearing = undefined))
-    if (!this.clearing) await this.commit(this.long)
-  }
-
-  /** While others only gather company, long work may go first, but not twice in a row. */
   private isTurnOfLong(): boolean {
     if (this.long.length === 0 || this.clearing) return false
-    const isTurn =
-      this.waiting.length === 0 ||
-      this.sinceLong >= MOST_BEFORE ||
-      (this.sinceLong > 0 && this.waiting.every(({ canWait }) => canWait))
-    this.sinceLong = isTurn ? 0 : this.sinceLong + 1
-    return isTurn
+    return this.waiting.length === 0 || this.groupsSinceLong >= MAX_GROUPS_BEFORE_LONG
   }
 
-  private async commitTogether(): Promise<void> {
-    await this.gather()
-    this.mayFollow = this.waiting.some(({ canWait }) => !canWait)
-    this.lastCallers = await this.commit(this.waiting)
-    this.usualCallers = Math.max(this.lastCallers, FADING * this.usualCallers)
+  private async commitLong(): Promise<void> {
+    this.clearing = this.checkpointer?.clear()?.finally(() => {
+      this.clearing = undefined
+      this.startDraining()
+    })
+    if (this.clearing) return
+    this.groupsSinceLong = 0
+    await this.commit(this.long)
   }
 
-  /** @returns number of callers that shared it */
+  private async commitWaiting(): Promise<void> {
+    this.groupsSinceLong += 1
+    // Callers that shared a commit tend to return together: a millisecond lets them share the next one.
+    if (this.lastGroupSize > 1 && this.long.length === 0) await pauseFor(GATHER_MS)
+    this.lastGroupSize = await this.commit(this.waiting)
+  }
+
+  /** @returns number of works that shared it */
   private async commit(line: Work[]): Promise<number> {
     await this.checkpointer?.room()
-    const callers = await this.commitGroup(line)
+    const size = await this.commitGroup(line)
     this.checkpointer?.committed()
-    return callers
-  }
-
-  /**
-   * Callers that shared a commit often return together. So a group gathers until it has its usual size, or none arrived for a millisecond,
-   * since an fsync costs more than that. After lone commits gathering is tried only occasionally, and more rarely if it brings nothing.
-   */
-  private async gather(): Promise<void> {
-    const canAllWait = () => this.waiting.every(({ canWait }) => canWait)
-    const isLone = this.lastCallers <= 1 && !canAllWait()
-    if (isLone && this.loneCommitsToTrial > 0) {
-      this.loneCommitsToTrial -= 1
-      return
-    }
-    await this.pauseWhileMoreCome(canAllWait)
-    const hasHelped = this.callersWaiting > 1
-    if (isLone) this.trialEvery = hasHelped ? 1 : Math.min(2 * this.trialEvery, RAREST_TRIAL)
-    if (isLone && !hasHelped) this.loneCommitsToTrial = this.trialEvery
-  }
-
-  private async pauseWhileMoreCome(canAllWait: () => boolean): Promise<void> {
-    let known = 0
-    for (let pauses = 0; pauses < MOST_PAUSES; pauses += 1) {
-      const callers = this.callersWaiting
-      const isComplete = callers > 1 && callers >= this.usualCallers
-      // Gathering is not worth delaying long work.
-      if (this.long.length > 0 || ((isComplete || callers <= known) && !canAllWait())) return
-      known = callers
-      await pauseFor(1)
-    }
-  }
-
-  private get callersWaiting(): number {
-    return this.waiting.reduce((sum, { callers }) => sum + callers(), 0)
+    return size
   }
 
   private async commitGroup(line: Work[]): Promise<number> {
     const group: Work[] = []
-    let callers = 0
     const begunAt = this.clock.monotonic()
     try {
       this.logSync?.mayBegin()
@@ -229,7 +168,6 @@ export class GroupCommit {
             const next = line.shift()
             if (!next) break
             group.push(next)
-            callers += next.callers()
             await next.run(db, isAlone)
           } while (!isAlone && this.clock.monotonic() - started < GROUP_BUDGET_MS)
         } finally {
@@ -247,21 +185,19 @@ export class GroupCommit {
       const refusal = storageRefusal(asError(thrown))
       // If BEGIN failed no work has run; the waiting ones would fail the same way.
       for (const work of group.length > 0 ? group : line.splice(0)) work.settle(refusal)
-      return callers
+      return group.length
     }
     for (const work of group) work.settle()
-    return callers
+    return group.length
   }
 }
-
-const onlyOne = () => 1
 
 function savepointWork<T>(
   work: (tx: Tx) => Promise<T>,
   changes: ReportedChanges | undefined,
   resolve: (value: T) => void,
   reject: (error: Error) => void,
-): Pick<Work, 'run' | 'settle'> {
+): Work {
   const callbacks: (() => void)[] = []
   const rollbacks: (() => void)[] = []
   const fail = (error: Error) => {

@@ -102,14 +102,11 @@ export async function openSqlite({
     file: {
       size: sizeOf(readHandle, writeHandle),
       shrink: pages =>
-        groups.write(
-          async () => {
-            const started = clock.monotonic()
-            writeHandle.pragma(`incremental_vacuum(${pages})`)
-            return clock.monotonic() - started
-          },
-          { canWait: true },
-        ),
+        groups.write(async () => {
+          const started = clock.monotonic()
+          writeHandle.pragma(`incremental_vacuum(${pages})`)
+          return clock.monotonic() - started
+        }),
     },
     changes,
     isTransient,

@@ -46,18 +46,15 @@ export class SubmissionGatherer {
     this.isWriteWaiting = true
     let taken: readonly Waiting[] | undefined
     this.parts.database
-      .write(
-        tx => {
-          // A transaction that is retried keeps its submissions.
-          if (taken === undefined) {
-            this.isWriteWaiting = false
-            taken = this.waiting.splice(0, MAX_PER_TRANSACTION)
-            this.write()
-          }
-          return this.accept(tx, taken)
-        },
-        { callers: () => (taken ?? this.waiting).length },
-      )
+      .write(tx => {
+        // A transaction that is retried keeps its submissions.
+        if (taken === undefined) {
+          this.isWriteWaiting = false
+          taken = this.waiting.splice(0, MAX_PER_TRANSACTION)
+          this.write()
+        }
+        return this.accept(tx, taken)
+      })
       .then(settleAll => settleAll())
       .catch((error: unknown) => {
         // If the write never started, retrying for those waiting would fail the same way.

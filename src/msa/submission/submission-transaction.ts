@@ -50,7 +50,7 @@ export class SubmissionTransaction implements MailTransaction {
     this.spool = new MessageSpool({
       write: (part, octets) =>
         parts.database.write(tx => insertPart(tx.db, this.contentId, part + 1, octets)),
-      remove: () => parts.database.write(tx => deleteParts(tx.db, this.contentId), { canWait: true }),
+      remove: () => parts.database.write(tx => deleteParts(tx.db, this.contentId)),
     })
   }
 

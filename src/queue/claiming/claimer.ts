@@ -78,23 +78,19 @@ export class Claimer {
    * Claims the next messages. Turns are assigned when the transaction begins, so they use every slot freed until then.
    *
    * @param freeSlots how many deliveries may start
-   * @param isBusy whether waiting a few ms for a larger batch costs nothing
    */
-  async claimNext(freeSlots: () => number, isBusy: boolean): Promise<ClaimRound> {
+  async claimNext(freeSlots: () => number): Promise<ClaimRound> {
     const { database, clock, random, retry, schedule, incarnation, log, onSettled } = this.parts
     if (!schedule.hasTurn || freeSlots() === 0) return { kind: 'nothing', ready: [] }
     let turns: readonly Turn[] = []
     let claimed: readonly Claimed[]
     try {
-      claimed = await database.write(
-        async tx => {
-          // A transaction that is retried keeps its turns.
-          if (turns.length === 0) turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
-          const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation }
-          return dropWithdrawn(tx, await claim(tx.db, turns, terms), terms.now, onSettled)
-        },
-        { canWait: isBusy },
-      )
+      claimed = await database.write(async tx => {
+        // A transaction that is retried keeps its turns.
+        if (turns.length === 0) turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
+        const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation }
+        return dropWithdrawn(tx, await claim(tx.db, turns, terms), terms.now, onSettled)
+      })
     } catch (error) {
       log.error('queue not claimed', { error: describeError(error) })
       for (const turn of turns) schedule.claimEnded(turn, 0, clock.now())

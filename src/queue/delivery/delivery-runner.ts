@@ -159,7 +159,7 @@ export class DeliveryRunner {
     const retryAt = this.retryAt(job, outcome, finishedAt)
     this.inProgress.delete(delivery)
     this.active -= 1
-    const recorded = outcomes.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs }, this.active)
+    const recorded = outcomes.add({ job, startedAt, finishedAt, outcome, retryAt, clockAheadMs })
     schedule.deliveryEnded(turn, paceSignal(outcome), durationMs, delivery.state === 'detached')
     for (const next of this.readyQueue.finish(turn.site)) this.begin(next)
     this.releaseFailedSite(delivery)

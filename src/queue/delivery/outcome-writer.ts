@@ -19,8 +19,6 @@ export interface OutcomeBatchesParts extends BatchWriterParts {
 }
 
 const BATCH = 50
-/** With this many deliveries in progress, waiting a few ms gathers a batch. */
-const BUSY = 16
 
 interface Waiting {
   readonly finished: FinishedAttempt
@@ -29,7 +27,6 @@ interface Waiting {
 
 export class OutcomeWriter {
   private readonly writer: BatchWriter<Waiting, ReadonlyMap<string, number>>
-  private isBusy = false
 
   constructor(parts: OutcomeBatchesParts) {
     const { log, onAttempt } = parts
@@ -40,7 +37,6 @@ export class OutcomeWriter {
         abandoned: 'delivery outcome abandoned',
       },
       size: BATCH,
-      canWait: () => this.isBusy,
       record: (tx, batch) =>
         recordOutcomes(
           tx,
@@ -60,13 +56,8 @@ export class OutcomeWriter {
     })
   }
 
-  /**
-   * Resolves after the commit with the time of the next attempt, if the message stays queued. Never rejects.
-   *
-   * @param underWay deliveries that have no outcome yet
-   */
-  add(finished: FinishedAttempt, underWay: number): Promise<number | undefined> {
-    this.isBusy = underWay >= BUSY
+  /** Resolves after the commit with the time of the next attempt, if the message stays queued. Never rejects. */
+  add(finished: FinishedAttempt): Promise<number | undefined> {
     return new Promise(done => this.writer.add({ finished, done }))
   }
 
