@@ -8,8 +8,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { openResolver, type Appliance } from './appliance.js'
 import type { Config } from '../config/config.js'
 import { openHostLookup } from '../world/dns/host-lookup.js'
-import { openHttpClient, type HttpClient } from '../world/net/fetch.js'
-import { HttpPool } from '../world/net/http-pool.js'
+import { openHttpClient, type HttpClient, type OpenHttpClient } from '../world/net/fetch.js'
 import { egressPolicyAllowing, PUBLIC_ONLY, type EgressPolicy } from '../world/net/egress-policy.js'
 
 interface Calls {
@@ -32,11 +31,11 @@ export function openOutgoingCalls({
 }: Pick<Appliance, 'config' | 'world'>): OutgoingCallsOfServer {
   const { clock } = world
   const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
-  const pools: HttpPool[] = []
+  const clients: OpenHttpClient[] = []
   const callsUnder = (egress: EgressPolicy): Calls => {
-    const pool = new HttpPool(clock)
-    pools.push(pool)
-    return { egress, http: openHttpClient(clock, { egress, lookUp, pool }) }
+    const http = openHttpClient(clock, { egress, lookUp, keepsConnections: true })
+    clients.push(http)
+    return { egress, http }
   }
   const open = ({ webhooks: { allowNetworks, allowNetworksFor } }: Pick<Config, 'webhooks'>) => {
     const listed = callsUnder(egressPolicyAllowing(allowNetworks))
@@ -47,10 +46,10 @@ export function openOutgoingCalls({
   return {
     of: isPermitted => (isPermitted ? calls.listed : calls.usual),
     reload(next) {
-      // Idle connections of the old pool close by themselves.
+      // Idle connections of the old client expire.
       if (!isDeepStrictEqual(next.webhooks, webhooks)) calls = open(next)
       webhooks = next.webhooks
     },
-    close: () => pools.forEach(pool => pool.close()),
+    close: () => clients.forEach(client => client.close()),
   }
 }

@@ -1,18 +1,16 @@
 /**
- * HTTP client; the only place that sends HTTP requests.
+ * HTTP client over undici; the only place that sends HTTP requests.
  *
- * Never follows redirects and never decodes bodies; pools connections only in a given pool. Certificates are checked against the URL's
+ * Never follows redirects and never decodes bodies; keeps connections only if asked to. Certificates are checked against the URL's
  * host (RFC 9110 §4.3.4), whatever address is dialled. Unless the operator named the host, the egress policy applies to the URL and to
- * every resolved address.
+ * every address that a connection is opened to.
  * Rejects with the socket or TLS error, code ETIMEDOUT, EADDRNOTPUBLIC or EURLREFUSED, or a TypeError for a URL that is not http(s).
  */
 import { lookup, type LookupAddress } from 'node:dns'
-import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import type { Agent, buildConnector } from 'undici'
 import type { HostLookup } from '../dns/host-lookup.js'
 import type { Clock } from '../time/clock.js'
-import type { HttpPool } from './http-pool.js'
 import {
   hostOf,
   findTargetFault,
@@ -55,6 +53,11 @@ export interface HttpClient {
   request(request: HttpRequest): Promise<HttpResponse>
 }
 
+export interface OpenHttpClient extends HttpClient {
+  /** Closes kept connections, and aborts requests that use one. */
+  close(): void
+}
+
 export interface HttpClientOptions {
   /** PEM of certificate authorities to trust instead of the public ones. */
   readonly authorities?: string
@@ -62,54 +65,63 @@ export interface HttpClientOptions {
   readonly egress?: EgressPolicy
   /** Default: the system's lookup. */
   readonly lookUp?: HostLookup
-  /** Default: no connection reuse. */
-  readonly pool?: HttpPool
+  /** Connections are kept for other requests, except those to hosts named by the operator. */
+  readonly keepsConnections?: boolean
 }
 
-export function openHttpClient(
-  clock: Clock,
-  { authorities, egress = PUBLIC_ONLY, lookUp = systemHostLookup, pool }: HttpClientOptions = {},
-): HttpClient {
-  const trust = authorities === undefined ? {} : { ca: authorities }
+/** Connections per host, in use or idle. */
+const MAX_PER_HOST = 64
+const IDLE_MS = 10_000
+/** Kept connections are replaced after this time, so that changes of DNS take effect. */
+const MAX_AGE_MS = 60_000
 
-  function send(request: HttpRequest, kept: HttpPool | undefined): Promise<HttpResponse> {
-    const { protocol, ...options } = optionsOf(request)
-    // Node does not call the lookup for IP addresses.
-    if (ipVersion(options.host) !== 0) assertAllowed(egress, request, options.host)
-    else options.lookup = filteredLookup(egress, request, lookUp)
-    if (protocol === 'https:') {
-      const secured = { ...options, ...trust, agent: kept?.secure ?? false }
-      return exchange(clock, request, listen => requestHttps(secured, listen))
+export function openHttpClient(clock: Clock, options: HttpClientOptions = {}): OpenHttpClient {
+  const { authorities, egress = PUBLIC_ONLY, lookUp = systemHostLookup, keepsConnections = false } = options
+  const dialling: Dialling = { egress, lookUp, authorities }
+  let kept: { readonly agent: Agent; readonly until: number } | undefined
+
+  async function sendKept(request: HttpRequest): Promise<HttpResponse> {
+    if (!kept || clock.monotonic() >= kept.until) {
+      void kept?.agent.close()
+      const pool = { connections: MAX_PER_HOST, keepAliveTimeout: IDLE_MS, keepAliveMaxTimeout: IDLE_MS }
+      kept = { agent: await openAgent(dialling, {}, pool), until: clock.monotonic() + MAX_AGE_MS }
     }
-    if (protocol !== 'http:') throw new TypeError(`${protocol} is neither http: nor https:`)
-    const plain = { ...options, agent: kept?.plain ?? false }
-    return exchange(clock, request, listen => requestHttp(plain, listen))
+    return exchange(clock, kept.agent, request)
+  }
+
+  async function sendOnce(request: HttpRequest): Promise<HttpResponse> {
+    const agent = await openAgent(dialling, request, { pipelining: 0 })
+    try {
+      return await exchange(clock, agent, request)
+    } finally {
+      void agent.destroy()
+    }
   }
 
   return {
     async request(request) {
       const { namedBy, address, socketPath } = request
+      const { protocol } = new URL(request.url)
+      if (protocol !== 'http:' && protocol !== 'https:')
+        throw new TypeError(`${protocol} is neither http: nor https:`)
       const fault = namedBy === 'operator' ? undefined : findTargetFault(request.url)
-      if (fault !== undefined && URL.canParse(request.url) && /^https?:/i.test(request.url))
-        throw Object.assign(new Error(`the URL ${fault}`), { code: 'EURLREFUSED' })
-      // Never pooled: it may lead where other requests must not go.
+      if (fault !== undefined) throw Object.assign(new Error(`the URL ${fault}`), { code: 'EURLREFUSED' })
+      // Others are not kept: they may lead where other requests must not go.
       const isShared = namedBy === undefined && address === undefined && socketPath === undefined
-      const kept = isShared ? pool : undefined
+      if (!keepsConnections || !isShared) return sendOnce(request)
       try {
-        return await send(request, kept)
+        return await sendKept(request)
       } catch (error) {
         // The server closed an idle connection before it saw the request; safe to retry (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-        if (kept === undefined || !wasStale(error)) throw error
-        return send(request, undefined)
+        if (!wasStale(error)) throw error
+        return sendOnce(request)
       }
     },
+    close() {
+      void kept?.agent.destroy()
+      kept = undefined
+    },
   }
-}
-
-const stale = new WeakSet<Error>()
-
-function wasStale(error: unknown): boolean {
-  return error instanceof Error && stale.has(error)
 }
 
 const systemHostLookup: HostLookup = host =>
@@ -120,26 +132,62 @@ const systemHostLookup: HostLookup = host =>
     })
   })
 
-function optionsOf({
-  method,
-  url,
-  headers,
-  address,
-  socketPath,
-}: HttpRequest): RequestOptions & { protocol: string; host: string; servername?: string } {
-  const { protocol, hostname, host, port, pathname, search } = new URL(url)
-  const name = hostOf(hostname)
-  return {
-    protocol,
-    method,
-    ...(socketPath === undefined
-      ? { host: address ?? name, ...(port === '' ? {} : { port }) }
-      : { host: name, socketPath }),
-    path: `${pathname}${search}`,
-    headers: { ...headers, host },
+interface Dialling {
+  readonly egress: EgressPolicy
+  readonly lookUp: HostLookup
+  readonly authorities: string | undefined
+}
+
+/** @param target the request, if the agent is for one only */
+async function openAgent(
+  { egress, lookUp, authorities }: Dialling,
+  target: Pick<HttpRequest, 'namedBy' | 'address' | 'socketPath'>,
+  options: Agent.Options,
+): Promise<Agent> {
+  // Loaded with the first request: it is large, and many commands send none.
+  const { default: undici } = await import('undici')
+  const { address, socketPath } = target
+  // Typed void, but it returns the socket, with which undici aborts requests that are still connecting.
+  const dial: (...of: Parameters<buildConnector.connector>) => unknown = undici.buildConnector({
+    allowH2: false,
+    timeout: 0,
+    lookup: filteredLookup(egress, target, lookUp),
+    ...(authorities === undefined ? {} : { ca: authorities }),
+    ...(socketPath === undefined ? {} : { socketPath }),
+  })
+  const connect = (to: buildConnector.Options, callback: buildConnector.Callback): unknown => {
+    const name = hostOf(to.hostname)
+    const hostname = address ?? name
+    try {
+      // Node does not call the lookup for IP addresses.
+      if (ipVersion(hostname) !== 0) assertAllowed(egress, target, hostname)
+    } catch (error) {
+      callback(error as Error, null)
+      return undefined
+    }
     // SNI must not be an address (RFC 6066 §3); without it the certificate is checked against the dialled address.
-    ...(ipVersion(name) === 0 ? { servername: name } : {}),
+    const servername = ipVersion(name) === 0 ? { servername: name } : {}
+    const onConnect: buildConnector.Callback = (...[error, socket]) => {
+      if (error) {
+        callback(error, null)
+        return
+      }
+      socket.prependListener('error', (cause: Error) => {
+        if (socket.bytesRead > 0) cutAfterUse.add(cause)
+      })
+      callback(null, socket)
+    }
+    return dial({ ...to, hostname, ...servername }, onConnect)
   }
+  return new undici.Agent({ ...options, connect, headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+}
+
+/** Errors of connections that had brought an answer before. */
+const cutAfterUse = new WeakSet<Error>()
+
+/** Whether a kept connection was cut before an answer began. */
+function wasStale(error: unknown): boolean {
+  return error instanceof NoAnswerError && error.wasUsed
 }
 
 /** The look-up of a connection, without the refused addresses: the address checked is the address dialled. */
@@ -172,44 +220,78 @@ function allRefused(egress: EgressPolicy, named: Named, found: readonly string[]
   }
 }
 
-type Send = (listen: (response: IncomingMessage) => void) => ReturnType<typeof requestHttp>
+/** A connection that was cut before or during the answer. */
+class CutError extends Error {
+  readonly code = 'ECONNRESET'
+}
 
-function exchange(
+class NoAnswerError extends CutError {
+  readonly wasUsed: boolean
+
+  constructor(message: string, wasUsed: boolean) {
+    super(message)
+    this.wasUsed = wasUsed
+  }
+}
+
+async function exchange(
   clock: Clock,
-  { body, timeoutMs, maxBytes }: HttpRequest,
-  send: Send,
+  agent: Agent,
+  { method, url, headers, body, timeoutMs, maxBytes }: HttpRequest,
 ): Promise<HttpResponse> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error) => {
-      timer.cancel()
-      reject(error)
-    }
-    let hasAnswered = false
-    const timer = clock.after(timeoutMs, () => {
-      fail(Object.assign(new Error('request timed out'), { code: 'ETIMEDOUT' }))
-      outgoing.destroy()
-    })
-    const outgoing = send(response => {
-      hasAnswered = true
-      readBody(response, maxBytes).then(({ kept, isTruncated }) => {
-        timer.cancel()
-        resolve({ status: response.statusCode ?? 0, headers: headersOf(response), body: kept, isTruncated })
-      }, fail)
-    })
-    outgoing.on('error', error => {
-      const isCut = 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
-      if (isCut && outgoing.reusedSocket && !hasAnswered) stale.add(error)
-      fail(error)
-    })
-    outgoing.end(body)
-  })
+  const { origin, pathname, search } = new URL(url)
+  const abort = new AbortController()
+  const timer = clock.after(timeoutMs, () =>
+    abort.abort(Object.assign(new Error('request timed out'), { code: 'ETIMEDOUT' })),
+  )
+  try {
+    const response = await agent
+      .request({
+        origin,
+        path: pathname + search,
+        method,
+        headers: withoutHost(headers),
+        body: body ?? null,
+        signal: abort.signal,
+      })
+      .catch((error: unknown) => {
+        throw isCut(error) ? new NoAnswerError(error.message, wasUsed(error)) : error
+      })
+    const { kept, isTruncated } = await readBody(response.body, maxBytes)
+    return { status: response.statusCode, headers: headersOf(response.headers), body: kept, isTruncated }
+  } catch (error) {
+    throw isCut(error) && !(error instanceof CutError) ? new CutError(error.message) : error
+  } finally {
+    timer.cancel()
+  }
+}
+
+const CUT_CODES: ReadonlySet<unknown> = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_SOCKET',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+])
+
+function isCut(error: unknown): error is Error {
+  return error instanceof Error && CUT_CODES.has((error as { code?: unknown }).code)
+}
+
+function wasUsed(error: Error): boolean {
+  const { socket } = error as { socket?: { readonly bytesRead?: number } | null }
+  return cutAfterUse.has(error) || (socket?.bytesRead ?? 0) > 0
+}
+
+/** Sent as in the URL. */
+function withoutHost(headers: HttpRequest['headers'] = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'host'))
 }
 
 /** Leaving the loop early destroys the response and its connection. */
-async function readBody(response: IncomingMessage, maxBytes: number) {
+async function readBody(response: AsyncIterable<Buffer>, maxBytes: number) {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  for await (const chunk of response) {
     chunks.push(chunk)
     length += chunk.length
     if (length > maxBytes) break
@@ -217,7 +299,7 @@ async function readBody(response: IncomingMessage, maxBytes: number) {
   return { kept: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: length > maxBytes }
 }
 
-function headersOf({ headers }: IncomingMessage): Record<string, string> {
+function headersOf(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
