@@ -39,7 +39,7 @@ export interface SmtpResult {
 
 /** The connection failed. Thrown inside the client, caught where the stage is known. */
 export class SmtpFailure extends Error {
-  override readonly name = 'Broken'
+  override readonly name = 'SmtpFailure'
   readonly kind: FailureKind
 
   constructor(kind: FailureKind, text: string) {
@@ -50,7 +50,7 @@ export class SmtpFailure extends Error {
 
 /** The server rejected a command. Thrown inside the client, caught where the stage is known. */
 export class SmtpRejection extends Error {
-  override readonly name = 'Refused'
+  override readonly name = 'SmtpRejection'
   readonly reply: SmtpReply
 
   constructor(reply: SmtpReply) {

@@ -150,7 +150,7 @@ function readXtext(value: string | undefined, maxLength: number): string | undef
   return /^[\x20-\x7e]*$/.test(decoded) ? decoded : undefined
 }
 
-/** RFC 5321 §4.1.2 (esmtp-param). Names are upper-cased; undefined if there are none, a reply if malformed. */
+/** RFC 5321 §4.1.2 (esmtp-param). Names are upper-cased; undefined without parameters, a reply if malformed. */
 function readParameters(
   text: string,
   from: number,

@@ -167,7 +167,7 @@ export class ServerConnection {
     else if (!this.isPaused) this.pauseOrTrim()
   }
 
-  /** What is left is an incomplete line, or more than the owner can take now. */
+  /** The rest is an incomplete line, or more than the owner can take now. */
   private pauseOrTrim(): void {
     if (this.input.indexOf(LF, this.at) === -1 && this.input.length - this.at < MAX_PENDING_REPLIES) {
       // Copied, so that the start of a line does not keep the whole read in memory.

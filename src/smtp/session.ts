@@ -349,7 +349,7 @@ export class Session<Identity> implements ConnectionOwner, CommandSession<Identi
     this.connection.end()
   }
 
-  /** A busy receiver is told once it is done. */
+  /** A busy receiver is reset once it is done. */
   private resetMessage(): void {
     if (!this.isReceiverBusy) this.commands.envelope.reset()
   }

@@ -12,7 +12,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { nextTurn } from '../../src/world/time/clock.js'
 
 const BOUNDS: RenderQueueLimits = {
-  ...{ atOnce: 1, waiting: 6, waitingPerWorkspace: 4, perNetwork: 2, limitMs: 5_000, keptUnits: 2_000 },
+  ...{ concurrency: 1, queued: 6, queuedPerWorkspace: 4, perNetwork: 2, limitMs: 5_000, cacheUnits: 2_000 },
 }
 
 const request = (html: string): RenderRequest => ({
@@ -25,24 +25,24 @@ const request = (html: string): RenderRequest => ({
   isHtmlEnough: true,
 })
 
-/** A desk whose thread renders when the test says so. */
+/** A queue whose renderings finish on demand. */
 function open(_: Test, bounds: Partial<RenderQueueLimits> = {}) {
   const clock = new FakeClock()
-  const inHand: { html: string; settle: (result: RenderResult) => void; fail: (error: Error) => void }[] = []
+  const running: { html: string; settle: (result: RenderResult) => void; fail: (error: Error) => void }[] = []
   const loaded: string[] = []
   const render = (asked: RenderRequest) =>
     new Promise<RenderResult>((settle, fail) => {
       const html = asked.kind === 'mail' ? (asked.source.html ?? '') : ''
-      inHand.push({ html, settle, fail })
+      running.push({ html, settle, fail })
     })
-  const desk = new RenderQueue({ clock, render }, { ...BOUNDS, ...bounds })
+  const queue = new RenderQueue({ clock, render }, { ...BOUNDS, ...bounds })
   return {
-    desk,
+    queue,
     clock,
-    inHand,
+    running,
     loaded,
     ask: (name: string, workspaceId = 'w1', network?: string) =>
-      desk.render({
+      queue.render({
         key: name,
         workspaceId,
         ...(network === undefined ? {} : { network }),
@@ -51,10 +51,10 @@ function open(_: Test, bounds: Partial<RenderQueueLimits> = {}) {
           return Promise.resolve(request(name))
         },
       }),
-    /** Finishes what is under way. @returns the name of it */
+    /** Finishes the current rendering. @returns its name */
     finish: async (html?: string): Promise<string | undefined> => {
       await nextTurn()
-      const one = inHand.shift()
+      const one = running.shift()
       one?.settle({ kind: 'mail', subject: 'Hello', html: html ?? one.html })
       await nextTurn()
       return one?.html
@@ -81,7 +81,7 @@ t.test('concurrent equal requests share one rendering, repeated only after it le
   const again = ask('a')
   await finish()
   await again
-  t.same(loaded, ['a', 'b', 'a'], 'what was kept made room')
+  t.same(loaded, ['a', 'b', 'a'], 'the cached result was evicted')
 })
 
 t.test('workspaces are served in turn, and inputs are loaded only when rendered', async t => {
@@ -118,24 +118,24 @@ t.test('a request beyond the queue limit, per workspace or in total, is rejected
 })
 
 t.test('a request times out; a hanging rendering keeps its slot', async t => {
-  const { ask, finish, clock, inHand } = open(t)
+  const { ask, finish, clock, running } = open(t)
   const asked = [codeOf(ask('a')), codeOf(ask('b'))]
   await nextTurn()
   await clock.advance(5_000)
   t.same(await Promise.all(asked), ['unavailable', 'unavailable'])
   const next = ask('c')
   await nextTurn()
-  t.equal(inHand.length, 1, 'a is still under way')
+  t.equal(running.length, 1, 'a is still under way')
   t.equal(await finish(), 'a')
   t.equal(await finish(), 'c', 'and b, for which nobody waits, is not rendered')
   t.match(await next, { html: 'c' })
 })
 
 t.test('a thread that exits fails only its rendering, and nothing is cached', async t => {
-  const { ask, finish, inHand } = open(t)
+  const { ask, finish, running } = open(t)
   const lost = codeOf(ask('a'))
   await nextTurn()
-  inHand.shift()?.fail(new AppError('unavailable', 'the thread has ended'))
+  running.shift()?.fail(new AppError('unavailable', 'the thread has ended'))
   t.equal(await lost, 'unavailable')
   const again = ask('a')
   await finish()

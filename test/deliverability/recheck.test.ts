@@ -300,7 +300,7 @@ t.test('a selector whose key has retired gets a new one within the hour, automat
   await clock.advance(MINUTE_MS)
   await until('no key is retiring', async () => !(await states()).includes('retiring'))
   t.ok((await states()).includes('standby'))
-  await until('it is told', () =>
+  await until('it is logged', () =>
     postroad.log.lines.some(({ event }) => event === 'retired DKIM keys replaced'),
   )
 })

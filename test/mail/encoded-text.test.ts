@@ -18,7 +18,7 @@ function numbers(seed: number): (below: number) => number {
   }
 }
 
-/** What has made somebody's encoder stumble. */
+/** Text that has broken other encoders. */
 const BITS = [
   ...[
     'a word',

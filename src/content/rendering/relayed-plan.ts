@@ -213,7 +213,7 @@ function addedWords(text: string, { brand }: Merging, language: string): string 
 }
 
 /**
- * @param text the main text as it is in the mail
+ * @param text the main text as stored in the mail
  * @param characters the same, decoded
  * @param written converts added words to the text's charset
  */
@@ -298,7 +298,7 @@ function inAscii(html: string): string {
   return html.replace(/[^\x00-\x7f]/gu, character => `&#${character.codePointAt(0) ?? 0};`)
 }
 
-/** Decodes the target of a URL with non-ASCII octets. If it also has character references, the two cannot be told apart: not tracked. */
+/** Decodes the target of a URL with non-ASCII octets. If it also has character references, it is not tracked. */
 function withDecodedUrl(node: MergeNode, charactersOf: (piece: string) => string): readonly MergeNode[] {
   if (typeof node === 'string' || node.kind !== 'link' || node.url === undefined) return [node]
   const url = charactersOf(node.url)

@@ -28,46 +28,46 @@ export interface RenderQueueParts {
 
 export interface RenderQueueLimits {
   /** Running in other threads. */
-  readonly atOnce: number
-  readonly waiting: number
-  readonly waitingPerWorkspace: number
+  readonly concurrency: number
+  readonly queued: number
+  readonly queuedPerWorkspace: number
   /** Queued or running. */
   readonly perNetwork: number
   /** From call to result, ms. */
   readonly limitMs: number
   /** Cache size, UTF-16 units. */
-  readonly keptUnits: number
+  readonly cacheUnits: number
 }
 
 /** Few at a time, since the threads also deliver mail. */
 export const RENDER_QUEUE_LIMITS: RenderQueueLimits = {
-  atOnce: 2,
-  waiting: 200,
-  waitingPerWorkspace: 50,
+  concurrency: 2,
+  queued: 200,
+  queuedPerWorkspace: 50,
   perNetwork: 4,
   limitMs: 5_000,
-  keptUnits: 8 * 1_024 * 1_024,
+  cacheUnits: 8 * 1_024 * 1_024,
 }
 
 const RETRY_MS = 1_000
 
-interface Waiting {
+interface QueuedTask {
   readonly task: RenderTask
   readonly settle: (result: RenderResult) => void
   readonly fail: (error: unknown) => void
-  readonly late: Timer
+  readonly timeout: Timer
 }
 
 export class RenderQueue {
   private readonly parts: RenderQueueParts
   private readonly bounds: RenderQueueLimits
   /** By workspace, round robin: the one served last moves to the end. */
-  private readonly lines = new Map<string, Set<Waiting>>()
-  private waitingCount = 0
-  private atWork = 0
-  private readonly ofNetworks = new Map<string, number>()
-  private readonly underWay = new Map<string, Promise<RenderResult>>()
-  private readonly kept = new Results()
+  private readonly queues = new Map<string, Set<QueuedTask>>()
+  private queuedCount = 0
+  private runningCount = 0
+  private readonly perNetworkCounts = new Map<string, number>()
+  private readonly inFlight = new Map<string, Promise<RenderResult>>()
+  private readonly cache = new ResultCache()
 
   constructor(parts: RenderQueueParts, bounds = RENDER_QUEUE_LIMITS) {
     this.parts = parts
@@ -76,89 +76,89 @@ export class RenderQueue {
 
   async render(task: RenderTask): Promise<RenderResult> {
     const { key, network } = task
-    const known = this.kept.find(key)
+    const known = this.cache.find(key)
     if (known) return known
-    this.enter(network)
+    this.acquire(network)
     try {
-      return await (this.underWay.get(key) ?? this.begin(task))
+      return await (this.inFlight.get(key) ?? this.begin(task))
     } finally {
-      this.leave(network)
+      this.release(network)
     }
   }
 
-  private enter(network: string | undefined): void {
+  private acquire(network: string | undefined): void {
     if (network === undefined) return
-    const count = this.ofNetworks.get(network) ?? 0
+    const count = this.perNetworkCounts.get(network) ?? 0
     const { perNetwork } = this.bounds
     if (count >= perNetwork)
       throw new AppError('rate_limited', `${perNetwork} pages are already being rendered for this address`, {
         retryAfterMs: RETRY_MS,
       })
-    this.ofNetworks.set(network, count + 1)
+    this.perNetworkCounts.set(network, count + 1)
   }
 
-  private leave(network: string | undefined): void {
+  private release(network: string | undefined): void {
     if (network === undefined) return
-    const count = this.ofNetworks.get(network) ?? 0
-    if (count <= 1) this.ofNetworks.delete(network)
-    else this.ofNetworks.set(network, count - 1)
+    const count = this.perNetworkCounts.get(network) ?? 0
+    if (count <= 1) this.perNetworkCounts.delete(network)
+    else this.perNetworkCounts.set(network, count - 1)
   }
 
   private begin(task: RenderTask): Promise<RenderResult> {
-    const line = this.lines.get(task.workspaceId) ?? new Set<Waiting>()
-    const { waiting, waitingPerWorkspace, limitMs } = this.bounds
-    if (this.waitingCount >= waiting || line.size >= waitingPerWorkspace)
+    const queue = this.queues.get(task.workspaceId) ?? new Set<QueuedTask>()
+    const { queued, queuedPerWorkspace, limitMs } = this.bounds
+    if (this.queuedCount >= queued || queue.size >= queuedPerWorkspace)
       throw busy('too many renderings are waiting')
     const result = new Promise<RenderResult>((settle, fail) => {
-      const late = this.parts.clock.after(limitMs, () => {
-        this.giveUp(one)
+      const timeout = this.parts.clock.after(limitMs, () => {
+        this.dequeue(one)
         fail(busy(`rendering took longer than ${limitMs / 1_000} s`))
       })
-      const one: Waiting = { task, settle, fail, late }
-      line.add(one)
-      this.lines.set(task.workspaceId, line)
-      this.waitingCount += 1
+      const one: QueuedTask = { task, settle, fail, timeout }
+      queue.add(one)
+      this.queues.set(task.workspaceId, queue)
+      this.queuedCount += 1
     })
-    this.underWay.set(task.key, result)
-    const forget = () => this.underWay.delete(task.key)
+    this.inFlight.set(task.key, result)
+    const forget = () => this.inFlight.delete(task.key)
     result.then(forget, forget)
-    this.takeTurns()
+    this.dispatch()
     return result
   }
 
-  private giveUp(one: Waiting): void {
+  private dequeue(one: QueuedTask): void {
     const { workspaceId } = one.task
-    const line = this.lines.get(workspaceId)
-    if (!line?.delete(one)) return
-    this.waitingCount -= 1
-    if (line.size === 0) this.lines.delete(workspaceId)
+    const queue = this.queues.get(workspaceId)
+    if (!queue?.delete(one)) return
+    this.queuedCount -= 1
+    if (queue.size === 0) this.queues.delete(workspaceId)
   }
 
-  private takeTurns(): void {
-    while (this.atWork < this.bounds.atOnce) {
-      const [turn] = this.lines
+  private dispatch(): void {
+    while (this.runningCount < this.bounds.concurrency) {
+      const [turn] = this.queues
       if (!turn) return
-      const [workspaceId, line] = turn
-      const [first] = line
-      if (first) this.giveUp(first)
-      if (this.lines.delete(workspaceId)) this.lines.set(workspaceId, line)
+      const [workspaceId, queue] = turn
+      const [first] = queue
+      if (first) this.dequeue(first)
+      if (this.queues.delete(workspaceId)) this.queues.set(workspaceId, queue)
       if (first) void this.work(first)
     }
   }
 
   /** Keeps its slot until the thread is done, even after the caller timed out. */
-  private async work({ task, settle, fail, late }: Waiting): Promise<void> {
-    this.atWork += 1
+  private async work({ task, settle, fail, timeout }: QueuedTask): Promise<void> {
+    this.runningCount += 1
     try {
       const result = await this.parts.render(await task.load())
-      this.kept.keep(task.key, result, this.bounds.keptUnits)
+      this.cache.keep(task.key, result, this.bounds.cacheUnits)
       settle(result)
     } catch (error) {
       fail(error)
     } finally {
-      late.cancel()
-      this.atWork -= 1
-      this.takeTurns()
+      timeout.cancel()
+      this.runningCount -= 1
+      this.dispatch()
     }
   }
 }
@@ -172,7 +172,7 @@ export function renderKey(...values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64')
 }
 
-class Results {
+class ResultCache {
   private readonly byKey = new Map<string, RenderResult>()
   private units = 0
 
@@ -185,12 +185,12 @@ class Results {
     return known
   }
 
-  keep(key: string, result: RenderResult, most: number): void {
+  keep(key: string, result: RenderResult, maxUnits: number): void {
     this.drop(key)
     this.byKey.set(key, result)
     this.units += unitsOf(result)
     for (const oldest of this.byKey.keys()) {
-      if (this.units <= most) break
+      if (this.units <= maxUnits) break
       this.drop(oldest)
     }
   }

@@ -12,7 +12,7 @@ import type { Resolver } from '../../world/dns/dns.js'
 import { changeFindings, switchKeys } from './dkim-key-store.js'
 import { isRequired, TTL_SECONDS } from '../domains/dns-records.js'
 import type { DomainParts } from '../domains/domain-parts.js'
-import { dkimName, findDomain, type Domain, type Finding, type Selector } from '../domains/domain-store.js'
+import { dkimName, getDomain, type Domain, type Finding, type Selector } from '../domains/domain-store.js'
 import { renewRetiredKeys } from './dkim-keys.js'
 import { resolverFor, checkSelector } from '../domains/verify-domain.js'
 
@@ -35,12 +35,12 @@ export async function rotateDomain(
 ): Promise<Domain> {
   const now = parts.clock.now()
   await renewRetiredKeys(parts, now, id)
-  const domain = existing(await findDomain(parts.database.reader, owner, id), id)
+  const domain = await getDomain(parts.database.reader, owner, id)
   assertHasStandby(domain)
   if (!isForced) assertPropagated(domain, now)
   const findings = isForced || domain.isVouched ? {} : await checkStandbys(domain, parts)
   return parts.database.write(async tx => {
-    assertHasStandby(existing(await findDomain(tx.db, owner, id), id))
+    assertHasStandby(await getDomain(tx.db, owner, id))
     await switchKeys(tx.db, id, now + RETIRING_MS)
     // Decides whether Ed25519 signs.
     await changeFindings(tx.db, id, before => ({ ...before, ...findings }))
@@ -52,7 +52,7 @@ export async function rotateDomain(
       details: { id, forced: isForced },
       createdAt: now,
     })
-    return existing(await findDomain(tx.db, owner, id), id)
+    return await getDomain(tx.db, owner, id)
   })
 }
 
@@ -115,9 +115,4 @@ function signs(domain: Domain, algorithm: Selector['algorithm']): boolean {
 
 function standbys({ selectors }: Domain): Selector[] {
   return selectors.filter(({ state }) => state === 'standby')
-}
-
-function existing(domain: Domain | undefined, id: string): Domain {
-  if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
-  return domain
 }

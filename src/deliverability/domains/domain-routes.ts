@@ -1,10 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { AppError } from '../../core/errors.js'
 import { keyActor } from '../../events/activity-store.js'
 import { Done, Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import { findDomain, listDomains, FINDING_STATUSES, KEY_STATES, type Domain } from './domain-store.js'
+import { getDomain, listDomains, FINDING_STATUSES, KEY_STATES, type Domain } from './domain-store.js'
 import type { DomainParts } from './domain-parts.js'
 import { addDomain, deleteDomain, verifyDomain } from './domains.js'
 import { rotateDomain } from '../dkim/rotate-dkim.js'
@@ -131,9 +130,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: DomainSchema,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const domain = await findDomain(database.reader, principal.workspaceId, params.id)
-        if (!domain) throw new AppError('not_found', `no domain with id ${params.id}`)
-        return domainToApi(domain, parts)
+        return domainToApi(await getDomain(database.reader, principal.workspaceId, params.id), parts)
       },
     }),
     route({

@@ -1,5 +1,6 @@
 /** SQL of sending domains, their checks and signing keys; `dkim-key-store.ts` has the rest of the key life cycle. */
 import type { Selectable } from 'kysely'
+import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
 import { statement } from '../../db/statement.js'
@@ -170,6 +171,13 @@ export async function insertDomain(
 export async function findDomain(db: Queries, owner: string, id: string): Promise<Domain | undefined> {
   const rows = await activeDomains(db).where('owner', '=', owner).where('id', '=', id).execute()
   return (await withSelectors(db, rows))[0]
+}
+
+/** @throws AppError not_found */
+export async function getDomain(db: Queries, owner: string, id: string): Promise<Domain> {
+  const domain = await findDomain(db, owner, id)
+  if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
+  return domain
 }
 
 export async function findDomainByName(

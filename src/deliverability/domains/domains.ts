@@ -7,7 +7,7 @@ import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
 import type { DomainParts } from './domain-parts.js'
 import {
   type Domain,
-  findDomain,
+  getDomain,
   findDomainByName,
   insertDomain,
   recordCheck,
@@ -61,7 +61,7 @@ export async function addDomain(
       createdAt: now,
     })
     tx.changed('domains')
-    const added = existing(await findDomain(tx.db, owner, id), id)
+    const added = await getDomain(tx.db, owner, id)
     if (!added.isSandbox) return added
     const { findings } = await checkDomain(added, parts.dkimZone, resolverFor(added, parts))
     await recordCheck(tx.db, id, { ...added, checkedAt: now, findings })
@@ -81,9 +81,10 @@ export async function verifyDomain(
   actor: Actor = OPERATOR,
 ): Promise<Domain> {
   await renewRetiredKeys(parts, parts.clock.now(), id)
-  const domain = existing(await findDomain(parts.database.reader, owner, id), id)
+  const domain = await getDomain(parts.database.reader, owner, id)
   const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
-  return existing((await recordCheckResult(parts, domain, check, actor))?.after, id)
+  await recordCheckResult(parts, domain, check, actor)
+  return getDomain(parts.database.reader, owner, id)
 }
 
 /** Queued mail is still signed and sent. @throws AppError not_found */
@@ -95,7 +96,7 @@ export async function deleteDomain(
 ): Promise<void> {
   const now = parts.clock.now()
   await parts.database.write(async tx => {
-    const { domain } = existing(await findDomain(tx.db, owner, id), id)
+    const { domain } = await getDomain(tx.db, owner, id)
     await removeDomain(tx.db, owner, id, now)
     tx.changed('domains')
     await recordActivity(tx, {
@@ -113,11 +114,6 @@ export async function deleteDomain(
 export async function ensureApplianceDomain(parts: DomainParts, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, APPLIANCE, readDomainName(name))
   return known ?? addDomain(parts, APPLIANCE, name, 'vouched', { type: 'system' })
-}
-
-function existing(domain: Domain | undefined, id: string): Domain {
-  if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
-  return domain
 }
 
 /** RFC 1035 §2.3.4 allows 253 characters; names below the domain need room. */

@@ -23,14 +23,14 @@ export async function recheckDomains(parts: RecheckParts, stopping: AbortSignal)
   const due = await listDueForCheck(parts.database.reader, parts.clock.now(), MAX_PER_RUN)
   let stop = (): void => undefined
   const stopped = new Promise<void>(resolve => (stop = resolve))
-  const takeTurns = async () => {
+  const work = async () => {
     for (let domain = due.shift(); domain && !stopping.aborted; domain = due.shift())
       await Promise.race([recheck(parts, domain, stopping), stopped])
   }
   // Removed again: the signal lives as long as the server.
   stopping.addEventListener('abort', stop)
   try {
-    await Promise.all(Array.from({ length: CONCURRENCY }, takeTurns))
+    await Promise.all(Array.from({ length: CONCURRENCY }, work))
   } finally {
     stopping.removeEventListener('abort', stop)
   }

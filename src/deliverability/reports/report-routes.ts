@@ -8,7 +8,7 @@ import { Id, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { readTimeRange, sinceQuery } from '../../http/time-range.js'
-import { findDomain, type Domain } from '../domains/domain-store.js'
+import { getDomain, type Domain } from '../domains/domain-store.js'
 import { findReport, listReports, REPORT_KINDS, type DomainReport } from './report-store.js'
 
 const Fields = Type.Record(Type.String(), Type.Unknown())
@@ -46,8 +46,7 @@ const ReportSchema = Type.Object(
 export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
   /** Reports are stored by domain name only, so reading them requires a verified domain. */
   const getVerifiedDomain = async (workspaceId: string, id: string): Promise<Domain> => {
-    const domain = await findDomain(reader, workspaceId, id)
-    if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
+    const domain = await getDomain(reader, workspaceId, id)
     if (domain.verifiedAt === null)
       throw new AppError(
         'domain_invalid',

@@ -84,7 +84,7 @@ export type Subtype = keyof typeof SUBTYPES
 export interface ReplyRule {
   /** Matched against the reply code; '' if the diagnostic has none. */
   readonly code?: RegExp
-  /** Matched against the enhanced code, e.g. `5.7.1`; '' if there is none. */
+  /** Matched against the enhanced code, e.g. `5.7.1`; may be empty. */
   readonly enhanced?: RegExp
   /** Matched against the normalized text; one must match. */
   readonly text?: readonly RegExp[]

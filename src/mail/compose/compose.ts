@@ -162,7 +162,7 @@ function recipientFields(
   const own = addressees.to.find(one => one.address === to)
   const shown = addressees.cc.length > 0 || !own ? addressees.to : [own]
   return [
-    // RFC 5322 §3.4: an empty group, if no valid address is to be shown.
+    // RFC 5322 §3.4: an empty group if no valid address remains.
     field('To', shown.length === 0 ? 'undisclosed-recipients:;' : recipients(shown, 'to', form)),
     ...(addressees.cc.length === 0 ? [] : [field('Cc', recipients(addressees.cc, 'cc', form))]),
   ]

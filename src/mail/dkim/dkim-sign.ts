@@ -35,7 +35,7 @@ export class UnusableKeyError extends Error {
 }
 
 /**
- * Listed once more than they occur, so that adding one breaks the signature (RFC 6376 §5.4.2, §8.15): every field a reader or mail client
+ * Over-signed, so that adding one breaks the signature (RFC 6376 §5.4.2, §8.15): every field a reader or mail client
  * acts on.
  */
 const OVERSIGNED_FIELDS = [
@@ -250,7 +250,7 @@ export function splitMessage(message: Buffer): MessageParts {
   }
 }
 
-/** Includes the empty line; the whole message if there is none. */
+/** Includes the empty line; or the whole message without one. */
 function headerOf(message: Buffer): Buffer {
   const end = message.indexOf('\r\n\r\n')
   return end < 0 ? message : message.subarray(0, end + '\r\n\r\n'.length)

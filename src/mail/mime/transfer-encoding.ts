@@ -44,7 +44,7 @@ export function hasLongLine(octets: Buffer): boolean {
   return false
 }
 
-/** For octets that are not displayed: replaces what is not 7-bit with question marks and breaks long lines. */
+/** For octets that are not displayed: replaces 8-bit octets and NUL with question marks and breaks long lines. */
 export function toSevenBitFiller(octets: Buffer): Buffer {
   const filler = Buffer.allocUnsafe(octets.length + 2 * Math.ceil(octets.length / FILLER_LINE))
   let length = 0

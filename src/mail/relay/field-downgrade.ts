@@ -87,7 +87,7 @@ export function toAsciiField({ raw }: HeaderField): string {
   return hardWrap(`${name.slice(0, MAX_SHOWN_NAME)}: ${value}`)
 }
 
-/** Folds at existing white space, which changes nothing; adds white space or encodes only if there is none. */
+/** Folds at existing white space, which changes nothing; otherwise adds white space or encodes. */
 function refolded(name: string, key: string, value: string): string {
   const field = foldField(name, value)
   if (field !== undefined) return field

@@ -233,7 +233,7 @@ function readFreeText(notice: Notice, original: ReturnedOriginal | undefined): R
     const found = withoutSenders(readNotice(form, notice), senders)
     if (found.length > 0) return toBounce(form, found, notice, original)
   }
-  // If nobody is named, the original's only recipient is assumed.
+  // Without a named recipient, the original's only recipient is assumed.
   const intended = readAddressList(original?.header.get('to') ?? '', 2)
   const [only] = intended
   if (intended.length !== 1 || only === undefined) return undefined

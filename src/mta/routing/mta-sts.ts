@@ -49,9 +49,9 @@ export class StsPolicies {
   private readonly entries = new Map<string, CacheEntry>()
   private readonly inFlight = new Map<string, Promise<void>>()
 
-  constructor(parts: StsFetchParts & { readonly mostDomains?: number }) {
+  constructor(parts: StsFetchParts & { readonly maxDomains?: number }) {
     this.parts = parts
-    this.maxDomains = parts.mostDomains ?? MAX_DOMAINS
+    this.maxDomains = parts.maxDomains ?? MAX_DOMAINS
   }
 
   /** @param domain recipient domain: A-labels, lower case */
@@ -89,8 +89,8 @@ export class StsPolicies {
     this.entries.delete(domain)
     if (known.cached === undefined && known.failure === undefined) return
     this.entries.set(domain, known)
-    const eldest = this.entries.size > this.maxDomains ? this.entries.keys().next().value : undefined
-    if (eldest !== undefined) this.entries.delete(eldest)
+    const oldest = this.entries.size > this.maxDomains ? this.entries.keys().next().value : undefined
+    if (oldest !== undefined) this.entries.delete(oldest)
   }
 
   /** Concurrent deliveries share one fetch. */

@@ -195,10 +195,10 @@ class IdleSessions {
     const others = this.byEndpoint.get(entry.key)
     if (others) others.push(entry)
     else this.byEndpoint.set(entry.key, [entry])
-    const [eldest] = this.idle
-    if (this.idle.size > this.limits.idleConnections && eldest !== undefined) {
-      this.remove(eldest)
-      this.end(eldest.session)
+    const [oldest] = this.idle
+    if (this.idle.size > this.limits.idleConnections && oldest !== undefined) {
+      this.remove(oldest)
+      this.end(oldest.session)
     }
   }
 

@@ -23,9 +23,9 @@ interface Waiting {
 }
 
 export function serveJobs(thread: OwnThread, agent: DeliveryAgent): void {
-  const desk = new JobServer(thread, agent)
+  const server = new JobServer(thread, agent)
   thread.listen(message => {
-    for (const instruction of message as readonly Instruction[]) desk.handle(instruction)
+    for (const instruction of message as readonly Instruction[]) server.handle(instruction)
   })
 }
 
@@ -79,7 +79,7 @@ class JobServer {
     }
   }
 
-  /** @param mark a property that tells a content from a list of keys */
+  /** @param mark a property that distinguishes a content from a list of keys */
   private getShared<M extends PropertyKey>(id: number, mark: M): Extract<SharedValue, Record<M, unknown>> {
     const value = this.shared.get(id)
     if (value === undefined || !(mark in value)) throw new Error(`no shared value ${id} of that kind`)

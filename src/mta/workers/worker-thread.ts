@@ -56,15 +56,15 @@ export class DeliveryThread {
 
   constructor(parts: DeliveryThreadParts) {
     this.parts = parts
-    let tellEnded = () => {}
-    this.ended = new Promise(resolve => (tellEnded = resolve))
+    let resolveEnded = () => {}
+    this.ended = new Promise(resolve => (resolveEnded = resolve))
     this.thread = parts.spawn(PROGRAM, {
       options: parts.agent,
       heapMegabytes: HEAP_MEGABYTES,
       onMessage: message => this.handleReports(message as readonly Report[]),
       onEnd: end => {
         this.handleEnd(end)
-        tellEnded()
+        resolveEnded()
       },
     })
   }
@@ -201,9 +201,9 @@ export class DeliveryThread {
   private recordConnection(domain: string): void {
     this.destinations.delete(domain)
     this.destinations.set(domain, this.parts.clock.monotonic())
-    const eldest =
+    const oldest =
       this.destinations.size > MAX_DESTINATIONS ? this.destinations.keys().next().value : undefined
-    if (eldest !== undefined) this.destinations.delete(eldest)
+    if (oldest !== undefined) this.destinations.delete(oldest)
   }
 }
 

@@ -148,7 +148,7 @@ ann@example.net [User unknown]
     expected: [['ann@example.net', 'no_such_mailbox']],
   },
   {
-    name: 'a gateway that tells it in one sentence',
+    name: 'a gateway with a one-sentence notice',
     source: notice({
       from: 'mailer-daemon',
       subject: 'There was an error sending your mail',

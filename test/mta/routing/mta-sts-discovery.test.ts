@@ -205,7 +205,7 @@ t.test('a bounded number of domains is cached; the least recently used is evicte
       [`mta-sts.${name}.example`, { A: ['192.0.2.80'] }],
     ]),
   )
-  const { policies, http } = stsWorld(t, {}, { zone, mostDomains: 2 })
+  const { policies, http } = stsWorld(t, {}, { zone, maxDomains: 2 })
   for (let count = 0; count < 4; count += 1) http.answer(served(policyText()))
   for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) await policies.find(`${name}.example`)
   t.same(

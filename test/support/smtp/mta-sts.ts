@@ -30,7 +30,7 @@ export interface StsSetting extends Partial<Pick<SmtpAgentParts, 'routes' | 'tls
   readonly zone?: FakeZone
   /** Certificates to trust beside the system's. */
   readonly trusted?: Buffer
-  readonly mostDomains?: number
+  readonly maxDomains?: number
 }
 
 export function announced(id: string): { TXT: string[] } {
@@ -40,7 +40,7 @@ export function announced(id: string): { TXT: string[] } {
 export function stsWorld(
   t: { teardown(end: () => Promise<void>): unknown },
   places: Record<string, Place> = {},
-  { zone: more = {}, trusted, mostDomains = 100, routes = [], tlsSites = [] }: StsSetting = {},
+  { zone: more = {}, trusted, maxDomains = 100, routes = [], tlsSites = [] }: StsSetting = {},
 ): StsWorld {
   const zone: FakeZone = {
     'example.com': { MX: ['10 mx.example'] },
@@ -53,7 +53,7 @@ export function stsWorld(
   const dialler = mappedDialler(clock, places, trusted)
   const resolver = fakeDns(zone)
   const http = new FakeHttpClient()
-  const policies = new StsPolicies({ clock, resolver, http, mostDomains })
+  const policies = new StsPolicies({ clock, resolver, http, maxDomains })
   const agent = openSmtpAgent({
     clock,
     dialler,

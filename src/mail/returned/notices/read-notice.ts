@@ -33,7 +33,7 @@ const MAX_SECTION = 6_000
 
 export interface NoticeRecipient {
   readonly recipient: string
-  /** The quoted reply or reason; empty if there is none. */
+  /** The quoted reply or reason; may be empty. */
   readonly diagnostic: string
   /** The whole text about the recipient. */
   readonly context: string
@@ -267,5 +267,5 @@ export const GENERAL_TEMPLATE: NoticeTemplate = {
   ],
 }
 
-/** Used if nobody is said to have failed: the recipient of the quoted message. */
+/** Used if no failed recipient is named: the recipient of the quoted message. */
 export const FALLBACK_TEMPLATE: NoticeTemplate = { name: 'general', when: {}, recipient: [TO_LINE] }
