@@ -37,10 +37,9 @@ const sent = (head: Head = {}): Event => event({ kind: 'email.sent', payload: { 
 
 async function count(database: Database, events: readonly Event[]): Promise<void> {
   await database.write(tx => appendEvents(tx, events))
-  const dispatcher = new Dispatcher(
-    { database, clock: new FakeClock(), log: new FakeLog() },
-    [countingConsumer()],
-  )
+  const dispatcher = new Dispatcher({ database, clock: new FakeClock(), log: new FakeLog() }, [
+    countingConsumer(),
+  ])
   await dispatcher.start()
   await until('everything to be counted', async () => {
     const [cursor, newest] = [

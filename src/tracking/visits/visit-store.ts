@@ -5,6 +5,7 @@ import type { Queries } from '../../db/database.js'
 import { rowsInsert } from '../../db/insert-rows.js'
 import { inLists, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
+import { nextTurn } from '../../world/time/clock.js'
 
 /** A request for the pixel or a link of a message, by a person or a machine. */
 export interface Visit {
@@ -44,12 +45,18 @@ declare module '../../db/tables.js' {
 const COLUMNS = ['kind', 'message_id', 'at', 'address', 'user_agent', 'is_head', 'url'] as const
 const insertRows = rowsInsert({ table: 'visits', columns: () => COLUMNS })
 
+/** Inserted before yielding to the event loop: a few milliseconds. */
+const ROWS_AT_ONCE = 256
+
 export async function insertVisits(db: Queries, visits: readonly Visit[]): Promise<void> {
   // prettier-ignore
   const rows = visits.map(({ kind, messageId, at, address, userAgent, isHead, url }) => [
     kind, messageId, at, address, userAgent, flag(isHead), url ?? null,
   ])
-  await insertRows(db, rows)
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+    if (from > 0) await nextTurn()
+    await insertRows(db, rows.slice(from, from + ROWS_AT_ONCE))
+  }
 }
 
 /** In the order they were stored. */
