@@ -8,12 +8,11 @@ import type { Visit } from './visit-store.js'
 import { readMarkup, startOfMarkup } from '../../content/tracking/read-markup.js'
 
 /**
- * Programs that fetch pixels or follow links, and whether such a request means that a person reads the message. Data for
- * `bot-detection.ts`.
+ * Programs that fetch pixels or follow links, and whether such a request means that a person reads the message.
  *
  * The first matching row decides. Honest programs are matched by User-Agent; scanners that pose as browsers by their published
  * networks. Anything unknown counts as a person unless it behaves like a scanner.
- * `test/tracking/known-programs.test.ts` has real User-Agents for each row.
+ * `test/tracking/bot-detection.test.ts` has real User-Agents for each row.
  */
 export interface KnownProgram {
   readonly name: string
