@@ -104,7 +104,7 @@ export class GroupCommit {
   }
 
   private startDraining(): void {
-    this.draining ??= this.drain().finally(() => (this.draining = undefined))
+    this.draining ??= this.drain()
   }
 
   /** Resolves when no write is pending or running. */
@@ -113,12 +113,17 @@ export class GroupCommit {
   }
 
   private async drain(): Promise<void> {
-    // Calls to write() in the same turn join the same group.
-    await nextTurn()
-    while (this.waiting.length > 0 || this.isTurnOfLong()) {
-      if (this.isTurnOfLong()) await this.commitLong()
-      else await this.commitWaiting()
+    try {
+      // Calls to write() in the same turn join the same group.
       await nextTurn()
+      while (this.waiting.length > 0 || this.isTurnOfLong()) {
+        if (this.isTurnOfLong()) await this.commitLong()
+        else await this.commitWaiting()
+        await nextTurn()
+      }
+    } finally {
+      // In the same step as the last check above, so that no work added now is left behind.
+      this.draining = undefined
     }
   }
 
