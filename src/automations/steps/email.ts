@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { refusal } from '../../audience/checks.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
-import { escapeHtml } from '../../content/merge/escape-value.js'
+import { escapeHtml } from '../../core/escape-html.js'
 import { rendersEmpty } from '../../content/rendering/mail-plan.js'
 import { brandOf } from '../../content/rendering/merging.js'
 import { AppError } from '../../core/errors.js'

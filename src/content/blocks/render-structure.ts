@@ -9,7 +9,7 @@
  * `mso-line-height-rule` for line heights in Outlook; images with `display:block` and no border. Word's capabilities: Microsoft's "Word
  * 2007 HTML and CSS Rendering Capabilities in Outlook 2007", hteumeuleu.com/2020/outlook-rendering-engine.
  */
-import { escapeHtml } from '../merge/escape-value.js'
+import { escapeHtml } from '../../core/escape-html.js'
 import type { Block, Column, Settings, Structure } from './read-structure.js'
 import type { ContentOf, PlainType } from './structure.js'
 

@@ -5,7 +5,7 @@
  * is not changed. A mail has an address if a reader sees `{{company_address}}` or the workspace's address. Pure. Never throws; linear in
  * the length of the HTML.
  */
-import { escapeHtml } from '../merge/escape-value.js'
+import { escapeHtml } from '../../core/escape-html.js'
 import { MergeError } from '../merge/merge-tree.js'
 import { splitTags } from '../merge/parse-template.js'
 import {

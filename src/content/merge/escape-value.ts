@@ -4,21 +4,10 @@
  * Standards: HTML Living Standard §13.1.2.3 (attributes), RFC 3986 §2 (percent-encoding).
  */
 import { toUSVString } from 'node:util'
+import { escapeHtml } from '../../core/escape-html.js'
 import { stripTags } from '../../mail/compose/header-field.js'
 import type { HtmlPlace } from './merge-tree.js'
 import { hasRefusedScheme, NO_URL } from './url-scheme.js'
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export function escapeHtml(text: string): string {
-  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '') : text
-}
 
 export function escapeForPlace(text: string, place: HtmlPlace): string {
   const encoded = encodeForPlace(text, place)

@@ -2,7 +2,8 @@
  * Renders a parsed merge template for one recipient. Steps and output are limited, so that no template or data can block a thread. Pure.
  * Throws MergeError if a limit is exceeded; nothing else, whatever the values.
  */
-import { encodeForPlace, escapeForPlace, escapeForSubject, escapeHtml } from './escape-value.js'
+import { escapeHtml } from '../../core/escape-html.js'
+import { encodeForPlace, escapeForPlace, escapeForSubject } from './escape-value.js'
 import {
   MergeError,
   type Comparison,

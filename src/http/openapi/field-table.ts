@@ -1,6 +1,7 @@
 /** Renders the fields of a schema as table rows, for the API page. Pure. */
 import type { Parameter, Schema } from './described.js'
-import { code, escape, inline } from './html.js'
+import { escapeHtml } from '../../core/escape-html.js'
+import { code, inline } from './html.js'
 
 export interface Field {
   readonly name: string
@@ -46,12 +47,12 @@ export function refName(schema: Schema): string | undefined {
 
 export function kindOf(schema: Schema): string {
   const name = refName(schema)
-  if (name !== undefined) return `<a href="#${escape(name)}">${escape(name)}</a>`
+  if (name !== undefined) return `<a href="#${escapeHtml(name)}">${escapeHtml(name)}</a>`
   const alternatives = schema.anyOf ?? schema.oneOf
   if (alternatives) return alternatives.map(kindOf).join(' or ')
-  if (schema.const !== undefined) return escape(JSON.stringify(schema.const))
-  if (schema.enum) return schema.enum.map(value => escape(JSON.stringify(value))).join(', ')
-  const plain = escape(schema.format ?? schema.type ?? 'any')
+  if (schema.const !== undefined) return escapeHtml(JSON.stringify(schema.const))
+  if (schema.enum) return schema.enum.map(value => escapeHtml(JSON.stringify(value))).join(', ')
+  const plain = escapeHtml(schema.format ?? schema.type ?? 'any')
   const kind = schema.type === 'array' ? `array of ${kindOf(schema.items ?? {})}` : plain
   const most = schema.maxLength ?? schema.maxItems ?? schema.maximum
   const unit = schema.maxLength !== undefined ? ' characters' : ''

@@ -1,26 +1,15 @@
 /** HTML text for the API page: escapes everything and renders backticks as code. Pure. */
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export function escape(text: string): string {
-  return text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '')
-}
+import { escapeHtml } from '../../core/escape-html.js'
 
 export function code(text: string): string {
-  return `<code>${escape(text)}</code>`
+  return `<code>${escapeHtml(text)}</code>`
 }
 
 /** Renders text between backticks as code. */
 export function inline(text: string): string {
   return text
     .split('`')
-    .map((part, index) => (index % 2 === 1 ? code(part) : escape(part)))
+    .map((part, index) => (index % 2 === 1 ? code(part) : escapeHtml(part)))
     .join('')
 }
 

@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto'
 import { curlOf } from './curl.js'
 import type { Described, Operation, Schema } from './described.js'
-import { code, escape, inline, prose } from './html.js'
+import { escapeHtml } from '../../core/escape-html.js'
+import { code, inline, prose } from './html.js'
 import { fieldsOf, fieldTable, fromParameter, kindOf, refName } from './field-table.js'
 
 const STYLE = `
@@ -49,15 +50,15 @@ export function docsPage(described: object): string {
   const sections = tags.map(({ name, description }) => {
     const ofTag = operations.filter(({ operation }) => operation.tags.includes(name))
     const shown = ofTag.map(({ path, method, operation }) => showOperation(base, method, path, operation))
-    return `<section id="${escape(name)}"><h2>${escape(name)}</h2>${prose(description)}${shown.join('')}</section>`
+    return `<section id="${escapeHtml(name)}"><h2>${escapeHtml(name)}</h2>${prose(description)}${shown.join('')}</section>`
   })
   const links = [...tags.map(({ name }) => name), 'Objects'].map(
-    name => `<a href="#${escape(name)}">${escape(name)}</a>`,
+    name => `<a href="#${escapeHtml(name)}">${escapeHtml(name)}</a>`,
   )
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escape(info.title)} API ${escape(info.version)}</title><style>${STYLE}</style></head><body>
-<h1>${escape(info.title)} API <small>${escape(info.version)}</small></h1>
+<title>${escapeHtml(info.title)} API ${escapeHtml(info.version)}</title><style>${STYLE}</style></head><body>
+<h1>${escapeHtml(info.title)} API <small>${escapeHtml(info.version)}</small></h1>
 ${prose(info.description)}<p>Base URL: ${code(base)}. Machine-readable: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
 <p>The commands below read the key from the environment: ${code('export POSTROAD_KEY=ts_live_...')}</p>
 <nav>${links.join(' ')}</nav>
@@ -72,10 +73,10 @@ function showOperation(base: string, method: string, path: string, operation: Op
   const { operationId, summary, description, parameters, requestBody, responses } = operation
   const body = requestBody?.content['application/json']
   return [
-    `<details id="${escape(operationId)}"><summary><b>${method.toUpperCase()}</b> ${code(path)} `,
+    `<details id="${escapeHtml(operationId)}"><summary><b>${method.toUpperCase()}</b> ${code(path)} `,
     `${inline(summary)}</summary>`,
     prose(description),
-    `<pre>${escape(curlOf(base, method, path, operation))}</pre>`,
+    `<pre>${escapeHtml(curlOf(base, method, path, operation))}</pre>`,
     parameters.length > 0 ? `<h4>Parameters</h4>${fieldTable(parameters.map(fromParameter))}` : '',
     body ? `<h4>Request body</h4>${showSchema(body.schema)}` : '',
     requestBody && !body ? `<h4>Request body</h4>${prose(requestBody.description ?? '')}` : '',
@@ -91,8 +92,8 @@ function showOperation(base: string, method: string, path: string, operation: Op
 function showContents(contents: Operation['responses'][string]['content']): string {
   const [type, { schema, example } = {}] = Object.entries(contents)[0] ?? []
   if (type !== undefined && type !== 'application/json')
-    return `<p>${code(type)}</p><pre>${escape(String(example))}</pre>`
-  const json = example === undefined ? '' : `<pre>${escape(JSON.stringify(example, null, 2))}</pre>`
+    return `<p>${code(type)}</p><pre>${escapeHtml(String(example))}</pre>`
+  const json = example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 2))}</pre>`
   return (schema ? showSchema(schema) : '') + json
 }
 
@@ -101,11 +102,11 @@ function showSchema(schema: Schema): string {
   const name = refName(schema)
   return name === undefined
     ? fieldTable(fieldsOf(schema))
-    : `<p><a href="#${escape(name)}">${escape(name)}</a></p>`
+    : `<p><a href="#${escapeHtml(name)}">${escapeHtml(name)}</a></p>`
 }
 
 function showObject([name, schema]: [string, Schema]): string {
   const alternatives = schema.oneOf ? `<p>One of ${kindOf(schema)}.</p>` : ''
   const description = schema.description === undefined ? '' : prose(schema.description)
-  return `<h3 id="${escape(name)}">${escape(name)}</h3>${description}${alternatives}${fieldTable(fieldsOf(schema))}\n`
+  return `<h3 id="${escapeHtml(name)}">${escapeHtml(name)}</h3>${description}${alternatives}${fieldTable(fieldsOf(schema))}\n`
 }

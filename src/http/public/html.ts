@@ -5,6 +5,7 @@
  * of links, which escaping does not cover. Pure. Standard: HTML Living Standard §13.1.2 (text and attribute values).
  * Fails: never throws.
  */
+import { escapeHtml } from '../../core/escape-html.js'
 
 /** A piece of markup. */
 export class Html {
@@ -34,19 +35,7 @@ export function html(literals: TemplateStringsArray, ...values: readonly Fragmen
 function written(value: Fragment): string {
   if (value === undefined || value === null || value === false) return ''
   if (value instanceof Html) return value.toString()
-  if (typeof value === 'string') return escapeText(value)
+  if (typeof value === 'string') return escapeHtml(value)
   if (typeof value === 'number') return String(value)
   return value.map(written).join('')
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-function escapeText(text: string): string {
-  return text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '')
 }
