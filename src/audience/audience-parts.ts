@@ -21,11 +21,11 @@ export interface Acting {
 }
 
 /** Maximum contacts per bulk request. */
-export const MOST_CONTACTS = 5_000
+export const MAX_CONTACTS = 5_000
 /** Contacts per transaction of a bulk operation: a few milliseconds, so other writers are not delayed. */
 export const PIECE = 250
 
 /** Limits per workspace: compiling a rule or rendering a preferences page reads all of them. */
-export const MOST_LISTS = 1_000
-export const MOST_SEGMENTS = 1_000
-export const MOST_TAGS = 5_000
+export const MAX_LISTS = 1_000
+export const MAX_SEGMENTS = 1_000
+export const MAX_TAGS = 5_000

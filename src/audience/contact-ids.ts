@@ -1,6 +1,6 @@
 /** The contact ids of a bulk request: in its body, or in the query for clients whose DELETE cannot have a body. */
 import Type from 'typebox'
-import { MOST_CONTACTS } from './audience-parts.js'
+import { MAX_CONTACTS } from './audience-parts.js'
 import { refusal } from './checks.js'
 import { ContactIds } from './contacts/contact-schema.js'
 
@@ -35,8 +35,8 @@ export function readContactIds(
     .split(',')
     .map(id => id.trim())
     .filter(Boolean)
-  if (ids.length > MOST_CONTACTS)
-    throw refusal('contact_ids', `contact_ids must have at most ${MOST_CONTACTS} entries`)
+  if (ids.length > MAX_CONTACTS)
+    throw refusal('contact_ids', `contact_ids must have at most ${MAX_CONTACTS} entries`)
   return ids
 }
 

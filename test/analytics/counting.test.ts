@@ -110,18 +110,22 @@ eachDatabase(t, 'what comes later is added to what was counted', async (t, datab
   t.equal((await report())['sends'], 251)
 })
 
-eachDatabase(t, "a report counts only the workspace's own live mail, and no machine visits", async (t, database) => {
-  await count(database, [
-    sent(),
-    sent({ isSandbox: true, workspaceId: 'its sandbox' }),
-    sent({ workspaceId: 'w2' }),
-    sent({ workspaceId: APPLIANCE }),
-    event({ kind: 'email.opened', payload: { ...visit, isBot: true } }),
-    event({ kind: 'email.clicked', payload: { ...visit, isBot: true, url: 'https://shop.example/' } }),
-  ])
-  const { report } = await reporting(t, database)
-  t.match(await report(), { sends: 1, opens: 0, clicks: 0 })
-})
+eachDatabase(
+  t,
+  "a report counts only the workspace's own live mail, and no machine visits",
+  async (t, database) => {
+    await count(database, [
+      sent(),
+      sent({ isSandbox: true, workspaceId: 'its sandbox' }),
+      sent({ workspaceId: 'w2' }),
+      sent({ workspaceId: APPLIANCE }),
+      event({ kind: 'email.opened', payload: { ...visit, isBot: true } }),
+      event({ kind: 'email.clicked', payload: { ...visit, isBot: true, url: 'https://shop.example/' } }),
+    ])
+    const { report } = await reporting(t, database)
+    t.match(await report(), { sends: 1, opens: 0, clicks: 0 })
+  },
+)
 
 t.test('a day begins at midnight in UTC, and a period ends today', async t => {
   const database = await sqliteDatabase(t)

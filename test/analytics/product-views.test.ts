@@ -25,41 +25,37 @@ async function serve(t: Test, database: Database) {
     api.ask({ method: 'POST', path: '/api/v1/track/product-view', body, key })
 }
 
-eachDatabase(
-  t,
-  'a view is stored with its product data and reported as an event',
-  async (t, database) => {
-    const view = await serve(t, database)
-    const product = {
-      product_name: 'Blue jug',
-      product_url: 'https://shop.example/jug',
-      image_url: 'https://shop.example/jug.png',
-      price: 12.5,
-      currency: 'EUR',
-      category: 'Kitchen',
-      metadata: { colour: 'blue' },
-    }
-    t.match(await view({ contact_email: 'Ann@X.example', product_id: 'jug-1', ...product }), {
-      status: 201,
-      json: {
-        data: {
-          id: 'view-1',
-          contact_id: 'contact-1',
-          product_id: 'jug-1',
-          ...product,
-          is_sandbox: false,
-          viewed_at: '2026-01-05T10:00:00.000Z',
-        },
+eachDatabase(t, 'a view is stored with its product data and reported as an event', async (t, database) => {
+  const view = await serve(t, database)
+  const product = {
+    product_name: 'Blue jug',
+    product_url: 'https://shop.example/jug',
+    image_url: 'https://shop.example/jug.png',
+    price: 12.5,
+    currency: 'EUR',
+    category: 'Kitchen',
+    metadata: { colour: 'blue' },
+  }
+  t.match(await view({ contact_email: 'Ann@X.example', product_id: 'jug-1', ...product }), {
+    status: 201,
+    json: {
+      data: {
+        id: 'view-1',
+        contact_id: 'contact-1',
+        product_id: 'jug-1',
+        ...product,
+        is_sandbox: false,
+        viewed_at: '2026-01-05T10:00:00.000Z',
       },
-    })
-    const rows = await database.reader.selectFrom('product_views').selectAll().execute()
-    t.match(rows, [{ workspace_id: 'w1', contact_id: 'contact-1', product_id: 'jug-1', viewed_at: NOW }])
-    t.same(JSON.parse(rows[0]?.product ?? ''), product)
-    t.match(await readEventsAfter(database.reader, 0, ['product.viewed'], 10), [
-      { workspaceId: 'w1', messageId: null, payload: { contactId: 'contact-1', productId: 'jug-1' } },
-    ])
-  },
-)
+    },
+  })
+  const rows = await database.reader.selectFrom('product_views').selectAll().execute()
+  t.match(rows, [{ workspace_id: 'w1', contact_id: 'contact-1', product_id: 'jug-1', viewed_at: NOW }])
+  t.same(JSON.parse(rows[0]?.product ?? ''), product)
+  t.match(await readEventsAfter(database.reader, 0, ['product.viewed'], 10), [
+    { workspaceId: 'w1', messageId: null, payload: { contactId: 'contact-1', productId: 'jug-1' } },
+  ])
+})
 
 t.test('an unknown contact is a 404 contact_not_found, and nothing is stored', async t => {
   const database = await sqliteDatabase(t)

@@ -2,20 +2,20 @@
 import { join } from 'node:path'
 import t from 'tap'
 import BetterSqlite from 'better-sqlite3'
-import { MOST_LISTS, MOST_SEGMENTS, MOST_TAGS } from '../../src/audience/audience-parts.js'
+import { MAX_LISTS, MAX_SEGMENTS, MAX_TAGS } from '../../src/audience/audience-parts.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 /** Columns of each table beside id, workspace and name, with what stands in them. */
 const TABLES = [
   {
-    ...{ things: 'lists', most: MOST_LISTS },
+    ...{ things: 'lists', most: MAX_LISTS },
     rest: { type: "'static'", is_public: 0, double_opt_in: 0, member_count: 0 },
   },
   {
-    ...{ things: 'segments', most: MOST_SEGMENTS },
+    ...{ things: 'segments', most: MAX_SEGMENTS },
     rest: { name_folded: "'n' || n", conditions: `'{"match":"all","rules":[]}'` },
   },
-  { things: 'tags', most: MOST_TAGS, rest: { name_folded: "'n' || n", contact_count: 0 } },
+  { things: 'tags', most: MAX_TAGS, rest: { name_folded: "'n' || n", contact_count: 0 } },
 ] as const
 
 const MADE_AT_THE_SHELL: Readonly<Record<string, readonly string[]>> = {

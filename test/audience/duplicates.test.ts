@@ -1,10 +1,10 @@
 /** Contacts that are in more than one list, on both databases. */
 import t from 'tap'
 import type { Acting, AudienceParts } from '../../src/audience/audience-parts.js'
-import { listDuplicates } from '../../src/audience/contacts/duplicates-store.js'
+import { listDuplicates } from '../../src/audience/contacts/contact-page-store.js'
 import { createContact, removeContacts } from '../../src/audience/contacts/contacts.js'
 import { findList, insertList, markListDeleted } from '../../src/audience/lists/list-store.js'
-import { changeMembers } from '../../src/audience/lists/members.js'
+import { changeMembers } from '../../src/audience/lists/lists.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../support/db/database.js'

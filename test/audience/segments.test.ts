@@ -10,6 +10,7 @@ import {
   estimate,
   listMatching,
   SUPPRESSIONS_PER_PIECE,
+  findMatching,
 } from '../../src/audience/segments/audience-query-store.js'
 import {
   isGroup,
@@ -17,7 +18,6 @@ import {
   type Rule,
   type RuleValue,
 } from '../../src/audience/segments/conditions.js'
-import { findMatching } from '../../src/audience/segments/match-store.js'
 import { readConditions } from '../../src/audience/segments/read-conditions.js'
 import { findTag, insertTag } from '../../src/audience/tags/tag-store.js'
 import { insertConversion } from '../../src/analytics/conversions/conversion-store.js'

@@ -1,8 +1,8 @@
 /** What starts runs and continues waiting ones: on both databases, with a manual clock. */
 import t from 'tap'
-import { changeMembers } from '../../src/audience/lists/members.js'
+import { changeMembers } from '../../src/audience/lists/lists.js'
 import { changeContact } from '../../src/audience/contacts/contacts.js'
-import { toldOf } from '../../src/audience/contacts/contact-events.js'
+import { contactEvent } from '../../src/audience/contacts/contact-events.js'
 import { insertSegment } from '../../src/audience/segments/segment-store.js'
 import { changeAutomation } from '../../src/automations/flows/automations.js'
 import { DateTrigger } from '../../src/automations/triggers/date-trigger.js'
@@ -288,7 +288,7 @@ eachDatabase(t, 'two events in one batch start one run with frequency once', asy
   const flow = await flows.flow({ trigger: 'contact_created' })
   const ann = await flows.contact('ann')
   await database.write(tx =>
-    appendEvents(tx, [toldOf('contact.created', flows.acting, ann, flows.clock.now())]),
+    appendEvents(tx, [contactEvent('contact.created', flows.acting, ann, flows.clock.now())]),
   )
   await flows.settle()
   t.equal((await flows.runs(flow)).length, 1)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { insertContacts } from '../../src/audience/contacts/contact-write-store.js'
 import { contactsOf, findAudience } from '../../src/audience/audience-store.js'
 import { addPairs, LIST_MEMBERS } from '../../src/audience/pair-store.js'
-import { contactsMeant } from '../../src/audience/segments/audience-query-store.js'
+import { listMailability } from '../../src/audience/segments/audience-query-store.js'
 import {
   cancelPending,
   countUntried,
@@ -153,16 +153,16 @@ eachDatabase(
     const audience = await findAudience(reader, WORKSPACE)
     const asking = { workspaceId: WORKSPACE, now: T }
     const all = contactsOf(audience!.number)
-    t.same(await contactsMeant(reader, { list: 7 }, asking, all), [
-      { seq: seqs[0], fate: 'mailable' },
-      { seq: seqs[1], fate: 'unsubscribed' },
-      { seq: seqs[2], fate: 'suppressed' },
-      { seq: seqs[3], fate: 'mailable' },
+    t.same(await listMailability(reader, { list: 7 }, asking, all), [
+      { seq: seqs[0], mailability: 'mailable' },
+      { seq: seqs[1], mailability: 'unsubscribed' },
+      { seq: seqs[2], mailability: 'suppressed' },
+      { seq: seqs[3], mailability: 'mailable' },
     ])
-    t.same(await contactsMeant(reader, { list: 7 }, asking, { first: seqs[3]!, last: seqs[4]! }), [
-      { seq: seqs[3], fate: 'mailable' },
+    t.same(await listMailability(reader, { list: 7 }, asking, { first: seqs[3]!, last: seqs[4]! }), [
+      { seq: seqs[3], mailability: 'mailable' },
     ])
-    t.same(await contactsMeant(reader, { list: 7 }, { ...asking, workspaceId: 'other' }, all), [])
+    t.same(await listMailability(reader, { list: 7 }, { ...asking, workspaceId: 'other' }, all), [])
   },
 )
 
@@ -309,12 +309,12 @@ eachDatabase(
       const campaign = await findCampaign(db, WORKSPACE, id)
       const who = await findCampaignAudience(db, campaign!)
       t.same(who, { recipientsOf: seq, who: campaign!.resendTo })
-      const meant = await contactsMeant(db, whoOf(who), { workspaceId: WORKSPACE, now: T }, range)
+      const meant = await listMailability(db, whoOf(who), { workspaceId: WORKSPACE, now: T }, range)
       t.same(
         meant.map(one => seqs.indexOf(one.seq)),
         expected,
       )
-      t.equal(meant[1]?.fate, 'unsubscribed', 'as contacts are now')
+      t.equal(meant[1]?.mailability, 'unsubscribed', 'as contacts are now')
       const counted = await countAudience(database, new FakeClock(), WORKSPACE, who)
       t.same(counted, { mailable: expected.length - 2, unsubscribed: 1, bounced: 0, suppressed: 1 })
     }

@@ -83,33 +83,30 @@ t.test(
   },
 )
 
-t.test(
-  'expired or mismatched certificates and world-readable files get warnings',
-  async t => {
-    const folder = t.testdir()
-    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-    const pair = await makeSelfSigned('other.example', Date.now() - 20 * 365 * 86_400_000)
-    writeFileSync(cert, pair.cert)
-    writeFileSync(key, pair.key, { mode: 0o644 })
-    chmodSync(key, 0o644)
-    const route = '[[mta.routes]]\ndomain = "*"\nhost = "127.0.0.1"\nusername = "me"\npassword = "hunter2"'
-    const postroad = await initialise(t, {
-      toml: `[tls]\ncert = "${cert}"\nkey = "${key}"\n${route}`,
-      env: LINKS_SERVED,
-    })
-    chmodSync(postroad.dataDir, 0o755)
-    chmodSync(postroad.configFile, 0o644)
-    const found = await check(postroad)
-    t.match(found, { ok: true, status: 0 })
-    t.same(pathsOf(found, 'warning').sort(), ['', 'data_dir', 'tls.cert', 'tls.cert', 'tls.key'])
-    const told = found.findings.map(({ what }) => what).join('\n')
-    t.match(told, /expired/)
-    t.match(told, /is not for mx\.postroad\.test/)
-    t.match(told, /contains passwords/)
-    t.notMatch(told, /hunter2/)
-    t.ok(found.findings.every(({ mend }) => mend.length > 5))
-  },
-)
+t.test('expired or mismatched certificates and world-readable files get warnings', async t => {
+  const folder = t.testdir()
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const pair = await makeSelfSigned('other.example', Date.now() - 20 * 365 * 86_400_000)
+  writeFileSync(cert, pair.cert)
+  writeFileSync(key, pair.key, { mode: 0o644 })
+  chmodSync(key, 0o644)
+  const route = '[[mta.routes]]\ndomain = "*"\nhost = "127.0.0.1"\nusername = "me"\npassword = "hunter2"'
+  const postroad = await initialise(t, {
+    toml: `[tls]\ncert = "${cert}"\nkey = "${key}"\n${route}`,
+    env: LINKS_SERVED,
+  })
+  chmodSync(postroad.dataDir, 0o755)
+  chmodSync(postroad.configFile, 0o644)
+  const found = await check(postroad)
+  t.match(found, { ok: true, status: 0 })
+  t.same(pathsOf(found, 'warning').sort(), ['', 'data_dir', 'tls.cert', 'tls.cert', 'tls.key'])
+  const told = found.findings.map(({ what }) => what).join('\n')
+  t.match(told, /expired/)
+  t.match(told, /is not for mx\.postroad\.test/)
+  t.match(told, /contains passwords/)
+  t.notMatch(told, /hunter2/)
+  t.ok(found.findings.every(({ mend }) => mend.length > 5))
+})
 
 t.test('open relays and addresses this machine lacks get warnings', async t => {
   const postroad = await initialise(t, {

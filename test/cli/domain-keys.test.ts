@@ -26,23 +26,26 @@ const keyStates = ({ dns_records: records }: DomainView) =>
 
 const ROTATED = ['rsa retiring', 'rsa active', 'ed25519 retiring', 'ed25519 active']
 
-t.test('a rotation prints the state of each key, and a second one is refused with the time it is allowed', async t => {
-  const postroad = await initialise(t)
-  const owner = ['--workspace', postroad.workspaceId]
-  const added = await postroad.json<DomainView>('domain', 'add', 'printer.test', '--vouch', ...owner)
-  t.same(keyStates(added), ['rsa active', 'rsa standby', 'ed25519 active', 'ed25519 standby'])
-  const { status, out } = await postroad.run('domain', 'rotate', 'printer.test', ...owner)
-  t.equal(status, 0)
-  t.match(out, /rsa retiring +CNAME +pr\w+1\._domainkey/)
-  t.match(out, /ed25519 active +CNAME +pr\w+e2\._domainkey/)
-  t.match(await postroad.run('domain', 'rotate', 'printer.test', ...owner), {
-    status: 1,
-    err: /retry after \d{4}-\d\d-\d\dT/,
-  })
-  t.match(await postroad.run('domain', 'list'), { out: /printer\.test +vouched .* pr\w+1 retiring, / })
-  const listed = await postroad.json<DomainView[]>('domain', 'list')
-  t.same(keyStates(listed.find(({ id }) => id === added.id)!), ROTATED)
-})
+t.test(
+  'a rotation prints the state of each key, and a second one is refused with the time it is allowed',
+  async t => {
+    const postroad = await initialise(t)
+    const owner = ['--workspace', postroad.workspaceId]
+    const added = await postroad.json<DomainView>('domain', 'add', 'printer.test', '--vouch', ...owner)
+    t.same(keyStates(added), ['rsa active', 'rsa standby', 'ed25519 active', 'ed25519 standby'])
+    const { status, out } = await postroad.run('domain', 'rotate', 'printer.test', ...owner)
+    t.equal(status, 0)
+    t.match(out, /rsa retiring +CNAME +pr\w+1\._domainkey/)
+    t.match(out, /ed25519 active +CNAME +pr\w+e2\._domainkey/)
+    t.match(await postroad.run('domain', 'rotate', 'printer.test', ...owner), {
+      status: 1,
+      err: /retry after \d{4}-\d\d-\d\dT/,
+    })
+    t.match(await postroad.run('domain', 'list'), { out: /printer\.test +vouched .* pr\w+1 retiring, / })
+    const listed = await postroad.json<DomainView[]>('domain', 'list')
+    t.same(keyStates(listed.find(({ id }) => id === added.id)!), ROTATED)
+  },
+)
 
 t.test('a domain whose DNS does not answer is rotated only with --force', async t => {
   const postroad = await initialise(t)
@@ -110,19 +113,22 @@ function onDisk({ dataDir }: Installation): string {
 
 const signed = ['send', '--dry-run', '--from', 'notify@mail.postroad.test', '--to', 'ann@one.test']
 
-t.test('with secrets.key the data folder contains no plain private key, and mail is still signed', async t => {
-  const postroad = await initialise(t)
-  t.ok(onDisk(postroad).includes('BEGIN PRIVATE KEY'))
-  postroad.writeConfig(`[secrets]\nkey = "${KEY}"`)
-  t.equal((await postroad.run('migrate')).status, 0)
-  await postroad.json('domain', 'add', 'sender.test', '--vouch', '--workspace', postroad.workspaceId)
-  t.notOk(onDisk(postroad).includes('PRIVATE KEY'))
-  // How the PKCS#8 form of every RSA key begins (RFC 5208 §5, version and algorithm).
-  t.notOk(onDisk(postroad).includes('AgEAMA0GCSqGSIb3DQEBAQUA'))
-  const { status, out } = await postroad.run(...signed, '--subject', 'sealed')
-  t.equal(status, 0)
-  t.match(out, /DKIM-Signature: [^]*a=rsa-sha256[^]*DKIM-Signature: [^]*a=ed25519-sha256/)
-})
+t.test(
+  'with secrets.key the data folder contains no plain private key, and mail is still signed',
+  async t => {
+    const postroad = await initialise(t)
+    t.ok(onDisk(postroad).includes('BEGIN PRIVATE KEY'))
+    postroad.writeConfig(`[secrets]\nkey = "${KEY}"`)
+    t.equal((await postroad.run('migrate')).status, 0)
+    await postroad.json('domain', 'add', 'sender.test', '--vouch', '--workspace', postroad.workspaceId)
+    t.notOk(onDisk(postroad).includes('PRIVATE KEY'))
+    // How the PKCS#8 form of every RSA key begins (RFC 5208 §5, version and algorithm).
+    t.notOk(onDisk(postroad).includes('AgEAMA0GCSqGSIb3DQEBAQUA'))
+    const { status, out } = await postroad.run(...signed, '--subject', 'sealed')
+    t.equal(status, 0)
+    t.match(out, /DKIM-Signature: [^]*a=rsa-sha256[^]*DKIM-Signature: [^]*a=ed25519-sha256/)
+  },
+)
 
 t.test('with secrets.key set from the start no secret is ever stored plain', async t => {
   const postroad = install(t, { toml: `[secrets]\nkey = "${KEY}"` })

@@ -86,22 +86,19 @@ t.test('a vouched domain is shown as vouched', async t => {
   t.match(out, /mail\.postroad\.test +shared address/)
 })
 
-t.test(
-  'DMARC reports are requested at an accepted address, and the permission record is shown',
-  async t => {
-    const postroad = await initialise(t)
-    const owner = ['--workspace', postroad.workspaceId]
-    const dmarcOf = ({ dns_records: records }: DomainView) =>
-      records.find(({ purpose }) => purpose === 'dmarc')?.value
-    const rua = 'v=DMARC1; p=none; rua=mailto:dmarc@mx.postroad.test'
-    t.equal(dmarcOf(await postroad.json<DomainView>('domain', 'add', 'sender.example', ...owner)), rua)
-    const { out } = await postroad.run('domain', 'show', 'sender.example', ...owner)
-    t.match(out, '*._report._dmarc.mx.postroad.test. 3600 IN TXT "v=DMARC1;"')
-    t.equal(dmarcOf(await postroad.json<DomainView>('domain', 'add', 'postroad.test', ...owner)), rua)
-    const within = await postroad.run('domain', 'show', 'postroad.test', ...owner)
-    t.notMatch(within.out, '_report', 'receivers do not ask where host and domain are of one organisation')
-  },
-)
+t.test('DMARC reports are requested at an accepted address, and the permission record is shown', async t => {
+  const postroad = await initialise(t)
+  const owner = ['--workspace', postroad.workspaceId]
+  const dmarcOf = ({ dns_records: records }: DomainView) =>
+    records.find(({ purpose }) => purpose === 'dmarc')?.value
+  const rua = 'v=DMARC1; p=none; rua=mailto:dmarc@mx.postroad.test'
+  t.equal(dmarcOf(await postroad.json<DomainView>('domain', 'add', 'sender.example', ...owner)), rua)
+  const { out } = await postroad.run('domain', 'show', 'sender.example', ...owner)
+  t.match(out, '*._report._dmarc.mx.postroad.test. 3600 IN TXT "v=DMARC1;"')
+  t.equal(dmarcOf(await postroad.json<DomainView>('domain', 'add', 'postroad.test', ...owner)), rua)
+  const within = await postroad.run('domain', 'show', 'postroad.test', ...owner)
+  t.notMatch(within.out, '_report', 'receivers do not ask where host and domain are of one organisation')
+})
 
 t.test('--zone prints every record in zone file syntax', async t => {
   const postroad = await initialise(t)

@@ -62,40 +62,37 @@ t.test('mail is listed newest first, all or by result', async t => {
   t.match(out, /waiting/)
 })
 
-t.test(
-  'a mail is shown with its effect; its control characters do not reach the terminal',
-  async t => {
-    const { postroad, first } = await withMails(t)
-    const { out, status } = await postroad.run('inbound', 'show', String(first))
-    t.equal(status, 0)
-    t.match(out, /sender +<mailer@x\.example>/)
-    t.match(out, /result +bounce, message m1, 5\.1\.1 no such user/)
-    t.match(out, /Subject: \?\[31mred/)
-    t.notOk(out.includes('\x1b') || out.includes('\x9b'))
-    t.match(await postroad.json('inbound', 'show', String(first)), {
-      id: first,
-      result: 'bounce',
-      sender: 'mailer@x.example',
-      recipients: [{ purpose: 'return_path', message_id: 'm1' }],
-      findings: [{ result: 'bounce', message_id: 'm1' }],
-      received_at: new Date(NOW).toISOString(),
-      raw: RAW,
-      content: { text: String, html: null, attachments: [] },
-    })
-    const folder = join(t.testdir({}), 'saved')
-    t.match(await postroad.run('inbound', 'show', String(first), '--save', folder), {
-      status: 0,
-      out: /saved .*text\.txt/,
-    })
-    t.match(await postroad.run('inbound', 'show', String(first), '--save', folder), {
-      status: 1,
-      err: /exists/,
-    })
-    t.match((await postroad.run('inbound', 'show', String(first), '--raw')).out, /caf.\?31m/)
-    t.match(await postroad.run('inbound', 'show', '999'), { status: 1, err: /no inbound mail 999/ })
-    t.match(await postroad.run('inbound', 'show', 'x'), { status: 2 })
-  },
-)
+t.test('a mail is shown with its effect; its control characters do not reach the terminal', async t => {
+  const { postroad, first } = await withMails(t)
+  const { out, status } = await postroad.run('inbound', 'show', String(first))
+  t.equal(status, 0)
+  t.match(out, /sender +<mailer@x\.example>/)
+  t.match(out, /result +bounce, message m1, 5\.1\.1 no such user/)
+  t.match(out, /Subject: \?\[31mred/)
+  t.notOk(out.includes('\x1b') || out.includes('\x9b'))
+  t.match(await postroad.json('inbound', 'show', String(first)), {
+    id: first,
+    result: 'bounce',
+    sender: 'mailer@x.example',
+    recipients: [{ purpose: 'return_path', message_id: 'm1' }],
+    findings: [{ result: 'bounce', message_id: 'm1' }],
+    received_at: new Date(NOW).toISOString(),
+    raw: RAW,
+    content: { text: String, html: null, attachments: [] },
+  })
+  const folder = join(t.testdir({}), 'saved')
+  t.match(await postroad.run('inbound', 'show', String(first), '--save', folder), {
+    status: 0,
+    out: /saved .*text\.txt/,
+  })
+  t.match(await postroad.run('inbound', 'show', String(first), '--save', folder), {
+    status: 1,
+    err: /exists/,
+  })
+  t.match((await postroad.run('inbound', 'show', String(first), '--raw')).out, /caf.\?31m/)
+  t.match(await postroad.run('inbound', 'show', '999'), { status: 1, err: /no inbound mail 999/ })
+  t.match(await postroad.run('inbound', 'show', 'x'), { status: 2 })
+})
 
 t.test('a mail is marked for reprocessing', async t => {
   const { postroad, database, first } = await withMails(t)

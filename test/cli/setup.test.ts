@@ -194,14 +194,11 @@ t.test('migrate works only while the server is stopped', async t => {
   t.match(await postroad.run('migrate'), { status: 1, err: `process ${server.pid}` })
 })
 
-t.test(
-  "init beside a running server does not seal that server's signing keys",
-  async t => {
-    const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
-    const server = await postroad.serve()
-    appendFileSync(postroad.configFile, `\n[secrets]\nkey = "${Buffer.alloc(32, 7).toString('base64')}"\n`)
-    t.match(await postroad.run('init'), { status: 0 })
-    const { body } = await server.send(postroad.key, mail)
-    await server.messageOnce(postroad.key, String(body.data.results[0].message_id), 'delivered')
-  },
-)
+t.test("init beside a running server does not seal that server's signing keys", async t => {
+  const postroad = await initialise(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } })
+  const server = await postroad.serve()
+  appendFileSync(postroad.configFile, `\n[secrets]\nkey = "${Buffer.alloc(32, 7).toString('base64')}"\n`)
+  t.match(await postroad.run('init'), { status: 0 })
+  const { body } = await server.send(postroad.key, mail)
+  await server.messageOnce(postroad.key, String(body.data.results[0].message_id), 'delivered')
+})

@@ -106,29 +106,32 @@ t.test('an export is complete, safe to open in a spreadsheet, and can be importe
   t.same(await entries(), before)
 })
 
-t.test('exports of other systems are read in their own layout, and rows beyond a limit are reported', async t => {
-  const { import: importFile, entries, postroad, owned, file } = await open(t)
-  const bounces = 'status,reason,email,created\n5.1.1,"550 no such user, sorry",a@x.example,1700000000\n'
-  t.match(JSON.parse((await importFile(bounces)).out), { preset: 'sendgrid', added: 1, rejected: 0 })
-  const listmonk =
-    'uuid,email,name,attributes,status,created_at,updated_at\n1,b@x.example,,{},blocklisted,,\n2,c@x.example,,{},enabled,,\n'
-  t.match(JSON.parse((await importFile(listmonk)).out), { preset: 'listmonk', added: 1, skipped: 1 })
-  writeFileSync(file, 'email,created\nd@x.example,1700000000\n')
-  t.match(await postroad.run('suppress', 'import', file, ...owned, '--preset', 'sendgrid'), { status: 0 })
-  t.match(await postroad.run('suppress', 'import', file, ...owned, '--preset', 'what'), {
-    status: 1,
-    err: /what is not a preset; use one of postroad, listmonk/,
-  })
-  t.same((await entries()).sort(), [
-    'a@x.example hard_bounce all',
-    'b@x.example manual all',
-    'd@x.example unsubscribe marketing',
-  ])
-  t.match(JSON.parse((await importFile(`email\n${','.repeat(1_000_000)}\ne@x.example\n`)).out), {
-    added: 1,
-    faults: [{ line: 2, reason: 'the row has more than 200 cells' }],
-  })
-})
+t.test(
+  'exports of other systems are read in their own layout, and rows beyond a limit are reported',
+  async t => {
+    const { import: importFile, entries, postroad, owned, file } = await open(t)
+    const bounces = 'status,reason,email,created\n5.1.1,"550 no such user, sorry",a@x.example,1700000000\n'
+    t.match(JSON.parse((await importFile(bounces)).out), { preset: 'sendgrid', added: 1, rejected: 0 })
+    const listmonk =
+      'uuid,email,name,attributes,status,created_at,updated_at\n1,b@x.example,,{},blocklisted,,\n2,c@x.example,,{},enabled,,\n'
+    t.match(JSON.parse((await importFile(listmonk)).out), { preset: 'listmonk', added: 1, skipped: 1 })
+    writeFileSync(file, 'email,created\nd@x.example,1700000000\n')
+    t.match(await postroad.run('suppress', 'import', file, ...owned, '--preset', 'sendgrid'), { status: 0 })
+    t.match(await postroad.run('suppress', 'import', file, ...owned, '--preset', 'what'), {
+      status: 1,
+      err: /what is not a preset; use one of postroad, listmonk/,
+    })
+    t.same((await entries()).sort(), [
+      'a@x.example hard_bounce all',
+      'b@x.example manual all',
+      'd@x.example unsubscribe marketing',
+    ])
+    t.match(JSON.parse((await importFile(`email\n${','.repeat(1_000_000)}\ne@x.example\n`)).out), {
+      added: 1,
+      faults: [{ line: 2, reason: 'the row has more than 200 cells' }],
+    })
+  },
+)
 
 t.test('a missing file or workspace is an error', async t => {
   const { postroad, owned, file } = await open(t)

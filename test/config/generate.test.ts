@@ -54,8 +54,10 @@ t.test('no two keys share an environment variable', async t => {
   t.equal(environmentKeys(CONFIG_SCHEMA).size, knownKeys(CONFIG_SCHEMA).filter(key => !key.inList).length)
 })
 
-t.test('the output of config show has defaults and derived values, hides secrets, and loads again', async t => {
-  const loaded = load(`
+t.test(
+  'the output of config show has defaults and derived values, hides secrets, and loads again',
+  async t => {
+    const loaded = load(`
     hostname = "mail.example.com"
     [[mta.routes]]
     domain = "*"
@@ -64,29 +66,27 @@ t.test('the output of config show has defaults and derived values, hides secrets
     username = "relay"
     password = "hunter2"
   `)
-  const shown = showConfig(CONFIG_SCHEMA, loaded)
-  t.notMatch(shown, /hunter2/)
-  t.match(shown, 'dkim_zone = "dkim.mail.example.com"')
-  const { mta, ...rest } = load(shown).config
-  const { mta: mtaBefore, ...restBefore } = loaded.config
-  t.same(rest, restBefore)
-  t.same({ ...mta, routes: [] }, { ...mtaBefore, routes: [] })
-  t.match(mta.routes, [{ host: '10.0.0.5', username: 'relay', password: /^\*+$/ }])
-})
-
-t.test(
-  'the packaged configuration serves the links in mail on 443 and sets five keys',
-  async t => {
-    const toml = readFileSync('config/starter.toml', 'utf8')
-    const { config } = load(toml)
-    t.match(config.http, {
-      publicListenTls: [{ host: '::', port: 443 }],
-      redirectListen: [{ host: '::', port: 80 }],
-    })
-    t.equal(config.publicUrl, `https://${config.hostname}`)
-    t.equal(toml.match(/^[a-z_]+ = /gm)?.length, 5)
+    const shown = showConfig(CONFIG_SCHEMA, loaded)
+    t.notMatch(shown, /hunter2/)
+    t.match(shown, 'dkim_zone = "dkim.mail.example.com"')
+    const { mta, ...rest } = load(shown).config
+    const { mta: mtaBefore, ...restBefore } = loaded.config
+    t.same(rest, restBefore)
+    t.same({ ...mta, routes: [] }, { ...mtaBefore, routes: [] })
+    t.match(mta.routes, [{ host: '10.0.0.5', username: 'relay', password: /^\*+$/ }])
   },
 )
+
+t.test('the packaged configuration serves the links in mail on 443 and sets five keys', async t => {
+  const toml = readFileSync('config/starter.toml', 'utf8')
+  const { config } = load(toml)
+  t.match(config.http, {
+    publicListenTls: [{ host: '::', port: 443 }],
+    redirectListen: [{ host: '::', port: 80 }],
+  })
+  t.equal(config.publicUrl, `https://${config.hostname}`)
+  t.equal(toml.match(/^[a-z_]+ = /gm)?.length, 5)
+})
 
 t.test('the development configuration listens on loopback only and captures all mail', async t => {
   const { config } = load(readFileSync('config/dev.toml', 'utf8'))

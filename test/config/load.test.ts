@@ -134,17 +134,14 @@ t.test('all faults are reported at once', async t => {
   ])
 })
 
-t.test(
-  'a section, list or list of tables of the wrong type is a fault, not a crash',
-  async t => {
-    t.same(faultsOf(`${HOSTNAME}http = 8025\ndns.servers = "127.0.0.1"\nmta.routes = ["a"]\nmta.sites = 3`), [
-      'http: must be a table',
-      'mta.routes.0: must be a table',
-      'mta.sites: must be tables, [[mta.sites]]',
-      'dns.servers: must be a list, [...]',
-    ])
-  },
-)
+t.test('a section, list or list of tables of the wrong type is a fault, not a crash', async t => {
+  t.same(faultsOf(`${HOSTNAME}http = 8025\ndns.servers = "127.0.0.1"\nmta.routes = ["a"]\nmta.sites = 3`), [
+    'http: must be a table',
+    'mta.routes.0: must be a table',
+    'mta.sites: must be tables, [[mta.sites]]',
+    'dns.servers: must be a list, [...]',
+  ])
+})
 
 t.test('broken TOML is reported with line and column, without quoting the file', async t => {
   const [fault = ''] = faultsOf(`${HOSTNAME}[[mta.routes]]\npassword = "hunter2" x\n`)
@@ -173,15 +170,12 @@ t.test('IPv6 addresses are written in brackets', async t => {
   ])
 })
 
-t.test(
-  'a relative database file is in the data folder, an absolute one is used unchanged',
-  async t => {
-    const fileOf = (url: string) =>
-      load(`${HOSTNAME}data_dir = "./data"\n[database]\nurl = "${url}"`).config.databaseFile
-    t.equal(fileOf('sqlite:mail.db'), 'data/mail.db')
-    t.equal(fileOf('sqlite:/srv/mail.db'), '/srv/mail.db')
-  },
-)
+t.test('a relative database file is in the data folder, an absolute one is used unchanged', async t => {
+  const fileOf = (url: string) =>
+    load(`${HOSTNAME}data_dir = "./data"\n[database]\nurl = "${url}"`).config.databaseFile
+  t.equal(fileOf('sqlite:mail.db'), 'data/mail.db')
+  t.equal(fileOf('sqlite:/srv/mail.db'), '/srv/mail.db')
+})
 
 t.test('a postgres URL is recognized and refused, and its password is not repeated', async t => {
   t.same(faultsOf(`${HOSTNAME}[database]\nurl = "postgres://mail:hunter2@db.example.com/mail"`), [
@@ -225,10 +219,8 @@ t.test('routes keep their order and take exact names, *.names and *', async t =>
   ])
 })
 
-t.test(
-  'a route without a host or with half its credentials is a fault that hides the password',
-  async t => {
-    const faults = faultsOf(`${HOSTNAME}
+t.test('a route without a host or with half its credentials is a fault that hides the password', async t => {
+  const faults = faultsOf(`${HOSTNAME}
     [[mta.routes]]
     domain = "*.*.example"
     password = "hunter2"
@@ -237,45 +229,36 @@ t.test(
     host = "10.0.0.5"
     password = ["hunter2"]
   `)
-    t.same(faults, [
-      'mta.routes.0.domain: "*.*.example" is not a domain, *.domain or *',
-      'mta.routes.0.host: missing; e.g. host = "10.0.0.5"',
-      'mta.routes.1.password: is not plain text',
-      'mta.routes.0: set both username and password, or neither',
-      'mta.routes.1: set both username and password, or neither',
-    ])
-  },
-)
+  t.same(faults, [
+    'mta.routes.0.domain: "*.*.example" is not a domain, *.domain or *',
+    'mta.routes.0.host: missing; e.g. host = "10.0.0.5"',
+    'mta.routes.1.password: is not plain text',
+    'mta.routes.0: set both username and password, or neither',
+    'mta.routes.1: set both username and password, or neither',
+  ])
+})
 
-t.test(
-  'a password needs verified TLS, a loopback host, or explicit permission',
-  async t => {
-    const route = (...lines: readonly string[]) =>
-      [
-        HOSTNAME,
-        '[[mta.routes]]',
-        'domain = "*"',
-        'username = "relay"',
-        'password = "hunter2"',
-        ...lines,
-      ].join('\n')
-    for (const [tls, line] of [
-      ['opportunistic', ''],
-      ['none', 'tls = "none"'],
-      ['require', 'tls = "require"'],
-    ] as const)
-      t.same(faultsOf(route('host = "relay.example"', line)), [
-        `mta.routes.0: with tls = "${tls}" the password could be intercepted; set tls = "verify", or password_without_verification = true`,
-      ])
-    for (const lines of [
-      ['host = "relay.example"', 'tls = "verify"'],
-      ['host = "relay.example"', 'tls = "none"', 'password_without_verification = true'],
-      ['host = "127.0.0.1"'],
-      ['host = "::1"', 'tls = "none"'],
+t.test('a password needs verified TLS, a loopback host, or explicit permission', async t => {
+  const route = (...lines: readonly string[]) =>
+    [HOSTNAME, '[[mta.routes]]', 'domain = "*"', 'username = "relay"', 'password = "hunter2"', ...lines].join(
+      '\n',
+    )
+  for (const [tls, line] of [
+    ['opportunistic', ''],
+    ['none', 'tls = "none"'],
+    ['require', 'tls = "require"'],
+  ] as const)
+    t.same(faultsOf(route('host = "relay.example"', line)), [
+      `mta.routes.0: with tls = "${tls}" the password could be intercepted; set tls = "verify", or password_without_verification = true`,
     ])
-      t.match(load(route(...lines)).config.mta.routes, [{ username: 'relay', password: 'hunter2' }])
-  },
-)
+  for (const lines of [
+    ['host = "relay.example"', 'tls = "verify"'],
+    ['host = "relay.example"', 'tls = "none"', 'password_without_verification = true'],
+    ['host = "127.0.0.1"'],
+    ['host = "::1"', 'tls = "none"'],
+  ])
+    t.match(load(route(...lines)).config.mta.routes, [{ username: 'relay', password: 'hunter2' }])
+})
 
 t.test('retries cannot expire before the first one', async t => {
   t.same(faultsOf(`${HOSTNAME}[mta.retry]\nfirst = "2h"\nmax = "1h"\nexpire = "30m"`), [

@@ -10,7 +10,7 @@ import type { AudienceParts } from '../audience-parts.js'
 import { forContacts } from '../bulk.js'
 import { refusal } from '../checks.js'
 import { ContactIdsBody } from '../contact-ids.js'
-import { requireList } from '../lists/static-list.js'
+import { requireList } from '../lists/lists.js'
 import { LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { actingBy } from './contact-routes.js'
 import {
@@ -22,7 +22,7 @@ import {
   UpsertBody,
 } from './contact-schema.js'
 import { removeContacts } from './contacts.js'
-import { listDuplicates } from './duplicates-store.js'
+import { listDuplicates } from './contact-page-store.js'
 import { RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
 import { upsertBatch, UPSERTS } from './upsert-batch.js'
 

@@ -34,7 +34,11 @@ function comparedValues(value: unknown): readonly ComparedValue[] {
   if (typeof value === 'string') {
     const moment = momentOf(value)
     const number = numberOf(value)
-    return moment === undefined ? (number === undefined ? [text] : [text, number]) : [text, number ?? null, moment]
+    return moment === undefined
+      ? number === undefined
+        ? [text]
+        : [text, number]
+      : [text, number ?? null, moment]
   }
   if (typeof value === 'number') return [text, value]
   const items = Array.isArray(value) ? value.flatMap(item => textOf(item) ?? []) : []
@@ -53,7 +57,8 @@ function comparedText(attributes: Attributes): string | null {
     compared.push([attributeKey(name), comparedValues(value)])
   }
   if (hasNested)
-    for (const [path, value] of nestedValues(attributes)) compared.push([attributeKey(path), comparedValues(value)])
+    for (const [path, value] of nestedValues(attributes))
+      compared.push([attributeKey(path), comparedValues(value)])
   return compared.length === 0 ? null : JSON.stringify(Object.fromEntries(compared))
 }
 

@@ -25,7 +25,7 @@ export function contactToApi(contact: Contact, isSandbox: boolean): ContactRecor
 }
 
 /** Spelled out without `...` for speed: an import appends several events per row. */
-function contactEvent<Kind extends keyof ContactEvents>(
+function newContactEvent<Kind extends keyof ContactEvents>(
   { workspaceId, isSandbox }: Acting,
   occurredAt: number,
   kind: Kind,
@@ -34,40 +34,49 @@ function contactEvent<Kind extends keyof ContactEvents>(
   return { workspaceId, messageId: null, isSandbox, occurredAt, kind, payload } as AnyEvent
 }
 
-export function toldOf(
+export function contactEvent(
   kind: 'contact.created' | 'contact.restored',
   acting: Acting,
   contact: Contact,
   at: number,
 ): AnyEvent {
-  return contactEvent(acting, at, kind, contactToApi(contact, acting.isSandbox))
+  return newContactEvent(acting, at, kind, contactToApi(contact, acting.isSandbox))
 }
 
-export function toldDeleted(acting: Acting, contact: Contact, isRestorable: boolean, at: number): AnyEvent {
+export function contactDeletedEvent(
+  acting: Acting,
+  contact: Contact,
+  isRestorable: boolean,
+  at: number,
+): AnyEvent {
   const { id, email } = contact
-  return contactEvent(acting, at, 'contact.deleted', { contact_id: id, email, is_restorable: isRestorable })
+  return newContactEvent(acting, at, 'contact.deleted', {
+    contact_id: id,
+    email,
+    is_restorable: isRestorable,
+  })
 }
 
 /** No events if nothing changed; a changed subscription adds an event of its own. */
-export function toldChanged(acting: Acting, before: Contact, after: Contact): AnyEvent[] {
+export function contactUpdatedEvents(acting: Acting, before: Contact, after: Contact): AnyEvent[] {
   const changed = changedFields(before, after)
-  return changed.length === 0 ? [] : toldUpdated(acting, after, changed, after.updatedAt)
+  return changed.length === 0 ? [] : contactFieldsUpdatedEvents(acting, after, changed, after.updatedAt)
 }
 
 /** @param changed API names of the changed fields */
-export function toldUpdated(
+export function contactFieldsUpdatedEvents(
   acting: Acting,
   after: Contact,
   changed: readonly string[],
   at: number,
 ): AnyEvent[] {
   const payload = { ...contactToApi(after, acting.isSandbox), changed }
-  const update = contactEvent(acting, at, 'contact.updated', payload)
+  const update = newContactEvent(acting, at, 'contact.updated', payload)
   if (!changed.includes('subscribed')) return [update]
   const { id, email } = after
   return [
     update,
-    contactEvent(acting, at, after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed', {
+    newContactEvent(acting, at, after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed', {
       ...{ contact_id: id, email },
       ...{ list_id: null, source: acting.source },
     }),
@@ -103,7 +112,7 @@ export function changedFields(before: Contact, after: Contact): string[] {
 }
 
 /** Webhooks derive the list's `contact.subscribed` and `contact.unsubscribed` from it (`webhooks/events/webhook-event.ts`). */
-export function toldMember(
+export function listMemberEvent(
   kind: 'list.member_added' | 'list.member_removed',
   acting: Acting,
   list: Named,
@@ -113,10 +122,10 @@ export function toldMember(
   const { source } = acting
   const { id: contact_id, email } = contact
   const { id: list_id, name: list_name } = list
-  return contactEvent(acting, at, kind, { list_id, list_name, contact_id, email, source })
+  return newContactEvent(acting, at, kind, { list_id, list_name, contact_id, email, source })
 }
 
-export function toldTag(
+export function tagEvent(
   kind: 'tag.added' | 'tag.removed',
   acting: Acting,
   tag: Named,
@@ -125,5 +134,5 @@ export function toldTag(
 ): AnyEvent {
   const { source } = acting
   const { id: contact_id, email } = contact
-  return contactEvent(acting, at, kind, { tag_id: tag.id, tag_name: tag.name, contact_id, email, source })
+  return newContactEvent(acting, at, kind, { tag_id: tag.id, tag_name: tag.name, contact_id, email, source })
 }

@@ -7,10 +7,10 @@ import type { Queries } from '../../db/database.js'
 import { noMoment } from '../../http/time-range.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { AudienceParts } from '../audience-parts.js'
-import { requireList } from '../lists/static-list.js'
+import { requireList } from '../lists/lists.js'
 import { readConditions } from '../segments/read-conditions.js'
 import { requireSegment } from '../segments/segment-routes.js'
-import { requireTagNamed } from '../tags/taggings.js'
+import { requireTagNamed } from '../tags/tags.js'
 import { CONTACT_SORTS, type ContactQuery, type ContactSort } from './contact-page-store.js'
 
 const Since = (what: string) =>

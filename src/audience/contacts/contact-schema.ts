@@ -1,7 +1,7 @@
 /** Request and response schemas of contacts. */
 import Type, { type Static } from 'typebox'
 import { Address, Id, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { MOST_CONTACTS } from '../audience-parts.js'
+import { MAX_CONTACTS } from '../audience-parts.js'
 import { checkAttributes, checkEmail, checkText, refusal } from '../checks.js'
 import type { Contact, Named } from './contact.js'
 import { contactToApi } from './contact-events.js'
@@ -68,14 +68,14 @@ export const ContactChangesBody = Type.Object(
 )
 
 export const ContactIds = Type.Array(Type.String({ maxLength: 64 }), {
-  maxItems: MOST_CONTACTS,
-  description: `Contact ids, at most ${MOST_CONTACTS.toLocaleString('en')}.`,
+  maxItems: MAX_CONTACTS,
+  description: `Contact ids, at most ${MAX_CONTACTS.toLocaleString('en')}.`,
 })
 
 /** Limit on JSON values in a body of contact ids. */
-export const CONTACT_IDS_VALUES = 2 * MOST_CONTACTS
+export const CONTACT_IDS_VALUES = 2 * MAX_CONTACTS
 /** Octets, for the same body. */
-export const CONTACT_IDS_BODY = 100 * MOST_CONTACTS
+export const CONTACT_IDS_BODY = 100 * MAX_CONTACTS
 
 const NamedSchema = Type.Object({ id: Id(), name: Type.String() }, { title: 'NamedReference' })
 

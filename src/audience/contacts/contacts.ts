@@ -20,16 +20,20 @@ import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
 import { applyCounts, CountChange, findAudience } from '../audience-store.js'
 import { mergeWithinBounds } from '../checks.js'
-import { changeSome } from '../lists/members.js'
-import { findStaticList } from '../lists/static-list.js'
+import { changeSome, findStaticList } from '../lists/lists.js'
 import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
-import { ensureTags } from '../tags/ensure-tags.js'
-import { tagSome } from '../tags/taggings.js'
+import { ensureTags, tagSome } from '../tags/tags.js'
 import type { Contact, ContactFields } from './contact.js'
-import { isChanged, toldChanged, toldDeleted, toldMember, toldOf } from './contact-events.js'
+import {
+  isChanged,
+  contactUpdatedEvents,
+  contactDeletedEvent,
+  listMemberEvent,
+  contactEvent,
+} from './contact-events.js'
 import { deleteContactRows, findContactsByEmail, findContactsById } from './contact-store.js'
 import { insertContacts, updateContact, updateContacts, type ContactChange } from './contact-write-store.js'
-import { fateUnder, holderOf, NOT_BOUNCED, subscriptionUnder } from './standing.js'
+import { mailStatusUnder, holderOf, NOT_BOUNCED, subscriptionUnder } from './standing.js'
 import { mergeAttributes } from './compared-attributes.js'
 
 /** Fields to set; others keep their value, or get the default of a new contact. */
@@ -81,10 +85,10 @@ export async function createContact(
     })
   const contact = await insertOne(parts, tx, acting, fields)
   const { createdAt: at } = contact
-  const events = [toldOf('contact.created', acting, contact, at)]
+  const events = [contactEvent('contact.created', acting, contact, at)]
   if (list) {
     await addPairs(tx.db, LIST_MEMBERS, list.seq, [contact.seq], at)
-    events.push(toldMember('list.member_added', acting, list, contact, at))
+    events.push(listMemberEvent('list.member_added', acting, list, contact, at))
   }
   await appendEvents(tx, events)
   tx.onCommit(parts.onEvents)
@@ -111,7 +115,7 @@ async function insertOne(
     },
   ])
   if (!contact) throw new Error('contact was not created')
-  const after = { ...contact, ...fateUnder(contact, standing) }
+  const after = { ...contact, ...mailStatusUnder(contact, standing) }
   if (!after.bounced) return contact
   const audience = await findAudience(tx.db, workspaceId)
   if (audience) await updateContact(tx.db, audience.number, contact, after)
@@ -217,7 +221,11 @@ async function patchContact(
   const standing = isJudged
     ? await standingOf(tx.db, workspaceId, patch.email ?? before.email, patch.subscribed === true)
     : undefined
-  const fate = !isJudged ? {} : isMoved ? fateUnder(wanted, standing) : subscriptionUnder(wanted, standing)
+  const fate = !isJudged
+    ? {}
+    : isMoved
+      ? mailStatusUnder(wanted, standing)
+      : subscriptionUnder(wanted, standing)
   const after: Contact = {
     ...before,
     ...patch,
@@ -230,7 +238,7 @@ async function patchContact(
   if (!audience) throw noSuchContact()
   if (after.email !== before.email) await requireFree(tx.db, audience.number, after.email)
   await updateContact(tx.db, audience.number, before, after)
-  await appendEvents(tx, toldChanged(acting, before, after))
+  await appendEvents(tx, contactUpdatedEvents(acting, before, after))
   tx.onCommit(onEvents)
   return after
 }
@@ -246,7 +254,7 @@ export async function changeContacts(
   await updateContacts(tx.db, audience, real)
   await appendEvents(
     tx,
-    real.flatMap(({ before, after }) => toldChanged(acting, before, after)),
+    real.flatMap(({ before, after }) => contactUpdatedEvents(acting, before, after)),
   )
 }
 
@@ -274,7 +282,7 @@ export async function removeContacts(
   const at = clock.now()
   await appendEvents(
     tx,
-    contacts.map(contact => toldDeleted(acting, contact, false, at)),
+    contacts.map(contact => contactDeletedEvent(acting, contact, false, at)),
   )
   tx.onCommit(onEvents)
 }

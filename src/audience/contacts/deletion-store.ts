@@ -13,7 +13,7 @@ import { applyCounts, contactsOf, CountChange, type SeqRange } from '../audience
 import { deletePairsOf, recount } from '../pair-store.js'
 import type { Contact } from './contact.js'
 import { updateContacts, type ContactChange } from './contact-write-store.js'
-import { fateUnder, subscriptionUnder } from './standing.js'
+import { mailStatusUnder, subscriptionUnder } from './standing.js'
 import {
   CONTACT_COLUMNS,
   contactFromRow,
@@ -188,7 +188,7 @@ export async function restoreContacts(
     taken.add(contact.email)
     const standing = standings.get(contact.email)
     const back = { ...contact, ...subscriptionUnder(contact, standing), updatedAt: at }
-    const after = { ...back, ...fateUnder(back, standing) }
+    const after = { ...back, ...mailStatusUnder(back, standing) }
     if (after.bounced !== back.bounced) bounced.push({ before: back, after })
     change.add(back)
     restored.push(back)

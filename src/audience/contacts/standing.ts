@@ -12,7 +12,7 @@ import type { AddressSuppressions } from '../../deliverability/suppressions/supp
 import type { Contact } from './contact.js'
 
 export type Subscription = Pick<Contact, 'subscribed' | 'suspended'>
-export type Fate = Subscription & Pick<Contact, 'bounced' | 'bouncedAt' | 'bounceType'>
+export type MailStatus = Subscription & Pick<Contact, 'bounced' | 'bouncedAt' | 'bounceType'>
 
 export const OPTED_OUT: Subscription = { subscribed: false, suspended: false }
 
@@ -36,7 +36,7 @@ export function holderOf(standing: AddressSuppressions | undefined): string | un
 }
 
 /** Applies suppressions; without a hard bounce entry the bounce fields of `before` stay. */
-export function fateUnder(before: Fate, standing: AddressSuppressions | undefined): Fate {
+export function mailStatusUnder(before: MailStatus, standing: AddressSuppressions | undefined): MailStatus {
   const { bounced, bouncedAt, bounceType } = before
   const isHardBounce = !bounced && standing?.own?.reason === 'hard_bounce'
   return {

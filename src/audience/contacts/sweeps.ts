@@ -13,7 +13,7 @@ import { appendEvents } from '../../events/store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { PIECE, type Acting, type AudienceParts } from '../audience-parts.js'
 import { contactsOf, findAudience } from '../audience-store.js'
-import { toldDeleted, toldOf } from './contact-events.js'
+import { contactDeletedEvent, contactEvent } from './contact-events.js'
 import {
   deletedBefore,
   findDeleted,
@@ -191,7 +191,7 @@ export class ContactSweeps {
     const acting = this.actingFor(sweep)
     await appendEvents(
       tx,
-      deleted.map(contact => toldDeleted(acting, contact, true, sweep.begunAt)),
+      deleted.map(contact => contactDeletedEvent(acting, contact, true, sweep.begunAt)),
     )
     const last = deleted.at(-1)
     return {
@@ -227,7 +227,7 @@ export class ContactSweeps {
     const restored = await restoreContacts(tx.db, { ...acting, audience }, deleted, at)
     await appendEvents(
       tx,
-      restored.map(contact => toldOf('contact.restored', acting, contact, at)),
+      restored.map(contact => contactEvent('contact.restored', acting, contact, at)),
     )
     tx.onCommit(this.parts.onEvents)
     return restored.length

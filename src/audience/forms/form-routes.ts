@@ -10,7 +10,7 @@ import { pageQuery } from '../../http/pagination.js'
 import { isLanguage, LANGUAGES } from '../../http/public/languages/language.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { checkName, checkText, refusal } from '../checks.js'
-import { findStaticList } from '../lists/static-list.js'
+import { findStaticList } from '../lists/lists.js'
 import { embedded, HONEYPOT } from './form-html.js'
 import { findForm, insertForm, listForms, markFormDeleted, updateForm } from './form-store.js'
 import {

@@ -23,7 +23,7 @@ import {
   upsertContact,
 } from '../contacts/contacts.js'
 import { findList, type List } from '../lists/list-store.js'
-import { changeSome } from '../lists/members.js'
+import { changeSome } from '../lists/lists.js'
 import type { Filled } from './form-html.js'
 import { insertOptIn, markConfirmed, type OptIn, recentOptIns } from './form-store.js'
 import {

@@ -5,7 +5,7 @@ import { Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MOST_LISTS, type AudienceParts } from '../audience-parts.js'
+import { MAX_LISTS, type AudienceParts } from '../audience-parts.js'
 import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
 import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
@@ -23,7 +23,7 @@ import {
   updateList,
   type List,
 } from './list-store.js'
-import { requireList } from './static-list.js'
+import { requireList } from './lists.js'
 
 export const ListParams = Type.Object({ id: Type.String() })
 
@@ -117,7 +117,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       summary: 'Create a list.',
       description:
         'Static by default. A dynamic list requires conditions; a static list must not have any. A workspace has at most ' +
-        `${MOST_LISTS} lists.`,
+        `${MAX_LISTS} lists.`,
       body: NewListBody,
       response: ListSchema,
       status: 201,
@@ -143,7 +143,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
         }
         await database.write(async tx => {
           if (conditions) await checkConditions(tx.db, workspaceId, conditions)
-          refuseMoreThan(MOST_LISTS, await countLists(tx.db, workspaceId), 'lists')
+          refuseMoreThan(MAX_LISTS, await countLists(tx.db, workspaceId), 'lists')
           await insertList(tx.db, list)
           const subject = list.name
           await recordActivity(tx, {

@@ -22,8 +22,7 @@ import { patience } from '../scan-store.js'
 import { listMatching } from '../segments/audience-query-store.js'
 import { readConditions } from '../segments/read-conditions.js'
 import { ListParams } from './list-routes.js'
-import { changeMembers } from './members.js'
-import { requireList } from './static-list.js'
+import { changeMembers, requireList } from './lists.js'
 
 export function memberRoutes(parts: AudienceParts): Route[] {
   const { database, clock } = parts

@@ -1,7 +1,8 @@
 /**
  * SQL of the contacts that match conditions: their number, how many can be mailed, and the contacts.
  *
- * For `Database.slowReader`. Scans all contacts piece by piece (`scan-store.ts`). Fails: AppError unavailable on timeout.
+ * Scans all contacts piece by piece in `Database.slowReader` (`scan-store.ts`); automations test given contacts, or a range of at most a
+ * few thousand. Fails: AppError unavailable on timeout.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../../db/database.js'
@@ -20,8 +21,10 @@ import {
   piecesOf,
   type Patience,
 } from '../scan-store.js'
-import { conditionsOf, hasAttribute, type Asking, type Reach } from './conditions-store.js'
+import { conditionsOf, type Asking, type Reach } from './conditions-store.js'
+import { hasAttribute } from './value-tests-store.js'
 import type { Group } from './read-conditions.js'
+import { inLists } from '../../db/statement.js'
 
 export interface Estimate {
   readonly count: number
@@ -44,7 +47,7 @@ const NONE: Tally = { count: 0, unsubscribed: 0, bounced: 0, ofSuppressedDomain:
 
 export async function estimate(
   db: Queries,
-  who: Who,
+  who: Selection,
   asking: Asking,
   checkTimeout: Patience,
 ): Promise<Estimate> {
@@ -54,7 +57,7 @@ export async function estimate(
 /** Estimates, and finds the newest matching contacts. @param count maximum size of the sample */
 export async function estimateWithSample(
   db: Queries,
-  who: Who,
+  who: Selection,
   asking: Asking,
   count: number,
   checkTimeout: Patience,
@@ -232,27 +235,27 @@ interface Meant {
 }
 
 /** Whether a mailing reaches a contact, or why not. */
-export type Fate = 'mailable' | 'unsubscribed' | 'bounced' | 'suppressed'
+export type Mailability = 'mailable' | 'unsubscribed' | 'bounced' | 'suppressed'
 
-export interface MeantContact {
+export interface ContactMailability {
   readonly seq: number
-  readonly fate: Fate
+  readonly mailability: Mailability
 }
 
 /** Matching contacts of a range, in order, with whether marketing mail may be sent to them. @param range at most a few thousand numbers */
-export async function contactsMeant(
+export async function listMailability(
   db: Queries,
-  who: Who,
+  who: Selection,
   asking: Asking,
   range: SeqRange,
-): Promise<readonly MeantContact[]> {
+): Promise<readonly ContactMailability[]> {
   const meant = await whereOf(db, who, asking)
   if (!meant) return []
-  const { rows } = await sql<MeantContact>`
+  const { rows } = await sql<ContactMailability>`
     select seq, case when is_suspended = 1 then 'suppressed' when subscribed = 0 then 'unsubscribed' when is_bounced = 1 then 'bounced'
       when exists (select 1 from suppressions where workspace_id = ${asking.workspaceId}
         and suppressions.email in (contacts.email, ${domainOf(db, sql`contacts.email`)})) then 'suppressed'
-      else 'mailable' end as fate
+      else 'mailable' end as mailability
     from ${liveContacts(db)} where ${sql.join(meant.where(range), sql` and `)} order by seq`.execute(db)
   return rows
 }
@@ -263,13 +266,13 @@ function domainOf(db: Queries, email: RawBuilder<unknown>): RawBuilder<unknown> 
 }
 
 /** Conditions, a static list, or an SQL condition on `contacts` of the caller. */
-export type Who = Group | { readonly list: number } | { readonly isMeant: Condition }
+export type Selection = Group | { readonly list: number } | { readonly isMeant: Condition }
 
 /** @param reach whether the statement scans the range or checks contacts found otherwise */
 type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
 
 /** @returns undefined if the audience never had a contact */
-async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | undefined> {
+async function whereOf(db: Queries, who: Selection, asking: Asking): Promise<Meant | undefined> {
   const audience = await findAudience(db, asking.workspaceId)
   if (!audience) return undefined
   const conditions = await conditionOf(db, who, asking)
@@ -281,7 +284,7 @@ async function whereOf(db: Queries, who: Who, asking: Asking): Promise<Meant | u
   return { audience, where, pieces: piecesOf(audience, 'parts' in who ? rulesIn(who) : 1) }
 }
 
-async function conditionOf(db: Queries, who: Who, asking: Asking): Promise<Condition> {
+async function conditionOf(db: Queries, who: Selection, asking: Asking): Promise<Condition> {
   if ('isMeant' in who) return who.isMeant
   return 'list' in who ? membersOf(who.list) : conditionsOf(db, who, asking)
 }
@@ -293,4 +296,53 @@ function rulesIn({ parts }: Group): number {
 function membersOf(list: number) {
   return (range: SeqRange, reach: Reach) =>
     reach === 'all' ? isWithAny(LIST_MEMBERS, [list], range) : hasAny(LIST_MEMBERS, [list])
+}
+
+/** @param contacts numbers, of this workspace's audience @returns the matching ones */
+export async function findMatching(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  contacts: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const meant = new Set<number>()
+  const audience = contacts.length === 0 ? undefined : await findAudience(db, asking.workspaceId)
+  if (!audience) return meant
+  const isMeant = (await conditionsOf(db, group, asking))(contactsOf(audience.number), 'some')
+  for (const list of inLists(contacts)) {
+    const { rows } = await sql<{ seq: number }>`
+      select seq from contacts where seq in (${sql.join(list)}) and deleted_at is null and ${isMeant}`.execute(
+      db,
+    )
+    for (const { seq } of rows) meant.add(seq)
+  }
+  return meant
+}
+
+/** Numbers of the matching contacts in the range, in order. */
+export async function listMatchingSeqs(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  range: SeqRange,
+): Promise<number[]> {
+  const audience = await findAudience(db, asking.workspaceId)
+  if (!audience) return []
+  const isMeant = (await conditionsOf(db, group, asking))(range, 'all')
+  const { rows } = await sql<{ seq: number }>`
+    select seq from ${liveContacts(db)}
+    where seq between ${range.first} and ${range.last} and deleted_at is null and ${isMeant} order by seq`.execute(
+    db,
+  )
+  return rows.map(({ seq }) => seq)
+}
+
+/** `listMatchingSeqs`, returning contacts. */
+export async function listMatchingContacts(
+  db: Queries,
+  group: Group,
+  asking: Asking,
+  range: SeqRange,
+): Promise<Contact[]> {
+  return findContactsBySeq(db, await listMatchingSeqs(db, group, asking, range))
 }

@@ -27,7 +27,7 @@ const MAX_RULES = 50
 const MAX_TEXT = 1_000
 /** Per `in` value. */
 const MAX_VALUES = 500
-export const MOST_NESTING = 3
+export const MAX_NESTING = 3
 
 export const OPERATORS = [
   ...(['equals', 'not_equals', 'contains', 'not_contains', 'starts_with', 'ends_with'] as const),

@@ -11,7 +11,7 @@ import { isUuid } from '../../core/ids.js'
 import { numberOf } from '../contacts/compared-attributes.js'
 import {
   isGroup,
-  MOST_NESTING,
+  MAX_NESTING,
   OPERATORS,
   type Conditions,
   type Rule,
@@ -141,7 +141,7 @@ export function readConditions(conditions: Conditions, path = 'conditions'): Gro
   const read = (group: Conditions, place: string, depth: number): Group => {
     if (group.match !== 'all' && group.match !== 'any')
       throw refusal(`${place}.match`, 'match must be all or any')
-    if (depth > MOST_NESTING) throw refusal(place, `groups can be nested at most ${MOST_NESTING} deep`)
+    if (depth > MAX_NESTING) throw refusal(place, `groups can be nested at most ${MAX_NESTING} deep`)
     const parts = group.rules.map((one, at): Test | Group => {
       const inner = `${place}.rules.${at}`
       refuseMixture(one, inner)

@@ -9,7 +9,7 @@ import { cursorQuery, nameSearch, pageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MOST_SEGMENTS, type AudienceParts } from '../audience-parts.js'
+import { MAX_SEGMENTS, type AudienceParts } from '../audience-parts.js'
 import { checkName, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
@@ -106,7 +106,7 @@ export function segmentRoutes({
       operationId: 'createSegment',
       chapter: 'Segments',
       summary: 'Create a segment.',
-      description: `Without rules it matches nobody. A workspace has at most ${MOST_SEGMENTS} segments.`,
+      description: `Without rules it matches nobody. A workspace has at most ${MAX_SEGMENTS} segments.`,
       body: NewSegmentBody,
       example: EXAMPLE,
       response: SegmentSchema,
@@ -126,7 +126,7 @@ export function segmentRoutes({
         }
         await database.write(async tx => {
           await checkConditions(tx.db, workspaceId, conditions)
-          refuseMoreThan(MOST_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
+          refuseMoreThan(MAX_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
           await insertSegment(tx.db, segment)
           await recordActivity(tx, {
             workspaceId,

@@ -6,11 +6,11 @@ import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MOST_TAGS, type AudienceParts } from '../audience-parts.js'
+import { MAX_TAGS, type AudienceParts } from '../audience-parts.js'
 import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
 import { fold } from '../../core/fold.js'
 import { countTags, findTag, insertTag, listTags, markTagDeleted, updateTag, type Tag } from './tag-store.js'
-import { requireTag } from './taggings.js'
+import { requireTag } from './tags.js'
 
 export const TagParams = Type.Object({ id: Type.String() })
 
@@ -69,7 +69,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       operationId: 'createTag',
       chapter: 'Tags',
       summary: 'Create a tag.',
-      description: `Names are unique; case and accents are ignored. A workspace has at most ${MOST_TAGS} tags.`,
+      description: `Names are unique; case and accents are ignored. A workspace has at most ${MAX_TAGS} tags.`,
       body: NewTagBody,
       response: TagSchema,
       status: 201,
@@ -87,7 +87,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           updatedAt: now,
         }
         await database.write(async tx => {
-          refuseMoreThan(MOST_TAGS, await countTags(tx.db, workspaceId), 'tags')
+          refuseMoreThan(MAX_TAGS, await countTags(tx.db, workspaceId), 'tags')
           if (!(await insertTag(tx.db, tag))) throw duplicate(tag.name)
           await recordActivity(tx, {
             workspaceId,

@@ -18,7 +18,7 @@ import {
   shownContact,
 } from '../contacts/contact-schema.js'
 import { CONTACT_TAGS, listPairs } from '../pair-store.js'
-import { changeTagged, requireTag } from './taggings.js'
+import { changeTagged, requireTag } from './tags.js'
 import { TagParams } from './tag-routes.js'
 
 export function taggedRoutes(parts: AudienceParts): Route[] {

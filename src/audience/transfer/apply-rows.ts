@@ -23,12 +23,11 @@ import { changedFields, isChanged } from '../contacts/contact-events.js'
 import { followSuppressions } from '../contacts/follow-suppressions.js'
 import { findContactsByEmail } from '../contacts/contact-store.js'
 import { insertContacts, updateContacts, type ContactChange } from '../contacts/contact-write-store.js'
-import { fateUnder, subscriptionUnder } from '../contacts/standing.js'
+import { mailStatusUnder, subscriptionUnder } from '../contacts/standing.js'
 import { mergeAttributes } from '../contacts/compared-attributes.js'
-import { ensureLists } from '../lists/ensure-lists.js'
-import { findStaticList } from '../lists/static-list.js'
+import { ensureLists, findStaticList } from '../lists/lists.js'
 import { addPairs, addPairsOfNew, CONTACT_TAGS, LIST_MEMBERS, type PairKind } from '../pair-store.js'
-import { ensureTags } from '../tags/ensure-tags.js'
+import { ensureTags } from '../tags/tags.js'
 import type { Column, Import, ImportCounts, Rejection } from './import.js'
 import { ImportChanges } from './import-events.js'
 import { attributeOf } from './reading/columns.js'
@@ -142,7 +141,7 @@ async function makeContacts(
   )
   const bounced = new Map<number, ContactChange>()
   for (const before of standings.size === 0 ? [] : made) {
-    const after = { ...before, ...fateUnder(before, standings.get(before.email)) }
+    const after = { ...before, ...mailStatusUnder(before, standings.get(before.email)) }
     if (after.bounced) bounced.set(before.seq, { before, after })
   }
   if (bounced.size === 0) return made

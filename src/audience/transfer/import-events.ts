@@ -9,7 +9,12 @@ import type { AnyEvent, EventKind } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
 import type { ImportedContacts } from '../audience-events.js'
 import type { Acting } from '../audience-parts.js'
-import { toldMember, toldOf, toldTag, toldUpdated } from '../contacts/contact-events.js'
+import {
+  listMemberEvent,
+  contactEvent,
+  tagEvent,
+  contactFieldsUpdatedEvents,
+} from '../contacts/contact-events.js'
 import type { Contact, Named } from '../contacts/contact.js'
 import { findContactsBySeq } from '../contacts/contact-store.js'
 
@@ -116,10 +121,10 @@ async function eventsOfImport(
   const found = await findContactsBySeq(db, contacts)
   return found
     .flatMap(contact => [
-      ...(is_created ? [toldOf('contact.created', acting, contact, at)] : []),
-      ...(changed.length > 0 ? toldUpdated(acting, contact, changed, at) : []),
-      ...lists.map(list => toldMember('list.member_added', acting, list, contact, at)),
-      ...tags.map(tag => toldTag('tag.added', acting, tag, contact, at)),
+      ...(is_created ? [contactEvent('contact.created', acting, contact, at)] : []),
+      ...(changed.length > 0 ? contactFieldsUpdatedEvents(acting, contact, changed, at) : []),
+      ...lists.map(list => listMemberEvent('list.member_added', acting, list, contact, at)),
+      ...tags.map(tag => tagEvent('tag.added', acting, tag, contact, at)),
     ])
     .map(event => ({ ...event, seq }))
 }

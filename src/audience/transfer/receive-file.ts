@@ -12,7 +12,7 @@ import { MessageSpool } from '../../mail/message-spool.js'
 import { streamDecoder } from '../../mail/mime/charset.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
-import { findStaticList } from '../lists/static-list.js'
+import { findStaticList } from '../lists/lists.js'
 import type { ImportOptions, Mapping } from './import.js'
 import {
   countUnfinished,

@@ -8,7 +8,7 @@
 import { findAudience } from '../../audience/audience-store.js'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { findContactsById } from '../../audience/contacts/contact-store.js'
-import { findMatching } from '../../audience/segments/match-store.js'
+import { findMatching } from '../../audience/segments/audience-query-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
 import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'

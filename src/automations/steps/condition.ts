@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import type { Conditions } from '../../audience/segments/conditions.js'
 import { checkConditions } from '../../audience/segments/rule-references.js'
-import { findMatching } from '../../audience/segments/match-store.js'
+import { findMatching } from '../../audience/segments/audience-query-store.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
 import type { StepType } from './step-type.js'
 

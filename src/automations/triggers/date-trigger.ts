@@ -7,7 +7,7 @@
  */
 import { findAudience } from '../../audience/audience-store.js'
 import type { Contact } from '../../audience/contacts/contact.js'
-import { listMatchingContacts } from '../../audience/segments/match-store.js'
+import { listMatchingContacts } from '../../audience/segments/audience-query-store.js'
 import { describeError } from '../../core/errors.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { type FlowParts, findLiveWorkspace } from '../automation-parts.js'

@@ -7,7 +7,7 @@
  */
 import { contactsOf, findAudience, type SeqRange } from '../../audience/audience-store.js'
 import { findContactsBySeq } from '../../audience/contacts/contact-store.js'
-import { listMatchingSeqs } from '../../audience/segments/match-store.js'
+import { listMatchingSeqs } from '../../audience/segments/audience-query-store.js'
 import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import { findSegment } from '../../audience/segments/segment-store.js'
 import { describeError } from '../../core/errors.js'

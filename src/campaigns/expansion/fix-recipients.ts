@@ -9,7 +9,11 @@
  */
 import { isListThere } from '../../audience/lists/list-store.js'
 import { AppError } from '../../core/errors.js'
-import { contactsMeant, type Fate, type MeantContact } from '../../audience/segments/audience-query-store.js'
+import {
+  listMailability,
+  type Mailability,
+  type ContactMailability,
+} from '../../audience/segments/audience-query-store.js'
 import type { Database, Tx } from '../../db/database.js'
 import type { PieceSize } from '../../db/piece-size.js'
 import { pauseFor, type Clock } from '../../world/time/clock.js'
@@ -59,7 +63,7 @@ export async function fixSome(parts: FixParts, campaign: Campaign, size: PieceSi
     return
   }
   const last = Math.min(first + SPAN - 1, fixedThrough)
-  const contacts = await contactsMeant(
+  const contacts = await listMailability(
     database.slowReader,
     whoOf(who),
     { workspaceId, now: now ?? clock.now() },
@@ -87,7 +91,7 @@ async function write(
   { seq, who }: Campaign,
   from: number,
   next: number,
-  contacts: readonly MeantContact[],
+  contacts: readonly ContactMailability[],
   now: number,
 ): Promise<boolean> {
   const campaign = await findCampaignBySeq(tx.db, seq)
@@ -98,15 +102,15 @@ async function write(
     await finish(tx, seq, now)
     return false
   }
-  const mailable = contacts.filter(({ fate }) => fate === 'mailable').map(one => one.seq)
+  const mailable = contacts.filter(({ mailability }) => mailability === 'mailable').map(one => one.seq)
   await insertRecipients(tx.db, seq, mailable)
   const excluded = campaign.scheduledAt === null ? {} : excludedIn(contacts)
   await changeCampaign(tx.db, seq, { fixedBefore: next }, { pending: mailable.length, ...excluded })
   return true
 }
 
-function excludedIn(contacts: readonly MeantContact[]): Excluded {
-  const count = (fate: Fate) => contacts.filter(one => one.fate === fate).length
+function excludedIn(contacts: readonly ContactMailability[]): Excluded {
+  const count = (mailability: Mailability) => contacts.filter(one => one.mailability === mailability).length
   return { unsubscribed: count('unsubscribed'), bounced: count('bounced'), suppressed: count('suppressed') }
 }
 

@@ -5,7 +5,7 @@
  * unavailable if counting takes too long.
  */
 import { contactsOf, findAudience } from '../../audience/audience-store.js'
-import { estimate, type Who } from '../../audience/segments/audience-query-store.js'
+import { estimate, type Selection } from '../../audience/segments/audience-query-store.js'
 import { findList } from '../../audience/lists/list-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
 import { findSegment } from '../../audience/segments/segment-store.js'
@@ -59,7 +59,7 @@ const UNTOUCHED: Readonly<Record<ResendTo, readonly RecipientStatus[]>> = {
   not_clicked: ['delivered', 'opened'],
 }
 
-export function whoOf(sentTo: SentTo): Who {
+export function whoOf(sentTo: SentTo): Selection {
   if ('recipientsOf' in sentTo) return { isMeant: isRecipient(sentTo.recipientsOf, UNTOUCHED[sentTo.who]) }
   return 'list' in sentTo ? sentTo : readConditions(sentTo.conditions)
 }

@@ -1,22 +1,20 @@
 /** `postroad lists list|show|create|members|add|remove`, `postroad segments list`, `postroad tags list|add|remove`. */
 import type { Command } from 'commander'
-import { MOST_CONTACTS, MOST_LISTS } from '../../audience/audience-parts.js'
+import { MAX_CONTACTS, MAX_LISTS } from '../../audience/audience-parts.js'
 import { checkName, refuseMoreThan } from '../../audience/checks.js'
 import { contactToApi } from '../../audience/contacts/contact-events.js'
 import { listToApi } from '../../audience/lists/list-routes.js'
 import { countLists, insertList, listLists } from '../../audience/lists/list-store.js'
-import { changeMembers } from '../../audience/lists/members.js'
-import { requireList } from '../../audience/lists/static-list.js'
+import { changeMembers, requireList } from '../../audience/lists/lists.js'
 import { LIST_MEMBERS, listPairs } from '../../audience/pair-store.js'
 import { patience } from '../../audience/scan-store.js'
 import { countMatching, estimate, listMatching } from '../../audience/segments/audience-query-store.js'
 import { readConditions } from '../../audience/segments/read-conditions.js'
 import { requireSegment, segmentToApi } from '../../audience/segments/segment-routes.js'
 import { listSegments } from '../../audience/segments/segment-store.js'
-import { ensureTags } from '../../audience/tags/ensure-tags.js'
+import { ensureTags, tagSome } from '../../audience/tags/tags.js'
 import { tagToApi } from '../../audience/tags/tag-routes.js'
 import { findTag, listTags } from '../../audience/tags/tag-store.js'
-import { tagSome } from '../../audience/tags/taggings.js'
 import { AppError } from '../../core/errors.js'
 import { OPERATOR, recordActivity } from '../../events/activity-store.js'
 import {
@@ -64,7 +62,7 @@ export function listsCommands(program: Command, context: CliContext): void {
       }
       await database.write(async tx => {
         await getWorkspace(tx.db, options.workspace)
-        refuseMoreThan(MOST_LISTS, await countLists(tx.db, options.workspace), 'lists')
+        refuseMoreThan(MAX_LISTS, await countLists(tx.db, options.workspace), 'lists')
         await insertList(tx.db, list)
         await recordActivity(tx, {
           ...{ workspaceId: options.workspace, actor: OPERATOR, action: 'list.created' },
@@ -99,7 +97,7 @@ export function listsCommands(program: Command, context: CliContext): void {
       `${verb} <id> <contacts...>`,
       `${verb === 'add' ? 'add contacts to' : 'remove contacts from'} a list, by id or address`,
     ).action(async (id: string, contacts: string[], options: OwnedOptions) => {
-      if (contacts.length > MOST_CONTACTS) throw new UsageError(`at most ${MOST_CONTACTS} contacts at a time`)
+      if (contacts.length > MAX_CONTACTS) throw new UsageError(`at most ${MAX_CONTACTS} contacts at a time`)
       await withAppliance(context, options, async appliance => {
         const { reader } = appliance.database
         const ids: string[] = []

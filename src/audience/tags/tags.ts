@@ -1,18 +1,20 @@
 /**
- * Adds tags to contacts and removes them: rows, count and events of each piece in one transaction.
+ * Finds tags by id or name, creates missing ones, and adds them to contacts and removes them: rows, count and events in one transaction.
  *
- * Called by routes, imports and automations.
+ * Called by routes, imports, automations and commands. Fails: AppError not_found, limit_reached.
  */
 import { AppError } from '../../core/errors.js'
-import { isUuid } from '../../core/ids.js'
+import { isUuid, type NewId } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
-import type { Acting, AudienceParts } from '../audience-parts.js'
+import { type Acting, type AudienceParts, MAX_TAGS } from '../audience-parts.js'
 import { forContacts, type BulkResult } from '../bulk.js'
 import type { Contact } from '../contacts/contact.js'
-import { toldTag } from '../contacts/contact-events.js'
+import { tagEvent } from '../contacts/contact-events.js'
 import { addPairs, CONTACT_TAGS, removePairs } from '../pair-store.js'
-import { findTag, type Tag } from './tag-store.js'
+import { findTag, type Tag, countTags, findTagsByName, insertTag } from './tag-store.js'
+import { fold } from '../../core/fold.js'
+import { refuseMoreThan } from '../checks.js'
 
 type Change = 'added' | 'removed'
 
@@ -66,8 +68,34 @@ export async function tagSome(
     tx,
     contacts
       .filter(({ seq }) => changed.has(seq))
-      .map(contact => toldTag(`tag.${change}`, acting, tag, contact, at)),
+      .map(contact => tagEvent(`tag.${change}`, acting, tag, contact, at)),
   )
   if (changed.size > 0) tx.onCommit(onEvents)
   return changed.size
+}
+
+/** @param names case is ignored @returns a lookup by name */
+export async function ensureTags(
+  tx: Tx,
+  { workspaceId }: Pick<Acting, 'workspaceId'>,
+  names: readonly string[],
+  { at, newId }: { readonly at: number; readonly newId: NewId },
+): Promise<(name: string) => Tag> {
+  const wanted = new Map(names.map(name => [fold(name), name]))
+  const find = async () =>
+    new Map((await findTagsByName(tx.db, workspaceId, [...wanted.keys()])).map(tag => [fold(tag.name), tag]))
+  let found = await find()
+  const missing = [...wanted].filter(([folded]) => !found.has(folded))
+  if (missing.length > 0)
+    refuseMoreThan(MAX_TAGS, (await countTags(tx.db, workspaceId)) + missing.length - 1, 'tags')
+  for (const [, name] of missing)
+    await insertTag(tx.db, {
+      ...{ id: newId(), workspaceId, name, color: null, description: null, createdAt: at, updatedAt: at },
+    })
+  if (missing.length > 0) found = await find()
+  return name => {
+    const tag = found.get(fold(name))
+    if (!tag) throw new Error('tag was not created')
+    return tag
+  }
 }
