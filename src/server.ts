@@ -32,7 +32,7 @@ import { openMailListeners, type MailAddresses } from './appliance/listeners/mai
 import { openNameListeners } from './appliance/listeners/name-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
 import { openRequestedMail } from './msa/rest/requested-mail.js'
-import { LoginGuard, loginRoutes } from './msa/submission/login-guard.js'
+import { LoginGuard, loginRoutes } from './accounts/login-guard.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender.js'

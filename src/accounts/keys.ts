@@ -169,8 +169,8 @@ function keyType(permissions: readonly string[]): ApiKey['type'] {
   return isSending ? 'sending_access' : 'custom'
 }
 
-/** Rejects bytes of 248 and above, so that every character is equally likely. */
-function randomBase62(random: Random): string {
+/** 40 characters, 238 bits. Rejects bytes of 248 and above, so that every character is equally likely. */
+export function randomBase62(random: Random): string {
   let text = ''
   while (text.length < RANDOM_CHARACTERS)
     for (const byte of random.bytes(RANDOM_CHARACTERS))

@@ -5,7 +5,7 @@ import { changeKey, createKey, revokeKey, DEFAULT_KEY_LIMITS } from '../../accou
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import { LOGIN_UNLOCK_PATH } from '../../msa/submission/login-guard.js'
+import { LOGIN_UNLOCK_PATH } from '../../accounts/login-guard.js'
 import { ipVersion } from '../../world/net/ip-address.js'
 import {
   type CliContext,

@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.js'
 import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
 import { SmtpRefusal, type MailReceiver, type SessionFacts } from '../../smtp/receiver.js'
 import { NetworkList } from '../../world/net/ip-address.js'
-import type { LoginGuard } from './login-guard.js'
+import type { Login, LoginGuard } from '../../accounts/login-guard.js'
 import { SubmissionTransaction, type RelayParts } from './submission-transaction.js'
 import type { Submitter } from './relay-mail.js'
 
@@ -65,7 +65,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       }
     },
     async authenticate(session, username, password) {
-      const waitMs = guard.lockedForMs(session.peerAddress, password)
+      const waitMs = guard.lockedForMs(session.peerAddress, loginOf(password))
       if (waitMs > 0) throw lockedOut(waitMs)
       try {
         const principal = await parts.authenticate(password)
@@ -74,7 +74,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
             'unauthorized',
             'the user name is neither `apikey` nor the workspace of this key',
           )
-        guard.succeeded(session.peerAddress, password)
+        guard.succeeded(session.peerAddress, loginOf(password))
         return { principal, isTrusted: false }
       } catch (error) {
         if (error instanceof AppError && LOGIN_FAILURES.has(error.code)) refuseFailure(session, password)
@@ -95,13 +95,21 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
 
   /** @throws SmtpRefusal if the address is throttled; otherwise the caller reports the reason */
   function refuseFailure({ peerAddress }: SessionFacts, password: string): void {
-    const { lockedOut: where, throttledForMs } = guard.failed(peerAddress, password)
+    const { lockedOut: where, throttledForMs } = guard.failed(peerAddress, loginOf(password))
     if (where !== undefined)
       parts.log.warn('submission login locked', {
         ...{ peer: peerAddress, where, lockoutMs: guard.lockoutMs },
       })
     if (throttledForMs > 0) throw lockedOut(throttledForMs)
   }
+}
+
+/** `ts_live_` and six characters: 36 bits, so random guesses never hit a real key's account. */
+const ACCOUNT_CHARACTERS = 14
+
+/** Everybody logs in as `apikey`, so an account is the start of the password. */
+function loginOf(password: string): Login {
+  return { account: password.slice(0, ACCOUNT_CHARACTERS), password }
 }
 
 /** Errors that mean wrong credentials; others, such as a database error, do not count against the client. */

@@ -1,20 +1,26 @@
 /**
- * Limits password guessing on the submission listener without locking out clients that share an address with the attacker.
+ * Limits password guessing, by SMTP and by operators' sign-in, without locking out clients that share an address with the attacker.
  *
- * Everybody logs in as `apikey`, so an account is the start of the password: the key's prefix and six of its 40 random characters.
  * Failures are counted three ways, each over `lockoutMs`:
  * - per address and account: after `failures`, the pair is refused before its password is checked;
  * - per account over all addresses: after ten times `failures`, it is refused everywhere;
  * - per address over all accounts: after `failures`, further failed logins get a lockout reply. Passwords are still checked, so a
- *   valid key logs in at once.
- * A key that has logged in from an address is never locked out there. An IPv6 /64 counts as one address.
+ *   valid one logs in at once.
+ * A password that has logged in from an address is never locked out there. An IPv6 /64 counts as one address.
  * In memory and bounded; a restart clears it. Never throws.
  */
 import { createHash } from 'node:crypto'
-import { addressKey } from '../../world/net/ip-address.js'
-import type { Clock } from '../../world/time/clock.js'
 import Type from 'typebox'
-import { openRoute, type Route } from '../../http/route.js'
+import { openRoute, type Route } from '../http/route.js'
+import { addressKey } from '../world/net/ip-address.js'
+import type { Clock } from '../world/time/clock.js'
+
+/** What a client tries to log in with. Only hashes of both are kept. */
+export interface Login {
+  /** What a guesser holds fixed: an email address, or the start of an API key. */
+  readonly account: string
+  readonly password: string
+}
 
 export interface LoginGuardLimits {
   readonly failures: number
@@ -29,8 +35,6 @@ export interface FailureEffect {
   readonly throttledForMs: number
 }
 
-/** `ts_live_` and six characters: 36 bits, so random guesses never hit a real key's account. */
-const ACCOUNT_CHARACTERS = 14
 const FACTOR_EVERYWHERE = 10
 const MAX_RECORDS = 50_000
 
@@ -54,15 +58,15 @@ export class LoginGuard {
   }
 
   /** @returns how long this password stays refused from the address, ms; 0 if it is not */
-  lockedForMs(address: string, password: string): number {
-    if (this.known.has(knownKey(address, password))) return 0
-    const account = accountOf(password)
+  lockedForMs(address: string, login: Login): number {
+    if (this.known.has(knownKey(address, login))) return 0
+    const account = hashOf(login.account)
     return Math.max(this.pairs.overForMs(pairKey(address, account)), this.accounts.overForMs(account))
   }
 
-  failed(address: string, password: string): FailureEffect {
-    this.known.delete(knownKey(address, password))
-    const account = accountOf(password)
+  failed(address: string, login: Login): FailureEffect {
+    this.known.delete(knownKey(address, login))
+    const account = hashOf(login.account)
     const throttledForMs = this.addresses.overForMs(addressKey(address))
     this.addresses.add(addressKey(address))
     const isLockedHere = this.pairs.add(pairKey(address, account))
@@ -79,10 +83,10 @@ export class LoginGuard {
   }
 
   /** Clears the client's earlier failures, but not the throttling of its address. */
-  succeeded(address: string, password: string): void {
+  succeeded(address: string, login: Login): void {
     if (this.addresses.overForMs(addressKey(address)) === 0) this.addresses.delete(addressKey(address))
-    this.pairs.delete(pairKey(address, accountOf(password)))
-    const pair = knownKey(address, password)
+    this.pairs.delete(pairKey(address, hashOf(login.account)))
+    const pair = knownKey(address, login)
     this.known.delete(pair)
     this.known.add(pair)
     const [eldest] = this.known
@@ -153,16 +157,12 @@ class FailureCounts {
   }
 }
 
-function accountOf(password: string): string {
-  return hashOf(password.slice(0, ACCOUNT_CHARACTERS))
-}
-
 function pairKey(address: string, account: string): string {
   return `${addressKey(address)} ${account}`
 }
 
-function knownKey(address: string, password: string): string {
-  return `${addressKey(address)} ${hashOf(password)}`
+function knownKey(address: string, { account, password }: Login): string {
+  return `${addressKey(address)} ${hashOf(`${account}\n${password}`)}`
 }
 
 function hashOf(text: string): string {

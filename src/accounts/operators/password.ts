@@ -1,0 +1,111 @@
+/**
+ * Passwords of operators, hashed with scrypt (RFC 7914) and stored as PHC strings, `$scrypt$ln=16,r=8,p=1$<salt>$<hash>`, so that the
+ * cost can be raised later without locking anybody out.
+ */
+import { scrypt, timingSafeEqual } from 'node:crypto'
+import { AppError } from '../../core/errors.js'
+import type { Random } from '../../world/random.js'
+
+/** 64 MiB and about 0.2 s of one core per hash. */
+const COST = { ln: 16, r: 8, p: 1 }
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+
+export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 } as const
+
+/** Hashes at a time. More would exhaust memory and occupy the thread pool that also syncs the database log. */
+const MAX_CONCURRENT = 2
+const MAX_WAITING = 20
+
+type Cost = typeof COST
+
+export class Passwords {
+  private readonly random: Random
+  private readonly cost: Cost
+  private readonly waiting: (() => void)[] = []
+  private running = 0
+  private decoy: Promise<string> | undefined
+
+  /** @param cost lower in tests */
+  constructor(random: Random, cost: Cost = COST) {
+    this.random = random
+    this.cost = cost
+  }
+
+  /** @returns a PHC string @throws AppError unavailable if too many are being hashed */
+  async hash(password: string): Promise<string> {
+    const salt = this.random.bytes(SALT_BYTES)
+    return format(this.cost, salt, await this.derive(password, salt, this.cost))
+  }
+
+  /**
+   * Takes as long for an account without a password, or without an account, as for a wrong password.
+   *
+   * @param stored PHC string; undefined never matches
+   * @throws AppError unavailable if too many are being hashed
+   */
+  async matches(stored: string | undefined, password: string): Promise<boolean> {
+    const { cost, salt, hash } = parse(stored ?? (await this.decoyHash()))
+    const isEqual = timingSafeEqual(await this.derive(password, salt, cost), hash)
+    return isEqual && stored !== undefined
+  }
+
+  private decoyHash(): Promise<string> {
+    this.decoy ??= this.hash(this.random.bytes(HASH_BYTES).toString('base64'))
+    return this.decoy
+  }
+
+  private async derive(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
+    await this.takeTurn()
+    try {
+      const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
+      return await new Promise<Buffer>((resolve, reject) => {
+        // NFC, so that a password typed on another keyboard or system has the same octets (RFC 8265 §4.2).
+        scrypt(password.normalize('NFC'), salt, HASH_BYTES, options, (error, key) =>
+          error ? reject(error) : resolve(key),
+        )
+      })
+    } finally {
+      const next = this.waiting.shift()
+      if (next) next()
+      else this.running -= 1
+    }
+  }
+
+  private async takeTurn(): Promise<void> {
+    if (this.running < MAX_CONCURRENT) {
+      this.running += 1
+      return
+    }
+    if (this.waiting.length >= MAX_WAITING)
+      throw new AppError('unavailable', 'too many sign-ins at once; try again in a few seconds', {
+        retryAfterMs: 5_000,
+      })
+    await new Promise<void>(resolve => this.waiting.push(resolve))
+  }
+}
+
+/** Whether the hash was made with other parameters than today's; replace it at the next successful sign-in. */
+export function isOutdatedHash(stored: string): boolean {
+  const { cost } = parse(stored)
+  return cost.ln !== COST.ln || cost.r !== COST.r || cost.p !== COST.p
+}
+
+function format({ ln, r, p }: Cost, salt: Buffer, hash: Buffer): string {
+  return `$scrypt$ln=${ln},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '')
+}
+
+function parse(stored: string): { cost: Cost; salt: Buffer; hash: Buffer } {
+  const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)$/.exec(stored)
+  if (!match) throw new Error('a stored password hash is not a scrypt PHC string')
+  const [, ln, r, p, salt = '', hash = ''] = match
+  return {
+    cost: { ln: Number(ln), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
+  }
+}

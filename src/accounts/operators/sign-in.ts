@@ -1,0 +1,232 @@
+/**
+ * Signs operators in: password, then TOTP or a recovery code if enabled; or a one-time link.
+ *
+ * Each step issues a new session token, so a token planted in a browser never becomes a session (session fixation). Wrong passwords and codes
+ * count against account and address in `LoginGuard`; an unknown account takes as long and fails with the same message as a known one.
+ */
+import { AppError } from '../../core/errors.js'
+import type { NewId } from '../../core/ids.js'
+import type { Database, Tx } from '../../db/database.js'
+import type { Random } from '../../world/random.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Login, LoginGuard } from '../login-guard.js'
+import type { SecretBox } from '../secret-box.js'
+import { hashToken, isExpired, SESSION_LIFETIME, type ActingOperator } from './access.js'
+import { totpPlace } from './credentials.js'
+import {
+  findOperator,
+  updateOperator,
+  useRecoveryCode,
+  useTotpStep,
+  type Operator,
+} from './operator-store.js'
+import { isOutdatedHash, type Passwords } from './password.js'
+import {
+  deleteSession,
+  findSession,
+  insertSession,
+  noteConfirmed,
+  takeLink,
+  type LinkKind,
+  type Session,
+  type SignInMethod,
+} from './session-store.js'
+import { hashRecoveryCode, matchTotp } from './totp.js'
+
+export interface SignInParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly newId: NewId
+  readonly box: SecretBox
+  readonly passwords: Passwords
+  readonly guard: LoginGuard
+}
+
+/** Where a sign-in comes from. */
+export interface Client {
+  /** IP address. */
+  readonly peer: string
+  readonly userAgent: string
+}
+
+export interface SignedIn {
+  /** For the cookie; stored as a hash only. */
+  readonly token: string
+  readonly operator: Operator
+  /** The session is useless until `withCode` has succeeded. */
+  readonly needsCode: boolean
+}
+
+const TOKEN_BYTES = 32
+
+/** @throws AppError unauthorized, rate_limited, unavailable */
+export async function signInWithPassword(
+  parts: SignInParts,
+  { email, password }: { readonly email: string; readonly password: string },
+  client: Client,
+): Promise<SignedIn> {
+  const login = { account: email.toLowerCase(), password }
+  refuseIfLocked(parts.guard, client, login)
+  const operator = await findOperator(parts.database.reader, { email })
+  const stored = operator?.passwordHash ?? undefined
+  const isRight = await parts.passwords.matches(stored, password)
+  if (!operator || stored === undefined || !isRight) throw failed(parts.guard, client, login)
+  const needsCode = operator.totpSecret !== null
+  if (!needsCode) parts.guard.succeeded(client.peer, login)
+  const passwordHash = isOutdatedHash(stored) ? await parts.passwords.hash(password) : undefined
+  const token = await parts.database.write(async tx => {
+    if (passwordHash !== undefined) await updateOperator(tx.db, operator.id, { passwordHash })
+    return openSession(parts, tx, operator, { method: 'password', isPending: needsCode, client })
+  })
+  return { token, operator, needsCode }
+}
+
+/**
+ * Completes a sign-in by password.
+ *
+ * @param pending token of the session that waits for the code
+ * @param code of the authenticator app, or a recovery code
+ * @throws AppError unauthorized, rate_limited
+ */
+export async function signInWithCode(
+  parts: SignInParts,
+  pending: string,
+  code: string,
+  client: Client,
+): Promise<SignedIn> {
+  const now = parts.clock.now()
+  const session = await findSession(parts.database.reader, hashToken(pending))
+  const operator = session && (await findOperator(parts.database.reader, { id: session.operatorId }))
+  if (!session?.isPending || !operator || now - session.createdAt >= SESSION_LIFETIME.pendingMs)
+    throw new AppError('unauthorized', 'the sign-in has expired; start again')
+  const login = codeLogin(operator, code)
+  refuseIfLocked(parts.guard, client, login)
+  const token = await parts.database.write(async tx => {
+    if (!(await useCode(parts, tx, operator, code))) return undefined
+    await deleteSession(tx.db, operator.id, session.id)
+    return openSession(parts, tx, operator, { method: session.method, isPending: false, client })
+  })
+  if (token === undefined) throw failed(parts.guard, client, login)
+  parts.guard.succeeded(client.peer, login)
+  return { token, operator, needsCode: false }
+}
+
+/** Every link works once. @throws AppError unauthorized */
+export async function signInWithLink(
+  parts: SignInParts,
+  link: string,
+  client: Client,
+): Promise<SignedIn & { readonly kind: LinkKind }> {
+  const now = parts.clock.now()
+  const signedIn = await parts.database.write(async tx => {
+    const found = await takeLink(tx.db, hashToken(link), now)
+    const operator = found && (await findOperator(tx.db, { id: found.operatorId }))
+    if (!operator) return undefined
+    const isPending = operator.totpSecret !== null
+    const token = await openSession(parts, tx, operator, { method: 'link', isPending, client })
+    return { token, operator, needsCode: isPending, kind: found.kind }
+  })
+  if (!signedIn)
+    throw new AppError('unauthorized', 'this link was used already or has expired; ask for a new one')
+  return signedIn
+}
+
+/** Proves again who is signed in, for sensitive actions. @param proof the password or, without one, a code @throws AppError unauthorized, rate_limited */
+export async function confirmSignIn(
+  parts: SignInParts,
+  acting: ActingOperator,
+  proof: { readonly password: string } | { readonly code: string },
+  client: Client,
+): Promise<void> {
+  if (acting.credential.kind !== 'session') return
+  const operator = await findOperator(parts.database.reader, { id: acting.id })
+  if (!operator) throw new AppError('unauthorized', 'the account no longer exists')
+  const login =
+    'password' in proof
+      ? { account: operator.email, password: proof.password }
+      : codeLogin(operator, proof.code)
+  refuseIfLocked(parts.guard, client, login)
+  const isPassword =
+    'password' in proof && (await parts.passwords.matches(operator.passwordHash ?? undefined, proof.password))
+  const isConfirmed = await parts.database.write(async tx => {
+    if ('password' in proof ? !isPassword : !(await useCode(parts, tx, operator, proof.code))) return false
+    await noteConfirmed(tx.db, acting.credential.id, parts.clock.now())
+    return true
+  })
+  if (!isConfirmed) throw failed(parts.guard, client, login)
+  parts.guard.succeeded(client.peer, login)
+}
+
+/**
+ * Stores a new session in the caller's transaction, as the last step of any way to sign in.
+ *
+ * @returns its token
+ */
+export async function openSession(
+  { clock, random, newId }: Pick<SignInParts, 'clock' | 'random' | 'newId'>,
+  tx: Tx,
+  operator: Operator,
+  { method, isPending, client }: { method: SignInMethod; isPending: boolean; client: Client },
+): Promise<string> {
+  const now = clock.now()
+  const token = random.bytes(TOKEN_BYTES).toString('base64url')
+  const session: Session = {
+    id: newId(),
+    tokenHash: hashToken(token),
+    operatorId: operator.id,
+    method,
+    isPending,
+    confirmedAt: now,
+    seenAt: now,
+    createdAt: now,
+    peer: client.peer,
+    userAgent: client.userAgent.slice(0, 300),
+  }
+  await insertSession(tx.db, session)
+  if (!isPending) await updateOperator(tx.db, operator.id, { lastSignInAt: now })
+  return token
+}
+
+/** Ends the session of the token, if there is one. */
+export async function signOut({ database, clock }: Pick<SignInParts, 'database' | 'clock'>, token: string) {
+  const session = await findSession(database.reader, hashToken(token))
+  if (!session || isExpired(session, clock.now())) return
+  await database.write(tx => deleteSession(tx.db, session.operatorId, session.id))
+}
+
+/** Marks the code as used in the transaction. @returns false if it is wrong or used */
+async function useCode(
+  { box, clock }: Pick<SignInParts, 'box' | 'clock'>,
+  tx: Tx,
+  operator: Operator,
+  code: string,
+): Promise<boolean> {
+  if (operator.totpSecret === null) return false
+  if (!/^\d{6}$/.test(code.replace(/\s/g, '')))
+    return useRecoveryCode(tx.db, operator.id, hashRecoveryCode(code))
+  const secret = Buffer.from(box.open(operator.totpSecret, totpPlace(operator.id)), 'base64')
+  const step = matchTotp(secret, code.replace(/\s/g, ''), clock.now(), operator.totpStep)
+  return step !== undefined && (await useTotpStep(tx.db, operator.id, step))
+}
+
+/** Codes are counted apart from passwords. */
+function codeLogin({ email }: Operator, code: string): Login {
+  return { account: `code of ${email}`, password: code }
+}
+
+function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login): void {
+  const waitMs = guard.lockedForMs(peer, login)
+  if (waitMs > 0) throw locked(waitMs)
+}
+
+/** Counts the failure. */
+function failed(guard: LoginGuard, { peer }: Client, login: Login): AppError {
+  const { throttledForMs } = guard.failed(peer, login)
+  if (throttledForMs > 0) return locked(throttledForMs)
+  return new AppError('unauthorized', 'wrong email address, password or code')
+}
+
+function locked(waitMs: number): AppError {
+  return new AppError('rate_limited', 'too many failed sign-ins; try again later', { retryAfterMs: waitMs })
+}
