@@ -7,6 +7,7 @@ import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretBox } from '../accounts/secret-box.js'
 import { openSecretBox } from '../accounts/secret-sealing.js'
+import { sealTotpSecrets } from '../accounts/operators/operator-store.js'
 import { ensureSecret } from '../accounts/secret-store.js'
 import { purchaseHistory } from '../analytics/conversions/purchase-history-store.js'
 import { provideHistory } from '../audience/segments/rule-history.js'
@@ -141,6 +142,7 @@ async function assemble(
     sealOthers: async (db, seal) => {
       await sealKeys(db, seal)
       await sealWebhookSecrets(db, seal)
+      await sealTotpSecrets(db, seal)
     },
   })
   const domains: DomainParts = {

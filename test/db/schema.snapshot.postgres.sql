@@ -615,6 +615,77 @@ create table messages (
   merge_data text
 );
 
+create table operator_identities (
+  issuer text not null,
+  subject text not null,
+  operator_id text not null
+);
+
+create table operator_links (
+  token_hash text not null,
+  operator_id text not null,
+  kind text not null,
+  expires_at bigint not null
+);
+
+create table operator_passkeys (
+  id text not null,
+  operator_id text not null,
+  name text not null,
+  public_key text not null,
+  counter bigint not null,
+  transports text not null,
+  created_at bigint not null,
+  last_used_at bigint
+);
+
+create table operator_recovery_codes (
+  operator_id text not null,
+  code_hash text not null
+);
+
+create table operator_roles (
+  operator_id text not null,
+  workspace_id text not null,
+  role text not null
+);
+
+create table operator_sessions (
+  id text not null,
+  token_hash text not null,
+  operator_id text not null,
+  method text not null,
+  is_pending integer not null,
+  confirmed_at bigint not null,
+  seen_at bigint not null,
+  created_at bigint not null,
+  peer text not null,
+  user_agent text not null
+);
+
+create table operator_tokens (
+  id text not null,
+  token_hash text not null,
+  operator_id text not null,
+  name text not null,
+  hint text not null,
+  role text,
+  created_at bigint not null,
+  last_used_at bigint,
+  expires_at bigint
+);
+
+create table operators (
+  id text not null,
+  email text not null,
+  name text not null,
+  password_hash text,
+  totp_secret text,
+  totp_step bigint not null,
+  created_at bigint not null,
+  last_sign_in_at bigint
+);
+
 create table opt_ins (
   id text not null,
   form_id text not null,
@@ -980,6 +1051,28 @@ alter table messages add constraint messages_content_id_fkey FOREIGN KEY (conten
 
 alter table messages add constraint messages_pkey PRIMARY KEY (id);
 
+alter table operator_identities add constraint operator_identities_pk PRIMARY KEY (issuer, subject);
+
+alter table operator_links add constraint operator_links_pkey PRIMARY KEY (token_hash);
+
+alter table operator_passkeys add constraint operator_passkeys_pkey PRIMARY KEY (id);
+
+alter table operator_recovery_codes add constraint operator_recovery_codes_pk PRIMARY KEY (operator_id, code_hash);
+
+alter table operator_roles add constraint operator_roles_pk PRIMARY KEY (operator_id, workspace_id);
+
+alter table operator_sessions add constraint operator_sessions_pkey PRIMARY KEY (id);
+
+alter table operator_sessions add constraint operator_sessions_token_hash_key UNIQUE (token_hash);
+
+alter table operator_tokens add constraint operator_tokens_pkey PRIMARY KEY (id);
+
+alter table operator_tokens add constraint operator_tokens_token_hash_key UNIQUE (token_hash);
+
+alter table operators add constraint operators_email_key UNIQUE (email);
+
+alter table operators add constraint operators_pkey PRIMARY KEY (id);
+
 alter table opt_ins add constraint opt_ins_pkey PRIMARY KEY (id);
 
 alter table product_views add constraint product_views_id_key UNIQUE (id);
@@ -1187,6 +1280,22 @@ CREATE INDEX messages_by_status ON public.messages USING btree (workspace_id, st
 CREATE INDEX messages_by_workspace ON public.messages USING btree (workspace_id, id);
 
 CREATE INDEX messages_opened ON public.messages USING btree (workspace_id, lower(recipient), opened_at) WHERE (opened_at IS NOT NULL);
+
+CREATE INDEX operator_identities_by_operator ON public.operator_identities USING btree (operator_id);
+
+CREATE INDEX operator_links_by_expiry ON public.operator_links USING btree (expires_at);
+
+CREATE INDEX operator_links_by_operator ON public.operator_links USING btree (operator_id);
+
+CREATE INDEX operator_passkeys_by_operator ON public.operator_passkeys USING btree (operator_id);
+
+CREATE INDEX operator_roles_by_workspace ON public.operator_roles USING btree (workspace_id);
+
+CREATE INDEX operator_sessions_by_operator ON public.operator_sessions USING btree (operator_id);
+
+CREATE INDEX operator_sessions_by_seen ON public.operator_sessions USING btree (seen_at);
+
+CREATE INDEX operator_tokens_by_operator ON public.operator_tokens USING btree (operator_id);
 
 CREATE INDEX opt_ins_by_email ON public.opt_ins USING btree (workspace_id, email, created_at);
 

@@ -748,6 +748,90 @@ CREATE TABLE messages (
     merge_data text
   );
 
+CREATE TABLE operator_identities (
+    issuer text not null,
+    subject text not null,
+    operator_id text not null,
+    constraint operator_identities_pk primary key (issuer, subject)
+  ) without rowid;
+
+CREATE TABLE operator_links (
+    token_hash text primary key,
+    operator_id text not null,
+    kind text not null,
+    expires_at bigint not null
+  );
+
+CREATE TABLE operator_passkeys (
+    -- Credential id, base64url.
+    id text primary key,
+    operator_id text not null,
+    name text not null,
+    -- COSE key, base64url.
+    public_key text not null,
+    counter bigint not null,
+    transports text not null,
+    created_at bigint not null,
+    last_used_at bigint
+  );
+
+CREATE TABLE operator_recovery_codes (
+    operator_id text not null,
+    -- SHA-256.
+    code_hash text not null,
+    constraint operator_recovery_codes_pk primary key (operator_id, code_hash)
+  ) without rowid;
+
+CREATE TABLE operator_roles (
+    operator_id text not null,
+    -- Or * for all workspaces and the appliance.
+    workspace_id text not null,
+    role text not null,
+    constraint operator_roles_pk primary key (operator_id, workspace_id)
+  ) without rowid;
+
+CREATE TABLE operator_sessions (
+    id text primary key,
+    token_hash text not null unique,
+    operator_id text not null,
+    method text not null,
+    -- 1 until the second factor is given.
+    is_pending integer not null,
+    confirmed_at bigint not null,
+    seen_at bigint not null,
+    created_at bigint not null,
+    peer text not null,
+    user_agent text not null
+  );
+
+CREATE TABLE operator_tokens (
+    id text primary key,
+    token_hash text not null unique,
+    operator_id text not null,
+    name text not null,
+    hint text not null,
+    -- Limits the token to the permissions of this role.
+    role text,
+    created_at bigint not null,
+    last_used_at bigint,
+    expires_at bigint
+  );
+
+CREATE TABLE operators (
+    id text primary key,
+    -- In lower case.
+    email text not null unique,
+    name text not null,
+    -- PHC string of scrypt.
+    password_hash text,
+    -- Sealed.
+    totp_secret text,
+    -- Time step of the last accepted code.
+    totp_step bigint not null,
+    created_at bigint not null,
+    last_sign_in_at bigint
+  );
+
 CREATE TABLE opt_ins (
     id text primary key,
     form_id text not null,
@@ -1146,6 +1230,22 @@ CREATE INDEX messages_by_status on messages (workspace_id, status, id) where sta
 CREATE INDEX messages_by_workspace on messages (workspace_id, id);
 
 CREATE INDEX messages_opened on messages (workspace_id, lower(recipient), opened_at) where opened_at is not null;
+
+CREATE INDEX operator_identities_by_operator on operator_identities (operator_id);
+
+CREATE INDEX operator_links_by_expiry on operator_links (expires_at);
+
+CREATE INDEX operator_links_by_operator on operator_links (operator_id);
+
+CREATE INDEX operator_passkeys_by_operator on operator_passkeys (operator_id);
+
+CREATE INDEX operator_roles_by_workspace on operator_roles (workspace_id);
+
+CREATE INDEX operator_sessions_by_operator on operator_sessions (operator_id);
+
+CREATE INDEX operator_sessions_by_seen on operator_sessions (seen_at);
+
+CREATE INDEX operator_tokens_by_operator on operator_tokens (operator_id);
 
 CREATE INDEX opt_ins_by_email on opt_ins (workspace_id, email, created_at);
 

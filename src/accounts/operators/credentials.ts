@@ -7,7 +7,7 @@ import type { Random } from '../../world/random.js'
 import { randomBase62 } from '../keys.js'
 import type { SecretBox } from '../secret-box.js'
 import { hashToken, type ActingOperator } from './access.js'
-import { findOperator, replaceRecoveryCodes, updateOperator } from './operator-store.js'
+import { findOperator, replaceRecoveryCodes, totpPlace, updateOperator } from './operator-store.js'
 import { PASSWORD_LENGTH, type Passwords } from './password.js'
 import type { Role } from './roles.js'
 import { deleteLinks, deleteSessions, insertToken, type OperatorToken } from './session-store.js'
@@ -28,11 +28,6 @@ export interface CredentialParts {
   readonly newId: NewId
   readonly box: SecretBox
   readonly passwords: Passwords
-}
-
-/** Where a TOTP secret is stored, as `SecretBox` binds it. */
-export function totpPlace(operatorId: string): string {
-  return `operators/totp_secret/${operatorId}`
 }
 
 /** Ends all other sessions and invalidates open links. @throws AppError validation_error */

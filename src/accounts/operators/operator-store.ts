@@ -4,6 +4,7 @@
  * Email addresses are stored in lower case and unique. TOTP secrets are sealed; passwords and recovery codes are stored as hashes.
  */
 import type { Queries } from '../../db/database.js'
+import { isSealed, type SecretBox } from '../secret-box.js'
 import type { RoleGrant, Role } from './roles.js'
 
 interface OperatorRow {
@@ -316,6 +317,23 @@ export async function insertIdentity(db: Queries, operatorId: string, identity: 
     .values({ ...identity, operator_id: operatorId })
     .onConflict(conflict => conflict.columns(['issuer', 'subject']).doNothing())
     .execute()
+}
+
+/** Where a TOTP secret is stored, as `SecretBox` binds it. */
+export function totpPlace(operatorId: string): string {
+  return `operators/totp_secret/${operatorId}`
+}
+
+/** Seals plain secrets of a server that has just got a `secrets.key`. */
+export async function sealTotpSecrets(db: Queries, box: SecretBox): Promise<void> {
+  const rows = await db
+    .selectFrom('operators')
+    .select(['id', 'totp_secret'])
+    .where('totp_secret', 'is not', null)
+    .execute()
+  for (const { id, totp_secret: secret } of rows)
+    if (secret !== null && !isSealed(secret))
+      await updateOperator(db, id, { totpSecret: box.seal(secret, totpPlace(id)) })
 }
 
 function operatorOf(row: OperatorRow, roles: readonly OperatorRoleRow[]): Operator {

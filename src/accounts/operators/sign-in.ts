@@ -12,9 +12,9 @@ import type { Clock } from '../../world/time/clock.js'
 import type { Login, LoginGuard } from '../login-guard.js'
 import type { SecretBox } from '../secret-box.js'
 import { hashToken, isExpired, SESSION_LIFETIME, type ActingOperator } from './access.js'
-import { totpPlace } from './credentials.js'
 import {
   findOperator,
+  totpPlace,
   updateOperator,
   useRecoveryCode,
   useTotpStep,

@@ -105,6 +105,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'sending_usage', key: ['workspace_id', 'window_kind', 'window_start'] },
   { table: 'webhook_subscriptions', key: ['id'] },
   { table: 'api_keys', key: ['id'] },
+  { table: 'operator_roles', key: ['operator_id', 'workspace_id'] },
 ]
 
 /** Tables without one, scanned by primary key. */
@@ -161,4 +162,11 @@ export const APPLIANCE_TABLES: readonly string[] = [
   'visits',
   'jobs',
   'restore_holds',
+  'operators',
+  'operator_identities',
+  'operator_links',
+  'operator_passkeys',
+  'operator_recovery_codes',
+  'operator_sessions',
+  'operator_tokens',
 ]

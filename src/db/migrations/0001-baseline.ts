@@ -17,6 +17,7 @@ import { importsTables } from './baseline/imports.js'
 import { inboundTables } from './baseline/inbound.js'
 import { listsTables } from './baseline/lists.js'
 import { messagesTables } from './baseline/messages.js'
+import { operatorsTables } from './baseline/operators.js'
 import { systemTables } from './baseline/system.js'
 import { trackingTables } from './baseline/tracking.js'
 import { webhooksTables } from './baseline/webhooks.js'
@@ -25,6 +26,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const types = COLUMN_TYPES[dialect]
   for (const statement of [
     ...accountsTables(types),
+    ...operatorsTables(types),
     ...contactsTables(types),
     ...contactSearch(dialect),
     ...listsTables(types),
