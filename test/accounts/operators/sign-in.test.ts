@@ -30,7 +30,7 @@ import {
   signOut,
 } from '../../../src/accounts/operators/sign-in.js'
 import { fromBase32, totpCode } from '../../../src/accounts/operators/totp.js'
-import { openShelf } from '../../../src/accounts/secret-box.js'
+import { plainBox } from '../../../src/accounts/secret-box.js'
 import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
@@ -52,7 +52,7 @@ async function office(database: Database) {
     clock,
     random,
     newId: () => uuidv7(clock.now(), random.bytes(10)),
-    box: openShelf,
+    box: plainBox,
     passwords: new Passwords(random, { ln: 4, r: 8, p: 1 }),
     guard: new LoginGuard(clock, { failures: 5, lockoutMs: 15 * 60_000 }),
   }
