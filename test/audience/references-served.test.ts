@@ -113,6 +113,7 @@ t.test('segments, lists and automations keep working when a tag or list is renam
     trigger_type: 'tag_added',
     trigger_config: { tagName: 'vip', ...asking('tags', 'equals', 'vip') },
     steps: [
+      { step_type: 'delay', config: { duration: 1, unit: 'minutes' } },
       { step_type: 'condition', config: { field: 'tags', operator: 'equals', value: 'vip' } },
       { step_type: 'tag', config: { action: 'remove', tagName: 'Vip' } },
     ],
@@ -124,11 +125,11 @@ t.test('segments, lists and automations keep working when a tag or list is renam
   t.match((await get(`/lists/${list}`)).body.data.conditions.rules, [{ value: 'Letter' }])
   t.match((await get(`/automations/${flow}`)).body.data, {
     trigger_config: { tagName: 'Gold', conditions: { rules: [{ value: 'Gold' }] } },
-    steps: [{ config: { value: 'Gold' } }, { config: { tagName: 'Gold' } }],
+    steps: [{}, { config: { value: 'Gold' } }, { config: { tagName: 'Gold' } }],
   })
   await make(`/tags/${tag}/contacts`, { contact_ids: [ann] })
   t.equal(await count(segment), 1)
-  for (let turn = 0; turn < 50 && (await count(segment)) > 0; turn += 1) await clock.advance(1_000)
+  for (let turn = 0; turn < 100 && (await count(segment)) > 0; turn += 1) await clock.advance(1_000)
   t.equal(await count(segment), 0, 'the automation has taken the tag off')
 })
 

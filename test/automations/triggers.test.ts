@@ -60,8 +60,6 @@ eachDatabase(t, 'each contact that an import creates or adds to a list starts a 
   const joined = await flows.flow({ trigger: 'list_joined', config: { listId: list } })
   const created = await flows.flow({ trigger: 'contact_created' })
   const tagged = await flows.flow({ trigger: 'tag_added', config: { tagName: 'VIP' } })
-  await flows.contacts(10)
-  await flows.settle()
   const emails = Array.from({ length: 250 }, (_, at) => `new${at}@one.test,${at === 7 ? 'vip' : ''}`)
   const parts = { ...partsOf(database), ...flows.parts }
   await imported(parts, `email,tags\n${emails.join('\n')}\n`, { listId: list })
@@ -70,7 +68,7 @@ eachDatabase(t, 'each contact that an import creates or adds to a list starts a 
   t.equal(new Set(runs.map(({ contactEmail }) => contactEmail)).size, 250)
   t.equal(runs.length, 250)
   t.match(runs[0]?.triggerData, { list_id: list, list_name: 'News' })
-  t.equal((await flows.runs(created)).length, 260)
+  t.equal((await flows.runs(created)).length, 250)
   t.same(
     (await flows.runs(tagged)).map(({ contactEmail }) => contactEmail),
     ['new7@one.test'],

@@ -141,7 +141,7 @@ t.test(
     t.match(log.lines.at(-1), {
       level: 'error',
       event: 'certificate order failed',
-      fields: { error: /the challenge for mail\.example\.com failed: unauthorized: what was found/ },
+      fields: { error: /the challenge for mail\.example\.com failed: unauthorized: the proof found for/ },
     })
     t.equal(certificate.isSelfSigned, true)
     t.match(await files.readState(), { failures: 1, fault: /mail\.example\.com/ })

@@ -115,7 +115,7 @@ t.test('a contact subscribes to the list that it is created in or imported into'
   )
 })
 
-t.test('each contact of an import is told by itself, with all that the import did to it', async t => {
+t.test('each contact of an import has events of its own', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'Friends' })
   await make('/contacts', { email: 'n0@x.example', first_name: 'Ann' })
@@ -140,7 +140,7 @@ t.test('each contact of an import is told by itself, with all that the import di
   t.equal(new Set(joined.map(({ contact_id }) => contact_id)).size, 120)
 })
 
-t.test('what is sent by a form is told, as what the contact itself wished', async t => {
+t.test('a form submission is an event with source form', async t => {
   const { make, told, receiver, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'Friends' })
   const form = await make('/forms', { name: 'Newsletter', list_ids: [list['id']] })

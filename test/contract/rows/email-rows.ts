@@ -218,7 +218,7 @@ export const EMAIL_ROWS: readonly Row[] = [
     tests: [
       suppressions('a suppressed address or domain is not mailed until removed'),
       suppressions('an unsubscribed recipient still gets single sends and batches'),
-      schedule('whoever is suppressed in the meantime is not mailed'),
+      schedule('a recipient suppressed in the meantime is not mailed'),
       group('who is suppressed while the mail waits was never sent it'),
       inFile('msa/rest/marketing')(
         'a workspace may mark its mail as marketing: who unsubscribed does not get it',
