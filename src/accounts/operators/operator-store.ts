@@ -236,7 +236,7 @@ export async function countRecoveryCodes(db: Queries, operatorId: string): Promi
     .select(e => e.fn.countAll<number>().as('count'))
     .where('operator_id', '=', operatorId)
     .executeTakeFirstOrThrow()
-  return Number(count)
+  return count
 }
 
 /** @returns false if the credential is registered already */

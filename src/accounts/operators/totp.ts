@@ -76,7 +76,7 @@ export function base32(bytes: Buffer): string {
 /** @returns undefined if it is not the base32 of a secret made by `newTotpSecret` */
 export function fromBase32(text: string): Buffer | undefined {
   if (!/^[A-Z2-7]{32}$/.test(text)) return undefined
-  const bits = [...text].map(letter => BASE32.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const bits = Array.from(text, letter => BASE32.indexOf(letter).toString(2).padStart(5, '0')).join('')
   return Buffer.from((bits.match(/.{8}/g) ?? []).map(octet => Number.parseInt(octet, 2)))
 }
 

@@ -74,7 +74,7 @@ async function office(database: Database) {
       signInWithPassword(parts, { email, password }, client),
     who: (token: string) => authenticateSession(parts, token),
     /** @returns a function that gives the current code of Ann's authenticator app */
-    async enableTotp() {
+    enableTotp: async () => {
       const { secret } = proposeTotp(random, 'mail.example.com', operator.email)
       const code = () => totpCode(fromBase32(secret) ?? Buffer.alloc(0), Math.floor(clock.now() / 30_000))
       const recovery = await enableTotp(parts, operator.id, secret, code())
