@@ -337,7 +337,7 @@ function graceFrom(clock: Clock, graceMs: number): () => number {
   }
 }
 
-/** Interrupted deliveries still have to be recorded. */
+/** Time for recording interrupted deliveries. */
 const WRITING_DOWN_MS = 1_000
 
 /**

@@ -2,7 +2,7 @@
  * Stores accepted submissions: contents, one message per recipient, events; then enqueues live mail or simulates sandbox mail.
  *
  * Called by `submit.ts` in the caller's transaction. Rows of many submissions are inserted together. The queue is signalled after the
- * commit. Makes no decisions of its own.
+ * commit. Makes no decisions.
  */
 import { given } from '../core/given.js'
 import { isoTime } from '../core/moments.js'

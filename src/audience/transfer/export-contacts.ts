@@ -10,7 +10,7 @@ import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database, Queries } from '../../db/database.js'
-import { MOST_PER_KEY, MOST_PER_WORKSPACE } from '../../http/answer/download.js'
+import { MAX_PER_KEY, MAX_PER_WORKSPACE } from '../../http/answer/download.js'
 import { downloadRoute, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import type { Contact, Named } from '../contacts/contact.js'
@@ -62,7 +62,7 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
       'Oldest first, with one column per attribute; beyond 150 attributes the rest share one column as JSON. Cells that a spreadsheet ' +
       "would read as a formula are prefixed with `'`, which an import removes. Non-text values are written as JSON. A truncated response " +
       'lacks its last chunk.\n\n' +
-      `At most ${MOST_PER_KEY} concurrent downloads per key and ${MOST_PER_WORKSPACE} per workspace; beyond that requests fail with ` +
+      `At most ${MAX_PER_KEY} concurrent downloads per key and ${MAX_PER_WORKSPACE} per workspace; beyond that requests fail with ` +
       '`rate_limited`. A client that reads nothing for 10 seconds is disconnected.',
     query: Type.Object(
       {

@@ -1,8 +1,8 @@
 /**
  * Copies a database in use to one file, and verifies such a file.
  *
- * Used by `postroad backup` and `restore`, in processes of their own. Uses SQLite's backup API within one read transaction: in WAL mode it
- * blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
+ * Used by `postroad backup` and `restore`, which run as separate processes. Uses SQLite's backup API within one read transaction: in
+ * WAL mode it blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
  * times as long and delays checkpoints for that time. Throws Errors naming the file and the fault; an unfinished backup is deleted.
  */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'

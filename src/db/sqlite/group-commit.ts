@@ -67,7 +67,7 @@ export type OnCommitted = (durationMs: number, works: number) => void
 export class GroupCommit {
   private readonly waiting: Work[] = []
   private readonly long: Work[] = []
-  /** Long work waits for this in addition to its turn. */
+  /** The running checkpoint, which long work waits for. */
   private clearing: Promise<void> | undefined
   /** Groups since the last long work. */
   private groupsSinceLong = 0
@@ -227,7 +227,7 @@ function savepointWork<T>(
       } catch (thrown) {
         if (isAlone) throw thrown
         finish = () => fail(asError(thrown))
-        // If the database rolled back by itself (disk full), the cause matters more than this error.
+        // After an automatic rollback (disk full), the original error matters more than this one.
         await command(db, 'rollback to savepoint work').catch(() => {
           throw asError(thrown)
         })

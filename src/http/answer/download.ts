@@ -21,8 +21,8 @@ export interface Download {
 }
 
 /** Concurrent downloads per key, per workspace including its sandbox, and in total. */
-export const MOST_PER_KEY = 2
-export const MOST_PER_WORKSPACE = 4
+export const MAX_PER_KEY = 2
+export const MAX_PER_WORKSPACE = 4
 const MAX_TOTAL = 40
 const RETRY_AFTER_MS = 10_000
 /** A client that reads nothing for this long is disconnected. */
@@ -37,8 +37,8 @@ export class DownloadPlaces {
   /** @returns releases the place; idempotent @throws AppError rate_limited, unavailable */
   take({ keyId, liveWorkspaceId }: Pick<Principal, 'keyId' | 'liveWorkspaceId'>): () => void {
     const holders = [
-      { name: `key ${keyId}`, most: MOST_PER_KEY, whose: 'per key' },
-      { name: `workspace ${liveWorkspaceId}`, most: MOST_PER_WORKSPACE, whose: 'per workspace' },
+      { name: `key ${keyId}`, most: MAX_PER_KEY, whose: 'per key' },
+      { name: `workspace ${liveWorkspaceId}`, most: MAX_PER_WORKSPACE, whose: 'per workspace' },
       { name: 'all', most: MAX_TOTAL, whose: 'in total' },
     ]
     for (const { name, most, whose } of holders)

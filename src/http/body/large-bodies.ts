@@ -50,7 +50,7 @@ export type LargeBodyResult = { readonly id: number } & (
 const PROGRAM = new URL('./large-body-main.js', import.meta.url)
 /** Two copies of the largest body as UTF-16. */
 const HEAP_MEGABYTES = 1_024
-/** Time spent building before the event loop gets its turn. */
+/** Longest run of building before yielding to the event loop. */
 const BUILD_MS = 4
 
 type Waiting = (result: LargeBodyResult) => void

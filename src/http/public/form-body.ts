@@ -14,7 +14,7 @@ import { USUAL_VALUES } from '../body/body.js'
 import { parseJson } from '../body/json.js'
 
 /** Maximum octets of a form; enough for twenty long fields. */
-export const MOST_FORM_OCTETS = 32 * 1_024
+export const MAX_FORM_OCTETS = 32 * 1_024
 const MAX_FIELDS = 500
 
 /** Submitted values by name. A name can occur several times, as with check boxes. */
@@ -69,7 +69,7 @@ export async function readForm(
 }
 
 async function readOctets(request: IncomingMessage, response: ServerResponse, clock: Clock): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > MOST_FORM_OCTETS) throw tooLarge()
+  if (Number(request.headers['content-length'] ?? 0) > MAX_FORM_OCTETS) throw tooLarge()
   if (request.headers['content-encoding'] !== undefined)
     throw new AppError(
       'unsupported_media_type',
@@ -82,13 +82,13 @@ async function readOctets(request: IncomingMessage, response: ServerResponse, cl
   const chunks: Buffer[] = []
   let octets = 0
   return new Promise((resolve, reject) => {
-    const timer = clock.after(timeForOctets(MOST_FORM_OCTETS), () =>
+    const timer = clock.after(timeForOctets(MAX_FORM_OCTETS), () =>
       finish(() => reject(new AppError('request_timeout', 'the form did not arrive in time; send it again'))),
     )
     const onData = (chunk: Buffer): void => {
       octets += chunk.length
       chunks.push(chunk)
-      if (octets > MOST_FORM_OCTETS) finish(() => reject(tooLarge()))
+      if (octets > MAX_FORM_OCTETS) finish(() => reject(tooLarge()))
     }
     const onEnd = (): void => finish(() => resolve(Buffer.concat(chunks)))
     const onCut = (): void => {
@@ -136,7 +136,7 @@ function asText(name: string, value: unknown): string {
 }
 
 function tooLarge(): AppError {
-  return invalid(`the form is larger than ${formatSize(MOST_FORM_OCTETS)}, the maximum`)
+  return invalid(`the form is larger than ${formatSize(MAX_FORM_OCTETS)}, the maximum`)
 }
 
 function invalid(message: string): AppError {

@@ -33,7 +33,7 @@ export interface Links {
   /** GET shows a page, POST unsubscribes (RFC 8058). Never expires. */
   readonly unsubscribeUrl: string
   readonly preferencesUrl: string
-  /** The mail as a web page, as long as it is stored. */
+  /** The mail as a web page; works while the mail is stored. */
   readonly viewUrl: string
   readonly pixelUrl: string
   /** Prefix of click links; append a link part of the message's workspace. */

@@ -3,7 +3,7 @@
  *
  * A message that is 7-bit already is returned unchanged. Otherwise only the parts, fields and labels that need it are rewritten. Signed or
  * encrypted parts are never changed, since the signature covers their transfer encoding (RFC 1847 §2.1; RFC 3156 §3 requires 7-bit there);
- * the result tells whether the message needs 8BITMIME. Linear: some 10 ms for a megabyte to encode; memory about four times the message.
+ * the result says if the message needs 8BITMIME. Linear: some 10 ms for a megabyte to encode; memory about four times the message.
  * Throws AppError `validation_error` for nesting beyond 100, more than 10,000 parts or 50,000 fields in them, a multipart without parts
  * that contains 8-bit octets, and headers that cannot be folded.
  * Standards: RFC 2045 §6.4 (containers are not encoded), RFC 2046 §5, RFC 2047, RFC 2231, RFC 1428 (unknown-8bit), RFC 6376 §5.3.

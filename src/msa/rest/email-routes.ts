@@ -1,4 +1,4 @@
-/** Routes of emails: send, status, trace, cancel. Batches and the log are in files of their own. */
+/** Routes of emails: send, status, trace, cancel. Batches are in `batch-routes.ts`, the message log in `log/`. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'

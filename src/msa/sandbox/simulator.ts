@@ -3,7 +3,7 @@
  *
  * Called by `store-submissions.ts` in the transaction that accepts a sandbox key's mail, and by `sandbox-runner.ts` when scheduled
  * mail is due. Outcomes are stored like real ones, status and events, marked sandbox, so that webhooks can be tested; nothing is
- * queued and nobody is suppressed. A `+` suffix is ignored: `bounced+1@simulator.test`.
+ * queued and no address is suppressed. A `+` suffix is ignored: `bounced+1@simulator.test`.
  */
 import type { Tx } from '../../db/database.js'
 import { addressDomain } from '../../mail/address.js'

@@ -128,7 +128,7 @@ function additionsTo(
 ) {
   const isAsked = hasFooter || opens || clicks
   if (isAsked && isProtected(header, message)) return { note: PROTECTED_NOTE }
-  // The author's own DKIM signature may assert that there are no List-Unsubscribe fields.
+  // The author's own DKIM signature may cover the absence of List-Unsubscribe fields.
   if (!isAsked && (!workspace.isMarketing || hasDkimSignature(header))) return {}
   const tracking = { trackOpens: opens, trackClicks: clicks }
   const merging = mergingOf(workspace, { source: { subject: '' }, data: undefined, hasFooter, ...tracking })
