@@ -4,18 +4,14 @@
  * Closing order: stop starting work (jobs, long operations of resources) and accepting (SMTP, HTTP); finish or abandon deliveries (queue);
  * process inbound mail and drain consumers; close the database.
  */
-import { findCampaign } from './campaigns/records/campaign-store.js'
 import { isDeepStrictEqual } from 'node:util'
 import { keptAnswers } from './accounts/idempotency-store.js'
-import { findPublicSender, findActingWorkspace } from './accounts/workspace-store.js'
 import { RestoreHold } from './accounts/restore-hold-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
+import { openOperatorAccess } from './accounts/operators/access.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
-import { findContact } from './audience/contacts/contacts.js'
-import { followSuppressions } from './audience/contacts/follow-suppressions.js'
 import { baseUrl, type Config } from './config/config.js'
-import type { Queries } from './db/database.js'
-import { openControl } from './appliance/listeners/control.js'
+import { controlSocketPath, openControl } from './appliance/listeners/control.js'
 import { VERSION } from './core/version.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
@@ -24,15 +20,13 @@ import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
 import type { PublicRoute } from './http/public/public-route.js'
 import type { Route } from './http/route.js'
-import { SlidingWindow } from './http/sliding-window.js'
 import { openHttpListeners, type HttpAddresses } from './appliance/listeners/http-listeners.js'
 import { openInbound } from './inbound/open-inbound.js'
 import { openLinkKeys } from './mail/links/link-keys.js'
 import { openMailListeners, type MailAddresses } from './appliance/listeners/mail-listeners.js'
 import { openNameListeners } from './appliance/listeners/name-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
-import { openRequestedMail } from './msa/rest/requested-mail.js'
-import { LoginGuard, loginRoutes } from './accounts/login-guard.js'
+import { loginRoutes } from './accounts/login-guard.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender.js'
@@ -41,18 +35,18 @@ import { RenderQueue } from './content/rendering/render-queue.js'
 import { replaceablePool } from './mta/workers/worker-pool.js'
 import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
 import { observeAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
+import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
-import { CHAPTERS, openReferences, openResources, OUTGOING } from './appliance/resources.js'
+import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRecords } from './scheduler/job-store.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
-import { isQuietHour } from './world/time/zone-time.js'
 import { applyReload } from './appliance/apply-reload.js'
 import { spawnThread } from './world/threads.js'
 import type { Clock } from './world/time/clock.js'
@@ -132,24 +126,21 @@ async function openParts(
   closing.defer(() => calls.close())
   const certificates = await openCertificates(appliance)
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
+  const guard = loginGuardOf(appliance)
   const resources = openResources(
-    {
-      ...resourceParts(appliance),
+    resourceParts(appliance, {
       renderQueue,
-      references: openReferences(),
       send,
-      openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
       inboundQuota: inbound.quota,
       eventLog: { passed: () => dispatcher.passed(), retrySetAside: () => dispatcher.retrySetAside() },
       onEvents: onAppended,
       onHolds: () => queue.reloadHolds(),
-      suppressedContacts: followSuppressions(onAppended),
       outgoingCalls: calls.of,
-      hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
       metrics: meters.metrics,
       judgeHealth,
-      isQuietHour: () => isQuietHour(world.clock.now()),
-    },
+      guard,
+      sites: () => queue,
+    }),
     config,
   )
   const dispatcher: Dispatcher = new Dispatcher(
@@ -171,28 +162,20 @@ async function openParts(
   closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
-  const api = openApi(
-    appliance,
-    resources.flatMap(({ routes = [] }) => routes),
-    meters,
-  )
+  const routes = resources.flatMap(one => one.routes ?? [])
+  const api = openApi(appliance, routes, meters)
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
   closing.defer(() => visits.close())
   const pages = visits.before(
     openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
-  const { live } = appliance
-  const guard = new LoginGuard(world.clock, {
-    get failures() {
-      return live.current.submission.loginFailures
-    },
-    get lockoutMs() {
-      return live.current.submission.loginLockoutMs
-    },
-  })
-  const control = await openControl(appliance, [...queueStatusRoutes(queue), ...loginRoutes(guard)])
+  const control = await openControl(appliance, controlSocketPath(config.dataDir), [
+    ...routes,
+    ...queueStatusRoutes(queue),
+    ...loginRoutes(guard),
+  ])
   closing.defer(() => control.close(graceLeft()))
-  const http = await openHttpListeners(live, api, pages, certificates, world.clock)
+  const http = await openHttpListeners(appliance.live, api, pages, certificates, world.clock)
   closing.defer(() => http.close(graceLeft()))
   const { onAccepted } = meters.acceptance
   const mail = await openMailListeners(
@@ -223,8 +206,8 @@ async function openParts(
   )
   const reload = async (next: Config): Promise<void> => {
     await certificates.reload()
-    const former = live.current
-    const now = (live.current = applyReload(config, next))
+    const former = appliance.live.current
+    const now = (appliance.live.current = applyReload(config, next))
     mail.reconfigure(now)
     calls.reload(now)
     if (isDeepStrictEqual(former.mta, now.mta)) return
@@ -245,6 +228,8 @@ function openApi(
       ...world,
       newId,
       authenticate: keyAuthenticator(database, world.clock),
+      operators: openOperatorAccess({ ...world, database }),
+      publicUrl: config.publicUrl,
       get anonymousRateLimit() {
         return live.current.http.anonymousRateLimit
       },
@@ -273,28 +258,6 @@ function visitParts({ config, world, database, linkSecrets }: Appliance) {
   return { ...world, database, keys: openLinkKeys(linkSecrets), trustedProxies }
 }
 
-function resourceParts({ config, world, database, newId, domains, linkSecrets, box }: Appliance) {
-  return {
-    ...world,
-    database,
-    newId,
-    spawn: spawnThread,
-    domains,
-    box,
-    linkKeys: openLinkKeys(linkSecrets),
-    freshResolver: domains.freshResolver,
-    hostname: config.hostname,
-    isCaptured: config.mta.capture,
-    inboundKeepMs: config.inbound.keepMs,
-    dataDir: config.dataDir,
-    findContact,
-    findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
-    findBrand: findActingWorkspace,
-    findPublicSender,
-    publicUrl: config.publicUrl,
-  }
-}
-
 function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
   return {
     ...world,
@@ -313,17 +276,6 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     },
     keepSize: config.inbound.keepSizeBytes,
     forwardTo: config.inbound.forwardTo,
-    expireMs: config.mta.retry.expireMs,
-  }
-}
-
-function submitParts({ config, world, database, newId }: Appliance) {
-  return {
-    database,
-    clock: world.clock,
-    log: world.log,
-    newId,
-    emailWindows: new SlidingWindow(world.clock),
     expireMs: config.mta.retry.expireMs,
   }
 }

@@ -15,7 +15,8 @@ import {
   suppressAll,
   type SuppressionReason,
 } from '../../src/deliverability/suppressions/suppression-store.js'
-import { OPERATOR, recordActivity } from '../../src/events/activity-store.js'
+import { SHELL } from '../../src/core/actor.js'
+import { recordActivity } from '../../src/events/activity-store.js'
 import { moveCursor, newestSeq } from '../../src/events/store.js'
 import { PRIORITIES } from '../../src/messages/mail-origin.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
@@ -176,7 +177,7 @@ function toConversion({ n, workspaceId, createdAt }: Numbered) {
 function toActivity({ n, workspaceId, createdAt }: Numbered) {
   return {
     workspaceId,
-    actor: OPERATOR,
+    actor: SHELL,
     action: n % 100 === 0 ? ('domain.added' as const) : ('suppression.added' as const),
     subject: `gone${n}@d${n % 1_000}.example`,
     details: { reason: 'manual', scope: 'all' },

@@ -10,7 +10,8 @@ import type { NewId } from '../core/ids.js'
 import { TtlCache } from '../core/ttl-cache.js'
 import { watchOf } from '../db/changes.js'
 import type { Database } from '../db/database.js'
-import { OPERATOR, recordActivity, type Actor } from '../events/activity-store.js'
+import { type Actor, SHELL } from '../core/actor.js'
+import { recordActivity } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/time/clock.js'
 import type { Random } from '../world/random.js'
@@ -55,7 +56,7 @@ export interface KeyParts {
 export async function createKey(
   parts: KeyParts,
   wanted: NewKey,
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<{ row: ApiKey; key: string }> {
   const permissions = checkPermissions(wanted.permissions)
   checkLimits(wanted)
@@ -92,7 +93,7 @@ export async function createKey(
 export async function revokeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<void> {
   const now = clock.now()
   await database.write(async tx => {
@@ -111,7 +112,7 @@ export async function changeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
   { permissions: names, ...changes }: KeyChanges,
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<ApiKey> {
   const permissions = names && checkPermissions(names)
   checkLimits(changes)
@@ -217,6 +218,7 @@ function principalOf({ key, actsIn }: FoundKey): Principal {
   return {
     keyId: key.id,
     keyName: key.name,
+    actor: { type: 'api_key', id: key.id, name: key.name },
     workspaceId: actsIn,
     liveWorkspaceId: key.workspaceId,
     keyType: key.type,

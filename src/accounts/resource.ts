@@ -1,14 +1,10 @@
 /** The calling key and the activity log as resources: their routes, and retention of activities and stored responses. */
 import Type, { type Static } from 'typebox'
+import { ACTOR_TYPES } from '../core/actor.js'
 import { isoTime } from '../core/moments.js'
 import type { Database, Queries } from '../db/database.js'
-import {
-  ACTOR_TYPES,
-  deleteActivitiesBefore,
-  listActivities,
-  type RecordedActivity,
-} from '../events/activity-store.js'
-import { Id, Moment } from '../http/answer/answer-fields.js'
+import { deleteActivitiesBefore, listActivities, type RecordedActivity } from '../events/activity-store.js'
+import { Moment } from '../http/answer/answer-fields.js'
 import { cursorQuery } from '../http/pagination.js'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
 import { listRoute, route, type Route } from '../http/route.js'
@@ -72,10 +68,15 @@ const ActivitySchema = Type.Object(
     id: Type.String(),
     actor: Type.Object({
       type: Type.Enum([...ACTOR_TYPES], {
-        description: '`operator`: a user of the command line.',
+        description: '`shell`: a user of the command line; `system`: Postroad itself.',
       }),
-      id: Type.Optional(Id({ description: 'Id of the API key.' })),
-      name: Type.Optional(Type.String({ description: 'Name of the API key at the time.' })),
+      id: Type.Optional(Type.String({ description: 'Id of the API key, operator or operator token.' })),
+      name: Type.Optional(
+        Type.String({
+          description: 'Name of the API key or user, or email address of the operator, at the time.',
+        }),
+      ),
+      peer: Type.Optional(Type.String({ description: 'IP address the request came from.' })),
     }),
     action: Type.String({ description: 'What was done, e.g. domain.added, api_key.revoked.' }),
     subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),

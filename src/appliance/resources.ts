@@ -4,6 +4,7 @@
  * Part of the composition root. `server.ts` opens them all with the same dependencies; each takes what it declares. Their order is that of
  * the API chapters and of the keys in `[retention]`.
  */
+import { operators } from '../accounts/operators/resource.js'
 import { activity, accounts } from '../accounts/resource.js'
 import { forms } from '../audience/forms/resource.js'
 import { contacts, lists, segments, tags } from '../audience/resource.js'
@@ -57,6 +58,7 @@ const RESOURCES = [
   automations,
   webhooks,
   accounts,
+  operators,
   removedWorkspaces,
   erasure,
   timeline,

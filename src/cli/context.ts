@@ -39,6 +39,9 @@ export interface CliContext {
 
 export interface CommonOptions {
   readonly config?: string
+  /** URL of a remote appliance, and an operator token for it. */
+  readonly server?: string
+  readonly token?: string
   readonly json?: boolean
 }
 

@@ -31,6 +31,13 @@ export function command(parent: Command, nameAndArgs: string, description: strin
     .option('--json', 'print JSON')
 }
 
+/** A command that is a client of the API (`api.ts`), so that it also works on a remote appliance. */
+export function apiCommand(parent: Command, nameAndArgs: string, description: string): Command {
+  return command(parent, nameAndArgs, description)
+    .option('--server <url>', 'use a remote appliance (default: $POSTROAD_SERVER)')
+    .option('--token <token>', 'operator token for it (default: $POSTROAD_TOKEN)')
+}
+
 /** Adds the option of commands that work in one workspace. @param what its help text */
 export function owned(one: Command, what: string): Command {
   return one.requiredOption('--workspace <name|id>', what)

@@ -16,6 +16,8 @@ export const ERRORS = {
   unauthorized: { status: 401, smtp: [535, '5.7.8'] },
   forbidden: { status: 403, smtp: [550, '5.7.1'] },
   missing_from_email: { status: 400, smtp: [550, '5.1.7'] },
+  // The session is valid, but the action requires a sign-in within the last minutes.
+  sign_in_required: { status: 403, smtp: [550, '5.7.1'] },
   domain_invalid: { status: 403, smtp: [550, '5.7.1'] },
   template_not_found: { status: 404, smtp: [550, '5.6.0'] },
   contact_not_found: { status: 404, smtp: [550, '5.1.1'] },

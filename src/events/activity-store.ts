@@ -5,6 +5,8 @@
  * contains secrets.
  */
 import type { Generated, Selectable } from 'kysely'
+import type { Actor } from '../core/actor.js'
+import { given } from '../core/given.js'
 import type { Queries, Tx } from '../db/database.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
@@ -13,8 +15,10 @@ interface ActivityRow {
   seq: Generated<number>
   workspace_id: string
   actor_type: Actor['type']
-  key_id: string | null
-  key_name: string | null
+  actor_id: string | null
+  actor_name: string | null
+  /** IP address the request came from. */
+  peer: string | null
   action: string
   subject: string
   details: string
@@ -25,19 +29,6 @@ declare module '../db/tables.js' {
   interface Tables {
     activities: ActivityRow
   }
-}
-
-export const ACTOR_TYPES = ['api_key', 'operator', 'system'] as const
-type ActorType = (typeof ACTOR_TYPES)[number]
-export type Actor =
-  | { readonly type: Extract<ActorType, 'api_key'>; readonly id: string; readonly name: string }
-  | { readonly type: Exclude<ActorType, 'api_key'> }
-
-export const OPERATOR: Actor = { type: 'operator' }
-
-/** The API key of a request, with its current name. */
-export function keyActor({ keyId, keyName }: { keyId: string; keyName: string }): Actor {
-  return { type: 'api_key', id: keyId, name: keyName }
 }
 
 export interface Activity {
@@ -54,14 +45,14 @@ export interface Activity {
 
 export async function recordActivity(tx: Tx, activity: Activity): Promise<void> {
   const { workspaceId, actor, action, subject, details = {}, createdAt } = activity
-  const isKey = actor.type === 'api_key'
   await tx.db
     .insertInto('activities')
     .values({
       workspace_id: workspaceId,
       actor_type: actor.type,
-      key_id: isKey ? actor.id : null,
-      key_name: isKey ? actor.name : null,
+      actor_id: actor.id ?? null,
+      actor_name: actor.name ?? null,
+      peer: actor.peer ?? null,
       action,
       subject,
       details: JSON.stringify(details),
@@ -97,10 +88,14 @@ function fromRow(row: Selectable<ActivityRow>): RecordedActivity {
   return {
     id: row.seq,
     workspaceId: row.workspace_id,
-    actor:
-      row.actor_type === 'api_key'
-        ? { type: 'api_key', id: row.key_id ?? '', name: row.key_name ?? '' }
-        : { type: row.actor_type },
+    actor: {
+      type: row.actor_type,
+      ...given({
+        id: row.actor_id ?? undefined,
+        name: row.actor_name ?? undefined,
+        peer: row.peer ?? undefined,
+      }),
+    },
     action: row.action as Activity['action'],
     subject: row.subject,
     details: JSON.parse(row.details) as RecordedActivity['details'],

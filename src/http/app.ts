@@ -26,21 +26,23 @@ import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idem
 import { answerBudget, bodyBudget, type MemoryBudget } from './memory-budget.js'
 import { isNoneMatch, readIfMatch } from './preconditions.js'
 import type { Authenticate, Principal } from './principal.js'
-import { acceptsIdempotencyKey, bodyBounds, type Route } from './route.js'
+import type { OperatorAccess } from './operator.js'
+import { acceptsIdempotencyKey, ADMIN_BASE, API_BASE, bodyBounds, type Route } from './route.js'
 import { answerUndeclared } from './answer/undeclared.js'
-
-export const API_BASE = '/api/v1'
 
 /** @param route method and declared path, e.g. `POST /email/send`; undefined if none matched @param ms until the answer was built */
 export type OnAnswer = (route: string | undefined, status: number, ms: number) => void
 
 export interface AppParts {
-  /** Control routes are served on the control socket, all others on the network. */
+  /** On the control socket every caller is a user of the shell, and control routes are served too. */
   readonly serves?: 'network' | 'control'
   readonly clock: Clock
   readonly log: Log
   readonly newId: NewId
   readonly authenticate: Authenticate
+  readonly operators?: OperatorAccess
+  /** From whose pages operators may write with their session. */
+  readonly publicUrl?: string
   readonly anonymousRateLimit: number
   /** Called for each answer, for metrics. */
   readonly onAnswer?: OnAnswer
@@ -63,7 +65,7 @@ const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': '
 
 export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler {
   const { clock, log } = parts
-  const gate = new Gate(parts)
+  const gate = new Gate({ ...parts, isControl: parts.serves === 'control' })
   for (const route of routes) mustBeServedHere(route, parts.serves ?? 'network')
   const serving: Serving = {
     clock,
@@ -87,7 +89,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     try {
       await next()
       if (ctx.state['route'] === undefined)
-        await answerUndeclared(ctx, gate, declaredAt(ctx), isInApi(ctx.path))
+        await answerUndeclared(ctx, gate, declaredAt(ctx), apiOf(ctx.path))
     } catch (error) {
       answerError(ctx, error, gate, log)
     }
@@ -120,18 +122,22 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
  */
 function mustBeServedHere({ head }: Route, serves: 'network' | 'control'): void {
   const isMisplaced =
-    (head.access === 'control') !== (serves === 'control') ||
+    (head.access === 'control' && serves !== 'control') ||
     (head.access === 'loopback' && head.method !== 'GET')
   if (isMisplaced) throw new Error(`${head.method} ${head.path} must not be served on the ${serves}`)
 }
 
 export function fullPath(route: Route): string {
-  return route.head.isAtRoot ? route.head.path : API_BASE + route.head.path
+  return route.head.isAtRoot ? route.head.path : baseOf(route.head) + route.head.path
 }
 
-/** Paths are matched case-insensitively. */
-function isInApi(path: string): boolean {
-  return `${path}/`.toLowerCase().startsWith(`${API_BASE}/`)
+function baseOf({ api }: Pick<Route['head'], 'api'>): string {
+  return api === 'admin' ? ADMIN_BASE : API_BASE
+}
+
+/** The API that the path belongs to, if any. Paths are matched case-insensitively. */
+function apiOf(path: string): string | undefined {
+  return [API_BASE, ADMIN_BASE].find(base => `${path}/`.toLowerCase().startsWith(`${base}/`))
 }
 
 function routerOf(routes: readonly Route[], serving: Serving) {
@@ -174,10 +180,9 @@ function routerOf(routes: readonly Route[], serving: Serving) {
 
 /** The first path segment, after the API base if present. It is never a parameter. */
 function resourceIn(path: string): string {
-  const lower = path.toLowerCase()
-  const start = lower.startsWith(`${API_BASE}/`) ? API_BASE.length + 1 : 1
-  const end = lower.indexOf('/', start)
-  return lower.slice(0, end === -1 ? undefined : end)
+  const start = (apiOf(path)?.length ?? 0) + 1
+  const end = path.indexOf('/', start)
+  return path.slice(0, end === -1 ? undefined : end).toLowerCase()
 }
 
 function parametersIn(path: string): number {
@@ -195,7 +200,8 @@ function pathWith(route: Route, params: object): string {
 /** Serves one request. Errors are checked in the order of the contract: 401, 429, 403, schema, then the handler's own. */
 async function serve(ctx: Context, route: Route, serving: Serving): Promise<void> {
   const { gate, repeats } = serving
-  const principal = await gate.admit(ctx, route.head)
+  const caller = await gate.admit(ctx, route.head)
+  const { principal } = caller
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
   const { head } = route
@@ -222,7 +228,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       params: params as never,
       query: query as never,
       body,
-      principal,
+      ...caller,
       claim,
       requestId,
       peer: peerOf(ctx),
@@ -246,6 +252,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       : { answer: await execute(), isRepeat: false }
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
+  if ('headers' in answer) ctx.set(answer.headers)
   if (status === 201) ctx.set('Location', locationOf(route, value, params))
   if ('etag' in answer) {
     ctx.set('ETag', answer.etag)
@@ -260,11 +267,12 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
 
 /** Path of a created resource. @throws Error: a programming error */
 function locationOf({ head }: Route, value: unknown, params: unknown): string {
-  if (head.location) return API_BASE + head.location(value as never, params as never)
+  const base = baseOf(head)
+  if (head.location) return base + head.location(value as never, params as never)
   const { id } = value as { readonly id?: unknown }
   if (typeof id !== 'string') throw new Error(`${head.method} ${head.path}: no location for a 201`)
   const [collection = ''] = head.path.split('/:')
-  return `${API_BASE}${collection}/${encodeURIComponent(id)}`
+  return `${base}${collection}/${encodeURIComponent(id)}`
 }
 
 /** Whether a handler's value is sent without a `data` wrapper. */

@@ -1,32 +1,65 @@
 /**
- * Access control: bearer authentication, rate limits and permissions, in the order of the contract (401, 429, 403).
+ * Access control: authentication, rate limits and permissions, in the order of the contract (401, 429, 403).
  *
- * Every answer carries X-RateLimit headers for the key or, without a valid key, for the client address. The limit per address also
- * slows down guessing of keys.
+ * The REST API takes API keys, and operators who name a workspace in X-Workspace. The admin API takes operators only: by operator token,
+ * or by session cookie, whose writes must come from our own pages (CSRF). On the control socket every caller is a user of the shell.
+ * Every answer carries X-RateLimit headers for the key or operator or, without a valid one, for the client address. The limit per address
+ * also slows down guessing of keys.
  */
 import type { Context } from 'koa'
 import { AppError } from '../core/errors.js'
 import type { Clock } from '../world/time/clock.js'
 import { addressKey } from '../world/net/ip-address.js'
 import { windowHeaders } from './answer/error-body.js'
-import { mayDo, type Authenticate, type Principal } from './principal.js'
-import type { Route } from './route.js'
+import {
+  OPERATOR_TOKEN_PREFIX,
+  hasRoleIn,
+  mayOperate,
+  requirePermission,
+  requireRecentSignIn,
+  shellOperator,
+  type OperatorAccess,
+  type OperatorPrincipal,
+} from './operator.js'
+import { mayDo, type Authenticate, type Permission, type Principal } from './principal.js'
+import { ALL_WORKSPACES } from './roles.js'
+import type { AdminAccess, Route } from './route.js'
+import { sessionToken } from './session-cookie.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
 
 export interface GateParts {
   readonly clock: Clock
   readonly authenticate: Authenticate
+  /** Absent: neither sessions nor operator tokens are accepted. */
+  readonly operators?: OperatorAccess
+  /** On the control socket: every caller is a user of the shell, named by X-Shell-User. */
+  readonly isControl?: boolean
+  /** `public_url`, from whose pages operators may write. */
+  readonly publicUrl?: string
   /** Requests per minute from an address without a valid key; 0 = unlimited. */
   readonly anonymousRateLimit: number
 }
 
 /** The parts of a route that control access. */
-export type Admission = Pick<Route['head'], 'access' | 'isLimited'>
+export type Admission = Pick<Route['head'], 'access' | 'isLimited' | 'api'>
+
+/** Who calls, as the handlers see it. */
+export interface Caller {
+  readonly principal: Principal
+  /** Of an admin route that is not public. */
+  readonly operator?: OperatorPrincipal
+  /** The workspace named by an admin route's path or query. */
+  readonly workspaceId?: string
+}
+
+/** Requests per minute of one operator. */
+const OPERATOR_RATE_LIMIT = 3_000
 
 /** Placeholder principal for routes without a key; their handlers never see it. */
 const NOBODY: Principal = {
   keyId: '',
   keyName: '',
+  actor: { type: 'system' },
   workspaceId: '',
   liveWorkspaceId: '',
   keyType: 'custom',
@@ -47,27 +80,113 @@ export class Gate {
     this.addressWindows = new SlidingWindow(parts.clock)
   }
 
-  /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, not_found */
-  async admit(ctx: Context, { access, isLimited = false }: Admission): Promise<Principal> {
+  /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, sign_in_required, not_found */
+  async admit(ctx: Context, { access, isLimited = false, api }: Admission): Promise<Caller> {
     // Access to the socket grants full control.
-    if (access === 'control') return NOBODY
+    if (access === 'control') return { principal: NOBODY }
     if (access === 'public' || access === 'loopback') {
       const state = this.countAddress(ctx)
       // Otherwise counted but not enforced, so that monitors may poll /health freely.
       if (isLimited && !state.isAllowed) throw tooMany(state)
       if (access === 'loopback' && !this.isFromThisMachine(ctx))
         throw new AppError('not_found', 'no such path')
-      return NOBODY
+      if (api === 'admin') this.requireOwnPage(ctx)
+      return { principal: NOBODY }
     }
-    const principal = await this.identify(ctx)
+    return typeof access === 'object' ? this.admitOperator(ctx, access) : this.admitKey(ctx, access)
+  }
+
+  private async admitKey(ctx: Context, access: Permission | 'key'): Promise<Caller> {
+    const caller = await this.identify(ctx, async () => {
+      const operator = await this.findOperator(ctx)
+      return operator ? this.actingIn(ctx, operator) : this.parts.authenticate(bearerToken(ctx))
+    })
+    this.count(ctx, caller.keyId, caller.rateLimit)
+    if (access !== 'key' && !mayDo(caller, access))
+      throw new AppError(
+        'forbidden',
+        `this ${caller.actor.type === 'api_key' ? 'key' : 'role'} lacks the permission ${access}`,
+      )
+    return { principal: { ...caller, actor: { ...caller.actor, peer: peerOf(ctx) } } }
+  }
+
+  private async admitOperator(ctx: Context, access: AdminAccess): Promise<Caller> {
+    const operator = await this.identify(ctx, async () => {
+      const found = await this.findOperator(ctx)
+      if (found) return found
+      throw new AppError(
+        'unauthorized',
+        ctx.get('Authorization') === ''
+          ? 'sign in, or send an operator token as `Authorization: Bearer pa_...`'
+          : 'the admin API takes operator tokens (pa_...); API keys have no access',
+      )
+    })
+    this.count(ctx, `operator:${operator.id}`, OPERATOR_RATE_LIMIT)
+    const workspaceId = requireGrant(ctx, operator, access)
+    if (access.isSensitive) requireRecentSignIn(operator, this.parts.clock.now())
+    const actor = { ...operator.actor, peer: peerOf(ctx) }
+    return {
+      principal: { ...NOBODY, keyId: `operator:${operator.id}`, keyName: operator.email, actor },
+      operator: { ...operator, actor },
+      ...(workspaceId === undefined ? {} : { workspaceId }),
+    }
+  }
+
+  /** @returns undefined if the request carries neither session nor operator token */
+  private async findOperator(ctx: Context): Promise<OperatorPrincipal | undefined> {
+    const { isControl, operators } = this.parts
+    if (isControl) return shellOperator(shellUser(ctx))
+    if (!operators) return undefined
+    if (ctx.get('Authorization') !== '') {
+      const token = bearerToken(ctx)
+      return token.startsWith(OPERATOR_TOKEN_PREFIX) ? operators.byToken(token) : undefined
+    }
+    const token = sessionToken(ctx.get('Cookie'), this.parts.publicUrl ?? '')
+    if (token === undefined) return undefined
+    const operator = await operators.bySession(token)
+    this.requireOwnPage(ctx)
+    return operator
+  }
+
+  /** The operator as a caller of the REST API. */
+  private actingIn(ctx: Context, operator: OperatorPrincipal): Promise<Principal> {
+    const workspaceId = ctx.get('X-Workspace')
+    if (workspaceId === '')
+      throw new AppError('validation_error', 'name the workspace by its id in the header X-Workspace', {
+        path: 'X-Workspace',
+      })
+    const sandbox = ctx.get('X-Sandbox')
+    if (!['', 'true', 'false'].includes(sandbox))
+      throw new AppError('validation_error', 'X-Sandbox is true or false', { path: 'X-Sandbox' })
+    if (!this.parts.operators) throw new AppError('unauthorized', 'operators are not accepted here')
+    return this.parts.operators.inWorkspace(operator, workspaceId, sandbox === 'true')
+  }
+
+  /**
+   * Refuses writes that another site's page makes with the operator's cookie (CSRF). Browsers send Sec-Fetch-Site or at least Origin with
+   * every write; scripts use tokens, not cookies.
+   *
+   * @throws AppError forbidden
+   */
+  private requireOwnPage(ctx: Context): void {
+    if (['GET', 'HEAD', 'OPTIONS'].includes(ctx.method) || this.parts.isControl) return
+    const site = ctx.get('Sec-Fetch-Site')
+    const origin = ctx.get('Origin')
+    const isOwnOrigin = origin === '' || isOwn(origin, [this.parts.publicUrl, `http://${ctx.get('Host')}`])
+    if ((site !== '' || origin !== '') && ['', 'same-origin'].includes(site) && isOwnOrigin) return
+    throw new AppError(
+      'forbidden',
+      "requests with a session cookie must come from the appliance's own pages; scripts use an operator token",
+    )
+  }
+
+  private count(ctx: Context, keyId: string, limit: number): void {
     // For the log.
-    ctx.state['keyId'] = principal.keyId
-    const state = this.keyWindows.take(principal.keyId, 1, principal.rateLimit)
+    ctx.state['keyId'] = keyId
+    const isOperator = keyId.startsWith('operator:')
+    const state = this.keyWindows.take(keyId, 1, isOperator ? OPERATOR_RATE_LIMIT : limit)
     ctx.set(windowHeaders(state))
     if (!state.isAllowed) throw tooMany(state)
-    if (access !== 'key' && !mayDo(principal, access))
-      throw new AppError('forbidden', `this key lacks the permission ${access}`)
-    return principal
   }
 
   /** Adds rate limit headers to an answer that reached no route. */
@@ -96,9 +215,9 @@ export class Gate {
     return isLoopback && !isForwarded && isOwnHost && !isFromAnotherPage(ctx, host)
   }
 
-  private async identify(ctx: Context): Promise<Principal> {
+  private async identify<T>(ctx: Context, find: () => Promise<T>): Promise<T> {
     try {
-      return await this.parts.authenticate(bearerToken(ctx))
+      return await find()
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       const state = this.countAddress(ctx)
@@ -110,10 +229,66 @@ export class Gate {
   }
 }
 
+/**
+ * Checks the permission where the route's scope says.
+ *
+ * @returns the workspace that the request names @throws AppError not_found, forbidden
+ */
+function requireGrant(
+  ctx: Context,
+  operator: OperatorPrincipal,
+  { permission, scope }: AdminAccess,
+): string | undefined {
+  if (permission === 'any') return undefined
+  if (scope === 'appliance') {
+    requirePermission(operator, permission, ALL_WORKSPACES)
+    return undefined
+  }
+  if (scope === 'record') {
+    const isAnywhere = operator.grants.some(grant => mayOperate(operator, permission, grant.workspaceId))
+    if (!isAnywhere) requirePermission(operator, permission, ALL_WORKSPACES)
+    return undefined
+  }
+  const params = ctx['params'] as Readonly<Record<string, string | undefined>>
+  const named = scope === 'path' ? params['workspaceId'] : ctx.query['workspace_id']
+  if (typeof named === 'string' && named !== ALL_WORKSPACES) {
+    requirePermission(operator, permission, named)
+    return named
+  }
+  if (mayOperate(operator, permission, ALL_WORKSPACES)) return undefined
+  const workspaceIds = operator.grants.map(grant => grant.workspaceId)
+  throw new AppError(
+    'forbidden',
+    workspaceIds.some(id => mayOperate(operator, permission, id) && hasRoleIn(operator, id))
+      ? 'your role covers single workspaces: name one in workspace_id'
+      : `your role lacks the permission ${permission}`,
+  )
+}
+
+/** Percent-encoded, since names of users may contain anything. */
+function shellUser(ctx: Context): string {
+  try {
+    return decodeURIComponent(ctx.get('X-Shell-User')).slice(0, 100) || 'unknown'
+  } catch {
+    return 'unknown'
+  }
+}
+
 function bearerToken(ctx: Context): string {
   const match = /^Bearer +([\x21-\x7e]{1,200}) *$/i.exec(ctx.get('Authorization'))
   if (!match?.[1]) throw new AppError('unauthorized', 'send the API key as `Authorization: Bearer <key>`')
   return match[1]
+}
+
+/** Compares host and port; the scheme differs behind a proxy that ends TLS. */
+function isOwn(origin: string, own: readonly (string | undefined)[]): boolean {
+  if (!URL.canParse(origin)) return false
+  const { host } = new URL(origin)
+  return own.some(url => url !== undefined && URL.canParse(url) && new URL(url).host === host)
+}
+
+function peerOf({ req }: Context): string {
+  return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
 }
 
 function isFromAnotherPage(ctx: Context, host: string): boolean {

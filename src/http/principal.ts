@@ -1,4 +1,5 @@
-/** The caller of an API request, as authenticated by its key. Created by `accounts/` from a bearer token, read by routes. */
+/** The caller of a REST API request: a key, or an operator acting in a workspace. Created by `accounts/`, read by routes. */
+import type { Actor } from '../core/actor.js'
 
 /** Permissions of keys, as `resource:action`. */
 export const PERMISSIONS = [
@@ -32,8 +33,10 @@ export type Permission = (typeof PERMISSIONS)[number]
 export const KEY_TYPES = ['full_access', 'sending_access', 'custom'] as const
 
 export interface Principal {
+  /** `operator:<id>` for an operator. */
   readonly keyId: string
   readonly keyName: string
+  readonly actor: Actor
   /**
    * Owner of the data the key reads and writes. A sandbox key has its workspace's sandbox, a separate data set. Routes see no other
    * owner, so they cannot mix the two.

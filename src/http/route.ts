@@ -6,6 +6,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { ErrorCode } from '../core/errors.js'
+import { given } from '../core/given.js'
 import type { Download } from './answer/download.js'
 import { USUAL_VALUES } from './body/body.js'
 import type { BodyBounds, BodyRule } from './body/large-bodies.js'
@@ -13,39 +14,66 @@ import type { Upload, UploadRules } from './body/upload.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import { Tagged, type Precondition } from './preconditions.js'
 import { cursorPageOf, listBody, pageOf, takesCursor, type Listing, type Page } from './pagination.js'
+import type { OperatorPrincipal } from './operator.js'
 import type { Permission, Principal } from './principal.js'
+import type { OperatorPermission } from './roles.js'
 import { bodyValidator, textValidator } from './validate.js'
+
+export const API_BASE = '/api/v1'
+export const ADMIN_BASE = '/api/admin/v1'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/**
- * Who may call: anybody, this machine only (GET), clients of the control socket, any valid key, or keys with a permission.
- */
-export type Access = 'public' | 'loopback' | 'control' | 'key' | Permission
+/** Which operators may call a route of the admin API. */
+export interface AdminAccess {
+  /** `any`: every signed-in operator, for their own account. */
+  readonly permission: OperatorPermission | 'any'
+  /**
+   * Where the permission must be held: for the whole appliance; in the workspace of the path parameter `workspaceId`; in that of the query
+   * parameter `workspace_id`, for the whole appliance without it; or in the workspace of the record, which the handler checks with
+   * `requirePermission`.
+   */
+  readonly scope: 'appliance' | 'path' | 'query' | 'record'
+  /** Requires a sign-in within the last 15 minutes. */
+  readonly isSensitive?: true
+}
 
-/** A success status other than the route's default, e.g. 202 for a scheduled send. */
+/**
+ * Who may call: anybody, this machine only (GET), clients of the control socket, any valid key, keys with a permission, or operators.
+ */
+export type Access = 'public' | 'loopback' | 'control' | 'key' | Permission | AdminAccess
+
+/** A success with another status than the route's default, e.g. 202 for a scheduled send, or with header fields. */
 export class Reply<T> {
   readonly status: number
   readonly value: T
+  readonly headers: Readonly<Record<string, string>> | undefined
 
-  constructor(status: number, value: T) {
+  constructor(status: number, value: T, headers?: Readonly<Record<string, string>>) {
     this.status = status
     this.value = value
+    this.headers = headers
   }
 }
 
 /** What the API description needs; routes at the root or for this machine only are not described. */
-interface Described {
+export interface Described {
   /** Name for client generators, e.g. `sendEmail`; unique and as stable as the path. */
   readonly operationId: string
   /** A chapter declared by a resource. */
   readonly chapter: string
 }
 
-interface RouteHead<P extends TObject, Q extends TObject, B extends TSchema> extends Partial<Described> {
+export interface RouteHead<
+  P extends TObject,
+  Q extends TObject,
+  B extends TSchema,
+> extends Partial<Described> {
   readonly method: Method
-  /** Below `/api/v1`, or below the root if `isAtRoot`. Parameters as `:name`. */
+  /** Below `/api/v1` or, with `api`, `/api/admin/v1`, or below the root if `isAtRoot`. Parameters as `:name`. */
   readonly path: string
+  /** The admin API: for operators only, and described by its own document. */
+  readonly api?: 'admin'
   readonly isAtRoot?: boolean
   readonly summary: string
   /** Details that do not fit the summary. Shown in the OpenAPI description. */
@@ -119,9 +147,23 @@ export interface KeyedRequest<P extends TObject, Q extends TObject, B extends TS
   readonly precondition?: Precondition
   /** Present on upload routes. */
   readonly upload?: Upload
+  /** Present on routes for operators, and the workspace their path or query names. */
+  readonly operator?: OperatorPrincipal
+  readonly workspaceId?: string
 }
 
-interface SingleRoute<
+/** A request of an operator with the required permission. */
+export interface AdminRequest<P extends TObject, Q extends TObject, B extends TSchema> extends Request<
+  P,
+  Q,
+  B
+> {
+  readonly operator: OperatorPrincipal
+  /** The workspace named by path or query; undefined: all. */
+  readonly workspaceId: string | undefined
+}
+
+export interface SingleRoute<
   P extends TObject,
   Q extends TObject,
   B extends TSchema,
@@ -138,14 +180,14 @@ interface SingleRoute<
   handle(request: Req): Promise<Static<R> | Reply<Static<R> | Static<O>> | Tagged<Static<R>>>
 }
 
-interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema> extends RouteHead<
+export interface ListRoute<P extends TObject, Q extends TObject, R extends TSchema, Req> extends RouteHead<
   P,
   Q,
   TSchema
 > {
   /** Schema of one entry of `data`. */
   readonly item: R
-  handle(request: KeyedRequest<P, Q, TSchema>, page: Page): Promise<Listing<Static<R>>>
+  handle(request: Req, page: Page): Promise<Listing<Static<R>>>
 }
 
 /** A declared route, its schemas compiled. */
@@ -160,10 +202,10 @@ export interface Route {
   /** @returns as `value` the `data` of the answer, or the complete answer of a list or bare route */
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
-  ): Promise<{ status: number; value: unknown; etag?: string }>
+  ): Promise<{ status: number; value: unknown; etag?: string; headers?: Readonly<Record<string, string>> }>
 }
 
-const NoFields = Type.Object({}, { additionalProperties: false })
+export const NoFields = Type.Object({}, { additionalProperties: false })
 
 /** Octets; sends declare their own limit. */
 const USUAL_BODY_LIMIT = 256 * 1_024
@@ -177,9 +219,10 @@ export function bodyBounds({
   return { octets, values: bodyValues, entryValues: USUAL_VALUES }
 }
 
-/** Every POST with an API key accepts an Idempotency-Key. */
+/** Every POST of the REST API accepts an Idempotency-Key. */
 export function acceptsIdempotencyKey({ method, access }: Pick<Route['head'], 'method' | 'access'>): boolean {
-  return method === 'POST' && access !== 'public' && access !== 'loopback' && access !== 'control'
+  const isOpen = access === 'public' || access === 'loopback' || access === 'control'
+  return method === 'POST' && !isOpen && typeof access !== 'object'
 }
 
 /** A route that answers `{data: ...}` and needs a key. */
@@ -205,16 +248,7 @@ export function uploadRoute<R extends TSchema, Q extends TObject = typeof NoFiel
       handle(request: KeyedRequest<typeof NoFields, Q, TSchema>, upload: Upload): Promise<Static<R>>
     },
 ): Route {
-  return declare(
-    spec,
-    'single',
-    spec.response,
-    request => {
-      if (!request.upload) throw new Error(`${spec.path} was given no file`)
-      return spec.handle(request, request.upload)
-    },
-    spec,
-  )
+  return declare(spec, 'single', spec.response, request => spec.handle(request, fileOf(request)), spec)
 }
 
 /** A route that streams a file. */
@@ -240,7 +274,7 @@ export function openRoute<
 >(
   spec: SingleRoute<P, Q, B, R, R, Request<P, Q, B>> &
     (
-      | ({ readonly access: 'public' } & (Described | { readonly isAtRoot: true }))
+      | ({ readonly access: 'public'; readonly api?: 'admin' } & (Described | { readonly isAtRoot: true }))
       | { readonly access: 'loopback'; readonly method: 'GET' }
       | { readonly access: 'control' }
     ) & {
@@ -261,12 +295,26 @@ export function listRoute<
   R extends TSchema,
   P extends TObject = typeof NoFields,
   Q extends TObject = typeof NoFields,
->(spec: ListRoute<P, Q, R> & Described): Route {
+>(
+  spec: ListRoute<P, Q, R, KeyedRequest<P, Q, TSchema>> & Described & { readonly access: Permission | 'key' },
+): Route {
+  return declareList(spec)
+}
+
+export function declareList<R extends TSchema, P extends TObject, Q extends TObject>(
+  spec: ListRoute<P, Q, R, KeyedRequest<P, Q, TSchema>>,
+): Route {
   return declare(spec, 'list', spec.item, async request => {
     const scope = takesCursor(spec.query) ? scopeOf(spec.path, request) : undefined
     const page = scope === undefined ? pageOf(request.query) : cursorPageOf(request.query, scope)
-    return listBody(await spec.handle(request, page), page, scope)
+    return listBody(await spec.handle(request as never, page), page, scope)
   })
+}
+
+/** @throws Error: a programming error */
+export function fileOf({ upload }: Pick<KeyedRequest<TObject, TObject, TSchema>, 'upload'>): Upload {
+  if (!upload) throw new Error('an upload route was given no file')
+  return upload
 }
 
 /** Identifies a list by everything that determines its rows and their order. */
@@ -278,7 +326,7 @@ function scopeOf(
   return JSON.stringify([principal.workspaceId, path, params, filters.sort(([a], [b]) => (a < b ? -1 : 1))])
 }
 
-function declare(
+export function declare(
   head: RouteHead<TObject, TObject, TSchema>,
   kind: Route['response']['kind'],
   schema: TSchema,
@@ -299,7 +347,7 @@ function declare(
       if (result instanceof Tagged)
         return { status: result.status ?? usual, value: result.value, etag: result.etag }
       return result instanceof Reply
-        ? { status: result.status, value: result.value }
+        ? { status: result.status, value: result.value, ...given({ headers: result.headers }) }
         : { status: usual, value: result }
     },
   }

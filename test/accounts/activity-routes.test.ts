@@ -36,7 +36,7 @@ t.test('changes by keys and operators are logged, newest first', async t => {
   )
   const made = await postroad.get(`${ACTIVITY}?action=api_key.created`, { key })
   t.ok(made.body.data.some((one: { subject: string; actor: object }) => one.subject === 'other'))
-  t.match(made.body.data[0].actor, { type: 'operator' })
+  t.match(made.body.data[0].actor, { type: 'shell' })
   t.notMatch(JSON.stringify(body), /ts_live_\w{20}/, 'no key')
 })
 

@@ -8,7 +8,8 @@ import { addDomain } from '../../src/deliverability/domains/domains.js'
 import { rotateDomain } from '../../src/deliverability/dkim/rotate-dkim.js'
 import { followSuppressions } from '../../src/audience/contacts/follow-suppressions.js'
 import { suppressionRoutes } from '../../src/deliverability/suppressions/suppression-routes.js'
-import { OPERATOR, recordActivity, type Activity } from '../../src/events/activity-store.js'
+import { SHELL } from '../../src/core/actor.js'
+import { recordActivity, type Activity } from '../../src/events/activity-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { serveRoutes } from '../support/api/api.js'
@@ -29,7 +30,7 @@ async function serve(t: Test, database: Database) {
       database.write(tx =>
         recordActivity(tx, {
           workspaceId: 'w1',
-          actor: OPERATOR,
+          actor: SHELL,
           action: 'domain.added',
           subject: 'example.com',
           createdAt: NOW,
@@ -63,7 +64,7 @@ eachDatabase(t, 'activities are listed newest first, for their workspace alone',
     },
     {
       action: 'domain.added',
-      actor: { type: 'operator' },
+      actor: { type: 'shell' },
       subject: 'example.com',
       details: { id: 'd1', vouched: true },
     },
@@ -93,7 +94,7 @@ eachDatabase(t, 'making and revoking a key is recorded without the key', async (
   await t.rejects(revokeKey(parts, 'key-99'), { code: 'not_found' })
   const { data } = await activities()
   t.match(data, [
-    { action: 'api_key.revoked', subject: 'shop', actor: { type: 'operator' }, details: { id: row.id } },
+    { action: 'api_key.revoked', subject: 'shop', actor: { type: 'shell' }, details: { id: row.id } },
     { action: 'api_key.created', subject: 'shop', details: { id: row.id, hint: row.hint } },
   ])
   t.equal(data.length, 2)
@@ -142,13 +143,13 @@ t.test('adding, rotating and removing a domain is recorded with its name', async
     {
       action: 'domain.rotated',
       subject: 'lan.example',
-      actor: { type: 'operator' },
+      actor: { type: 'shell' },
       details: { forced: true },
     },
     {
       action: 'domain.added',
       subject: 'lan.example',
-      actor: { type: 'operator' },
+      actor: { type: 'shell' },
       details: { vouched: true },
     },
   ])

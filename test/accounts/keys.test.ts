@@ -67,6 +67,7 @@ eachDatabase(t, 'a key is recognised as what its row says', async (t, database) 
   t.same(await authenticate(key), {
     keyId: row.id,
     keyName: 'shop',
+    actor: { type: 'api_key', id: row.id, name: 'shop' },
     workspaceId: sandboxIdOf('w1'),
     liveWorkspaceId: 'w1',
     keyType: 'full_access',

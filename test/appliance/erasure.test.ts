@@ -10,7 +10,7 @@ import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { findSuppressed } from '../../src/deliverability/suppressions/suppression-store.js'
 import { addSuppression, removeSuppression } from '../../src/deliverability/suppressions/suppressions.js'
-import { OPERATOR } from '../../src/events/activity-store.js'
+import { SHELL } from '../../src/core/actor.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { findImportBySeq, listRejections } from '../../src/audience/transfer/import-store.js'
 import { Importer } from '../../src/audience/transfer/importer.js'
@@ -40,7 +40,7 @@ eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: T
   await database.write(tx =>
     addSuppression(tx, { ...suppression, sourceMessageId: null, createdAt: NOW }, followSuppressions()),
   )
-  t.match(await erasePerson(parts, ANN, OPERATOR, 'w1'), {
+  t.match(await erasePerson(parts, ANN, SHELL, 'w1'), {
     contacts: 1,
     suppressions_hashed: 1,
     events: Number,
@@ -54,8 +54,8 @@ eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: T
   t.equal((await add(ANN)).subscribed, false, 'a new contact follows it')
   await database.write(tx => removeSuppression(tx, { ...suppression, createdAt: NOW }, followSuppressions()))
   t.equal((await findContact(database.reader, 'w1', { email: ANN }))?.subscribed, true, 'it can be removed')
-  await erasePerson(parts, ANN, OPERATOR, 'w1')
-  const again = await erasePerson(parts, ANN, OPERATOR, 'w1')
+  await erasePerson(parts, ANN, SHELL, 'w1')
+  const again = await erasePerson(parts, ANN, SHELL, 'w1')
   t.same(
     Object.entries(again).filter(([, count]) => count > 0),
     [],
@@ -143,7 +143,7 @@ eachDatabase(
   async (t, database) => {
     const { parts, contactId } = await withMail(database)
     const dataDir = t.testdir()
-    t.match(await erasePerson({ ...parts, dataDir }, ANN, OPERATOR, 'w1'), {
+    t.match(await erasePerson({ ...parts, dataDir }, ANN, SHELL, 'w1'), {
       messages: 3,
       message_contents: 2,
     })
@@ -171,7 +171,7 @@ eachDatabase(t, 'an erasure cut off anywhere is completed by repeating it', asyn
     }
     const dying = Object.assign(Object.create(database) as Database, { write })
     try {
-      await erasePerson({ ...parts, database: dying, dataDir }, ANN, OPERATOR, 'w1')
+      await erasePerson({ ...parts, database: dying, dataDir }, ANN, SHELL, 'w1')
       break
     } catch (error) {
       t.match(error, { message: 'cut off' })
@@ -187,7 +187,7 @@ eachDatabase(t, 'an import under way does not bring an erased person back', asyn
   const parts = partsOf(database)
   const rows = ['ann@x.example,Ann', 'ANN@X.example,Ann', 'joann@x.example,Jo', 'nobody,ann@x.example']
   const seq = await receive(parts, `email,first_name\n${rows.join('\n')}\n`)
-  await erasePerson({ ...parts, dataDir: t.testdir() }, ANN, OPERATOR, 'w1')
+  await erasePerson({ ...parts, dataDir: t.testdir() }, ANN, SHELL, 'w1')
   await new Importer(parts).run(AbortSignal.timeout(60_000))
   t.match(await findImportBySeq(database.reader, seq), { status: 'completed', created: 1, rejected: 3 })
   const contacts = await database.reader.selectFrom('contacts').select('email').execute()

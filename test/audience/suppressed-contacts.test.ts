@@ -14,7 +14,7 @@ import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import type { Suppression } from '../../src/deliverability/suppressions/suppression-store.js'
 import { addSuppression, removeSuppression } from '../../src/deliverability/suppressions/suppressions.js'
-import { OPERATOR } from '../../src/events/activity-store.js'
+import { SHELL } from '../../src/core/actor.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { unsubscribeRecipient } from '../../src/messages/unsubscribe.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -174,10 +174,10 @@ eachDatabase(
     await patch({ email: 'new@y.example' }, 'free@z.example')
     t.same(await shown('new@y.example'), OFF)
     const sweeps = new ContactSweeps(parts)
-    await sweeps.deleteAll(ACTING, OPERATOR)
+    await sweeps.deleteAll(ACTING, SHELL)
     await release('@y.example')
     await release('dead@x.example')
-    await sweeps.restoreAll(ACTING, OPERATOR)
+    await sweeps.restoreAll(ACTING, SHELL)
     for (const email of ['bob@y.example', 'new@y.example']) t.same(await shown(email), ON)
     await sweeps.stop()
   },

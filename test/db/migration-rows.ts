@@ -383,6 +383,9 @@ const BASELINE_ROWS: Rows = {
     {
       workspace_id: WORKSPACE,
       actor_type: 'operator',
+      actor_id: 'o1',
+      actor_name: 'ann@example.com',
+      peer: '192.0.2.1',
       action: 'key.create',
       subject: 'key',
       details: '{}',

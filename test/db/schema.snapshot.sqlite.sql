@@ -14,10 +14,12 @@ CREATE TRIGGER contact_search_update after update of search_text on contacts whe
 CREATE TABLE activities (
     seq integer primary key autoincrement,
     workspace_id text not null,
-    -- api_key, operator or system.
+    -- ACTOR_TYPES of core/actor.ts.
     actor_type text not null,
-    key_id text,
-    key_name text,
+    actor_id text,
+    actor_name text,
+    -- IP address the request came from.
+    peer text,
     action text not null,
     subject text not null,
     details text not null,

@@ -1,5 +1,4 @@
 /** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
-import { keyActor } from '../../src/events/activity-store.js'
 import t from 'tap'
 import { plainBox } from '../../src/accounts/secret-box.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
@@ -256,7 +255,7 @@ eachDatabase(t, 'removed records end a verification', async (t, database) => {
   const looked = await verifyDomain(parts, 'w1', added.id)
   t.ok(looked.verifiedAt, 'the operator who only looks ends nothing')
   t.ok(looked.failingSince)
-  const client = keyActor({ keyId: 'k1', keyName: 'shop' })
+  const client = { type: 'api_key', id: 'k1', name: 'shop' } as const
   t.equal((await verifyDomain(parts, 'w1', added.id, client)).verifiedAt, null)
 })
 

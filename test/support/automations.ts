@@ -23,7 +23,7 @@ import { runRenderRequest } from '../../src/content/rendering/render-request.js'
 import { createTemplate } from '../../src/content/templates/templates.js'
 import { orderedIds } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
-import { OPERATOR } from '../../src/events/activity-store.js'
+import { SHELL } from '../../src/core/actor.js'
 import type { EventKind } from '../../src/events/event.js'
 import { readEventsAfter, type StoredEvent } from '../../src/events/store.js'
 import { SlidingWindow } from '../../src/http/sliding-window.js'
@@ -71,7 +71,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     wakeRunner: () => {},
   }
   const acting: Acting = { workspaceId: workspace.id, isSandbox: false, source: 'api' }
-  const owner = { workspaceId: workspace.id, isSandbox: false, actor: OPERATOR }
+  const owner = { workspaceId: workspace.id, isSandbox: false, actor: SHELL }
   // A process that ends forgets all but the database: its next one has another runner.
   let runner = new Runner(parts)
   const consumer = triggerConsumer(parts)
@@ -130,7 +130,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
         ),
       ),
     template: async (html = '<p>Hello {{first_name}}</p>'): Promise<string> =>
-      (await createTemplate({ ...parts, renderQueue }, owner, OPERATOR, { name: 'T', html })).id,
+      (await createTemplate({ ...parts, renderQueue }, owner, SHELL, { name: 'T', html })).id,
     async list(name: string) {
       const list = {
         ...{ id: newId(), workspaceId: workspace.id, name, description: null, type: 'static' as const },

@@ -5,13 +5,13 @@ import { Importer, type ImporterParts } from '../../src/audience/transfer/import
 import { receiveFile, type UploadOptions } from '../../src/audience/transfer/receive-file.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
-import { OPERATOR } from '../../src/events/activity-store.js'
+import { SHELL } from '../../src/core/actor.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { spawnThread } from '../../src/world/threads.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { NOW } from './mailroom.js'
 
-const RECEIVING = { isSandbox: false, actor: OPERATOR }
+const RECEIVING = { isSandbox: false, actor: SHELL }
 export const NEVER = new AbortController().signal
 
 export function partsOf(database: Database): ImporterParts {

@@ -1,5 +1,5 @@
 /**
- * Authenticates operators' requests by session or token, and holds the rules of both.
+ * Authenticates operators' requests by session or token, and lets them use the REST API of their workspaces.
  *
  * Session tokens and operator tokens have at least 238 random bits, so a plain SHA-256 is stored. Every request reads the database: a
  * removed operator, role, session or token stops working at once.
@@ -7,9 +7,11 @@
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
 import type { Database } from '../../db/database.js'
+import { mayOperate, type OperatorAccess, type OperatorPrincipal } from '../../http/operator.js'
+import { PERMISSIONS, type Principal } from '../../http/principal.js'
 import type { Clock } from '../../world/time/clock.js'
+import { findWorkspace, sandboxIdOf } from '../workspace-store.js'
 import { findOperator, type Operator } from './operator-store.js'
-import { isGranted, rolePermissions, type OperatorPermission, type RoleGrant } from './roles.js'
 import { findSession, findToken, noteSeen, noteTokenUsed, type Session } from './session-store.js'
 
 /** Lifetimes of sessions, ms. */
@@ -18,39 +20,23 @@ export const SESSION_LIFETIME = {
   maxMs: 7 * 86_400_000,
   /** How long a session waits for its second factor. */
   pendingMs: 5 * 60_000,
-  /** How long after a sign-in sensitive actions are allowed. */
-  confirmedMs: 15 * 60_000,
 } as const
 
 /** `last used` is accurate to this, so that reads do not write. */
 const SEEN_EVERY_MS = 60_000
 
-/** An authenticated operator. */
-export interface ActingOperator {
-  readonly id: string
-  readonly email: string
-  readonly name: string
-  readonly grants: readonly RoleGrant[]
-  /** Limits the grants: a token with a role has no permission that the role lacks. */
-  readonly limitedTo?: RoleGrant['role']
-  readonly credential: { readonly kind: 'session' | 'token'; readonly id: string; readonly name?: string }
-  /** When the session's operator last proved who they are; a token counts as proof. */
-  readonly confirmedAt: number
-}
-
-export function mayOperate(
-  operator: Pick<ActingOperator, 'grants' | 'limitedTo'>,
-  permission: OperatorPermission,
-  workspaceId: string,
-): boolean {
-  const { grants, limitedTo } = operator
-  if (limitedTo !== undefined && !rolePermissions(limitedTo).has(permission)) return false
-  return isGranted(grants, permission, workspaceId)
-}
-
 export interface AccessParts {
   readonly database: Database
   readonly clock: Clock
+}
+
+export function openOperatorAccess(parts: AccessParts): OperatorAccess {
+  return {
+    bySession: token => authenticateSession(parts, token),
+    byToken: token => authenticateToken(parts, token),
+    inWorkspace: (operator, workspaceId, isSandbox) =>
+      actingIn(parts.database, operator, workspaceId, isSandbox),
+  }
 }
 
 export function hashToken(token: string): string {
@@ -61,7 +47,7 @@ export function hashToken(token: string): string {
 export async function authenticateSession(
   { database, clock }: AccessParts,
   token: string,
-): Promise<ActingOperator> {
+): Promise<OperatorPrincipal> {
   const session = await findSession(database.reader, hashToken(token))
   const now = clock.now()
   if (!session || session.isPending || isExpired(session, now)) throw signedOut()
@@ -72,6 +58,7 @@ export async function authenticateSession(
     ...identityOf(operator),
     credential: { kind: 'session', id: session.id },
     confirmedAt: session.confirmedAt,
+    actor: { type: 'operator', id: operator.id, name: operator.email },
   }
 }
 
@@ -79,7 +66,7 @@ export async function authenticateSession(
 export async function authenticateToken(
   { database, clock }: AccessParts,
   token: string,
-): Promise<ActingOperator> {
+): Promise<OperatorPrincipal> {
   const found = await findToken(database.reader, hashToken(token))
   const now = clock.now()
   if (!found || (found.expiresAt !== null && found.expiresAt <= now))
@@ -93,13 +80,32 @@ export async function authenticateToken(
     ...(found.role === null ? {} : { limitedTo: found.role }),
     credential: { kind: 'token', id: found.id, name: found.name },
     confirmedAt: now,
+    actor: { type: 'operator_token', id: found.id, name: `${operator.email} (${found.name})` },
   }
 }
 
-/** For sensitive actions. @throws AppError confirmation_required */
-export function requireRecentSignIn({ confirmedAt }: ActingOperator, now: number): void {
-  if (now - confirmedAt > SESSION_LIFETIME.confirmedMs)
-    throw new AppError('confirmation_required', 'confirm your password or passkey first')
+async function actingIn(
+  { reader }: Database,
+  operator: OperatorPrincipal,
+  workspaceId: string,
+  isSandbox: boolean,
+): Promise<Principal> {
+  const permissions = PERMISSIONS.filter(permission => mayOperate(operator, permission, workspaceId))
+  const workspace = permissions.length === 0 ? undefined : await findWorkspace(reader, workspaceId)
+  if (!workspace) throw new AppError('workspace_not_found', `no workspace ${workspaceId}`)
+  return {
+    keyId: `operator:${operator.id}`,
+    keyName: operator.email || operator.name,
+    actor: operator.actor,
+    workspaceId: isSandbox ? sandboxIdOf(workspace.id) : workspace.id,
+    liveWorkspaceId: workspace.id,
+    keyType: 'custom',
+    permissions,
+    isSandbox,
+    // The gate counts requests of operators itself.
+    rateLimit: 0,
+    emailRateLimit: 0,
+  }
 }
 
 export function isExpired({ seenAt, createdAt }: Session, now: number): boolean {

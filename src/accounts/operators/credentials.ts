@@ -2,14 +2,15 @@
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database } from '../../db/database.js'
+import type { OperatorPrincipal } from '../../http/operator.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Random } from '../../world/random.js'
 import { randomBase62 } from '../keys.js'
 import type { SecretBox } from '../secret-box.js'
-import { hashToken, type ActingOperator } from './access.js'
+import { hashToken } from './access.js'
 import { findOperator, replaceRecoveryCodes, totpPlace, updateOperator } from './operator-store.js'
 import { PASSWORD_LENGTH, type Passwords } from './password.js'
-import type { Role } from './roles.js'
+import type { Role } from '../../http/roles.js'
 import { deleteLinks, deleteSessions, insertToken, type OperatorToken } from './session-store.js'
 import {
   base32,
@@ -33,7 +34,7 @@ export interface CredentialParts {
 /** Ends all other sessions and invalidates open links. @throws AppError validation_error */
 export async function changePassword(
   { database, passwords }: Pick<CredentialParts, 'database' | 'passwords'>,
-  { id, email, credential }: Pick<ActingOperator, 'id' | 'email' | 'credential'>,
+  { id, email, credential }: Pick<OperatorPrincipal, 'id' | 'email' | 'credential'>,
   password: string,
 ): Promise<void> {
   checkPassword(password, email)

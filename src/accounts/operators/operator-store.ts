@@ -5,7 +5,7 @@
  */
 import type { Queries } from '../../db/database.js'
 import { isSealed, type SecretBox } from '../secret-box.js'
-import type { RoleGrant, Role } from './roles.js'
+import type { RoleGrant, Role } from '../../http/roles.js'
 
 interface OperatorRow {
   id: string

@@ -24,7 +24,7 @@ import {
   updateOperator,
   type Operator,
 } from './operator-store.js'
-import { ALL_WORKSPACES, type RoleGrant } from './roles.js'
+import { ALL_WORKSPACES, type RoleGrant } from '../../http/roles.js'
 import { deleteLinks, deleteSessions, deleteTokens, insertLink, type LinkKind } from './session-store.js'
 
 export interface OperatorParts {

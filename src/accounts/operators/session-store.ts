@@ -5,7 +5,7 @@
  */
 import type { Queries } from '../../db/database.js'
 import { flag, type Flag } from '../../db/tables.js'
-import type { Role } from './roles.js'
+import type { Role } from '../../http/roles.js'
 
 interface SessionRow {
   id: string

@@ -7,11 +7,12 @@
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Tx } from '../../db/database.js'
+import type { OperatorPrincipal } from '../../http/operator.js'
 import type { Random } from '../../world/random.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Login, LoginGuard } from '../login-guard.js'
 import type { SecretBox } from '../secret-box.js'
-import { hashToken, isExpired, SESSION_LIFETIME, type ActingOperator } from './access.js'
+import { hashToken, isExpired, SESSION_LIFETIME } from './access.js'
 import {
   findOperator,
   totpPlace,
@@ -135,7 +136,7 @@ export async function signInWithLink(
 /** Proves again who is signed in, for sensitive actions. @param proof the password or, without one, a code @throws AppError unauthorized, rate_limited */
 export async function confirmSignIn(
   parts: SignInParts,
-  acting: ActingOperator,
+  acting: OperatorPrincipal,
   proof: { readonly password: string } | { readonly code: string },
   client: Client,
 ): Promise<void> {

@@ -10,7 +10,6 @@ import type { Contact } from '../../audience/contacts/contact.js'
 import { requireContact } from '../../audience/contacts/contacts.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { keyActor } from '../../events/activity-store.js'
 import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
@@ -86,7 +85,7 @@ export const erasure = resource({
         ),
         handle: async ({ principal, body }) => ({
           erased: {
-            ...(await erasePerson(parts, checkEmail(body.email), keyActor(principal), principal.workspaceId)),
+            ...(await erasePerson(parts, checkEmail(body.email), principal.actor, principal.workspaceId)),
           },
         }),
       }),

@@ -1,11 +1,12 @@
 /**
- * The control socket, through which commands read or change state that only exists in the running server's memory.
+ * The control socket, through which commands use the API of the running server.
  *
- * Part of the composition root, opened by `server.ts`; the client is `cli/running-server.ts`. HTTP over a Unix socket in the data folder;
- * file permissions are the only access control. Only this socket serves routes with access `control`. Fails as `world/net/local-socket.ts`
- * does.
+ * Part of the composition root, opened by `server.ts`; the client is `cli/api.ts`. HTTP over a Unix socket in the data folder; file
+ * permissions are the only access control, and every caller has full control. Fails as `world/net/local-socket.ts` does.
  */
 import { join } from 'node:path'
+import { keptAnswers } from '../../accounts/idempotency-store.js'
+import { openOperatorAccess } from '../../accounts/operators/access.js'
 import type { Appliance } from '../appliance.js'
 import { AppError } from '../../core/errors.js'
 import { buildApp } from '../../http/app.js'
@@ -16,8 +17,10 @@ export function controlSocketPath(dataDir: string): string {
   return join(dataDir, 'control.sock')
 }
 
+/** @param path of the socket */
 export function openControl(
-  { config, world, newId }: Pick<Appliance, 'config' | 'world' | 'newId'>,
+  { world, newId, database, box }: Pick<Appliance, 'world' | 'newId' | 'database' | 'box'>,
+  path: string,
   routes: readonly Route[],
 ): Promise<LocalListener> {
   const app = buildApp(
@@ -27,13 +30,11 @@ export function openControl(
       serves: 'control',
       authenticate: () =>
         Promise.reject(new AppError('unauthorized', 'the control socket does not accept keys')),
+      operators: openOperatorAccess({ ...world, database }),
+      keptAnswers: keptAnswers(database, box),
       anonymousRateLimit: 0,
     },
     routes,
   )
-  return listenLocal(
-    controlSocketPath(config.dataDir),
-    (request, response) => void app.handle(request, response),
-    world.clock,
-  )
+  return listenLocal(path, (request, response) => void app.handle(request, response), world.clock)
 }

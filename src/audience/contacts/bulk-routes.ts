@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -156,7 +156,7 @@ function bulkDeleteRoute(parts: AudienceParts): Route {
         await parts.database.write(tx =>
           recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'contacts.deleted',
             subject: `${done} contacts`,
             details: { contacts: done },
@@ -195,7 +195,7 @@ function deleteAllRoute(sweeps: ContactSweeps): Route {
         throw new AppError('confirmation_required', 'confirm must be true; nothing was deleted', {
           path: 'confirm',
         })
-      const { changed, begunAt } = await sweeps.deleteAll(actingBy(principal), keyActor(principal))
+      const { changed, begunAt } = await sweeps.deleteAll(actingBy(principal), principal.actor)
       return { deleted: changed, restorable_until: isoTime(begunAt + RESTORABLE_MS) }
     },
   })
@@ -228,7 +228,7 @@ function restoreRoute(sweeps: ContactSweeps): Route {
       if ((ids === undefined) === (all !== true))
         throw refusal('contact_ids', 'set either contact_ids or all: true')
       if (ids) return sweeps.restore(actingBy(principal), ids)
-      const { changed, skipped } = await sweeps.restoreAll(actingBy(principal), keyActor(principal))
+      const { changed, skipped } = await sweeps.restoreAll(actingBy(principal), principal.actor)
       return { restored: changed, skipped }
     },
   })

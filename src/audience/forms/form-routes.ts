@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { isLanguage, LANGUAGES } from '../../http/public/languages/language.js'
@@ -144,7 +144,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           await insertForm(tx.db, form)
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'form.created',
             subject: form.name,
             createdAt: now,
@@ -200,7 +200,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
           await markFormDeleted(tx.db, form.id, now)
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'form.deleted',
             subject: form.name,
             createdAt: now,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
-import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -148,7 +148,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
           const subject = list.name
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'list.created',
             subject,
             createdAt: now,
@@ -233,7 +233,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
           await markListDeleted(tx.db, list.seq, now)
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'list.deleted',
             subject: list.name,
             details: { members: list.memberCount },

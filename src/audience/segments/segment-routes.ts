@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
 import { cursorQuery, nameSearch, pageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
@@ -130,7 +130,7 @@ export function segmentRoutes({
           await insertSegment(tx.db, segment)
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'segment.created',
             subject: segment.name,
             createdAt: now,
@@ -206,7 +206,7 @@ export function segmentRoutes({
           await deleteSegment(tx.db, segment.id)
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'segment.deleted',
             subject: segment.name,
             createdAt: clock.now(),

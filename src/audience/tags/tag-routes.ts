@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { keyActor, recordActivity } from '../../events/activity-store.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -91,7 +91,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           if (!(await insertTag(tx.db, tag))) throw duplicate(tag.name)
           await recordActivity(tx, {
             workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'tag.created',
             subject: tag.name,
             createdAt: now,
@@ -169,7 +169,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           await markTagDeleted(tx.db, tag.seq, now)
           await recordActivity(tx, {
             workspaceId: principal.workspaceId,
-            actor: keyActor(principal),
+            actor: principal.actor,
             action: 'tag.deleted',
             subject: tag.name,
             details: { contacts: tag.contactCount },

@@ -5,7 +5,6 @@ import { csvText } from '../../core/csv.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { keyActor } from '../../events/activity-store.js'
 import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
@@ -115,7 +114,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
         const { id } = await receiveFile(
           parts,
           {
-            ...{ workspaceId, isSandbox, actor: keyActor(principal) },
+            ...{ workspaceId, isSandbox, actor: principal.actor },
             maySuppress: mayDo(principal, 'suppressions:write'),
           },
           pieces,

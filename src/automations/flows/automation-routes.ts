@@ -1,7 +1,6 @@
 /** Routes for automations. */
 import Type, { type Static } from 'typebox'
 import { given } from '../../core/given.js'
-import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
@@ -39,7 +38,7 @@ const CHAPTER = { chapter: 'Automations' }
 
 export function ownerOf(principal: Principal): Owner {
   const { workspaceId, isSandbox } = principal
-  return { workspaceId, isSandbox, actor: keyActor(principal) }
+  return { workspaceId, isSandbox, actor: principal.actor }
 }
 
 const EXAMPLE = {

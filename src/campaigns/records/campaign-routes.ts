@@ -2,7 +2,6 @@ import Type from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import { checkName, copyName } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
-import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
@@ -73,7 +72,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
         return database.write(async tx => {
           await requireNamed(tx.db, workspace, fields)
           await insertCampaign(tx.db, made)
-          await logAct(tx, made, keyActor(principal), 'created', now)
+          await logAct(tx, made, principal.actor, 'created', now)
           const value = campaignToApi(await requireCampaign(tx.db, workspaceId, made.id))
           await keepAnswer(tx.db, claim, { status: 201, value })
           return value
@@ -174,7 +173,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
           const after = { ...before, ...changes, updatedAt: clock.now() }
           await requireNamed(tx.db, workspace, after)
           await updateDraft(tx.db, before.seq, after, after.updatedAt)
-          await logAct(tx, after, keyActor(principal), 'updated', after.updatedAt)
+          await logAct(tx, after, principal.actor, 'updated', after.updatedAt)
           return campaignToApi(after)
         })
       },
@@ -197,7 +196,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
           requireAct(campaign, 'delete')
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'campaign', ...campaign })
           await deleteCampaign(tx.db, campaign.seq)
-          await logAct(tx, campaign, keyActor(principal), 'deleted', clock.now())
+          await logAct(tx, campaign, principal.actor, 'deleted', clock.now())
           return { success: true as const }
         }),
     }),
@@ -217,7 +216,7 @@ function copyCampaign(
     const now = clock.now()
     const copy = { ...copied, ...changesOf(copied), id: newId(), createdAt: now, updatedAt: now }
     await insertCampaign(tx.db, copy)
-    await logAct(tx, copy, keyActor(principal), 'created', now)
+    await logAct(tx, copy, principal.actor, 'created', now)
     return campaignToApi(await requireCampaign(tx.db, workspaceId, copy.id))
   })
 }

@@ -7,7 +7,8 @@
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
-import { recordActivity, type Actor } from '../../events/activity-store.js'
+import type { Actor } from '../../core/actor.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { holdCampaign, releaseCampaign } from '../../queue/claiming/campaign-hold-store.js'
 import {
   type Campaign,

@@ -8,7 +8,6 @@
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { keyActor } from '../../events/activity-store.js'
 import type { IdempotencyClaim } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import { checkSendAt, readSendAt } from '../../msa/rest/send-email.js'
@@ -77,7 +76,7 @@ export async function sendCampaign(
       { recipients, ...excluded },
     )
     await insertLetter(tx.db, campaign.seq, letter)
-    await logAct(tx, campaign, keyActor(principal), 'sent', now)
+    await logAct(tx, campaign, principal.actor, 'sent', now)
     const value = answerOf(counted, scheduledAt)
     await keepAnswer(tx.db, claim, { status: 202, value })
     return value

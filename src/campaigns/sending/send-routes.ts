@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { keyActor } from '../../events/activity-store.js'
 import { MomentOrNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
@@ -225,7 +224,7 @@ function steerRoute(
     errors: ['not_found', 'conflict'],
     async handle({ principal, params }) {
       const campaign = await database.write(tx =>
-        steerCampaign(tx, principal.workspaceId, params.id, act, keyActor(principal), clock.now()),
+        steerCampaign(tx, principal.workspaceId, params.id, act, principal.actor, clock.now()),
       )
       onHolds()
       wake()

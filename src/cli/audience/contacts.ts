@@ -36,7 +36,7 @@ import { given } from '../../core/given.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
-import { OPERATOR } from '../../events/activity-store.js'
+import { SHELL } from '../../core/actor.js'
 import { spawnThread } from '../../world/threads.js'
 import {
   type CliContext,
@@ -245,7 +245,7 @@ async function importFile(
   const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : (await open(file)).createReadStream()
   const { seq } = await receiveFile(
     parts,
-    { workspaceId: workspace, isSandbox: false, actor: OPERATOR },
+    { workspaceId: workspace, isSandbox: false, actor: SHELL },
     pieces,
     () => ({
       listId: list,

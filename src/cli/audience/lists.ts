@@ -16,7 +16,8 @@ import { ensureTags, tagSome } from '../../audience/tags/tags.js'
 import { tagToApi } from '../../audience/tags/tag-routes.js'
 import { findTag, listTags } from '../../audience/tags/tag-store.js'
 import { AppError } from '../../core/errors.js'
-import { OPERATOR, recordActivity } from '../../events/activity-store.js'
+import { SHELL } from '../../core/actor.js'
+import { recordActivity } from '../../events/activity-store.js'
 import {
   type CliContext,
   getWorkspace,
@@ -65,7 +66,7 @@ export function listsCommands(program: Command, context: CliContext): void {
         refuseMoreThan(MAX_LISTS, await countLists(tx.db, options.workspace), 'lists')
         await insertList(tx.db, list)
         await recordActivity(tx, {
-          ...{ workspaceId: options.workspace, actor: OPERATOR, action: 'list.created' },
+          ...{ workspaceId: options.workspace, actor: SHELL, action: 'list.created' },
           ...{ subject: list.name, createdAt: at },
         })
       })

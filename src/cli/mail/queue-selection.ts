@@ -13,7 +13,8 @@ import { isUuid } from '../../core/ids.js'
 import { isAppliance } from '../../core/owner.js'
 import type { Tx } from '../../db/database.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
-import { OPERATOR, recordActivity } from '../../events/activity-store.js'
+import { SHELL } from '../../core/actor.js'
+import { recordActivity } from '../../events/activity-store.js'
 import {
   CHANGE_BATCH,
   listDestinations,
@@ -118,7 +119,7 @@ export function recorded(
         for (const [workspaceId, messages] of counts)
           await recordActivity(tx, {
             workspaceId,
-            actor: OPERATOR,
+            actor: SHELL,
             action: ACTIONS[name],
             subject: what,
             details: { messages, user },

@@ -9,6 +9,7 @@ import type { Command } from 'commander'
 import { listWorkspaces, type Workspace } from '../../accounts/workspace-store.js'
 import type { Appliance } from '../../appliance/appliance.js'
 import { linkOptions, routerParts } from '../../appliance/open-delivery.js'
+import { SHELL } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isServing } from '../../db/sqlite/serve-lock.js'
@@ -276,6 +277,7 @@ function operatorOf(workspace: Workspace): Principal {
   return {
     keyId: 'operator',
     keyName: 'operator',
+    actor: SHELL,
     workspaceId: workspace.id,
     liveWorkspaceId: workspace.id,
     keyType: 'full_access',

@@ -4,7 +4,7 @@ import { CAMPAIGN_STATUSES, type CampaignStatus } from '../../campaigns/records/
 import { campaignToApi, type ShownCampaign } from '../../campaigns/records/campaign-schema.js'
 import { listCampaigns } from '../../campaigns/records/campaign-store.js'
 import { requireCampaign, steerCampaign, type Steering } from '../../campaigns/records/campaigns.js'
-import { OPERATOR } from '../../events/activity-store.js'
+import { SHELL } from '../../core/actor.js'
 import { printResult, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
 import { choice, ownedGroup, printsList } from '../options.js'
 
@@ -42,7 +42,7 @@ export function campaignCommands(program: Command, context: CliContext): void {
     inWorkspace(`${act} <id>`, description).action(async (id: string, options: OwnedOptions) => {
       await withAppliance(context, options, async ({ database, world }) => {
         const campaign = await database.write(tx =>
-          steerCampaign(tx, options.workspace, id, act, OPERATOR, world.clock.now()),
+          steerCampaign(tx, options.workspace, id, act, SHELL, world.clock.now()),
         )
         printResult(context, options, campaignToApi(campaign), () => `${campaign.name}: ${done}`)
       })

@@ -4,7 +4,8 @@ import { activityToApi } from '../../accounts/resource.js'
 import { erasePerson } from '../../appliance/erasure/erase.js'
 import { checkEmail } from '../../audience/checks.js'
 import { isoTime } from '../../core/moments.js'
-import { listActivities, OPERATOR } from '../../events/activity-store.js'
+import { SHELL } from '../../core/actor.js'
+import { listActivities } from '../../events/activity-store.js'
 import { confirm, confirmable, type ConfirmOptions, ownedGroup, printsList, command } from '../options.js'
 import { getWorkspace, printResult, table, withAppliance, type CliContext } from '../context.js'
 
@@ -22,7 +23,7 @@ export function eraseCommand(program: Command, context: CliContext): void {
       const where = workspace === undefined ? 'all workspaces' : `workspace ${workspace}`
       await confirm(context, options, `This permanently erases all data about ${email} in ${where}.`)
       const parts = { database, clock: world.clock, dataDir: config.dataDir }
-      const erased = await erasePerson(parts, email, OPERATOR, workspace)
+      const erased = await erasePerson(parts, email, SHELL, workspace)
       printResult(context, options, { erased }, () =>
         table(
           ['ERASED', 'COUNT'],
@@ -47,7 +48,7 @@ export function activityCommands(program: Command, context: CliContext): void {
       return items.map(one => ({
         shown: activityToApi(one, false),
         cells: [
-          ...[isoTime(one.createdAt), one.actor.type === 'api_key' ? one.actor.name : one.actor.type],
+          ...[isoTime(one.createdAt), one.actor.name ?? one.actor.type],
           ...[one.action, one.subject, JSON.stringify(one.details)],
         ],
       }))

@@ -16,7 +16,8 @@ import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
-import { OPERATOR, recordActivity, type Activity } from '../../events/activity-store.js'
+import { SHELL } from '../../core/actor.js'
+import { recordActivity, type Activity } from '../../events/activity-store.js'
 import { validator } from '../../http/validate.js'
 import { parseAddress } from '../../mail/address.js'
 import { hasHeaderBreak } from '../../mail/compose/header-field.js'
@@ -289,7 +290,7 @@ async function record(
   details: Activity['details'] = {},
 ): Promise<void> {
   tx.changed('workspaces')
-  const activity = { workspaceId: id, actor: OPERATOR, action: `workspace.${what}` as const }
+  const activity = { workspaceId: id, actor: SHELL, action: `workspace.${what}` as const }
   await recordActivity(tx, { ...activity, subject: name, details, createdAt })
 }
 

@@ -3,7 +3,6 @@ import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries } from '../../db/database.js'
-import { keyActor } from '../../events/activity-store.js'
 import { Done } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
@@ -105,7 +104,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       response: TemplateSchema,
       status: 201,
       async handle({ principal, body }) {
-        const template = await createTemplate(parts, principal, keyActor(principal), body)
+        const template = await createTemplate(parts, principal, principal.actor, body)
         return tagged(template, principal.isSandbox)
       },
     }),
@@ -145,7 +144,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params, body, precondition }) {
-        const actor = keyActor(principal)
+        const actor = principal.actor
         const template = await changeTemplate(parts, principal, actor, params.id, body, precondition)
         return tagged(template, principal.isSandbox)
       },
@@ -168,7 +167,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       errors: ['template_not_found', 'not_found', 'conflict'],
       async handle({ principal, params, query, precondition }) {
         const references = query.force === true ? undefined : parts.references
-        await deleteTemplate(parts, principal, keyActor(principal), params.id, references, precondition)
+        await deleteTemplate(parts, principal, principal.actor, params.id, references, precondition)
         return { success: true as const }
       },
     }),
@@ -223,7 +222,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params: { id, n }, precondition }) {
-        const actor = keyActor(principal)
+        const actor = principal.actor
         const template = await restoreVersion(parts, principal, actor, id, readVersion(n), precondition)
         return tagged(template, principal.isSandbox)
       },

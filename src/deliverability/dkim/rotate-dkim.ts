@@ -6,7 +6,8 @@
  */
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
+import { type Actor, SHELL } from '../../core/actor.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { recordMatchesKey } from '../../mail/dkim/dkim-record.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import { changeFindings, switchKeys } from './dkim-key-store.js'
@@ -31,7 +32,7 @@ export async function rotateDomain(
   owner: string,
   id: string,
   isForced = false,
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<Domain> {
   const now = parts.clock.now()
   await renewRetiredKeys(parts, now, id)

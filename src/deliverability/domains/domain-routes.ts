@@ -1,5 +1,4 @@
 import Type, { type Static } from 'typebox'
-import { keyActor } from '../../events/activity-store.js'
 import { Done, Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -114,7 +113,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
             principal.workspaceId,
             body.domain,
             principal.isSandbox ? 'sandbox' : 'dns',
-            keyActor(principal),
+            principal.actor,
           ),
           parts,
         ),
@@ -148,7 +147,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: DomainSchema,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        domainToApi(await verifyDomain(parts, principal.workspaceId, params.id, keyActor(principal)), parts),
+        domainToApi(await verifyDomain(parts, principal.workspaceId, params.id, principal.actor), parts),
     }),
     route({
       method: 'POST',
@@ -167,7 +166,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       errors: ['not_found', 'conflict'],
       handle: async ({ principal, params }) =>
         domainToApi(
-          await rotateDomain(parts, principal.workspaceId, params.id, false, keyActor(principal)),
+          await rotateDomain(parts, principal.workspaceId, params.id, false, principal.actor),
           parts,
         ),
     }),
@@ -183,7 +182,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: Done,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        await deleteDomain(parts, principal.workspaceId, params.id, keyActor(principal))
+        await deleteDomain(parts, principal.workspaceId, params.id, principal.actor)
         return { success: true as const }
       },
     }),

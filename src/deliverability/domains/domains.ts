@@ -1,7 +1,8 @@
 /** Adds, verifies and removes sending domains. */
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
-import { OPERATOR, recordActivity, type Actor } from '../../events/activity-store.js'
+import { type Actor, SHELL } from '../../core/actor.js'
+import { recordActivity } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
 import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
 import type { DomainParts } from './domain-parts.js'
@@ -25,7 +26,7 @@ export async function addDomain(
   owner: string,
   name: string,
   proof: DomainProof = 'dns',
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<Domain> {
   const domain = readDomainName(name)
   const isVouched = proof === 'vouched'
@@ -78,7 +79,7 @@ export async function verifyDomain(
   parts: DomainParts,
   owner: string,
   id: string,
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<Domain> {
   await renewRetiredKeys(parts, parts.clock.now(), id)
   const domain = await getDomain(parts.database.reader, owner, id)
@@ -92,7 +93,7 @@ export async function deleteDomain(
   parts: DomainParts,
   owner: string,
   id: string,
-  actor: Actor = OPERATOR,
+  actor: Actor = SHELL,
 ): Promise<void> {
   const now = parts.clock.now()
   await parts.database.write(async tx => {

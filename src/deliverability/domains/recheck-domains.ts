@@ -9,7 +9,8 @@ import type { Log } from '../../world/log.js'
 import type { DomainParts } from './domain-parts.js'
 import { type Domain, findDomain, listDueForCheck, recordCheck } from './domain-store.js'
 import { checkDomain, type DomainCheck, nextVerificationState, resolverFor } from './verify-domain.js'
-import { recordActivity, type Actor } from '../../events/activity-store.js'
+import type { Actor } from '../../core/actor.js'
+import { recordActivity } from '../../events/activity-store.js'
 
 export interface RecheckParts extends DomainParts {
   readonly log: Log
@@ -90,7 +91,7 @@ export async function recordCheckResult(
     const course = nextVerificationState(before, {
       ...{ verdict, now, fraction },
       isRequested: actor !== undefined,
-      hasGrace: actor?.type === 'operator',
+      hasGrace: actor !== undefined && actor.type !== 'api_key',
     })
     const kept = actor ? findings : keepUnanswered(findings, before.findings)
     tx.changed('domains')

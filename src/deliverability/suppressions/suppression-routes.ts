@@ -2,7 +2,6 @@ import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
-import { keyActor } from '../../events/activity-store.js'
 import { Done, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
@@ -128,7 +127,7 @@ export function suppressionRoutes({
         }
         const result = await database.write(tx => {
           tx.onCommit(onEvents)
-          return addSuppression(tx, suppression, suppressedContacts, keyActor(principal), principal.isSandbox)
+          return addSuppression(tx, suppression, suppressedContacts, principal.actor, principal.isSandbox)
         })
         return new Reply(result === 'added' ? 201 : 200, suppressionToApi(suppression, principal.isSandbox))
       },
@@ -151,7 +150,7 @@ export function suppressionRoutes({
         const removal = { workspaceId: principal.workspaceId, email, createdAt: clock.now() }
         await database.write(tx => {
           tx.onCommit(onEvents)
-          return removeSuppression(tx, removal, suppressedContacts, keyActor(principal), principal.isSandbox)
+          return removeSuppression(tx, removal, suppressedContacts, principal.actor, principal.isSandbox)
         })
         return { success: true as const }
       },

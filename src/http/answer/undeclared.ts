@@ -8,14 +8,14 @@
 import type { Context } from 'koa'
 import { AppError } from '../../core/errors.js'
 import type { Gate } from '../gate.js'
-import type { Route } from '../route.js'
+import { ADMIN_BASE, API_BASE, type Route } from '../route.js'
 
-/** @param declared routes of this path, whatever their method @param isInApi whether the path is below the API base */
+/** @param declared routes of this path, whatever their method @param api base of the API the path belongs to */
 export async function answerUndeclared(
   ctx: Context,
   gate: Gate,
   declared: readonly Route[],
-  isInApi: boolean,
+  api: string | undefined,
 ): Promise<void> {
   const known = declared.filter(({ head }) => head.access !== 'loopback' || gate.isFromThisMachine(ctx))
   const isOpen = known.some(({ head }) => head.access === 'public' || head.access === 'loopback')
@@ -26,7 +26,9 @@ export async function answerUndeclared(
     ctx.status = 204
     return
   }
-  if (isInApi && !isOpen) await gate.admit(ctx, { access: 'key' })
+  if (api === ADMIN_BASE && !isOpen)
+    await gate.admit(ctx, { access: { permission: 'any', scope: 'appliance' } })
+  if (api === API_BASE && !isOpen) await gate.admit(ctx, { access: 'key' })
   if (known.length === 0) throw new AppError('not_found', 'no such path')
   ctx.set('Allow', allowed)
   throw new AppError('method_not_allowed', `this path takes ${allowed}`)

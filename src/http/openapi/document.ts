@@ -9,17 +9,17 @@ import type { TSchema } from 'typebox'
 import Type from 'typebox'
 import { ERRORS, type ErrorCode } from '../../core/errors.js'
 import { formatSize } from '../../core/units.js'
-import { API_BASE } from '../app.js'
 import type { BodyBounds } from '../body/large-bodies.js'
 import type { UploadRules } from '../body/upload.js'
 import { KEY_HEADER } from '../idempotency.js'
 import { MAX_DEPTH } from '../body/json-scan.js'
 import { listSchema } from '../pagination.js'
-import { acceptsIdempotencyKey, bodyBounds, type Access, type Route } from '../route.js'
+import { acceptsIdempotencyKey, ADMIN_BASE, API_BASE, bodyBounds, type Route } from '../route.js'
 import type { Chapters } from './chapters.js'
 import { Components } from './components.js'
 import { errorExamples, ErrorSchema, explain } from './errors.js'
 import { answerExample, exampleOf } from './example.js'
+import { KEY_SCHEME, OPERATOR_SCHEMES, permissionOf, securityOf, whoMayCall } from './security.js'
 import { describeOutgoing, type OutgoingRequests } from './outgoing.js'
 
 const RATE_HEADERS = {
@@ -39,6 +39,18 @@ const RATE_HEADERS = {
   'X-Request-Id': { description: 'Id of this request in the log.', schema: { type: 'string' } },
 }
 
+const ADMIN_ABOUT =
+  `Runs the appliance: workspaces, keys, operators, queue, messages of all workspaces, and the system itself. Changes are additive
+within v1; enums are open.
+
+Requests carry an operator token, \`Authorization: Bearer pa_...\`, or a session cookie from signing in; API keys have no access. Writes
+with a session must come from the appliance's own pages (Sec-Fetch-Site, Origin). An operation needs its \`x-permission\` in the role of
+the operator: for the whole appliance, in the workspace that the request names, or in the workspace of the record. Resources of workspaces
+without a role are not found.
+
+Formats, errors and pagination are those of the REST API, which operators call with the same token or session and the workspace's id in
+\`X-Workspace\`, and \`X-Sandbox: true\` for its sandbox.`.replace(/([^\n])\n(?=[^\n])/g, '$1 ')
+
 const ABOUT = `Email delivery and audience service. Within v1 changes are additive only; enums are open.
 
 Requests carry \`Authorization: Bearer <API key>\` and JSON bodies in UTF-8. Responses are \`{data}\`, lists are \`{data, pagination}\`
@@ -50,6 +62,8 @@ same Idempotency-Key. Other errors will not succeed unchanged.`.replace(/([^\n])
 
 export interface Edition {
   readonly version: string
+  /** Default: the REST API. */
+  readonly api?: 'admin'
   /** Base of the API's URL, e.g. `http://127.0.0.1:8025`. */
   readonly origin: string
   /** All chapters; those without an operation are omitted. */
@@ -58,28 +72,27 @@ export interface Edition {
   readonly outgoing?: OutgoingRequests
 }
 
-export function openApiDocument(
-  routes: readonly Route[],
-  { version, origin, chapters, outgoing = {} }: Edition,
-): object {
+export function openApiDocument(routes: readonly Route[], edition: Edition): object {
+  const { version, origin, chapters, outgoing = {}, api } = edition
   const components = new Components()
+  const own = routes.filter(({ head }) => isDescribed(head) && head.api === api)
   const paths: Record<string, Record<string, object>> = {}
-  for (const route of routes.filter(isDescribed)) {
+  for (const route of own) {
     const path = route.head.path.replace(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.head.method.toLowerCase()]: operation(route, components) }
   }
   components.show(ErrorSchema)
   const webhooks = describeOutgoing(outgoing, components)
-  const used = usedChapters(routes, chapters)
+  const used = usedChapters(own, chapters)
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Postroad',
+      title: api ? 'Postroad admin API' : 'Postroad',
       version,
-      description: ABOUT,
+      description: api ? ADMIN_ABOUT : ABOUT,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: origin + API_BASE }],
+    servers: [{ url: origin + (api ? ADMIN_BASE : API_BASE) }],
     tags: Object.entries(chapters)
       .filter(([name]) => used.has(name))
       .map(([name, description]) => ({ name, description })),
@@ -87,7 +100,7 @@ export function openApiDocument(
     webhooks,
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: ts_live_... or ts_test_...' },
+        ...(api ? OPERATOR_SCHEMES : KEY_SCHEME),
       },
       schemas: components.schemas,
     },
@@ -97,7 +110,7 @@ export function openApiDocument(
 /** @throws Error for an undeclared chapter: a programming error */
 function usedChapters(routes: readonly Route[], chapters: Chapters): Set<string> {
   const used = new Set<string>()
-  for (const { head } of routes.filter(isDescribed)) {
+  for (const { head } of routes) {
     const { chapter = '' } = head
     if (!Object.hasOwn(chapters, chapter))
       throw new Error(`${head.path} has an undeclared chapter: "${chapter}"`)
@@ -106,20 +119,19 @@ function usedChapters(routes: readonly Route[], chapters: Chapters): Set<string>
   return used
 }
 
-function isDescribed({ head }: Route): boolean {
-  return head.isAtRoot !== true && head.access !== 'loopback'
+function isDescribed(head: Route['head']): boolean {
+  return head.isAtRoot !== true && head.access !== 'loopback' && head.access !== 'control'
 }
 
 function operation(route: Route, components: Components): object {
   const { head } = route
-  const isOpen = head.access === 'public'
   return {
     operationId: head.operationId,
     summary: head.summary,
     description: [head.description, whoMayCall(head.access)].filter(Boolean).join('\n\n'),
     tags: [head.chapter],
-    security: isOpen ? [] : [{ apiKey: [] }],
-    ...(isOpen || head.access === 'key' ? {} : { 'x-permission': head.access }),
+    security: securityOf(head),
+    ...permissionOf(head.access),
     parameters: [
       ...parameters(head.params, 'path', components),
       ...parameters(head.query, 'query', components),
@@ -131,11 +143,6 @@ function operation(route: Route, components: Components): object {
     ...(head.upload ? { requestBody: fileBody(head.upload) } : {}),
     responses: { ...successes(route, components), ...failures(route) },
   }
-}
-
-function whoMayCall(access: Access): string {
-  if (access === 'public') return 'Needs no key.'
-  return access === 'key' ? 'Works with any valid key.' : `Requires the permission \`${access}\`.`
 }
 
 function requestExample({ head }: Route): unknown {
@@ -307,9 +314,10 @@ function failures({ head }: Route): Record<string, object> {
   const codes = new Set<ErrorCode>(head.errors)
   // Any route can at least get an unknown query parameter.
   codes.add('validation_error')
-  if (!isOpen)
-    for (const code of ['unauthorized', 'workspace_not_found', 'rate_limited', 'unavailable'] as const)
-      codes.add(code)
+  if (!isOpen) for (const code of ['unauthorized', 'rate_limited', 'unavailable'] as const) codes.add(code)
+  if (!isOpen && !head.api) codes.add('workspace_not_found')
+  if (typeof head.access === 'object' && head.access.isSensitive) codes.add('sign_in_required')
+  if (typeof head.access === 'object' && head.access.scope !== 'appliance') codes.add('not_found')
   if (head.body ?? head.upload)
     for (const code of ['request_timeout', 'unsupported_media_type'] as const) codes.add(code)
   if (!isOpen && head.access !== 'key') codes.add('forbidden')

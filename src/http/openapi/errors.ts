@@ -94,6 +94,10 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     message: 'the mail could not be scheduled',
   },
   no_content: { when: 'no html, text or template_id', message: 'give html, text or template_id' },
+  sign_in_required: {
+    when: 'the last sign-in is more than 15 minutes ago, and the action is sensitive; sign in again and repeat the request',
+    message: 'confirm your password or passkey, then repeat the request',
+  },
   confirmation_required: {
     when: 'confirm is not true; nothing was done',
     message: 'confirm must be true',

@@ -1,26 +1,16 @@
-/** `GET /openapi.json` and the same description as a page, `GET /docs`. Rate limited per address, because they are large. */
+/** `GET /openapi.json`, `GET /admin/openapi.json`, and the first as a page, `GET /docs`. Rate limited per address, because they are large. */
 import Type from 'typebox'
 import { openRoute, type Route } from '../route.js'
 import { openApiDocument, type Edition } from './document.js'
 import { docsPage, DOCS_HEADERS } from './page.js'
 
 export function documentationRoutes(routes: readonly Route[], edition: Edition): Route[] {
-  let document: object | undefined
-  let page: string | undefined
-  const described = () => (document ??= openApiDocument(routes, edition))
+  const rest = once(() => openApiDocument(routes, edition))
+  const admin = once(() => openApiDocument(routes, { ...edition, api: 'admin', outgoing: {} }))
+  const page = once(() => docsPage(rest()))
   return [
-    openRoute({
-      method: 'GET',
-      path: '/openapi.json',
-      isAtRoot: true,
-      isBare: true,
-      access: 'public',
-      isLimited: true,
-      summary: 'Get the OpenAPI 3.1 document.',
-      isFixed: true,
-      response: Type.Unknown(),
-      handle: async () => described(),
-    }),
+    documentRoute('/openapi.json', 'Get the OpenAPI 3.1 document.', rest),
+    documentRoute('/admin/openapi.json', "Get the admin API's OpenAPI 3.1 document.", admin),
     openRoute({
       method: 'GET',
       path: '/docs',
@@ -33,7 +23,27 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
       isFixed: true,
       headers: DOCS_HEADERS,
       response: Type.String(),
-      handle: async () => (page ??= docsPage(described())),
+      handle: async () => page(),
     }),
   ]
+}
+
+function documentRoute(path: string, summary: string, document: () => object): Route {
+  return openRoute({
+    method: 'GET',
+    path,
+    isAtRoot: true,
+    isBare: true,
+    access: 'public',
+    isLimited: true,
+    summary,
+    isFixed: true,
+    response: Type.Unknown(),
+    handle: async () => document(),
+  })
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { given } from '../../core/given.js'
-import { keyActor } from '../../events/activity-store.js'
 import { Done, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -92,7 +91,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
             parts,
             tx,
             { workspaceId, isSandbox, event, targetUrl },
-            keyActor(principal),
+            principal.actor,
           )
           const { allowPrivateWebhooks } = await requireWorkspace(tx.db, workspaceId)
           return { ...made, isPermitted: allowPrivateWebhooks }
@@ -118,7 +117,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
         const { workspaceId } = principal
         const { id } = await database.write(async tx => {
           const subscription = await requireSubscription(tx.db, workspaceId, query.id)
-          await unsubscribe(parts, tx, subscription, keyActor(principal))
+          await unsubscribe(parts, tx, subscription, principal.actor)
           return subscription
         })
         worker.noteRemoved(id)
@@ -178,7 +177,7 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
           const before = await requireSubscription(tx.db, workspaceId, params.id)
           const { allowPrivateWebhooks } = await requireWorkspace(tx.db, workspaceId)
           return {
-            subscription: await changeSubscription(parts, tx, before, given(body), keyActor(principal)),
+            subscription: await changeSubscription(parts, tx, before, given(body), principal.actor),
             isPermitted: allowPrivateWebhooks,
           }
         })
@@ -230,7 +229,7 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
         const { workspaceId } = principal
         const { id, secret, formerUntil, changed } = await database.write(async tx => {
           const before = await requireSubscription(tx.db, workspaceId, params.id)
-          const rotated = await rotateSecret(parts, tx, before, keyActor(principal))
+          const rotated = await rotateSecret(parts, tx, before, principal.actor)
           const { allowPrivateWebhooks: isPermitted } = await requireWorkspace(tx.db, workspaceId)
           const after = await requireSubscription(tx.db, workspaceId, before.id)
           return { ...rotated, id: before.id, changed: { ...after, isPermitted } }
@@ -257,7 +256,7 @@ function singleRoutes(parts: SubscriptionRouteParts): Route[] {
           const before = await requireSubscription(tx.db, workspaceId, params.id)
           const { allowPrivateWebhooks } = await requireWorkspace(tx.db, workspaceId)
           return {
-            subscription: await enable(parts, tx, before, keyActor(principal)),
+            subscription: await enable(parts, tx, before, principal.actor),
             isPermitted: allowPrivateWebhooks,
           }
         })

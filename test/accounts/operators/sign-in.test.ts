@@ -1,12 +1,7 @@
 /** Sign-in of operators on both databases: passwords, codes, links, sessions, tokens, and what ends them. */
 import t from 'tap'
 import { LoginGuard } from '../../../src/accounts/login-guard.js'
-import {
-  authenticateSession,
-  authenticateToken,
-  mayOperate,
-  requireRecentSignIn,
-} from '../../../src/accounts/operators/access.js'
+import { authenticateSession, authenticateToken } from '../../../src/accounts/operators/access.js'
 import {
   changePassword,
   createToken,
@@ -33,6 +28,7 @@ import { fromBase32, totpCode } from '../../../src/accounts/operators/totp.js'
 import { plainBox } from '../../../src/accounts/secret-box.js'
 import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
+import { mayOperate, requireRecentSignIn } from '../../../src/http/operator.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../../src/world/fake-random.js'
 import { eachDatabase } from '../../support/db/database.js'
@@ -340,7 +336,7 @@ eachDatabase(t, 'sensitive actions need a sign-in of the last fifteen minutes', 
   const { token } = await signIn()
   clock.skip(15 * 60_000 + 1)
   const acting = await who(token)
-  t.throws(() => requireRecentSignIn(acting, clock.now()), { code: 'confirmation_required' })
+  t.throws(() => requireRecentSignIn(acting, clock.now()), { code: 'sign_in_required' })
   await t.rejects(confirmSignIn(parts, acting, { password: 'wrong horse' }, HOME), UNAUTHORIZED)
   await confirmSignIn(parts, acting, { password: PASSWORD }, HOME)
   t.doesNotThrow(() => {

@@ -18,6 +18,7 @@ import { listenHttp } from '../../../src/world/net/listen.js'
 const principal: Principal = {
   keyId: 'k1',
   keyName: 'test',
+  actor: { type: 'api_key', id: 'k1', name: 'test' },
   workspaceId: 'w1',
   liveWorkspaceId: 'w1',
   keyType: 'full_access',

@@ -3,7 +3,7 @@
  *
  * The permissions of API keys decide about a workspace's REST API; the further ones here decide about the admin API. Pure.
  */
-import { PERMISSIONS, type Permission } from '../../http/principal.js'
+import { PERMISSIONS, type Permission } from './principal.js'
 
 /** Permissions that no API key can have. */
 export const ADMIN_PERMISSIONS = [

@@ -5,8 +5,8 @@ import {
   isGranted,
   rolePermissions,
   ROLES,
-} from '../../../src/accounts/operators/roles.js'
-import { PERMISSIONS } from '../../../src/http/principal.js'
+} from '../../src/http/roles.js'
+import { PERMISSIONS } from '../../src/http/principal.js'
 
 t.test('an owner may do everything, an operator everything but manage operators', async t => {
   const all = [...PERMISSIONS, ...ADMIN_PERMISSIONS]

@@ -1,0 +1,84 @@
+/**
+ * The API as a command serves it to itself while no server runs on the data folder: the same routes on a private Unix socket.
+ *
+ * Nothing runs beside it: what a route sets going (deliveries, imports, events) is done by the server that starts next.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RenderQueue } from '../content/rendering/render-queue.js'
+import { Metrics } from '../metrics/metrics.js'
+import { MailQuota } from '../inbound/intake/mail-quota.js'
+import { SenderCache } from '../msa/sender.js'
+import type { WorkerPool } from '../mta/workers/worker-pool.js'
+import { queueStatusRoutes, type QueueStatusSource } from '../queue/operator/queue-status-routes.js'
+import { loginRoutes } from '../accounts/login-guard.js'
+import type { Appliance } from './appliance.js'
+import { openControl } from './listeners/control.js'
+import { openAgent } from './open-delivery.js'
+import { openOutgoingCalls } from './outgoing-calls.js'
+import { loginGuardOf, resourceParts, submitParts } from './resource-parts.js'
+import { openResources } from './resources.js'
+
+export interface CommandApi {
+  readonly socketPath: string
+  close(): Promise<void>
+}
+
+/** The queue of an appliance that is not running. */
+const RESTING: QueueStatusSource = {
+  activeCount: 0,
+  listSites: () => [],
+  retryNow: async () => {},
+}
+
+export async function openCommandApi(appliance: Appliance): Promise<CommandApi> {
+  const { config, world, database } = appliance
+  let agent: WorkerPool | undefined
+  const renderQueue = new RenderQueue({
+    clock: world.clock,
+    render: request => (agent ??= openAgent(appliance)).render(request),
+  })
+  const calls = openOutgoingCalls(appliance)
+  const guard = loginGuardOf(appliance)
+  const send = {
+    ...submitParts(appliance),
+    onEnqueued: () => {},
+    renderQueue,
+    senders: new SenderCache(database, world.clock, config.mta.sharedAddress ?? ''),
+    messageLimit: config.limits.messageSizeBytes,
+  }
+  const resources = openResources(
+    resourceParts(appliance, {
+      send,
+      renderQueue,
+      inboundQuota: await MailQuota.count(database.reader, config.inbound.keepSizeBytes),
+      eventLog: { passed: async () => 0, retrySetAside: async () => 0 },
+      onEvents: () => {},
+      onHolds: () => {},
+      outgoingCalls: calls.of,
+      metrics: new Metrics(),
+      judgeHealth: async () => ({ reasons: [], setAside: 0, disabledWebhooks: 0 }),
+      guard,
+      sites: () => RESTING,
+    }),
+    config,
+  )
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-'))
+  const socketPath = join(folder, 'api.sock')
+  const control = await openControl(appliance, socketPath, [
+    ...resources.flatMap(({ routes = [] }) => routes),
+    ...queueStatusRoutes(RESTING),
+    ...loginRoutes(guard),
+  ])
+  return {
+    socketPath,
+    async close() {
+      await control.close(0)
+      rmSync(folder, { recursive: true, force: true })
+      await Promise.all(resources.map(async one => one.stop?.()))
+      calls.close()
+      await agent?.terminate()
+    },
+  }
+}

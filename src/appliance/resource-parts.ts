@@ -1,0 +1,96 @@
+/**
+ * The dependencies of resources, from the appliance and from what runs: the server passes its queue and dispatcher, a command that serves
+ * the API itself (`command-api.ts`) passes parts at rest.
+ */
+import { findActingWorkspace, findPublicSender } from '../accounts/workspace-store.js'
+import { LoginGuard } from '../accounts/login-guard.js'
+import { Passwords } from '../accounts/operators/password.js'
+import { findContact } from '../audience/contacts/contacts.js'
+import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
+import { findCampaign } from '../campaigns/records/campaign-store.js'
+import type { RenderQueue } from '../content/rendering/render-queue.js'
+import type { Queries } from '../db/database.js'
+import type { JudgeHealth } from '../health/judge-health.js'
+import { SlidingWindow } from '../http/sliding-window.js'
+import type { MailQuota } from '../inbound/intake/mail-quota.js'
+import { openLinkKeys } from '../mail/links/link-keys.js'
+import type { Metrics } from '../metrics/metrics.js'
+import { openRequestedMail } from '../msa/rest/requested-mail.js'
+import type { SendParts } from '../msa/rest/send-email.js'
+import type { QueueStatusSource } from '../queue/operator/queue-status-routes.js'
+import { spawnThread } from '../world/threads.js'
+import { isQuietHour } from '../world/time/zone-time.js'
+import type { Appliance } from './appliance.js'
+import type { OutgoingCallsOfServer } from './outgoing-calls.js'
+import { openReferences, type ResourceParts } from './resources.js'
+
+export interface RunningParts {
+  readonly send: SendParts
+  readonly renderQueue: RenderQueue
+  readonly inboundQuota: MailQuota
+  readonly eventLog: ResourceParts['eventLog']
+  /** Called after events were appended and committed. */
+  readonly onEvents: () => void
+  /** Called after a hold on a campaign's mail changed. */
+  readonly onHolds: () => void
+  readonly outgoingCalls: OutgoingCallsOfServer['of']
+  readonly metrics: Metrics
+  readonly judgeHealth: JudgeHealth
+  readonly guard: LoginGuard
+  /** A function, since the queue opens after the resources. */
+  readonly sites: () => QueueStatusSource
+}
+
+export function resourceParts(appliance: Appliance, running: RunningParts): ResourceParts {
+  const { config, world, database, newId, domains, linkSecrets, box } = appliance
+  const { send, onEvents } = running
+  return {
+    ...world,
+    ...running,
+    database,
+    newId,
+    spawn: spawnThread,
+    domains,
+    box,
+    passwords: new Passwords(world.random),
+    references: openReferences(),
+    openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
+    suppressedContacts: followSuppressions(onEvents),
+    hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
+    isQuietHour: () => isQuietHour(world.clock.now()),
+    linkKeys: openLinkKeys(linkSecrets),
+    freshResolver: domains.freshResolver,
+    hostname: config.hostname,
+    isCaptured: config.mta.capture,
+    inboundKeepMs: config.inbound.keepMs,
+    dataDir: config.dataDir,
+    findContact,
+    findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
+    findBrand: findActingWorkspace,
+    findPublicSender,
+    publicUrl: config.publicUrl,
+  }
+}
+
+export function submitParts({ config, world, database, newId }: Appliance) {
+  return {
+    database,
+    clock: world.clock,
+    log: world.log,
+    newId,
+    emailWindows: new SlidingWindow(world.clock),
+    expireMs: config.mta.retry.expireMs,
+  }
+}
+
+/** Counts failed logins by the reloadable settings. */
+export function loginGuardOf({ live, world }: Pick<Appliance, 'live' | 'world'>): LoginGuard {
+  return new LoginGuard(world.clock, {
+    get failures() {
+      return live.current.submission.loginFailures
+    },
+    get lockoutMs() {
+      return live.current.submission.loginLockoutMs
+    },
+  })
+}

@@ -1,0 +1,206 @@
+/**
+ * How commands reach an appliance: every command that has an API is a client of it.
+ *
+ * With `--server` and `--token` (or POSTROAD_SERVER and POSTROAD_TOKEN) it is a remote one. Otherwise it is the server running on the data
+ * folder, through its control socket or, if none runs, an API that the command serves itself on a private socket for as long as it runs.
+ * Errors of the API become the AppError they were.
+ */
+import { userInfo } from 'node:os'
+import { isServing } from '../db/sqlite/serve-lock.js'
+import { controlSocketPath } from '../appliance/listeners/control.js'
+import { openCommandApi } from '../appliance/command-api.js'
+import { AppError, describeError, type ErrorCode } from '../core/errors.js'
+import { isUuid } from '../core/ids.js'
+import { ADMIN_BASE, API_BASE } from '../http/route.js'
+import { streamRequest, type StreamResponse } from '../world/net/stream-request.js'
+import {
+  didYouMean,
+  readConfig,
+  UsageError,
+  withOpened,
+  type CliContext,
+  type CommonOptions,
+} from './context.js'
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** A client of one of the two APIs. Paths are below the API's base, e.g. `/queue`. Each method returns `data` of the answer. */
+export interface ApiClient {
+  get<T>(path: string, query?: Query): Promise<T>
+  /** @returns up to `limit` entries, over as many pages as that takes */
+  list<T>(path: string, query: Query, limit: number): Promise<T[]>
+  /** @param body sent as JSON */
+  send<T>(
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+    query?: Query,
+  ): Promise<T>
+  upload<T>(path: string, file: AsyncIterable<Buffer>, mediaType: string, query?: Query): Promise<T>
+  /** The octets of a download. */
+  download(path: string, query?: Query): Promise<AsyncIterable<Buffer>>
+}
+
+export interface Api {
+  readonly admin: ApiClient
+  /** The REST API in a workspace. */
+  inWorkspace(workspaceId: string): ApiClient
+  /** @param named id, or name in any case @throws AppError not_found */
+  findWorkspaceId(named: string): Promise<string>
+  readonly isRemote: boolean
+}
+
+/** Calls `work` with the appliance's API. `options.workspace`, if given, is an id when it is called. */
+export async function withApi<T>(
+  context: CliContext,
+  options: CommonOptions,
+  work: (api: Api) => Promise<T>,
+): Promise<T> {
+  return connected(context, options, async target => {
+    const api = openApi(target)
+    const given = options as { workspace?: unknown }
+    if (typeof given.workspace === 'string') given.workspace = await api.findWorkspaceId(given.workspace)
+    return work(api)
+  })
+}
+
+interface Target {
+  readonly origin: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly socketPath?: string
+}
+
+async function connected<T>(
+  context: CliContext,
+  options: CommonOptions,
+  work: (target: Target) => Promise<T>,
+): Promise<T> {
+  const remote = remoteTarget(context, options)
+  if (remote) return work(remote)
+  const { config } = readConfig(context, options)
+  const user = context.env['SUDO_USER'] ?? userInfo().username
+  const local = (socketPath: string) =>
+    work({ origin: 'http://localhost', headers: { 'X-Shell-User': encodeURIComponent(user) }, socketPath })
+  if (isServing(config.dataDir)) return local(controlSocketPath(config.dataDir))
+  return withOpened(context, config, async appliance => {
+    const api = await openCommandApi(appliance)
+    try {
+      return await local(api.socketPath)
+    } finally {
+      await api.close()
+    }
+  })
+}
+
+/** @throws UsageError */
+function remoteTarget({ env }: CliContext, options: CommonOptions): Target | undefined {
+  const server = options.server ?? env['POSTROAD_SERVER']
+  if (server === undefined || server === '') return undefined
+  const url = URL.canParse(server) ? new URL(server) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw new UsageError(`--server ${server} is not an http or https URL, e.g. https://mail.example.com`)
+  const token = options.token ?? env['POSTROAD_TOKEN']
+  if (token === undefined || token === '')
+    throw new UsageError('--server requires an operator token: set POSTROAD_TOKEN, or pass --token')
+  return { origin: url.origin, headers: { Authorization: `Bearer ${token}` } }
+}
+
+function openApi(target: Target): Api {
+  const admin = openClient(target, ADMIN_BASE, {})
+  return {
+    admin,
+    inWorkspace: workspaceId => openClient(target, API_BASE, { 'X-Workspace': workspaceId }),
+    async findWorkspaceId(named) {
+      if (isUuid(named)) return named
+      const all = await admin.list<{ id: string; name: string }>('/workspaces', {}, 100_000)
+      const found = all.find(({ name }) => name.toLowerCase() === named.toLowerCase())
+      if (found) return found.id
+      const names = all.map(({ name }) => name)
+      throw new AppError('not_found', `no workspace ${named}${didYouMean(named, names)}`)
+    },
+    isRemote: target.socketPath === undefined,
+  }
+}
+
+const PAGE = 1_000
+/** A server that accepts a request sends something within this time, ms. */
+const SILENCE_MS = 120_000
+
+function openClient(target: Target, base: string, headers: Readonly<Record<string, string>>): ApiClient {
+  async function call(
+    method: string,
+    path: string,
+    query: Query,
+    rest: object = {},
+  ): Promise<StreamResponse> {
+    const url = new URL(target.origin + base + path)
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value))
+    const { socketPath } = target
+    const answer = await streamRequest({
+      method,
+      url: url.href,
+      silenceMs: SILENCE_MS,
+      ...(socketPath === undefined ? {} : { socketPath }),
+      ...rest,
+      headers: {
+        ...target.headers,
+        ...headers,
+        ...('type' in rest ? { 'Content-Type': String(rest.type) } : {}),
+      },
+    }).catch((error: unknown) => {
+      throw new AppError('unavailable', `cannot reach ${target.origin}: ${describeError(error)}`, {
+        cause: error,
+      })
+    })
+    if (answer.status >= 400) throw await errorOf(answer, target.origin)
+    return answer
+  }
+  const json = async <T>(answer: StreamResponse) => JSON.parse(await textOf(answer)) as T
+  const data = async <T>(answer: StreamResponse) =>
+    answer.status === 204 ? (undefined as T) : (await json<{ data: T }>(answer)).data
+  return {
+    get: async (path, query = {}) => data(await call('GET', path, query)),
+    async list<T>(path: string, query: Query, limit: number) {
+      const items: T[] = []
+      while (items.length < limit) {
+        const page = Math.min(PAGE, limit - items.length)
+        const found = await json<{ data: T[] }>(
+          await call('GET', path, { ...query, limit: page, offset: items.length }),
+        )
+        items.push(...found.data)
+        if (found.data.length < page) break
+      }
+      return items
+    },
+    send: async (method, path, body, query = {}) =>
+      data(
+        await call(
+          method,
+          path,
+          query,
+          body === undefined ? {} : { body: JSON.stringify(body), type: 'application/json' },
+        ),
+      ),
+    upload: async (path, file, mediaType, query = {}) =>
+      data(await call('POST', path, query, { body: file, type: mediaType })),
+    download: async (path, query = {}) => (await call('GET', path, query)).body,
+  }
+}
+
+async function textOf({ body }: StreamResponse): Promise<string> {
+  const pieces: Buffer[] = []
+  for await (const piece of body) pieces.push(piece)
+  return Buffer.concat(pieces).toString()
+}
+
+/** The error as the API threw it. */
+async function errorOf(answer: StreamResponse, origin: string): Promise<AppError> {
+  const text = await textOf(answer)
+  try {
+    const { error } = JSON.parse(text) as { error: { code: ErrorCode; message: string; path?: string } }
+    return new AppError(error.code, error.message, error.path === undefined ? {} : { path: error.path })
+  } catch {
+    return new AppError('internal_error', `${origin} answered ${answer.status}; is it a Postroad server?`)
+  }
+}
