@@ -1,7 +1,8 @@
 /**
  * The API as a command serves it to itself while no server runs on the data folder: the same routes on a private Unix socket.
  *
- * Nothing runs beside it: what a route sets going (deliveries, imports, events) is done by the server that starts next.
+ * Nothing runs beside it but the jobs that the command needs: what else a route sets going (deliveries, events) is done by the server that
+ * starts next.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +33,15 @@ const RESTING: QueueStatusSource = {
   retryNow: async () => {},
 }
 
-export async function openCommandApi(appliance: Appliance): Promise<CommandApi> {
+export interface CommandNeeds {
+  /** Names of jobs of resources that finish what the command sets going. */
+  readonly jobs?: readonly string[]
+}
+
+export async function openCommandApi(
+  appliance: Appliance,
+  { jobs = [] }: CommandNeeds = {},
+): Promise<CommandApi> {
   const { config, world, database } = appliance
   let agent: WorkerPool | undefined
   const renderQueue = new RenderQueue({
@@ -71,9 +80,16 @@ export async function openCommandApi(appliance: Appliance): Promise<CommandApi> 
     ...queueStatusRoutes(RESTING),
     ...loginRoutes(guard),
   ])
+  const closing = new AbortController()
+  const running = resources
+    .flatMap(one => one.jobs ?? [])
+    .filter(({ name }) => jobs.includes(name))
+    .map(job => job.run(closing.signal))
   return {
     socketPath,
     async close() {
+      closing.abort()
+      await Promise.allSettled(running)
       await control.close(0)
       rmSync(folder, { recursive: true, force: true })
       await Promise.all(resources.map(async one => one.stop?.()))

@@ -8,7 +8,7 @@
 import { userInfo } from 'node:os'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { controlSocketPath } from '../appliance/listeners/control.js'
-import { openCommandApi } from '../appliance/command-api.js'
+import { openCommandApi, type CommandNeeds } from '../appliance/command-api.js'
 import { AppError, describeError, type ErrorCode } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
 import { ADMIN_BASE, API_BASE } from '../http/route.js'
@@ -44,19 +44,24 @@ export interface ApiClient {
 export interface Api {
   readonly admin: ApiClient
   /** The REST API in a workspace. */
-  inWorkspace(workspaceId: string): ApiClient
+  inWorkspace(workspaceId: string, sandbox?: { readonly isSandbox: boolean }): ApiClient
   /** @param named id, or name in any case @throws AppError not_found */
   findWorkspaceId(named: string): Promise<string>
   readonly isRemote: boolean
 }
 
-/** Calls `work` with the appliance's API. `options.workspace`, if given, is an id when it is called. */
+/**
+ * Calls `work` with the appliance's API. `options.workspace`, if given, is an id when it is called.
+ *
+ * @param needs what has to run for the command if no server does
+ */
 export async function withApi<T>(
   context: CliContext,
   options: CommonOptions,
   work: (api: Api) => Promise<T>,
+  needs: CommandNeeds = {},
 ): Promise<T> {
-  return connected(context, options, async target => {
+  return connected(context, options, needs, async target => {
     const api = openApi(target)
     const given = options as { workspace?: unknown }
     if (typeof given.workspace === 'string') given.workspace = await api.findWorkspaceId(given.workspace)
@@ -73,6 +78,7 @@ interface Target {
 async function connected<T>(
   context: CliContext,
   options: CommonOptions,
+  needs: CommandNeeds,
   work: (target: Target) => Promise<T>,
 ): Promise<T> {
   const remote = remoteTarget(context, options)
@@ -83,7 +89,7 @@ async function connected<T>(
     work({ origin: 'http://localhost', headers: { 'X-Shell-User': encodeURIComponent(user) }, socketPath })
   if (isServing(config.dataDir)) return local(controlSocketPath(config.dataDir))
   return withOpened(context, config, async appliance => {
-    const api = await openCommandApi(appliance)
+    const api = await openCommandApi(appliance, needs)
     try {
       return await local(api.socketPath)
     } finally {
@@ -109,7 +115,11 @@ function openApi(target: Target): Api {
   const admin = openClient(target, ADMIN_BASE, {})
   return {
     admin,
-    inWorkspace: workspaceId => openClient(target, API_BASE, { 'X-Workspace': workspaceId }),
+    inWorkspace: (workspaceId, { isSandbox } = { isSandbox: false }) =>
+      openClient(target, API_BASE, {
+        'X-Workspace': workspaceId,
+        ...(isSandbox ? { 'X-Sandbox': 'true' } : {}),
+      }),
     async findWorkspaceId(named) {
       if (isUuid(named)) return named
       const all = await admin.list<{ id: string; name: string }>('/workspaces', {}, 100_000)

@@ -85,6 +85,8 @@ export async function withAppliance<T>(
   options: CommonOptions,
   work: (appliance: Appliance) => Promise<T>,
 ): Promise<T> {
+  if (options.server !== undefined)
+    throw new UsageError('this command works on the local appliance only; run it on that machine')
   const { config } = readConfig(context, options)
   return withOpened(context, config, async appliance => {
     await resolveWorkspace(appliance, options)

@@ -6,6 +6,7 @@
  */
 import type { Command } from 'commander'
 import type { Appliance } from '../appliance/appliance.js'
+import { withApi, type Query } from './api.js'
 import type { Page } from '../http/pagination.js'
 import {
   getWorkspace,
@@ -126,6 +127,52 @@ export function printsList<Options = object>(
       )
     })
   })
+}
+
+/** A group of API commands in one workspace. @param whose help text of `--workspace` */
+export function workspaceGroup(
+  program: Command,
+  name: string,
+  description: string,
+  whose = `workspace of the ${name}`,
+): OwnedGroup {
+  const group = program.command(name).description(description)
+  return {
+    group,
+    inWorkspace: (nameAndArgs, about) => owned(apiCommand(group, nameAndArgs, about), whose),
+  }
+}
+
+/** A list of the REST API, as a command prints it. */
+export interface PrintedList<Row, Options> {
+  /** Below `/api/v1`. @param named the command's first argument, empty if it has none */
+  readonly path: (named: string, options: Options) => string
+  readonly query?: (options: Options) => Query
+  readonly head: readonly string[]
+  readonly cells: (row: Row) => readonly (string | number | null)[]
+}
+
+/** Turns a command of a workspace into one that prints a list, as a table or as the JSON of the API. @param one may have further options */
+export function printsRest<Row, Options = object>(
+  context: CliContext,
+  one: Command,
+  { path, query, head, cells }: PrintedList<Row, Options>,
+): void {
+  limited(one, DEFAULT_ROWS).action(async (...given: unknown[]) => {
+    // Commander passes the arguments, the options and the command.
+    const options = given.at(-2) as OwnedOptions & ListOptions & Options
+    const named = given.length > 2 ? String(given[0]) : ''
+    await withApi(context, options, async api => {
+      const rest = api.inWorkspace(options.workspace)
+      const rows = await rest.list<Row>(path(named, options), query?.(options) ?? {}, options.limit)
+      printResult(context, options, rows, () => table(head, rows.map(cells)))
+    })
+  })
+}
+
+/** A value as one segment of an API path. */
+export function segment(value: string): string {
+  return encodeURIComponent(value)
 }
 
 export interface ConfirmOptions extends CommonOptions {

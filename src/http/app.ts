@@ -52,6 +52,7 @@ export interface AppParts {
 
 /** Shared state of all requests. */
 interface Serving extends BodyParts {
+  readonly isControl: boolean
   readonly log: Log
   readonly gate: Gate
   readonly repeats: Repeats | undefined
@@ -65,9 +66,11 @@ const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': '
 
 export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler {
   const { clock, log } = parts
-  const gate = new Gate({ ...parts, isControl: parts.serves === 'control' })
+  const isControl = parts.serves === 'control'
+  const gate = new Gate({ ...parts, isControl })
   for (const route of routes) mustBeServedHere(route, parts.serves ?? 'network')
   const serving: Serving = {
+    isControl,
     clock,
     log,
     gate,

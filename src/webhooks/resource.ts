@@ -11,6 +11,7 @@ import { webhookConsumer } from './events/webhook-consumer.js'
 import { deliveryRoutes } from './log/delivery-routes.js'
 import { SubscriptionRegister } from './subscriptions/subscription-register.js'
 import { subscriptionRoutes } from './subscriptions/subscription-routes.js'
+import { webhookAdminRoutes } from './webhook-admin-routes.js'
 import type { WebhookParts } from './webhook-parts.js'
 
 export const webhooks = resource({
@@ -28,7 +29,11 @@ export const webhooks = resource({
     const register = new SubscriptionRegister(parts.database)
     const worker = new DeliveryWorker({ ...parts, register })
     return {
-      routes: [...subscriptionRoutes({ ...parts, worker }), ...deliveryRoutes({ ...parts, worker })],
+      routes: [
+        ...subscriptionRoutes({ ...parts, worker }),
+        ...deliveryRoutes({ ...parts, worker }),
+        ...webhookAdminRoutes(parts.database),
+      ],
       consumers: [webhookConsumer({ ...parts, register, onDue: ids => worker.noteDue(ids) })],
       jobs: [
         {

@@ -72,6 +72,11 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
         list_id: IdQuery('Only contacts in this list.'),
         segment_id: IdQuery('Only contacts in this segment.'),
         tag_id: IdQuery('Only contacts with this tag.'),
+        format: Type.Optional(
+          Type.Enum(['csv', 'json'], {
+            description: '`json`: an array of contacts as `GET /contacts/{id}` returns them.',
+          }),
+        ),
       },
       { additionalProperties: false },
     ),
@@ -83,9 +88,16 @@ export function exportRoute({ database, clock }: AudienceParts): Route {
     errors: ['not_found'],
     async handle({ principal: { workspaceId }, query }) {
       const filter = await readFilter(database, workspaceId, query)
+      const { exportReader } = database
+      if (query.format === 'json')
+        return {
+          fileName: 'contacts.json',
+          mediaType: 'application/json',
+          pieces: () => exportContactsAsJson(exportReader, workspaceId, filter, clock.now()),
+        }
       return {
         fileName: 'contacts.csv',
-        pieces: gone => exportContacts(database.exportReader, workspaceId, filter, clock.now(), gone),
+        pieces: gone => exportContacts(exportReader, workspaceId, filter, clock.now(), gone),
       }
     },
   })

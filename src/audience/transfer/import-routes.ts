@@ -84,6 +84,9 @@ const ImportDetailsSchema = Type.Object(
   { title: 'ContactImportDetails' },
 )
 
+/** As `GET /contacts/imports/{id}` returns it. */
+export type ContactImport = Static<typeof ImportDetailsSchema>
+
 export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wake'>): Route[] {
   const { database, clock } = parts
   return [

@@ -1,4 +1,4 @@
-/** Routes of runs: start, list, get and cancel; `listShownRuns` also serves the command line. */
+/** Routes of runs: start, list, get and cancel. */
 import { refusal } from '../../audience/checks.js'
 import { findContact, noSuchContact } from '../../audience/contacts/contacts.js'
 import { AppError } from '../../core/errors.js'
@@ -83,6 +83,8 @@ const RecordSchema = Type.Object(
   },
   { title: 'AutomationStepRecord' },
 )
+
+export type ShownRun = Static<typeof RunSchema>
 
 const RunDetailsSchema = Type.Object(
   { ...runFields, steps: Type.Array(RecordSchema) },
@@ -274,7 +276,7 @@ export function recordToApi({
   return { step_id: stepId, step_type: stepType as StepTypeName, outcome, detail, at: isoTime(at) }
 }
 
-export async function listShownRuns(
+async function listShownRuns(
   db: Queries,
   automation: Automation,
   status: RunStatus | undefined,

@@ -1,62 +1,35 @@
-/**
- * `postroad contacts list|show|add|remove|import|export`. Transfers are CSV, through files or standard input and output.
- *
- * The import file is stored first. A running server then processes it while this command shows its progress; otherwise the command
- * processes it. An interrupted import is continued by the next server or import command.
- */
+/** `postroad contacts list|show|add|remove|import|export`. Transfers are CSV, through files or standard input and output. */
 import { createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance/appliance.js'
-import type { Acting, AudienceParts } from '../../audience/audience-parts.js'
-import { contactToApi } from '../../audience/contacts/contact-events.js'
-import { listContacts } from '../../audience/contacts/contact-page-store.js'
-import { readNewContact, shownWith } from '../../audience/contacts/contact-schema.js'
-import type { Contact } from '../../audience/contacts/contact.js'
-import {
-  createContact,
-  findContact,
-  noSuchContact,
-  removeContacts,
-} from '../../audience/contacts/contacts.js'
-import { CONTACT_TAGS, LIST_MEMBERS, thingsOf } from '../../audience/pair-store.js'
-import { patience } from '../../audience/scan-store.js'
-import { exportContacts, exportContactsAsJson, readFilter } from '../../audience/transfer/export-contacts.js'
-import { importToApi, readPreset, rejectedRows } from '../../audience/transfer/import-routes.js'
-import { findImportBySeq, listRejections } from '../../audience/transfer/import-store.js'
-import type { Import, Mapping } from '../../audience/transfer/import.js'
-import { Importer } from '../../audience/transfer/importer.js'
+import type { shownContact } from '../../audience/contacts/contact-schema.js'
+import type { ContactImport } from '../../audience/transfer/import-routes.js'
 import { PRESET_CHOICES } from '../../audience/transfer/reading/presets.js'
-import { receiveFile } from '../../audience/transfer/receive-file.js'
-import { searchWords } from '../../core/fold.js'
+import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isUuid } from '../../core/ids.js'
-import type { Queries } from '../../db/database.js'
-import { isServing } from '../../db/sqlite/serve-lock.js'
-import { SHELL } from '../../core/actor.js'
-import { spawnThread } from '../../world/threads.js'
+import { withApi, type ApiClient } from '../api.js'
 import {
   type CliContext,
   drawProgress,
   endProgress,
-  getWorkspace,
   type OwnedOptions,
   printResult,
   UsageError,
-  withAppliance,
 } from '../context.js'
 import {
   confirm,
   confirmable,
   type ConfirmOptions,
-  ownedGroup,
-  printsList,
-  command,
-  owned,
+  type OwnedGroup,
+  printsRest,
+  segment,
+  workspaceGroup,
 } from '../options.js'
+
+export type ShownContact = ReturnType<typeof shownContact>
 
 interface NewContactOptions extends OwnedOptions {
   readonly firstName?: string
@@ -67,34 +40,30 @@ interface NewContactOptions extends OwnedOptions {
 }
 
 export function contactsCommands(program: Command, context: CliContext): void {
-  const { group, inWorkspace } = ownedGroup(program, 'contacts', 'contacts of a workspace')
-  printsList<{ readonly search?: string }>(
+  const group = workspaceGroup(program, 'contacts', 'contacts of a workspace')
+  const { inWorkspace } = group
+  printsRest<ShownContact, { readonly search?: string }>(
     context,
     inWorkspace('list', 'list contacts, newest first').option(
       '--search <words>',
       'search addresses and names',
     ),
-    ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
-    async ({ database, world }, { workspaceId, page, options }) => {
-      const filter = { words: searchWords(options.search ?? '') }
-      const { items } = await listContacts(database.reader, workspaceId, filter, page, patience(world.clock))
-      return items.map(one => ({
-        shown: contactToApi(one, false),
-        cells: [
-          ...[one.email, one.firstName, one.lastName],
-          ...[one.subscribed ? 'yes' : 'no', one.bounced ? 'yes' : 'no', one.id],
-        ],
-      }))
+    {
+      path: () => '/contacts',
+      query: ({ search }) => ({ search }),
+      head: ['EMAIL', 'FIRST NAME', 'LAST NAME', 'SUBSCRIBED', 'BOUNCED', 'ID'],
+      cells: one => [
+        ...[one.email, one.first_name, one.last_name],
+        ...[one.subscribed ? 'yes' : 'no', one.bounced ? 'yes' : 'no', one.id],
+      ],
     },
   )
   inWorkspace('show <contact>', 'show a contact, by id or address, with its lists and tags').action(
     async (named: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database: { reader } }) => {
-        const contact = await getContact(reader, options.workspace, named)
-        const lists = (await thingsOf(reader, LIST_MEMBERS, [contact.seq])).get(contact.seq) ?? []
-        const tags = (await thingsOf(reader, CONTACT_TAGS, [contact.seq])).get(contact.seq) ?? []
-        const shown = shownWith(contact, false, { lists, tags })
-        context.print(JSON.stringify(shown, null, 2))
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const contact = await rest.get(`/contacts/${segment(await findContactId(rest, named))}`)
+        context.print(JSON.stringify(contact, null, 2))
       })
     },
   )
@@ -105,36 +74,40 @@ export function contactsCommands(program: Command, context: CliContext): void {
     .option('--list <id>', 'list to add it to')
     .option('--unsubscribed', 'create it as unsubscribed')
     .action(async (email: string, options: NewContactOptions) => {
-      const fields = readNewContact({
+      const { firstName, lastName, list } = options
+      const body = {
         email,
-        ...given({ first_name: options.firstName, last_name: options.lastName }),
+        ...given({ first_name: firstName, last_name: lastName, list_id: list }),
         attributes: readAttributes(options.attribute ?? []),
         ...(options.unsubscribed ? { subscribed: false } : {}),
-      })
-      await withAppliance(context, options, async appliance => {
-        const parts = audienceParts(appliance)
-        const contact = await parts.database.write(async tx => {
-          await getWorkspace(tx.db, options.workspace)
-          return createContact(parts, tx, actingFor(options.workspace), fields, options.list)
-        })
-        printResult(context, options, contactToApi(contact, false), () => contact.id)
+      }
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const contact = await rest.send<ShownContact>('POST', '/contacts', body)
+        printResult(context, options, contact, () => contact.id)
       })
     })
   confirmable(inWorkspace('remove <contact>', 'permanently delete a contact, by id or address')).action(
     async (named: string, options: OwnedOptions & ConfirmOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const parts = audienceParts(appliance)
-        await getContact(parts.database.reader, options.workspace, named)
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const id = await findContactId(rest, named)
         await confirm(context, options, `This permanently deletes the contact ${named}.`)
-        await parts.database.write(async tx => {
-          const contact = await getContact(tx.db, options.workspace, named)
-          await removeContacts(parts, tx, actingFor(options.workspace), [contact])
-        })
+        await rest.send('DELETE', `/contacts/${segment(id)}`)
         printResult(context, options, { success: true }, () => 'removed')
       })
     },
   )
-  contactTransferCommands(group, context)
+  importCommand(group, context)
+  exportCommand(group, context)
+}
+
+/** @param named id or address @throws AppError contact_not_found */
+export async function findContactId(rest: ApiClient, named: string): Promise<string> {
+  if (isUuid(named)) return named
+  const [found] = await rest.list<ShownContact>('/contacts', { email: named }, 1)
+  if (!found) throw new AppError('contact_not_found', `no contact ${named}`)
+  return found.id
 }
 
 /** @throws UsageError */
@@ -160,16 +133,7 @@ interface ImportCommandOptions extends OwnedOptions {
   readonly rejected?: string
 }
 
-interface ExportCommandOptions extends OwnedOptions {
-  readonly search?: string
-  readonly list?: string
-  readonly segment?: string
-  readonly tag?: string
-}
-
-function contactTransferCommands(group: Command, context: CliContext): void {
-  const inWorkspace = (nameAndArgs: string, description: string) =>
-    owned(command(group, nameAndArgs, description), 'workspace of the contacts')
+function importCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
   inWorkspace('import <file>', 'import contacts from a CSV file; - is standard input')
     .option('--list <id>', 'list to add the contacts to')
     .option('--tags <names>', 'comma-separated tags to add to the contacts')
@@ -181,115 +145,72 @@ function contactTransferCommands(group: Command, context: CliContext): void {
     .option('--preset <name>', `system that exported the file, if not detected: ${PRESET_CHOICES.join(', ')}`)
     .option('--rejected <file>', 'write rejected rows to this file')
     .action(async (file: string, options: ImportCommandOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const done = await importFile(appliance, file, options)
-        const { reader } = appliance.database
-        if (options.rejected !== undefined && done.rejected > 0)
-          await pipeline(Readable.from(rejectedRows(reader, done)), createWriteStream(options.rejected))
-        const rejections = await listRejections(reader, done.seq, 0, MAX_SHOWN)
-        if (done.status !== 'completed' || done.rejected > 0) context.fail()
-        const rejectedRowsShown = rejections.map(({ line, reason }) => ({ line, reason }))
-        printResult(context, options, { ...importToApi(done), rejected_rows: rejectedRowsShown }, () =>
-          [
-            `${done.created} created, ${done.updated} updated, ${done.unchanged} unchanged, ${done.rejected} rejected`,
-            ...rejections.map(({ line, reason }) => `line ${line}: ${reason}`),
-            ...(done.rejected > rejections.length ? ['...'] : []),
-            ...(done.status === 'completed' ? [] : [`${done.status}: ${done.error ?? 'it was cancelled'}`]),
-          ].join('\n'),
-        )
-      })
-    })
-  inWorkspace(
-    'export [file]',
-    'export contacts as CSV, or with --json as a JSON array; default: standard output',
-  )
-    .option('--search <words>', 'search addresses and names')
-    .option('--list <id>', 'only members of this list')
-    .option('--segment <id>', 'only contacts in this segment')
-    .option('--tag <id>', 'only contacts with this tag')
-    .action(async (file: string | undefined, options: ExportCommandOptions) => {
-      await withAppliance(context, options, async ({ database, world }) => {
-        await getWorkspace(database.reader, options.workspace)
-        const filter = await readFilter(database, options.workspace, {
-          search: options.search,
-          list_id: options.list,
-          segment_id: options.segment,
-          tag_id: options.tag,
-        })
-        const isPrinted = file === undefined || file === '-'
-        const write = isPrinted && options.json ? exportContactsAsJson : exportContacts
-        const pieces = write(database.reader, options.workspace, filter, world.clock.now())
-        if (isPrinted)
-          for await (const piece of pieces) {
-            if (context.isOutputClosed?.()) return
-            context.print(piece.replace(/\n$/, ''))
-          }
-        else {
-          await pipeline(Readable.from(pieces), createWriteStream(file))
-          printResult(context, options, { file }, () => `written to ${file}`)
-        }
-      })
+      const { list, tags, charset, preset } = options
+      const mapping = readMap(options.map ?? [])
+      const query = {
+        ...given({ list_id: list, tags, charset, preset }),
+        ...(mapping === undefined ? {} : { mapping: JSON.stringify(mapping) }),
+        ...(file === '-' ? {} : { file_name: basename(file) }),
+      }
+      // Opened first, so that a missing file fails at once.
+      const pieces: AsyncIterable<Buffer> =
+        file === '-' ? process.stdin : (await open(file)).createReadStream()
+      // Without a server this command does the import itself.
+      await withApi(
+        context,
+        options,
+        async api => {
+          const rest = api.inWorkspace(options.workspace)
+          const accepted = await rest.upload<{ import_id: string }>(
+            '/contacts/import',
+            pieces,
+            'text/csv',
+            query,
+          )
+          const done = await finished(rest, accepted.import_id, context)
+          if (options.rejected !== undefined && done.rejected > 0)
+            await pipeline(
+              await rest.download(`/contacts/imports/${done.id}/rejected`),
+              createWriteStream(options.rejected),
+            )
+          printImport(context, options, done)
+        },
+        { jobs: ['import-contacts'] },
+      )
     })
 }
 
-async function importFile(
-  appliance: Appliance,
-  file: string,
-  { workspace, list, tags, map, charset, preset: presetName }: ImportCommandOptions,
-): Promise<Import> {
-  const mapping = readMap(map ?? [])
-  const preset = readPreset(presetName)
-  const parts = audienceParts(appliance)
-  await getWorkspace(parts.database.reader, workspace)
-  // Opened first, so that a missing file fails at once.
-  const pieces: AsyncIterable<Buffer> = file === '-' ? process.stdin : (await open(file)).createReadStream()
-  const { seq } = await receiveFile(
-    parts,
-    { workspaceId: workspace, isSandbox: false, actor: SHELL },
-    pieces,
-    () => ({
-      listId: list,
-      tags,
-      mapping,
-      charset,
-      preset,
-      fileName: file === '-' ? undefined : basename(file),
-    }),
-  )
-  return processImport(appliance, seq)
-}
-
-async function processImport(appliance: Appliance, seq: number): Promise<Import> {
-  const { config, world, database } = appliance
-  const importer = new Importer({ ...audienceParts(appliance), spawn: spawnThread, log: world.log })
-  const over = new AbortController()
-  const watching = watch(appliance, seq, over.signal)
+/** Shows the progress on a terminal until the import has ended. */
+async function finished(rest: ApiClient, id: string, { world }: CliContext): Promise<ContactImport> {
   try {
     for (;;) {
-      // Checked in every round, in case the server stops.
-      if (!isServing(config.dataDir)) await importer.finish(seq, over.signal)
-      const one = await findImportBySeq(database.reader, seq)
-      if (!one) throw new Error('the import was deleted')
-      if (one.finishedAt !== null) return one
+      const one = await rest.get<ContactImport>(`/contacts/imports/${id}`)
+      if (one.completed_at !== null) return one
+      drawProgress(one.progress, `${one.rows} rows`)
       await world.clock.sleep(POLL_MS)
     }
   } finally {
-    over.abort()
-    await watching
     endProgress()
   }
 }
 
-async function watch({ world, database }: Appliance, seq: number, over: AbortSignal): Promise<void> {
-  while (!over.aborted) {
-    const one = await findImportBySeq(database.reader, seq)
-    if (one) drawProgress(one.octetsRead / Math.max(1, one.octets), `${one.rowsDone} rows`)
-    await world.clock.sleep(POLL_MS, over)
-  }
+function printImport(context: CliContext, options: OwnedOptions, done: ContactImport): void {
+  const { status, error, created, updated, unchanged, rejected } = done
+  const rows = done.rejected_rows.slice(0, MAX_SHOWN)
+  if (status !== 'completed' || rejected > 0) context.fail()
+  printResult(context, options, { ...done, rejected_rows: rows }, () =>
+    [
+      `${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
+      ...rows.map(({ line, reason }) => `line ${line}: ${reason}`),
+      ...(rejected > rows.length ? ['...'] : []),
+      ...(status === 'completed' ? [] : [`${status}: ${error ?? 'it was cancelled'}`]),
+    ].join('\n'),
+  )
 }
 
-/** @throws UsageError */
-function readMap(pairs: readonly string[]): Mapping {
+/** @returns undefined for none @throws UsageError */
+function readMap(pairs: readonly string[]): Record<string, string | null> | undefined {
+  if (pairs.length === 0) return undefined
   return Object.fromEntries(
     pairs.map((pair): [string, string | null] => {
       const equals = pair.lastIndexOf('=')
@@ -299,18 +220,49 @@ function readMap(pairs: readonly string[]): Mapping {
   )
 }
 
-/** A running server notices new events in the log without being woken. */
-export function audienceParts({ database, world, newId }: Appliance): AudienceParts {
-  return { database, clock: world.clock, newId, onEvents: () => {} }
+interface ExportCommandOptions extends OwnedOptions {
+  readonly search?: string
+  readonly list?: string
+  readonly segment?: string
+  readonly tag?: string
 }
 
-export function actingFor(workspaceId: string): Acting {
-  return { workspaceId, isSandbox: false, source: 'api' }
+function exportCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
+  inWorkspace(
+    'export [file]',
+    'export contacts as CSV, or with --json as a JSON array; default: standard output',
+  )
+    .option('--search <words>', 'search addresses and names')
+    .option('--list <id>', 'only members of this list')
+    .option('--segment <id>', 'only contacts in this segment')
+    .option('--tag <id>', 'only contacts with this tag')
+    .action(async (file: string | undefined, options: ExportCommandOptions) => {
+      await withApi(context, options, async api => {
+        const { search, list, segment: segmentId, tag } = options
+        const isPrinted = file === undefined || file === '-'
+        const pieces = await api.inWorkspace(options.workspace).download('/contacts/export', {
+          ...{ search, list_id: list, segment_id: segmentId, tag_id: tag },
+          ...(isPrinted && options.json ? { format: 'json' } : {}),
+        })
+        if (isPrinted) await printPieces(context, pieces)
+        else {
+          await pipeline(pieces, createWriteStream(file))
+          printResult(context, options, { file }, () => `written to ${file}`)
+        }
+      })
+    })
 }
 
-/** @param named id or address @throws AppError contact_not_found */
-export async function getContact(db: Queries, workspaceId: string, named: string): Promise<Contact> {
-  const contact = await findContact(db, workspaceId, isUuid(named) ? { id: named } : { email: named })
-  if (!contact) throw noSuchContact()
-  return contact
+/** Prints whole lines as they arrive; ends when the reader of the output is gone. */
+export async function printPieces(context: CliContext, pieces: AsyncIterable<Buffer>): Promise<void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const piece of pieces) {
+    if (context.isOutputClosed?.()) return
+    const text = rest + decoder.decode(piece, { stream: true })
+    const end = text.lastIndexOf('\n')
+    if (end >= 0) context.print(text.slice(0, end))
+    rest = text.slice(end + 1)
+  }
+  if (rest !== '') context.print(rest)
 }

@@ -1,143 +1,85 @@
-/** `postroad lists list|show|create|members|add|remove`, `postroad segments list`, `postroad tags list|add|remove`. */
+/** `postroad lists list|show|create|members|add|remove`, `postroad segments list|estimate`, `postroad tags list|add|remove`. */
 import type { Command } from 'commander'
-import { MAX_CONTACTS, MAX_LISTS } from '../../audience/audience-parts.js'
-import { checkName, refuseMoreThan } from '../../audience/checks.js'
-import { contactToApi } from '../../audience/contacts/contact-events.js'
-import { listToApi } from '../../audience/lists/list-routes.js'
-import { countLists, insertList, listLists } from '../../audience/lists/list-store.js'
-import { changeMembers, requireList } from '../../audience/lists/lists.js'
-import { LIST_MEMBERS, listPairs } from '../../audience/pair-store.js'
-import { patience } from '../../audience/scan-store.js'
-import { countMatching, estimate, listMatching } from '../../audience/segments/audience-query-store.js'
-import { readConditions } from '../../audience/segments/read-conditions.js'
-import { requireSegment, segmentToApi } from '../../audience/segments/segment-routes.js'
-import { listSegments } from '../../audience/segments/segment-store.js'
-import { ensureTags, tagSome } from '../../audience/tags/tags.js'
-import { tagToApi } from '../../audience/tags/tag-routes.js'
-import { findTag, listTags } from '../../audience/tags/tag-store.js'
+import { MAX_CONTACTS } from '../../audience/audience-parts.js'
+import type { listToApi } from '../../audience/lists/list-routes.js'
+import type { segmentToApi } from '../../audience/segments/segment-routes.js'
+import type { tagToApi } from '../../audience/tags/tag-routes.js'
 import { AppError } from '../../core/errors.js'
-import { SHELL } from '../../core/actor.js'
-import { recordActivity } from '../../events/activity-store.js'
-import {
-  type CliContext,
-  getWorkspace,
-  type OwnedOptions,
-  printResult,
-  UsageError,
-  withAppliance,
-} from '../context.js'
-import { ownedGroup, printsList } from '../options.js'
-import { actingFor, audienceParts, getContact } from './contacts.js'
+import { fold } from '../../core/fold.js'
+import { withApi, type ApiClient } from '../api.js'
+import { type CliContext, type OwnedOptions, printResult, UsageError } from '../context.js'
+import { printsRest, segment, workspaceGroup } from '../options.js'
+import { findContactId, type ShownContact } from './contacts.js'
+
+type ShownList = ReturnType<typeof listToApi>
+type ShownTag = ReturnType<typeof tagToApi>
 
 export function listsCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(program, 'lists', 'lists of contacts')
-  printsList(
-    context,
-    inWorkspace('list', 'list lists, newest first'),
-    ['NAME', 'TYPE', 'MEMBERS', 'ID'],
-    async ({ database }, { workspaceId, page }) =>
-      (await listLists(database.reader, workspaceId, {}, page)).items.map(list => {
-        const members = list.type === 'static' ? list.memberCount : null
-        return { shown: listToApi(list, false, members), cells: [list.name, list.type, members, list.id] }
-      }),
-  )
+  const { inWorkspace } = workspaceGroup(program, 'lists', 'lists of contacts')
+  printsRest<ShownList>(context, inWorkspace('list', 'list lists, newest first'), {
+    path: () => '/lists',
+    head: ['NAME', 'TYPE', 'MEMBERS', 'ID'],
+    cells: list => [list.name, list.type, list.member_count, list.id],
+  })
   inWorkspace('show <id>', 'show a list and its member count').action(
     async (id: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database: { reader }, world }) => {
-        const list = await requireList(reader, options.workspace, id)
-        const asking = { workspaceId: options.workspace, now: world.clock.now() }
-        const members = list.conditions
-          ? await countMatching(reader, readConditions(list.conditions), asking, patience(world.clock))
-          : list.memberCount
-        context.print(JSON.stringify(listToApi(list, false, members), null, 2))
+      await withApi(context, options, async api => {
+        const list = await api.inWorkspace(options.workspace).get(`/lists/${segment(id)}`)
+        context.print(JSON.stringify(list, null, 2))
       })
     },
   )
   inWorkspace('create <name>', 'create a list').action(async (name: string, options: OwnedOptions) => {
-    await withAppliance(context, options, async ({ database, newId, world }) => {
-      const at = world.clock.now()
-      const list = {
-        ...{ id: newId(), workspaceId: options.workspace, name: checkName(name), description: null },
-        ...{ type: 'static' as const, conditions: null, isPublic: false, doubleOptIn: false },
-        ...{ createdAt: at, updatedAt: at },
-      }
-      await database.write(async tx => {
-        await getWorkspace(tx.db, options.workspace)
-        refuseMoreThan(MAX_LISTS, await countLists(tx.db, options.workspace), 'lists')
-        await insertList(tx.db, list)
-        await recordActivity(tx, {
-          ...{ workspaceId: options.workspace, actor: SHELL, action: 'list.created' },
-          ...{ subject: list.name, createdAt: at },
-        })
-      })
-      const shown = listToApi({ ...list, seq: 0, memberCount: 0 }, false, 0)
-      printResult(context, options, shown, () => list.id)
+    await withApi(context, options, async api => {
+      const list = await api.inWorkspace(options.workspace).send<ShownList>('POST', '/lists', { name })
+      printResult(context, options, list, () => list.id)
     })
   })
-  printsList(
-    context,
-    inWorkspace('members <id>', 'list members of a list, newest first'),
-    ['EMAIL', 'FIRST NAME', 'LAST NAME', 'ID'],
-    async ({ database: { reader }, world }, { workspaceId, page, named }) => {
-      const list = await requireList(reader, workspaceId, named)
-      const asking = { workspaceId, now: world.clock.now() }
-      const { items } = list.conditions
-        ? await listMatching(reader, readConditions(list.conditions), asking, page, patience(world.clock))
-        : await listPairs(reader, LIST_MEMBERS, list.seq, list.memberCount, page)
-      return items.map(one => ({
-        shown: contactToApi(one, false),
-        cells: [one.email, one.firstName, one.lastName, one.id],
-      }))
-    },
-  )
-  for (const [verb, change] of [
-    ['add', 'added'],
-    ['remove', 'removed'],
+  printsRest<ShownContact>(context, inWorkspace('members <id>', 'list members of a list, newest first'), {
+    path: id => `/lists/${segment(id)}/members`,
+    head: ['EMAIL', 'FIRST NAME', 'LAST NAME', 'ID'],
+    cells: one => [one.email, one.first_name, one.last_name, one.id],
+  })
+  for (const [verb, method, change] of [
+    ['add', 'POST', 'added'],
+    ['remove', 'DELETE', 'removed'],
   ] as const)
     inWorkspace(
       `${verb} <id> <contacts...>`,
       `${verb === 'add' ? 'add contacts to' : 'remove contacts from'} a list, by id or address`,
     ).action(async (id: string, contacts: string[], options: OwnedOptions) => {
       if (contacts.length > MAX_CONTACTS) throw new UsageError(`at most ${MAX_CONTACTS} contacts at a time`)
-      await withAppliance(context, options, async appliance => {
-        const { reader } = appliance.database
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
         const ids: string[] = []
-        for (const named of contacts) ids.push((await getContact(reader, options.workspace, named)).id)
-        const parts = audienceParts(appliance)
-        const { done, skipped } = await changeMembers(parts, actingFor(options.workspace), id, ids, change)
-        printResult(context, options, { [change]: done, skipped }, () => `${done} ${change}`)
+        for (const named of contacts) ids.push(await findContactId(rest, named))
+        const path = `/lists/${segment(id)}/members`
+        const result = await rest.send<Record<string, number>>(method, path, { contact_ids: ids })
+        printResult(context, options, result, () => `${result[change] ?? 0} ${change}`)
       })
     })
 }
 
 export function segmentsCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(program, 'segments', 'segments: contacts matching conditions')
-  printsList(
-    context,
-    inWorkspace('list', 'segments'),
-    ['NAME', 'ID'],
-    async ({ database }, { workspaceId, page }) =>
-      (await listSegments(database.reader, workspaceId, undefined, page)).items.map(one => ({
-        shown: segmentToApi(one, false),
-        cells: [one.name, one.id],
-      })),
-  )
+  const { inWorkspace } = workspaceGroup(program, 'segments', 'segments: contacts matching conditions')
+  printsRest<ReturnType<typeof segmentToApi>>(context, inWorkspace('list', 'segments'), {
+    path: () => '/segments',
+    head: ['NAME', 'ID'],
+    cells: one => [one.name, one.id],
+  })
   inWorkspace('estimate <id>', 'count its contacts, and how many of them may be mailed').action(
     async (id: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database: { reader }, world }) => {
-        const { conditions } = await requireSegment(reader, options.workspace, id)
-        const asking = { workspaceId: options.workspace, now: world.clock.now() }
-        const { count, mailable } = await estimate(
-          reader,
-          readConditions(conditions),
-          asking,
-          patience(world.clock),
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const found = await rest.send<{ count: number; mailable_count: number }>(
+          'POST',
+          `/segments/${segment(id)}/estimate`,
         )
         printResult(
           context,
           options,
-          { count, mailable_count: mailable },
-          () => `${count} contacts, ${mailable} may be mailed`,
+          found,
+          () => `${found.count} contacts, ${found.mailable_count} may be mailed`,
         )
       })
     },
@@ -145,30 +87,20 @@ export function segmentsCommands(program: Command, context: CliContext): void {
 }
 
 export function tagsCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(program, 'tags', 'tags of contacts')
-  printsList(
-    context,
-    inWorkspace('list', 'list tags by name'),
-    ['NAME', 'CONTACTS', 'ID'],
-    async ({ database }, { workspaceId, page }) =>
-      (await listTags(database.reader, workspaceId, undefined, page)).items.map(tag => ({
-        shown: tagToApi(tag, false),
-        cells: [tag.name, tag.contactCount, tag.id],
-      })),
-  )
+  const { inWorkspace } = workspaceGroup(program, 'tags', 'tags of contacts')
+  printsRest<ShownTag>(context, inWorkspace('list', 'list tags by name'), {
+    path: () => '/tags',
+    head: ['NAME', 'CONTACTS', 'ID'],
+    cells: tag => [tag.name, tag.contact_count, tag.id],
+  })
   inWorkspace('add <name> <contact>', 'tag a contact, by id or address; creates the tag if needed').action(
     async (name: string, named: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const parts = audienceParts(appliance)
-        const acting = actingFor(options.workspace)
-        const added = await parts.database.write(async tx => {
-          const contact = await getContact(tx.db, options.workspace, named)
-          const at = parts.clock.now()
-          const tag = (await ensureTags(tx, acting, [checkName(name)], { at, newId: parts.newId }))(
-            checkName(name),
-          )
-          return tagSome(parts, tx, acting, tag, [contact], 'added')
-        })
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const contactId = await findContactId(rest, named)
+        const tag = (await findTag(rest, name)) ?? (await rest.send<ShownTag>('POST', '/tags', { name }))
+        const path = `/tags/${tag.id}/contacts`
+        const { added } = await rest.send<{ added: number }>('POST', path, { contact_ids: [contactId] })
         printResult(context, options, { added }, () =>
           added > 0 ? 'added' : 'the contact already has the tag',
         )
@@ -177,18 +109,22 @@ export function tagsCommands(program: Command, context: CliContext): void {
   )
   inWorkspace('remove <name> <contact>', 'remove a tag from a contact, by id or address').action(
     async (name: string, named: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const parts = audienceParts(appliance)
-        const removed = await parts.database.write(async tx => {
-          const contact = await getContact(tx.db, options.workspace, named)
-          const tag = await findTag(tx.db, options.workspace, { name })
-          if (!tag) throw new AppError('not_found', `no tag ${name}`)
-          return tagSome(parts, tx, actingFor(options.workspace), tag, [contact], 'removed')
-        })
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const contactId = await findContactId(rest, named)
+        const tag = await findTag(rest, name)
+        if (!tag) throw new AppError('not_found', `no tag ${name}`)
+        const path = `/tags/${tag.id}/contacts`
+        const { removed } = await rest.send<{ removed: number }>('DELETE', path, { contact_ids: [contactId] })
         printResult(context, options, { removed }, () =>
           removed > 0 ? 'removed' : 'the contact does not have the tag',
         )
       })
     },
   )
+}
+
+async function findTag(rest: ApiClient, name: string): Promise<ShownTag | undefined> {
+  const found = await rest.list<ShownTag>('/tags', { search: name }, 1_000)
+  return found.find(tag => fold(tag.name) === fold(name))
 }

@@ -1,63 +1,59 @@
 /** `postroad automation list|show|runs`: automations, their steps and runs. */
 import type { Command } from 'commander'
-import { AUTOMATION_STATUSES, type AutomationStatus } from '../../automations/flows/automation.js'
-import { listAutomations } from '../../automations/flows/automation-store.js'
-import { getAutomation } from '../../automations/flows/automations.js'
-import { automationToApi, headToApi } from '../../automations/flows/flow-schema.js'
-import { findSteps } from '../../automations/flows/step-store.js'
-import { RUN_STATUSES, type RunStatus } from '../../automations/runs/run.js'
-import { given } from '../../core/given.js'
-import { listShownRuns } from '../../automations/runs/run-routes.js'
-import { withAppliance, type CliContext, type OwnedOptions } from '../context.js'
-import { choice, ownedGroup, printsList } from '../options.js'
+import { AUTOMATION_STATUSES } from '../../automations/flows/automation.js'
+import type { headToApi } from '../../automations/flows/flow-schema.js'
+import type { ShownRun } from '../../automations/runs/run-routes.js'
+import { RUN_STATUSES } from '../../automations/runs/run.js'
+import { withApi } from '../api.js'
+import type { CliContext, OwnedOptions } from '../context.js'
+import { choice, printsRest, segment, workspaceGroup } from '../options.js'
+
+interface StatusOptions {
+  readonly status?: string
+}
 
 export function automationCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(
+  const { inWorkspace } = workspaceGroup(
     program,
     'automation',
     'automations and their runs',
     'workspace of the automations',
   )
-  printsList<{ readonly status?: AutomationStatus }>(
+  printsRest<ReturnType<typeof headToApi>, StatusOptions>(
     context,
     choice(inWorkspace('list', 'list automations, newest first'), '--status <status>', AUTOMATION_STATUSES),
-    ['NAME', 'STATUS', 'TRIGGER', 'RUNS', 'UNFINISHED', 'FAILED', 'ID'],
-    async ({ database: { reader } }, { workspaceId, page, options: { status } }) => {
-      const { items } = await listAutomations(reader, workspaceId, given({ status }), page)
-      return items.map(headToApi).map(shown => {
-        const { name, status: state, trigger_type: trigger, stats, id } = shown
-        const counts = [stats.total, stats.active + stats.paused, stats.failed]
-        return { shown, cells: [name, state, trigger, ...counts, id] }
-      })
+    {
+      path: () => '/automations',
+      query: ({ status }) => ({ status }),
+      head: ['NAME', 'STATUS', 'TRIGGER', 'RUNS', 'UNFINISHED', 'FAILED', 'ID'],
+      cells: ({ name, status, trigger_type: trigger, stats, id }) => [
+        ...[name, status, trigger, stats.total, stats.active + stats.paused, stats.failed, id],
+      ],
     },
   )
   inWorkspace('show <id>', 'show an automation with its steps').action(
     async (id: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database: { reader } }) => {
-        const automation = await getAutomation(reader, options.workspace, id)
-        const shown = automationToApi(automation, await findSteps(reader, automation.seq))
-        context.print(JSON.stringify(shown, null, 2))
+      await withApi(context, options, async api => {
+        const automation = await api.inWorkspace(options.workspace).get(`/automations/${segment(id)}`)
+        context.print(JSON.stringify(automation, null, 2))
       })
     },
   )
-  printsList<{ readonly status?: RunStatus }>(
+  printsRest<ShownRun, StatusOptions>(
     context,
     choice(
       inWorkspace('runs <id>', 'list runs of an automation, newest first'),
       '--status <status>',
       RUN_STATUSES,
     ),
-    ['CONTACT', 'STATUS', 'STARTED', 'NEXT', 'ENDED BY', 'ID'],
-    async ({ database: { reader } }, { workspaceId, page, named, options }) => {
-      const automation = await getAutomation(reader, workspaceId, named)
-      const { items } = await listShownRuns(reader, automation, options.status, page)
-      return items.map(shown => ({
-        shown,
-        cells: [
-          ...[shown.contact_email, shown.status, shown.started_at, shown.next_run_at],
-          ...[shown.exit_reason, shown.id],
-        ],
-      }))
+    {
+      path: id => `/automations/${segment(id)}/runs`,
+      query: ({ status }) => ({ status }),
+      head: ['CONTACT', 'STATUS', 'STARTED', 'NEXT', 'ENDED BY', 'ID'],
+      cells: run => [
+        ...[run.contact_email, run.status, run.started_at, run.next_run_at],
+        ...[run.exit_reason, run.id],
+      ],
     },
   )
 }

@@ -1,57 +1,51 @@
 /** `postroad campaign list|show|pause|resume|cancel`. */
 import type { Command } from 'commander'
-import { CAMPAIGN_STATUSES, type CampaignStatus } from '../../campaigns/records/campaign.js'
-import { campaignToApi, type ShownCampaign } from '../../campaigns/records/campaign-schema.js'
-import { listCampaigns } from '../../campaigns/records/campaign-store.js'
-import { requireCampaign, steerCampaign, type Steering } from '../../campaigns/records/campaigns.js'
-import { SHELL } from '../../core/actor.js'
-import { printResult, withAppliance, type CliContext, type OwnedOptions } from '../context.js'
-import { choice, ownedGroup, printsList } from '../options.js'
+import { CAMPAIGN_STATUSES } from '../../campaigns/records/campaign.js'
+import type { ShownCampaign } from '../../campaigns/records/campaign-schema.js'
+import { withApi } from '../api.js'
+import { printResult, type CliContext, type OwnedOptions } from '../context.js'
+import { choice, printsRest, segment, workspaceGroup } from '../options.js'
 
-const STEERING: readonly (readonly [Steering, string, string])[] = [
+const STEERING = [
   ['pause', 'paused', 'pause a campaign and hold its queued mail'],
   ['resume', 'resumed', 'resume a paused campaign and release its mail'],
   ['cancel', 'cancelled', 'cancel a campaign and withdraw its queued mail'],
-]
+] as const
 
 export function campaignCommands(program: Command, context: CliContext): void {
-  const { inWorkspace } = ownedGroup(
+  const { inWorkspace } = workspaceGroup(
     program,
     'campaign',
     'campaigns: mail to a list or segment',
     'workspace of the campaigns',
   )
-  printsList<{ readonly status?: CampaignStatus }>(
+  printsRest<ShownCampaign, { readonly status?: string }>(
     context,
     choice(inWorkspace('list', 'list campaigns, newest first'), '--status <status>', CAMPAIGN_STATUSES),
-    HEAD,
-    async ({ database: { reader } }, { workspaceId, page, options }) => {
-      const { items } = await listCampaigns(reader, workspaceId, options.status, page)
-      return items.map(campaignToApi).map(shown => ({ shown, cells: rowOf(shown) }))
+    {
+      path: () => '/campaigns',
+      query: ({ status }) => ({ status }),
+      head: ['NAME', 'STATUS', 'RECIPIENTS', 'PENDING', 'QUEUED', 'DONE', 'OPENED', 'CLICKED', 'ID'],
+      cells: ({ name, status, total_recipients: recipients, progress, stats, id }) => {
+        const { pending, queued, done } = progress
+        return [name, status, recipients, pending, queued, done, stats.unique_opens, stats.unique_clicks, id]
+      },
     },
   )
   inWorkspace('show <id>', 'show a campaign with its progress and results').action(
     async (id: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database: { reader } }) => {
-        const campaign = await requireCampaign(reader, options.workspace, id)
-        context.print(JSON.stringify(campaignToApi(campaign), null, 2))
+      await withApi(context, options, async api => {
+        const campaign = await api.inWorkspace(options.workspace).get(`/campaigns/${segment(id)}`)
+        context.print(JSON.stringify(campaign, null, 2))
       })
     },
   )
   for (const [act, done, description] of STEERING)
     inWorkspace(`${act} <id>`, description).action(async (id: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async ({ database, world }) => {
-        const campaign = await database.write(tx =>
-          steerCampaign(tx, options.workspace, id, act, SHELL, world.clock.now()),
-        )
-        printResult(context, options, campaignToApi(campaign), () => `${campaign.name}: ${done}`)
+      await withApi(context, options, async api => {
+        const rest = api.inWorkspace(options.workspace)
+        const campaign = await rest.send<ShownCampaign>('POST', `/campaigns/${segment(id)}/${act}`)
+        printResult(context, options, campaign, () => `${campaign.name}: ${done}`)
       })
     })
-}
-
-const HEAD = ['NAME', 'STATUS', 'RECIPIENTS', 'PENDING', 'QUEUED', 'DONE', 'OPENED', 'CLICKED', 'ID']
-
-function rowOf({ name, status, total_recipients: recipients, progress, stats, id }: ShownCampaign) {
-  const { pending, queued, done } = progress
-  return [name, status, recipients, pending, queued, done, stats.unique_opens, stats.unique_clicks, id]
 }

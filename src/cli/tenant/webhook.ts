@@ -1,37 +1,24 @@
-/**
- * `postroad webhook list|deliveries|replay|test`. A running server picks up replays within a second.
- *
- * Tests are sent by this process. Secrets are never printed.
- */
+/** `postroad webhook list|deliveries|replay|test`. Secrets are never printed. */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance/appliance.js'
-import { AppError } from '../../core/errors.js'
-import { isUuid } from '../../core/ids.js'
-import { isoTime, isoTimeOrNull, readMoment } from '../../core/moments.js'
-import type { Queries } from '../../db/database.js'
-import { openOutgoingCalls } from '../../appliance/outgoing-calls.js'
-import { DELIVERY_STATUSES, type DeliveryStatus } from '../../webhooks/delivery/delivery-store.js'
-import { listDeliveries, type LoggedDelivery } from '../../webhooks/log/delivery-log-store.js'
-import { deliveryToApi } from '../../webhooks/log/delivery-schema.js'
-import { replayAllFailed, replayOne, requireDelivery } from '../../webhooks/log/replay.js'
-import { sendTest } from '../../webhooks/subscriptions/subscriptions.js'
-import { subscriptionToApi } from '../../webhooks/subscriptions/subscription-schema.js'
+import type { Static } from 'typebox'
+import { readMoment } from '../../core/moments.js'
+import { DELIVERY_STATUSES } from '../../webhooks/delivery/delivery-store.js'
+import type { deliveryToApi } from '../../webhooks/log/delivery-schema.js'
+import type { TestResultSchema } from '../../webhooks/subscriptions/subscription-routes.js'
+import type { OwnedWebhook } from '../../webhooks/webhook-admin-routes.js'
+import { withApi, type Api, type ApiClient } from '../api.js'
 import {
-  findAnySubscription,
-  listAnySubscriptions,
-  type Subscription,
-} from '../../webhooks/subscriptions/subscription-store.js'
-import {
-  getWorkspace,
   printResult,
   table,
   UsageError,
-  withAppliance,
   type CliContext,
   type CommonOptions,
   type ListOptions,
 } from '../context.js'
-import { choice, command, limited } from '../options.js'
+import { apiCommand, choice, limited, segment } from '../options.js'
+
+type ShownWebhook = Static<typeof OwnedWebhook>
+type ShownDelivery = ReturnType<typeof deliveryToApi>
 
 export function webhookCommands(program: Command, context: CliContext): void {
   const group = program.command('webhook').description('webhooks and their deliveries')
@@ -42,24 +29,19 @@ export function webhookCommands(program: Command, context: CliContext): void {
 }
 
 function listCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'list', 'list webhooks, including disabled ones, newest first'), 100)
+  limited(apiCommand(group, 'list', 'list webhooks, including disabled ones, newest first'), 100)
     .option('--workspace <name|id>', 'only this workspace')
     .action(async (options: ListOptions & { workspace?: string }) => {
-      await withAppliance(context, options, async ({ database: { reader } }) => {
-        const { workspace, limit } = options
-        if (workspace !== undefined) await getWorkspace(reader, workspace)
-        const all = await listAnySubscriptions(reader, workspace, limit)
-        const shown = all.map(one => ({ ...subscriptionToApi(one), workspace_id: one.workspaceId }))
-        printResult(context, options, shown, () =>
+      await withApi(context, options, async ({ admin }) => {
+        const query = { workspace_id: options.workspace }
+        const all = await admin.list<ShownWebhook>('/webhooks', query, options.limit)
+        printResult(context, options, all, () =>
           table(
             ['ID', 'EVENT', 'STATUS', 'FAILING SINCE', 'WORKSPACE', 'TARGET'],
             all.map(one => [
-              one.id,
-              one.event,
-              one.disabledReason ?? (one.isSandbox ? 'active, sandbox' : 'active'),
-              isoTimeOrNull(one.failingSince),
-              one.workspaceId,
-              one.targetUrl,
+              ...[one.id, one.event],
+              one.disabledReason ?? (one.is_sandbox ? 'active, sandbox' : 'active'),
+              ...[one.failingSince, one.workspace_id, one.targetUrl],
             ]),
           ),
         )
@@ -67,34 +49,37 @@ function listCommand(group: Command, context: CliContext): void {
     })
 }
 
+/** The REST API where the webhook is. */
+async function ownerOf(api: Api, webhookId: string): Promise<ApiClient> {
+  return restOf(api, await api.admin.get<ShownWebhook>(`/webhooks/${segment(webhookId)}`))
+}
+
+function restOf(api: Api, { workspace_id: workspaceId, is_sandbox: isSandbox }: ShownWebhook): ApiClient {
+  return api.inWorkspace(workspaceId, { isSandbox })
+}
+
 function deliveriesCommand(group: Command, context: CliContext): void {
-  const list = command(group, 'deliveries <webhook>', 'list deliveries of a webhook, newest first')
+  const list = apiCommand(group, 'deliveries <webhook>', 'list deliveries of a webhook, newest first')
   choice(limited(list, 100), '--status <status>', DELIVERY_STATUSES).action(
-    async (id: string, options: ListOptions & { status?: DeliveryStatus }) => {
-      const { limit, status } = options
-      await withAppliance(context, options, async ({ database: { reader } }) => {
-        const subscription = await getWebhook(reader, id)
-        const filter = status === undefined ? {} : { status }
-        const { items } = await listDeliveries(reader, subscription.id, filter, { limit, offset: 0 })
-        printResult(context, options, items.map(deliveryToApi), () => deliveriesTable(items))
+    async (id: string, options: ListOptions & { status?: string }) => {
+      await withApi(context, options, async api => {
+        const rest = await ownerOf(api, id)
+        const path = `/webhooks/${segment(id)}/deliveries`
+        const items = await rest.list<ShownDelivery>(path, { status: options.status }, options.limit)
+        printResult(context, options, items, () => deliveriesTable(items))
       })
     },
   )
 }
 
-function deliveriesTable(items: readonly LoggedDelivery[]): string {
+function deliveriesTable(items: readonly ShownDelivery[]): string {
   return table(
     ['ID', 'EVENT', 'STATUS', 'ATTEMPTS', 'CREATED', 'NEXT ATTEMPT', 'LAST RESPONSE'],
     items.map(one => {
       const last = one.attempts.at(-1)
       return [
-        one.id,
-        one.event,
-        one.status,
-        one.attempts.length,
-        isoTime(one.createdAt),
-        isoTimeOrNull(one.nextAttemptAt),
-        last ? (last.error ?? last.statusCode) : null,
+        ...[one.id, one.event, one.status, one.attempts.length, one.created_at, one.next_attempt_at],
+        last ? (last.error ?? last.status_code) : null,
       ]
     }),
   )
@@ -106,7 +91,7 @@ interface ReplayOptions extends CommonOptions {
 }
 
 function replayCommand(group: Command, context: CliContext): void {
-  command(
+  apiCommand(
     group,
     'replay [delivery]',
     'redeliver one delivery, or all failed ones of a webhook since a given time',
@@ -114,71 +99,59 @@ function replayCommand(group: Command, context: CliContext): void {
     .option('--webhook <id>', 'webhook whose failed deliveries to redeliver')
     .option('--since <time>', 'created at or after this time, ISO 8601')
     .action(async (delivery: string | undefined, options: ReplayOptions) => {
-      await withAppliance(context, options, async appliance => {
+      const { webhook, since } = options
+      if (
+        (delivery === undefined) === (webhook === undefined) ||
+        (delivery !== undefined && since !== undefined)
+      )
+        throw new UsageError('pass a delivery id, or --webhook and --since')
+      if (webhook !== undefined && readMoment(since ?? '') === undefined)
+        throw new UsageError('--since is not an ISO 8601 date or time')
+      await withApi(context, options, async api => {
         const replayed =
-          delivery === undefined
-            ? await replaySince(appliance, options)
-            : await replaySingle(appliance, delivery, options)
+          webhook === undefined
+            ? await replaySingle(api, delivery ?? '')
+            : await replayFailed(await ownerOf(api, webhook), webhook, since ?? '')
         printResult(context, options, { replayed }, () => `${replayed} queued for redelivery`)
       })
     })
 }
 
-async function replaySingle(
-  { database, world }: Appliance,
-  id: string,
-  { webhook, since }: ReplayOptions,
-): Promise<number> {
-  if (webhook !== undefined || since !== undefined)
-    throw new UsageError('pass a delivery id, or --webhook and --since')
-  await database.write(async tx => replayOne(tx.db, await requireDelivery(tx.db, id), world.clock.now()))
+async function replaySingle(api: Api, id: string): Promise<number> {
+  const { webhook } = await api.admin.get<{ webhook: ShownWebhook }>(`/webhook-deliveries/${segment(id)}`)
+  await restOf(api, webhook).send('POST', `/webhooks/deliveries/${segment(id)}/replay`)
   return 1
 }
 
-async function replaySince({ database, world }: Appliance, options: ReplayOptions): Promise<number> {
-  const { webhook, since = '' } = options
-  if (webhook === undefined) throw new UsageError('pass a delivery id, or --webhook and --since')
-  const moment = readMoment(since)
-  if (moment === undefined) throw new UsageError('--since is not an ISO 8601 date or time')
-  const subscription = await getWebhook(database.reader, webhook)
-  const now = world.clock.now()
-  return replayAllFailed(database, subscription, { since: moment, most: Infinity, now })
+async function replayFailed(rest: ApiClient, webhook: string, since: string): Promise<number> {
+  let replayed = 0
+  for (;;) {
+    const found = await rest.send<{ replayed: number; has_more: boolean }>(
+      'POST',
+      `/webhooks/${segment(webhook)}/replay`,
+      { since },
+    )
+    replayed += found.replayed
+    if (!found.has_more) return replayed
+  }
 }
 
 function testCommand(group: Command, context: CliContext): void {
-  command(group, 'test <webhook>', 'send a test event to a webhook').action(
+  apiCommand(group, 'test <webhook>', 'send a test event to a webhook').action(
     async (id: string, options: CommonOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const { database, world, newId, box } = appliance
-        const subscription = await getWebhook(database.reader, id)
-        const calls = openOutgoingCalls(appliance)
-        try {
-          const parts = { ...world, database, newId, box, outgoingCalls: calls.of }
-          const result = await sendTest(parts, subscription)
-          const shown = {
-            success: result.isSuccess,
-            status_code: result.statusCode,
-            response_time_ms: result.durationMs,
-            error: result.error,
-            response: result.response,
-          }
-          printResult(context, options, shown, () =>
-            result.error === null
-              ? `status ${result.statusCode} after ${result.durationMs} ms`
-              : `no response: ${result.error}`,
-          )
-          if (!result.isSuccess) context.fail()
-        } finally {
-          calls.close()
-        }
+      await withApi(context, options, async api => {
+        const rest = await ownerOf(api, id)
+        const result = await rest.send<Static<typeof TestResultSchema>>(
+          'POST',
+          `/webhooks/${segment(id)}/test`,
+        )
+        printResult(context, options, result, () =>
+          result.error === null
+            ? `status ${result.status_code} after ${result.response_time_ms} ms`
+            : `no response: ${result.error}`,
+        )
+        if (!result.success) context.fail()
       })
     },
   )
-}
-
-/** @throws AppError not_found */
-async function getWebhook(db: Queries, id: string): Promise<Subscription> {
-  const found = isUuid(id) ? await findAnySubscription(db, id.toLowerCase()) : undefined
-  if (!found) throw new AppError('not_found', `no webhook ${id}`)
-  return found
 }

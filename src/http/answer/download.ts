@@ -16,8 +16,10 @@ import type { Principal } from '../principal.js'
 /** A handler's answer that is a file. */
 export interface Download {
   readonly fileName: string
+  /** Default: that of the route. */
+  readonly mediaType?: string
   /** @param gone aborts once the client is gone, so that generation can stop */
-  readonly pieces: (gone: AbortSignal) => AsyncIterable<string>
+  readonly pieces: (gone: AbortSignal) => AsyncIterable<string | Uint8Array>
 }
 
 /** Concurrent downloads per key, per workspace including its sandbox, and in total. */
@@ -66,26 +68,33 @@ export class DownloadPlaces {
 /** Resolves once everything is sent, or the client is gone. */
 export async function sendDownload(
   ctx: Context,
-  { fileName, pieces }: Download,
-  mediaType: string,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { fileName, pieces, ...file }: Download,
+  usualType: string,
+  {
+    clock,
+    log,
+    isControl = false,
+  }: { readonly clock: Clock; readonly log: Log; readonly isControl?: boolean },
 ): Promise<void> {
   const { res } = ctx
+  // The reader of a command's output may pause for as long as it likes.
+  const stalledMs = isControl ? undefined : STALLED_MS
   const gone = new AbortController()
   res.once('close', () => gone.abort())
   const source = pieces(gone.signal)[Symbol.asyncIterator]()
   let piece = await source.next()
   ctx.status = 200
-  ctx.set('Content-Type', `${mediaType}; charset=utf-8`)
+  const mediaType = file.mediaType ?? usualType
+  ctx.set('Content-Type', isText(mediaType) ? `${mediaType}; charset=utf-8` : mediaType)
   ctx.set('Content-Disposition', `attachment; filename="${fileName}"`)
   ctx.respond = false
   try {
     if (ctx.method === 'HEAD') return void res.end()
     for (; !piece.done && !res.destroyed; piece = await source.next())
-      await sendPiece(res, Buffer.from(piece.value), clock)
+      await sendPiece(res, Buffer.from(piece.value), clock, stalledMs)
     if (res.destroyed) return
     res.end()
-    if (!res.writableFinished) await taken(res, 'finish', clock)
+    if (!res.writableFinished) await taken(res, 'finish', clock, stalledMs)
   } catch (error) {
     log.error('download interrupted', {
       requestId: ctx.state['requestId'] as string,
@@ -97,21 +106,35 @@ export async function sendDownload(
   }
 }
 
-async function sendPiece(res: ServerResponse, octets: Buffer, clock: Clock): Promise<void> {
+function isText(mediaType: string): boolean {
+  return mediaType.startsWith('text/') || mediaType === 'application/json'
+}
+
+async function sendPiece(
+  res: ServerResponse,
+  octets: Buffer,
+  clock: Clock,
+  stalledMs: number | undefined,
+): Promise<void> {
   for (let at = 0; at < octets.length && !res.destroyed; at += CHUNK)
-    if (!res.write(octets.subarray(at, at + CHUNK))) await taken(res, 'drain', clock)
+    if (!res.write(octets.subarray(at, at + CHUNK))) await taken(res, 'drain', clock, stalledMs)
 }
 
 /** Waits until the client has read what was written, or is disconnected. */
-function taken(res: ServerResponse, event: 'drain' | 'finish', clock: Clock): Promise<void> {
+function taken(
+  res: ServerResponse,
+  event: 'drain' | 'finish',
+  clock: Clock,
+  stalledMs: number | undefined,
+): Promise<void> {
   return new Promise(resolve => {
     if (res.closed) {
       resolve()
       return
     }
-    const stalled = clock.after(STALLED_MS, () => res.destroy())
+    const stalled = stalledMs === undefined ? undefined : clock.after(stalledMs, () => res.destroy())
     const done = (): void => {
-      stalled.cancel()
+      stalled?.cancel()
       res.off(event, done).off('close', done)
       resolve()
     }

@@ -127,7 +127,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
   ]
 }
 
-const TestResultSchema = Type.Object(
+export const TestResultSchema = Type.Object(
   {
     success: Type.Boolean({ description: 'True if the receiver answered 2xx.' }),
     status_code: Type.Integer({ description: 'HTTP status; 0 if there was no response.' }),

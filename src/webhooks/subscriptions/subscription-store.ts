@@ -4,7 +4,7 @@
  * Secrets are stored and returned sealed (`accounts/secret-box.ts`); `subscriptions.ts` opens them.
  */
 import type { Queries } from '../../db/database.js'
-import { newestFirst } from '../../db/listing.js'
+import { newestFirst, pageWithTotal } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -121,21 +121,18 @@ export async function listSubscriptions(
   return newestFirst(matching, page, fromRow, 'id')
 }
 
-/** Newest first, for the operator. @param workspaceId limits the list to this workspace */
+/** Newest first, for operators. @param owners default: all workspaces and sandboxes */
 export async function listAnySubscriptions(
   db: Queries,
-  workspaceId: string | undefined,
-  limit: number,
-): Promise<Subscription[]> {
-  const rows = await db
+  owners: readonly string[] | undefined,
+  { limit, offset }: Page,
+): Promise<Listing<Subscription>> {
+  const matching = db
     .selectFrom('webhook_subscriptions')
-    .selectAll()
     .where('deleted_at', 'is', null)
-    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
-  return rows.map(fromRow)
+    .$if(owners !== undefined, query => query.where('workspace_id', 'in', owners ?? []))
+  const page = matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset)
+  return pageWithTotal(matching, page, fromRow)
 }
 
 /** Active subscriptions, page by page. @param after last id of the previous page */

@@ -17,6 +17,8 @@ interface Described {
   readonly tags: readonly string[]
   readonly security: readonly unknown[]
   readonly 'x-permission'?: string
+  /** Where an operator needs the permission. */
+  readonly 'x-scope'?: 'appliance' | 'path' | 'query' | 'record'
   readonly parameters: readonly {
     readonly name: string
     readonly in: 'path' | 'query' | 'header'
@@ -57,9 +59,13 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
 }
 
+/** The documents of the REST API and of the admin API. */
+export const REST_DOCUMENT = '/openapi.json'
+export const ADMIN_DOCUMENT = '/admin/openapi.json'
+
 /** The description with every reference to a named schema replaced by the schema; one to a schema that it stands in itself by any value. */
-export async function readDocument(baseUrl: string): Promise<Document> {
-  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document & {
+export async function readDocument(baseUrl: string, path = REST_DOCUMENT): Promise<Document> {
+  const document = (await (await fetch(baseUrl + path)).json()) as Document & {
     readonly components: { readonly schemas: Readonly<Record<string, unknown>> }
   }
   const resolved = (value: unknown, around: readonly string[] = []): unknown => {
@@ -74,8 +80,8 @@ export async function readDocument(baseUrl: string): Promise<Document> {
   return { servers: document.servers, paths: resolved(document.paths) as Document['paths'] }
 }
 
-export async function readOperations(baseUrl: string): Promise<Operation[]> {
-  const described = await readDocument(baseUrl)
+export async function readOperations(baseUrl: string, path?: string): Promise<Operation[]> {
+  const described = await readDocument(baseUrl, path)
   const base = new URL(described.servers[0]?.url ?? '').pathname
   return Object.entries(described.paths).flatMap(([below, methods]) =>
     Object.entries(methods).map(([lower, described]): Operation => {
