@@ -101,21 +101,24 @@ t.test('open routes of the admin API are those of signing in, and no more', asyn
     if (!needsKey) t.match(name, /^(GET|POST) \/api\/admin\/v1\/session/, name)
 })
 
-t.test('a role in two workspaces opens both and no third, and a limited token less than its operator', async t => {
-  const { operations, own, other, call, ...appliance } = await open(t)
-  const { id: third } = await appliance.json<{ id: string }>('workspace', 'create', 'third')
-  const token = await tokenWith(appliance, [
-    { workspaceId: own, role: 'viewer' },
-    { workspaceId: other, role: 'owner' },
-  ])
-  for (const operation of operations.filter(one => one['x-scope'] === 'path')) {
-    const permission = operation['x-permission'] as OperatorPermission
-    t.equal(await call(operation, token, other), 'allowed', operation.name)
-    t.equal(
-      await call(operation, token, own),
-      rolePermissions('viewer').has(permission) ? 'allowed' : '403 forbidden',
-      operation.name,
-    )
-    t.equal(await call(operation, token, third), '404 not_found', operation.name)
-  }
-})
+t.test(
+  'a role in two workspaces opens both and no third, and a limited token less than its operator',
+  async t => {
+    const { operations, own, other, call, ...appliance } = await open(t)
+    const { id: third } = await appliance.json<{ id: string }>('workspace', 'create', 'third')
+    const token = await tokenWith(appliance, [
+      { workspaceId: own, role: 'viewer' },
+      { workspaceId: other, role: 'owner' },
+    ])
+    for (const operation of operations.filter(one => one['x-scope'] === 'path')) {
+      const permission = operation['x-permission'] as OperatorPermission
+      t.equal(await call(operation, token, other), 'allowed', operation.name)
+      t.equal(
+        await call(operation, token, own),
+        rolePermissions('viewer').has(permission) ? 'allowed' : '403 forbidden',
+        operation.name,
+      )
+      t.equal(await call(operation, token, third), '404 not_found', operation.name)
+    }
+  },
+)
