@@ -11,6 +11,8 @@ import { build } from 'esbuild'
 import openapiTS, { astToString } from 'openapi-typescript'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
+import { ADMIN_DOCUMENT, faultOf, readOperations, type Operation } from '../../support/api/api-document.js'
+import { tokenWith } from '../../support/api/operators.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 /** As a user would write it: nothing in it is known to anybody but the generator. */
@@ -85,11 +87,46 @@ export async function run(baseUrl: string, key: string) {
 }
 `
 
+/** Calls every operation of the admin API with the example of its body. */
+const ADMIN_PROGRAM = `
+import { createClient } from './client/client'
+import * as sdk from './client'
+import { getMe } from './client'
+
+export interface Call {
+  readonly operationId: string
+  readonly path: Record<string, string>
+  readonly query: Record<string, string>
+  readonly body: unknown
+}
+
+type Operation = (options: object) => Promise<{ response?: Response; data?: unknown; error?: unknown }>
+
+export async function run(baseUrl: string, token: string, calls: readonly Call[]) {
+  const client = createClient({ baseUrl, auth: token })
+  const { data: me } = await getMe({ client, throwOnError: true })
+  const role: string | undefined = me.data.roles[0]?.role
+  const operations = sdk as unknown as Record<string, Operation>
+  const answers: { status: number; text: string; type: string }[] = []
+  for (const { operationId, ...options } of calls) {
+    const operation = operations[operationId]
+    if (!operation) throw new Error('no ' + operationId)
+    const { response, data, error } = await operation({ client, parseAs: 'text', ...options })
+    answers.push({
+      status: response?.status ?? 0,
+      text: typeof data === 'string' ? data : JSON.stringify(error ?? data ?? null),
+      type: response?.headers.get('content-type') ?? '',
+    })
+  }
+  return { role, answers }
+}
+`
+
 /** @returns the folder that the client lies in, below a program that uses it */
-async function generate(t: Test, document: string): Promise<string> {
+async function generate(t: Test, document: string, program = PROGRAM): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-client-'))
   writeFileSync(join(folder, 'openapi.json'), document)
-  writeFileSync(join(folder, 'program.ts'), PROGRAM)
+  writeFileSync(join(folder, 'program.ts'), program)
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
   await createClient({
     input: join(folder, 'openapi.json'),
@@ -97,7 +134,7 @@ async function generate(t: Test, document: string): Promise<string> {
     plugins: ['@hey-api/typescript', '@hey-api/sdk', '@hey-api/client-fetch'],
     logs: { level: 'silent', file: false },
   })
-  t.ok(readFileSync(join(folder, 'client', 'sdk.gen.ts'), 'utf8').includes('export const sendEmail ='))
+  t.match(readFileSync(join(folder, 'client', 'sdk.gen.ts'), 'utf8'), /export const (sendEmail|getMe) =/)
   return folder
 }
 
@@ -129,7 +166,7 @@ async function load(program: string) {
     logLevel: 'silent',
   })
   return (await import(pathToFileURL(outfile).href)) as {
-    run: (baseUrl: string, key: string) => Promise<unknown>
+    run: (baseUrl: string, key: string, calls?: readonly object[]) => Promise<unknown>
   }
 }
 
@@ -167,3 +204,45 @@ t.test('types that openapi-typescript makes let openapi-fetch ask without a cast
     refusal: 'contact_not_found',
   })
 })
+
+const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
+
+t.test(
+  'a client generated from the admin API compiles, and every operation answers as described',
+  async t => {
+    const appliance = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '0' } })
+    const document = await (await fetch(appliance.baseUrl + ADMIN_DOCUMENT)).text()
+    const folder = await generate(t, document, ADMIN_PROGRAM)
+    t.same(faultsOf(join(folder, 'program.ts')), [])
+    const operations = (await readOperations(appliance.baseUrl, ADMIN_DOCUMENT)).sort(readsFirst)
+    const calls = operations.map(operation => ({
+      operationId: operation.operationId,
+      path: Object.fromEntries(
+        operation.pathParameters.map(name => [
+          name,
+          name === 'workspaceId' ? appliance.workspaceId : MADE_UP,
+        ]),
+      ),
+      query: {},
+      body: operation.body?.example ?? operation.file?.example,
+    }))
+    const token = await tokenWith(appliance, [{ workspaceId: '*', role: 'owner' }])
+    const { run } = await load(join(folder, 'program.ts'))
+    const { role, answers } = (await run(`${appliance.baseUrl}/api/admin/v1`, token, calls)) as {
+      role: string
+      answers: readonly { status: number; text: string; type: string }[]
+    }
+    t.equal(role, 'owner')
+    for (const [at, operation] of operations.entries()) {
+      const { status = 0, text = '', type = '' } = answers[at] ?? {}
+      const headers = new Headers({ 'content-type': type })
+      t.equal(faultOf(operation, { status, text, headers }), undefined, operation.name)
+    }
+  },
+)
+
+/** Reads before writes, and what ends the workspace or the caller last. */
+function readsFirst(a: Operation, b: Operation): number {
+  const rank = ({ method }: Operation) => ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'].indexOf(method)
+  return rank(a) - rank(b)
+}
