@@ -9,7 +9,7 @@ import { cursorQuery } from '../http/pagination.js'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
 import { listRoute, route, type Route } from '../http/route.js'
 import { resource } from '../resource/resource.js'
-import { deletesOldest } from '../resource/retention.js'
+import { retentionRule } from '../resource/retention.js'
 import { deleteExpiredAnswers } from './idempotency-store.js'
 
 export const accounts = resource({
@@ -17,7 +17,7 @@ export const accounts = resource({
   open: () => ({
     routes: [keyRoute()],
     // Each row has its own expiry time.
-    retention: [deletesOldest({ what: 'answers of repeated requests', keep: 0 }, deleteExpiredAnswers)],
+    retention: [retentionRule({ what: 'answers of repeated requests', keep: 0 }, deleteExpiredAnswers)],
   }),
 })
 
@@ -29,7 +29,7 @@ export const activity = resource({
   kept: { activity: { default: '365d', description: 'The activity log: who changed what in a workspace.' } },
   open: ({ database }: ActivityParts) => ({
     routes: [activityRoute(database.slowReader)],
-    retention: [deletesOldest({ what: 'activity', keep: ['activity'] }, deleteActivitiesBefore)],
+    retention: [retentionRule({ what: 'activity', keep: ['activity'] }, deleteActivitiesBefore)],
   }),
 })
 

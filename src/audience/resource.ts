@@ -1,5 +1,5 @@
 /** The audience as resources: contacts, lists, segments and tags. */
-import { deletesOldest } from '../resource/retention.js'
+import { retentionRule } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { AudienceParts } from './audience-parts.js'
@@ -60,9 +60,9 @@ export const contacts = resource({
         },
       ],
       retention: [
-        deletesOldest({ what: 'deleted contacts', keep: RESTORABLE_MS }, purgeDeleted),
-        deletesOldest({ what: 'finished deletions of contacts', keep: RESTORABLE_MS }, deleteSweepsBefore),
-        deletesOldest({ what: 'finished imports of contacts', keep: IMPORTS_KEPT_MS }, deleteImportsBefore),
+        retentionRule({ what: 'deleted contacts', keep: RESTORABLE_MS }, purgeDeleted),
+        retentionRule({ what: 'finished deletions of contacts', keep: RESTORABLE_MS }, deleteSweepsBefore),
+        retentionRule({ what: 'finished imports of contacts', keep: IMPORTS_KEPT_MS }, deleteImportsBefore),
       ],
       stop: () => sweeps.stop(),
     }
@@ -94,7 +94,7 @@ export const tags = resource({
 
 /** Deletes the memberships of deleted lists and tags in steps. */
 function deletesMemberships(kind: PairKind) {
-  return deletesOldest({ what: `deleted ${kind.things}`, keep: 0, schedule: '* * * * *' }, (db, _, limit) =>
+  return retentionRule({ what: `deleted ${kind.things}`, keep: 0, schedule: '* * * * *' }, (db, _, limit) =>
     deletePairsOfDeleted(db, kind, limit),
   )
 }

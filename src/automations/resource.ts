@@ -1,5 +1,5 @@
 /** The automations resource: routes, event consumer, trigger scans, the runner and retention. */
-import { deletesOldest } from '../resource/retention.js'
+import { retentionRule } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { AutomationParts } from './automation-parts.js'
@@ -53,7 +53,7 @@ export const automations = resource({
         },
       ],
       retention: [
-        deletesOldest({ what: 'runs of automations', keep: ['automation_runs'] }, deleteRunsBefore),
+        retentionRule({ what: 'runs of automations', keep: ['automation_runs'] }, deleteRunsBefore),
       ],
     }
   },

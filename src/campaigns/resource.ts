@@ -1,4 +1,4 @@
-import { deletesOldest } from '../resource/retention.js'
+import { retentionRule } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import type { CampaignParts } from './campaign-parts.js'
@@ -37,7 +37,7 @@ export const campaigns = resource({
         },
       ],
       retention: [
-        deletesOldest(
+        retentionRule(
           { what: 'recipients of old campaigns', keep: ['campaign_recipients'] },
           forgetRecipients,
         ),

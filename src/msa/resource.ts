@@ -1,5 +1,5 @@
 /** Sending as a resource: routes of emails and batches, and delivery notifications to SMTP submitters. */
-import { deletesOldest } from '../resource/retention.js'
+import { retentionRule } from '../resource/retention.js'
 import { resource } from '../resource/resource.js'
 import { deleteBatchesBefore } from './batch-store.js'
 import { emailRoutes } from './rest/email-routes.js'
@@ -15,6 +15,6 @@ export const email = resource({
   open: ({ send, log, hostname }: EmailParts) => ({
     routes: emailRoutes(send),
     consumers: [deliveryNotifications({ ...send, log, hostname })],
-    retention: [deletesOldest({ what: 'batches', keep: ['messages'] }, deleteBatchesBefore)],
+    retention: [retentionRule({ what: 'batches', keep: ['messages'] }, deleteBatchesBefore)],
   }),
 })

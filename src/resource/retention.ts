@@ -24,7 +24,7 @@ export interface Retention {
 }
 
 /** A rule whose steps each delete the oldest records. */
-export function deletesOldest(
+export function retentionRule(
   row: Omit<Retention, 'begin'>,
   remove: (db: Tx['db'], before: number, limit: number) => Promise<number>,
 ): Retention {

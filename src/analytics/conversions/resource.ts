@@ -1,4 +1,4 @@
-import { deletesOldest } from '../../resource/retention.js'
+import { retentionRule } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { lastEngagement, deleteConversionsBefore, deleteProductViewsBefore } from './conversion-store.js'
 import { conversionRoutes, type ConversionParts, productViewRoute } from './conversion-routes.js'
@@ -12,8 +12,8 @@ export const conversions = resource({
   open: (parts: Omit<ConversionParts, 'findAttribution'>) => ({
     routes: [...conversionRoutes({ ...parts, findAttribution: lastEngagement }), productViewRoute(parts)],
     retention: [
-      deletesOldest({ what: 'conversions', keep: ['conversions'] }, deleteConversionsBefore),
-      deletesOldest({ what: 'product views', keep: ['product_views'] }, deleteProductViewsBefore),
+      retentionRule({ what: 'conversions', keep: ['conversions'] }, deleteConversionsBefore),
+      retentionRule({ what: 'product views', keep: ['product_views'] }, deleteProductViewsBefore),
     ],
   }),
 })

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.js'
-import { deletesOldest } from '../../resource/retention.js'
+import { retentionRule } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import type { Clock } from '../../world/time/clock.js'
 import { countingConsumer } from './counting-consumer.js'
@@ -24,10 +24,10 @@ export const statistics = resource({
     routes: [reportRoute(database, clock)],
     consumers: [countingConsumer()],
     retention: [
-      deletesOldest({ what: 'daily counters', keep: ['statistics'] }, (db, before, limit) =>
+      retentionRule({ what: 'daily counters', keep: ['statistics'] }, (db, before, limit) =>
         deleteCountersBefore(db, dayOf(before), limit),
       ),
-      deletesOldest({ what: 'daily counters by group', keep: ['statistics'] }, (db, before, limit) =>
+      retentionRule({ what: 'daily counters by group', keep: ['statistics'] }, (db, before, limit) =>
         deleteGroupsBefore(db, dayOf(before), limit),
       ),
     ],

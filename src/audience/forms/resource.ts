@@ -1,5 +1,5 @@
 /** Forms as a resource: routes, public pages, pending opt-ins. */
-import { deletesOldest } from '../../resource/retention.js'
+import { retentionRule } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { formReferences } from '../segments/audience-references.js'
 import { formPages, optInPages } from './public-pages.js'
@@ -14,6 +14,6 @@ export const forms = resource({
   open: (parts: FormParts) => ({
     routes: formRoutes(parts),
     pages: [...formPages(parts), ...optInPages(parts)],
-    retention: [deletesOldest({ what: 'opt-ins', keep: OPT_IN_MS }, deleteOptInsBefore)],
+    retention: [retentionRule({ what: 'opt-ins', keep: OPT_IN_MS }, deleteOptInsBefore)],
   }),
 })

@@ -1,4 +1,4 @@
-import { deletesOldest } from '../../resource/retention.js'
+import { retentionRule } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import { bounceConsumer } from './bounce-consumer.js'
 import { bounceRoutes } from './bounce-routes.js'
@@ -18,8 +18,8 @@ export const bounces = resource({
       { name: 'confirm-denials', schedule: '*/5 * * * *', run: stopping => confirmDenials(parts, stopping) },
     ],
     retention: [
-      deletesOldest({ what: 'bounces', keep: ['bounces'] }, deleteBouncesBefore),
-      deletesOldest({ what: 'denied domains', keep: DENIALS_KEPT_MS }, deleteDenialsBefore),
+      retentionRule({ what: 'bounces', keep: ['bounces'] }, deleteBouncesBefore),
+      retentionRule({ what: 'denied domains', keep: DENIALS_KEPT_MS }, deleteDenialsBefore),
     ],
   }),
 })
