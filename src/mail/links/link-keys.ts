@@ -5,7 +5,7 @@
  * another.
  * Standards: RFC 5869 (HKDF), RFC 2104 (HMAC), NIST SP 800-38D (GCM). Throws if there is no key, or a version does not fit a token.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync } from 'node:crypto'
 import type { TokenKey } from '../signed-token.js'
 
 /**
@@ -69,7 +69,9 @@ export function openLinkKeys(secrets: readonly TokenKey[]): LinkKeys {
 
 function derive({ version, secret }: TokenKey, purpose: LinkPurpose): LinkKey {
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', `postroad link ${purpose}`, 64))
-  const [macKey, sealKey] = [bytes.subarray(0, 32), bytes.subarray(32)]
+  // As key objects: Node takes five times as long to use a key given as octets.
+  const macKey = createSecretKey(bytes.subarray(0, 32))
+  const sealKey = createSecretKey(bytes.subarray(32))
   const options = { authTagLength: SEAL_TAG_OCTETS }
   return {
     version,
