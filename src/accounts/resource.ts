@@ -11,11 +11,16 @@ import { listRoute, route, type Route } from '../http/route.js'
 import { resource } from '../resource/resource.js'
 import { retentionRule } from '../resource/retention.js'
 import { deleteExpiredAnswers } from './idempotency-store.js'
+import { workspaceRoutes } from './workspace-routes.js'
+import type { WorkspaceParts } from './workspace-settings.js'
 
 export const accounts = resource({
-  chapters: { Workspace: 'The calling API key and the activity log.' },
-  open: () => ({
-    routes: [keyRoute()],
+  chapters: {
+    Workspace: 'The calling API key and the activity log.',
+    Workspaces: 'Tenants of the appliance, and their settings.',
+  },
+  open: (parts: WorkspaceParts) => ({
+    routes: [keyRoute(), ...workspaceRoutes(parts)],
     // Each row has its own expiry time.
     retention: [retentionRule({ what: 'answers of repeated requests', keep: 0 }, deleteExpiredAnswers)],
   }),
@@ -81,6 +86,9 @@ const ActivitySchema = Type.Object(
     action: Type.String({ description: 'What was done, e.g. domain.added, api_key.revoked.' }),
     subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
     details: Type.Record(Type.String(), Type.Unknown()),
+    changes: Type.Record(Type.String(), Type.Object({ before: Type.Unknown(), after: Type.Unknown() }), {
+      description: 'Settings that changed, by name, with their values before and after.',
+    }),
     is_sandbox: Type.Boolean(),
     created_at: Moment(),
   },
@@ -111,7 +119,7 @@ export function activityRoute(reader: Queries): Route {
 }
 
 export function activityToApi(
-  { id, actor, action, subject, details, createdAt }: RecordedActivity,
+  { id, actor, action, subject, details, changes, createdAt }: RecordedActivity,
   isSandbox: boolean,
 ): Static<typeof ActivitySchema> {
   return {
@@ -120,6 +128,7 @@ export function activityToApi(
     action,
     subject,
     details: { ...details },
+    changes: { ...changes },
     is_sandbox: isSandbox,
     created_at: isoTime(createdAt),
   }

@@ -7,6 +7,7 @@
 import { sql } from 'kysely'
 import { uuidOf } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
+import { keysetPage, type Listed, type PageOf } from '../db/listing.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Sender } from '../http/public/public-route.js'
@@ -179,6 +180,29 @@ export async function listWorkspaces(db: Queries): Promise<Workspace[]> {
     .orderBy('id')
     .execute()
   return rows.map(fromRow)
+}
+
+export interface WorkspaceFilter {
+  /** Undefined: all. */
+  readonly ids: readonly string[] | undefined
+  /** Removed workspaces that can be restored at `now`, instead of live ones. */
+  readonly isRemoved: boolean
+  readonly now: number
+}
+
+/** Oldest first. */
+export async function listWorkspacePage(
+  db: Queries,
+  { ids, isRemoved, now }: WorkspaceFilter,
+  page: PageOf,
+): Promise<Listed<Workspace & { readonly removedAt: number | null }>> {
+  const matching = db
+    .selectFrom('workspaces')
+    .$if(ids !== undefined, query => query.where('id', 'in', ids ?? []))
+    .$if(isRemoved, query => query.where('deleted_at', '>', now - RESTORABLE_MS))
+    .$if(!isRemoved, query => query.where('deleted_at', 'is', null))
+  const order = { columns: ['id'], kinds: ['text'], direction: 'asc' } as const
+  return keysetPage(matching, order, page, row => ({ ...fromRow(row), removedAt: row.deleted_at }))
 }
 
 /** Owners of data: live and removed workspaces, and their sandboxes. */

@@ -17,6 +17,7 @@ import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { openRequestedMail } from '../msa/rest/requested-mail.js'
 import type { SendParts } from '../msa/rest/send-email.js'
+import { holdWorkspaceMail } from '../queue/operator/queue-admin-store.js'
 import type { QueueStatusSource } from '../queue/operator/queue-status-routes.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
@@ -64,6 +65,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     isCaptured: config.mta.capture,
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
+    holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail(database, workspaceId),
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,

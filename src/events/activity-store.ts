@@ -21,7 +21,10 @@ interface ActivityRow {
   peer: string | null
   action: string
   subject: string
+  /** JSON. */
   details: string
+  /** JSON: `Changes`. */
+  changes: string
   created_at: number
 }
 
@@ -31,6 +34,11 @@ declare module '../db/tables.js' {
   }
 }
 
+type Value = string | number | boolean | null
+
+/** Settings before and after the action, by name. */
+export type Changes = Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
+
 export interface Activity {
   readonly workspaceId: string
   readonly actor: Actor
@@ -38,13 +46,14 @@ export interface Activity {
   readonly action: `${string}.${string}`
   /** Human-readable object of the action: a domain, an address, the name of a key. */
   readonly subject: string
-  readonly details?: Readonly<Record<string, string | number | boolean | null>>
+  readonly details?: Readonly<Record<string, Value>>
+  readonly changes?: Changes
   /** Ms since epoch UTC. */
   readonly createdAt: number
 }
 
 export async function recordActivity(tx: Tx, activity: Activity): Promise<void> {
-  const { workspaceId, actor, action, subject, details = {}, createdAt } = activity
+  const { workspaceId, actor, action, subject, details = {}, changes = {}, createdAt } = activity
   await tx.db
     .insertInto('activities')
     .values({
@@ -56,6 +65,7 @@ export async function recordActivity(tx: Tx, activity: Activity): Promise<void> 
       action,
       subject,
       details: JSON.stringify(details),
+      changes: JSON.stringify(changes),
       created_at: createdAt,
     })
     .execute()
@@ -99,6 +109,7 @@ function fromRow(row: Selectable<ActivityRow>): RecordedActivity {
     action: row.action as Activity['action'],
     subject: row.subject,
     details: JSON.parse(row.details) as RecordedActivity['details'],
+    changes: JSON.parse(row.changes) as Changes,
     createdAt: row.created_at,
   }
 }

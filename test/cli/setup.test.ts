@@ -68,7 +68,7 @@ t.test('workspaces are created, listed, changed and removed', async t => {
   t.same(listed.map(({ name }) => name).sort(), ['Shop', 'default'])
   t.same(await postroad.json('workspace', 'remove', made.id, '--yes'), { success: true, held: 0 })
   await postroad.json('workspace', 'restore', made.id)
-  const activities = await postroad.json<{ action: string; subject: string; details: object }[]>(
+  const activities = await postroad.json<{ action: string; subject: string; changes: object }[]>(
     ...['activity', 'list', '--workspace', made.id],
   )
   t.same(
@@ -81,7 +81,7 @@ t.test('workspaces are created, listed, changed and removed', async t => {
       'workspace.created',
     ],
   )
-  t.match(activities.at(3)?.details, { hourly_limit: 0, hourly_limit_before: 1000 })
+  t.match(activities.at(3), { changes: { hourly_limit: { before: 1000, after: 0 } } })
   t.same(await postroad.json('workspace', 'remove', made.id, '--yes'), { success: true, held: 0 })
   t.equal((await postroad.json<unknown[]>('workspace', 'list')).length, 1)
   t.match(await postroad.run('workspace', 'list'), { status: 0, out: /^ID +NAME/ })

@@ -8,6 +8,7 @@ create table activities (
   action text not null,
   subject text not null,
   details text not null,
+  changes text not null default '{}'::text,
   created_at bigint not null
 );
 
@@ -23,7 +24,8 @@ create table api_keys (
   rate_limit integer not null,
   email_rate_limit integer not null,
   created_at bigint not null,
-  revoked_at bigint
+  revoked_at bigint,
+  last_used_at bigint
 );
 
 create table attempts (

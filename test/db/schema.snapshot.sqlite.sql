@@ -23,6 +23,8 @@ CREATE TABLE activities (
     action text not null,
     subject text not null,
     details text not null,
+    -- Settings before and after, by name.
+    changes text default '{}' not null,
     created_at bigint not null
   );
 
@@ -38,7 +40,8 @@ CREATE TABLE api_keys (
     rate_limit integer not null,
     email_rate_limit integer not null,
     created_at bigint not null,
-    revoked_at bigint
+    revoked_at bigint,
+    last_used_at bigint
   );
 
 CREATE TABLE attempts (

@@ -5,7 +5,7 @@
  * progress are not interrupted.
  */
 import { sql, type ExpressionBuilder } from 'kysely'
-import type { Queries, Tx } from '../../db/database.js'
+import type { Database, Queries, Tx } from '../../db/database.js'
 import { flag, type Tables } from '../../db/tables.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
@@ -199,6 +199,14 @@ export async function setHeld(db: Queries, selection: QueueSelection, isHeld: bo
     .where('is_held', '=', flag(!isHeld))
     .executeTakeFirst()
   return Number(result.numUpdatedRows)
+}
+
+/** Holds all mail of a workspace, in batches between which other writes go on. @returns messages held */
+export async function holdWorkspaceMail(database: Database, workspaceId: string): Promise<number> {
+  let held = 0
+  for await (const messageIds of selectedIds(database.reader, { workspaceId }))
+    held += await database.write(tx => setHeld(tx.db, { messageIds }, true), { isLong: true })
+  return held
 }
 
 /** Makes entries due now. Claimed entries are unaffected: their outcome sets the next attempt. */

@@ -45,7 +45,8 @@ export const accountsTables = ({ serial }: ColumnTypes): string[] => [
     rate_limit integer not null,
     email_rate_limit integer not null,
     created_at bigint not null,
-    revoked_at bigint
+    revoked_at bigint,
+    last_used_at bigint
   )`,
   'create index api_keys_by_workspace on api_keys (workspace_id)',
   // One row per workspace and window. Past windows stay, so that setting the clock back grants no second allowance.
@@ -68,6 +69,8 @@ export const accountsTables = ({ serial }: ColumnTypes): string[] => [
     action text not null,
     subject text not null,
     details text not null,
+    -- Settings before and after, by name.
+    changes text default '{}' not null,
     created_at bigint not null
   )`,
   'create index activities_by_action on activities (workspace_id, action, seq)',
