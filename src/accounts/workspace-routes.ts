@@ -4,7 +4,7 @@ import { isoTime } from '../core/moments.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Id, Moment } from '../http/answer/answer-fields.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
-import type { OperatorPrincipal } from '../http/operator.js'
+import { requirePermission, type OperatorPrincipal } from '../http/operator.js'
 import { cursorQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import {
@@ -28,6 +28,8 @@ const WorkspaceSchema = Type.Object(
   },
   { title: 'Workspace' },
 )
+
+const APPLIANCE_SETTINGS = ['hourly_limit', 'daily_limit', 'allow_private_webhooks'] as const
 
 const Named = Type.Object({ workspaceId: Type.String({ maxLength: 64 }) })
 
@@ -106,6 +108,9 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       operationId: 'updateWorkspace',
       chapter: 'Workspaces',
       summary: "Change a workspace's settings.",
+      description:
+        `${APPLIANCE_SETTINGS.map(name => `\`${name}\``).join(', ')} protect the appliance from the workspace: ` +
+        'changing them requires a role in all workspaces.',
       params: Named,
       body: Type.Partial(Settings, {
         additionalProperties: false,
@@ -114,8 +119,11 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       }),
       response: WorkspaceSchema,
       errors: ['duplicate'],
-      handle: async ({ operator, params, body }) =>
-        workspaceToApi(await changeWorkspace(parts, params.workspaceId, body, operator.actor)),
+      async handle({ operator, params, body }) {
+        if (APPLIANCE_SETTINGS.some(name => body[name] !== undefined))
+          requirePermission(operator, 'workspace:write', ALL_WORKSPACES)
+        return workspaceToApi(await changeWorkspace(parts, params.workspaceId, body, operator.actor))
+      },
     }),
     adminRoute({
       method: 'DELETE',
