@@ -2,7 +2,7 @@
  * The dependencies of resources, from the appliance and from what runs: the server passes its queue and dispatcher, a command that serves
  * the API itself (`command-api.ts`) passes parts at rest.
  */
-import { findActingWorkspace, findPublicSender } from '../accounts/workspace-store.js'
+import { findActingWorkspace, findPublicSender, findWorkspace } from '../accounts/workspace-store.js'
 import { LoginGuard } from '../accounts/login-guard.js'
 import { Passwords } from '../accounts/operators/password.js'
 import { findContact } from '../audience/contacts/contacts.js'
@@ -58,10 +58,12 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
+    hasWorkspace: async (db, id) => (await findWorkspace(db, id)) !== undefined,
     isQuietHour: () => isQuietHour(world.clock.now()),
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
+    servesDkimZone: config.dns.listen.length > 0,
     isCaptured: config.mta.capture,
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,

@@ -166,7 +166,7 @@ function openClient(target: Target, base: string, headers: Readonly<Record<strin
     if (answer.status >= 400) throw await errorOf(answer, target.origin)
     return answer
   }
-  const json = async <T>(answer: StreamResponse) => JSON.parse(await textOf(answer)) as T
+  const json = async <T>(answer: StreamResponse) => JSON.parse(await textOf(answer.body)) as T
   const data = async <T>(answer: StreamResponse) =>
     answer.status === 204 ? (undefined as T) : (await json<{ data: T }>(answer)).data
   return {
@@ -198,7 +198,8 @@ function openClient(target: Target, base: string, headers: Readonly<Record<strin
   }
 }
 
-async function textOf({ body }: StreamResponse): Promise<string> {
+/** The text of a download. */
+export async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   const pieces: Buffer[] = []
   for await (const piece of body) pieces.push(piece)
   return Buffer.concat(pieces).toString()
@@ -206,7 +207,7 @@ async function textOf({ body }: StreamResponse): Promise<string> {
 
 /** The error as the API threw it. */
 async function errorOf(answer: StreamResponse, origin: string): Promise<AppError> {
-  const text = await textOf(answer)
+  const text = await textOf(answer.body)
   try {
     const { error } = JSON.parse(text) as { error: { code: ErrorCode; message: string; path?: string } }
     return new AppError(error.code, error.message, error.path === undefined ? {} : { path: error.path })

@@ -8,7 +8,7 @@ import { nameServers, openAppliance } from '../../appliance/appliance.js'
 import type { Config } from '../../config/config.js'
 import { chooseConfigFile } from '../../config/environment.js'
 import { describeError } from '../../core/errors.js'
-import { listAllDomains } from '../../deliverability/domains/domain-store.js'
+import { listDomainsOfAll } from '../../deliverability/domains/domain-store.js'
 import { printResult, readConfig, type CliContext, type CommonOptions } from '../context.js'
 import { command } from '../options.js'
 import { checkPublicUrl, isRunning, type PublicUrlCheck } from '../config.js'
@@ -22,6 +22,8 @@ import { portTasks } from './port-checks.js'
 const LIMIT_MS = 10_000
 /** For one answer; after two timeouts a name server counts as silent. */
 const DNS_TIMEOUT_MS = 2_000
+/** More than any appliance has. */
+const ALL_DOMAINS = { limit: 1_000_000, offset: 0 }
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' } as const
 
 export function doctorCommand(program: Command, context: CliContext): void {
@@ -104,7 +106,8 @@ async function databaseChecks(
     const appliance = await openAppliance({ config, world })
     try {
       const checks = await stateChecks(appliance)
-      examination.start(...domainTasks(parts, senders, await listAllDomains(appliance.database.reader)))
+      const { items } = await listDomainsOfAll(appliance.database.reader, {}, ALL_DOMAINS)
+      examination.start(...domainTasks(parts, senders, items))
       return checks
     } finally {
       await appliance[Symbol.asyncDispose]()

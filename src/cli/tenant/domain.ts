@@ -1,68 +1,46 @@
 /** `postroad domain add|list|show|verify|rotate|remove`, and `postroad dns zone`: the contents of `dns.dkim_zone`. */
 import type { Command } from 'commander'
-import type { Appliance } from '../../appliance/appliance.js'
-import type { Config } from '../../config/config.js'
 import { AppError } from '../../core/errors.js'
-import { isoTime } from '../../core/moments.js'
 import { isAppliance } from '../../core/owner.js'
-import { delegationLine, wholeZoneFile, zoneFile, zoneRecords } from '../../deliverability/dkim/dkim-zone.js'
-import { rotateDomain } from '../../deliverability/dkim/rotate-dkim.js'
-import {
-  dnsRecords,
-  domainZone,
-  reportPermission,
-  TTL_SECONDS,
-  zoneLine,
-} from '../../deliverability/domains/dns-records.js'
-import { domainToApi } from '../../deliverability/domains/domain-routes.js'
-import { type Domain, findDomainByName, listAllDomains } from '../../deliverability/domains/domain-store.js'
-import {
-  addDomain,
-  deleteDomain,
-  readDomainName,
-  verifyDomain,
-} from '../../deliverability/domains/domains.js'
-import {
-  type CliContext,
-  type CommonOptions,
-  getWorkspace,
-  type OwnedOptions,
-  printResult,
-  table,
-  withAppliance,
-} from '../context.js'
-import { ownedGroup, command } from '../options.js'
+import type {
+  DkimZoneRecords,
+  DomainDetails,
+  OperatedDomain,
+} from '../../deliverability/domains/domain-admin-routes.js'
+import { TTL_SECONDS, zoneLine } from '../../deliverability/domains/dns-records.js'
+import { textOf, withApi, type Api } from '../api.js'
+import { type CliContext, type CommonOptions, type OwnedOptions, printResult, table } from '../context.js'
+import { apiCommand, owned } from '../options.js'
 
 interface ShownOptions extends OwnedOptions {
   readonly zone?: boolean
 }
 
 const ZONE_OPTION = 'print the records in zone file syntax'
+/** More than any appliance has. */
+const ALL = 1_000_000
 
 export function domainCommands(program: Command, context: CliContext): void {
-  const { group, inWorkspace } = ownedGroup(program, 'domain', 'sending domains')
+  const group = program.command('domain').description('sending domains')
+  const inWorkspace = (nameAndArgs: string, description: string) =>
+    owned(apiCommand(group, nameAndArgs, description), 'workspace of the domain')
   inWorkspace('add <name>', 'add a domain and print the DNS records to publish')
     .option('--vouch', 'mark it verified without checking DNS (LAN domains, testing)')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions & { vouch?: boolean }) => {
-      await withAppliance(context, options, async appliance => {
-        const { database, domains } = appliance
-        await getWorkspace(database.reader, options.workspace)
-        const domain = await addDomain(domains, options.workspace, name, options.vouch ? 'vouched' : 'dns')
-        printDomain(context, options, domain, appliance)
+      await withApi(context, options, async ({ admin }) => {
+        const vouch = options.vouch ?? false
+        const body = { workspace_id: options.workspace, domain: name, vouch }
+        printDomain(context, options, await admin.send<DomainDetails>('POST', '/domains', body))
       })
     })
-  command(group, 'list', 'list the domains of all workspaces').action(async (options: CommonOptions) => {
-    await withAppliance(context, options, async ({ database, domains }) => {
-      const all = await listAllDomains(database.reader)
-      const json = all.map(domain => ({
-        ...domainToApi(domain, domains),
-        workspace_id: domain.owner,
-      }))
-      printResult(context, options, json, () =>
+  apiCommand(group, 'list', 'list the domains of all workspaces').action(async (options: CommonOptions) => {
+    await withApi(context, options, async ({ admin }) => {
+      const all = await admin.list<OperatedDomain>('/domains', {}, ALL)
+      printResult(context, options, all, () =>
         table(
           ['DOMAIN', 'STATE', 'WORKSPACE', 'ID', 'DKIM KEYS'],
-          all.map(domain => [domain.domain, stateOf(domain), domain.owner, domain.id, keysOf(domain)]),
+          all.map(domain => [domain.domain, stateOf(domain), domain.workspace_id, domain.id, keysOf(domain)]),
         ),
       )
     })
@@ -70,62 +48,59 @@ export function domainCommands(program: Command, context: CliContext): void {
   inWorkspace('show <name>', 'show the DNS records of a domain and the result of the last check')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const domain = await getDomain(appliance, options, name)
-        printDomain(context, options, domain, appliance)
+      await withApi(context, options, async api => {
+        const id = await findDomainId(api, options, name)
+        printDomain(context, options, await api.admin.get<DomainDetails>(`/domains/${id}`))
       })
     })
   inWorkspace('verify <name>', 'check DNS now; a verified domain keeps its 3 days of grace').action(
     async (name: string, options: OwnedOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const { id } = await getDomain(appliance, options, name)
-        const domain = await verifyDomain(appliance.domains, options.workspace, id)
-        printDomain(context, options, domain, appliance)
-        if (domain.verifiedAt === null || domain.failingSince !== null) context.fail()
+      await withApi(context, options, async api => {
+        const id = await findDomainId(api, options, name)
+        const domain = await api.admin.send<DomainDetails>('POST', `/domains/${id}/verify`)
+        printDomain(context, options, domain)
+        if (!domain.verified || domain.failing_since !== null) context.fail()
       })
     },
   )
   inWorkspace('rotate <name>', 'rotate DKIM: sign with the standby keys from now on')
     .option('--force', 'do not check first that the keys are published')
     .action(async (name: string, options: OwnedOptions & { force?: boolean }) => {
-      await withAppliance(context, options, async appliance => {
-        const { id } = await getDomain(appliance, options, name)
-        const domain = await rotateDomain(appliance.domains, options.workspace, id, options.force ?? false)
-        printDomain(context, options, domain, appliance)
+      await withApi(context, options, async api => {
+        const id = await findDomainId(api, options, name)
+        const body = { force: options.force ?? false }
+        const domain = await api.admin.send<DomainDetails>('POST', `/domains/${id}/rotate-dkim`, body)
+        printDomain(context, options, domain)
       })
     })
   inWorkspace('remove <name>', 'remove a domain').action(async (name: string, options: OwnedOptions) => {
-    await withAppliance(context, options, async appliance => {
-      await deleteDomain(appliance.domains, options.workspace, (await getDomain(appliance, options, name)).id)
+    await withApi(context, options, async api => {
+      await api.admin.send('DELETE', `/domains/${await findDomainId(api, options, name)}`)
       printResult(context, options, { success: true }, () => 'removed')
     })
   })
 }
 
-async function getDomain({ database }: Appliance, options: OwnedOptions, name: string): Promise<Domain> {
-  const domain = await findDomainByName(database.reader, options.workspace, readDomainName(name))
-  if (!domain) throw new AppError('not_found', `workspace ${options.workspace} has no domain ${name}`)
-  return domain
+async function findDomainId({ admin }: Api, { workspace }: OwnedOptions, name: string): Promise<string> {
+  const query = { workspace_id: workspace, domain: name }
+  const [domain] = await admin.list<OperatedDomain>('/domains', query, 1)
+  if (!domain) throw new AppError('not_found', `workspace ${workspace} has no domain ${name}`)
+  return domain.id
 }
-
-type Shown = Pick<Appliance, 'config' | 'domains'>
 
 function printDomain(
   context: CliContext,
   options: CommonOptions & { readonly zone?: boolean },
-  domain: Domain,
-  appliance: Shown,
+  domain: DomainDetails,
 ): void {
-  printResult(context, options, domainToApi(domain, appliance.domains), () =>
-    options.zone ? zoneText(domain, appliance) : domainText(domain, appliance),
-  )
+  printResult(context, options, domain, () => (options.zone ? zoneText(domain) : domainText(domain)))
 }
 
-function domainText(domain: Domain, { config, domains }: Shown): string {
-  const { dns_records: records } = domainToApi(domain, domains)
+function domainText(domain: DomainDetails): string {
+  const { dns_records: records } = domain
   return [
     `${domain.domain}  ${stateOf(domain)}  ${domain.id}`,
-    ...(domain.checkedAt === null ? [] : [`checked ${isoTime(domain.checkedAt)}`]),
+    ...(domain.checked_at === null ? [] : [`checked ${domain.checked_at}`]),
     '',
     table(
       ['STATUS', 'PURPOSE', 'KEY', 'TYPE', 'NAME', 'VALUE'],
@@ -138,53 +113,53 @@ function domainText(domain: Domain, { config, domains }: Shown): string {
         record.value,
       ]),
     ),
-    ...(domain.checkedAt === null ? [] : answerLines(records)),
+    ...(domain.checked_at === null ? [] : answerLines(records)),
     ...records.flatMap(({ alternative }) =>
       alternative
         ? ['', 'instead of that CNAME, in zone file syntax:', zoneLine(alternative, TTL_SECONDS)]
         : [],
     ),
     '',
-    ...zoneLines(config),
-    ...permissionLines(domain, domains),
+    ...zoneLines(domain),
+    ...permissionLines(domain),
   ].join('\n')
 }
 
 /** Records that belong in other zones are comments. */
-function zoneText(domain: Domain, { config, domains }: Shown): string {
-  const records = dnsRecords(domain, domains.dkimZone, domains.reportAddress)
-  const elsewhere = [...zoneLines(config), ...permissionLines(domain, domains)]
-  return [domainZone(domain.domain, records), ...elsewhere.map(line => `; ${line}`)].join('\n')
+function zoneText(domain: DomainDetails): string {
+  const elsewhere = [...zoneLines(domain), ...permissionLines(domain)]
+  return [domain.zone_file, ...elsewhere.map(line => `; ${line}`)].join('\n')
 }
 
 /** Who serves the zone that the CNAMEs point into; the same for all domains. */
-function zoneLines({ dns, hostname }: Config): string[] {
-  return dns.listen.length === 0
+function zoneLines({ dkim_zone: zone }: DomainDetails): string[] {
+  return zone.served_here
     ? [
-        `The CNAMEs point into ${dns.dkimZone}, which your name server must serve: \`postroad dns zone\` prints its records`,
-        '(or set dns.listen to have this appliance serve it).',
+        `The CNAMEs point into ${zone.name}, which this appliance serves. Delegate it once in the parent zone:`,
+        zone.delegation,
       ]
     : [
-        `The CNAMEs point into ${dns.dkimZone}, which this appliance serves. Delegate it once in the parent zone:`,
-        delegationLine(dns.dkimZone, hostname),
+        `The CNAMEs point into ${zone.name}, which your name server must serve: \`postroad dns zone\` prints its records`,
+        '(or set dns.listen to have this appliance serve it).',
       ]
 }
 
 /** Records for the zone of the report address; empty if receivers do not require them (RFC 7489 §7.1). */
-function permissionLines(domain: Domain, { reportAddress }: Appliance['domains']): string[] {
-  const permission = reportPermission(domain, reportAddress)
-  return permission === undefined
+function permissionLines({
+  domain,
+  report_address: address,
+  report_permission: permission,
+}: DomainDetails): string[] {
+  return permission === null
     ? []
     : [
-        `DMARC reports about ${domain.domain} go to ${reportAddress}, which is in another domain. Receivers only send them if this is published there, once:`,
-        zoneLine(permission, TTL_SECONDS),
+        `DMARC reports about ${domain} go to ${address}, which is in another domain. Receivers only send them if this is published there, once:`,
+        permission,
       ]
 }
 
-type ShownRecord = ReturnType<typeof domainToApi>['dns_records'][number]
-
 /** What DNS returned for records that are wrong. */
-function answerLines(records: readonly ShownRecord[]): string[] {
+function answerLines(records: DomainDetails['dns_records']): string[] {
   return records
     .filter(({ status }) => status !== 'verified')
     .flatMap(({ name, type, found, required }) => [
@@ -195,43 +170,41 @@ function answerLines(records: readonly ShownRecord[]): string[] {
 }
 
 /** E.g. `pr0a1b2c3d4e1 active, pr0a1b2c3d4e2 standby`. */
-function keysOf({ selectors }: Domain): string {
-  return selectors.map(({ name, state }) => `${name} ${state}`).join(', ')
+function keysOf({ dns_records: records }: OperatedDomain): string {
+  return records
+    .flatMap(({ name, key_state: state }) => (state ? [`${name.split('.')[0] ?? ''} ${state}`] : []))
+    .join(', ')
 }
 
-function stateOf(domain: Domain): string {
-  if (isAppliance(domain.owner)) return 'shared address'
-  if (domain.isVouched) return 'vouched'
-  if (domain.verifiedAt === null) return 'not verified'
-  return domain.failingSince === null
-    ? 'verified'
-    : `verified, records wrong since ${isoTime(domain.failingSince)}`
+function stateOf(domain: OperatedDomain): string {
+  if (isAppliance(domain.workspace_id)) return 'shared address'
+  if (domain.vouched) return 'vouched'
+  if (!domain.verified) return 'not verified'
+  return domain.failing_since === null ? 'verified' : `verified, records wrong since ${domain.failing_since}`
 }
 
 export function dnsCommands(program: Command, context: CliContext): void {
   const group = program.command('dns').description('DNS records of this appliance')
-  command(group, 'zone', 'print the TXT records of all DKIM keys in zone file syntax')
+  apiCommand(group, 'zone', 'print the TXT records of all DKIM keys in zone file syntax')
     .option('--whole', 'print a complete zone file, with SOA and NS')
     .action(async (options: CommonOptions & { whole?: boolean }) => {
-      await withAppliance(context, options, async ({ database, config, world }) => {
-        const { dns, hostname } = config
-        const now = world.clock.now()
-        const records = await zoneRecords(database.reader, dns.dkimZone, now)
-        const json = records.map(({ name, type, ttl, value }) => ({ name, type, ttl, value }))
-        const text = () =>
-          options.whole
-            ? wholeZoneFile(records, dns.dkimZone, hostname, Math.floor(now / 1_000))
-            : zoneFile(records, dns.dkimZone)
-        printResult(context, options, json, () => [...servedHere(config), text()].join('\n'))
+      await withApi(context, options, async ({ admin }) => {
+        const zone = await admin.get<DkimZoneRecords>('/dns-zone')
+        if (options.json) {
+          printResult(context, options, zone.records, () => '')
+          return
+        }
+        const file = await textOf(await admin.download('/dns-zone/file', { whole: options.whole ?? false }))
+        context.print([...servedHere(zone), file.trimEnd()].join('\n'))
       })
     })
 }
 
 /** As comments of a zone file. */
-function servedHere({ dns, hostname }: Config): string[] {
-  if (dns.listen.length === 0) return []
+function servedHere({ name, served_here: isServed, delegation }: DkimZoneRecords): string[] {
+  if (!isServed) return []
   return [
-    `; This appliance is the name server of ${dns.dkimZone} (dns.listen). Delegate it in the parent zone:`,
-    `;   ${delegationLine(dns.dkimZone, hostname)}`,
+    `; This appliance is the name server of ${name} (dns.listen). Delegate it in the parent zone:`,
+    `;   ${delegation}`,
   ]
 }

@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely'
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
+import { pageWithTotal } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -223,14 +224,33 @@ export async function listDomains(db: Queries, owner: string, page: Page): Promi
   return { items: await withSelectors(db, rows), total }
 }
 
-/** Domains of all owners except sandboxes, for the operator. */
-export async function listAllDomains(db: Queries): Promise<Domain[]> {
-  const rows = await activeDomains(db)
+/**
+ * A page of the domains of all owners except sandboxes, or of one owner, for operators.
+ *
+ * @param name only the domain of this name
+ */
+export async function listDomainsOfAll(
+  db: Queries,
+  { owner, name }: { readonly owner?: string | undefined; readonly name?: string | undefined },
+  page: Page,
+): Promise<Listing<Domain>> {
+  const matching = db
+    .selectFrom('domains')
+    .where('removed_at', 'is', null)
     .where('is_sandbox', '=', 0)
-    .orderBy('owner')
-    .orderBy('domain')
-    .execute()
-  return withSelectors(db, rows)
+    .$if(owner !== undefined, query => query.where('owner', '=', owner ?? ''))
+    .$if(name !== undefined, query => query.where('domain', '=', name ?? ''))
+  const rows = matching.selectAll().orderBy('owner').orderBy('domain').limit(page.limit).offset(page.offset)
+  const { items, total } = await pageWithTotal(matching, rows, row => row)
+  return { items: await withSelectors(db, items), total }
+}
+
+/** A domain of any owner except sandboxes. @throws AppError not_found */
+export async function getDomainOfAny(db: Queries, id: string): Promise<Domain> {
+  const rows = await activeDomains(db).where('id', '=', id).where('is_sandbox', '=', 0).execute()
+  const [domain] = await withSelectors(db, rows)
+  if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
+  return domain
 }
 
 export async function removeDomain(db: Queries, owner: string, id: string, now: number): Promise<boolean> {

@@ -1,0 +1,84 @@
+/** Sending domains by the admin API: across workspaces, by role. */
+import t from 'tap'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { makeOperatorToken } from '../support/program/operator-token.js'
+
+const DOMAINS = '/api/admin/v1/domains'
+const ELSEWHERE = '0192f000-0000-7000-8000-00000000abcd'
+
+t.test('an operator of one workspace adds, lists and removes domains there, and sees no others', async t => {
+  const postroad = await openTestAppliance(t)
+  const { workspaceId } = postroad
+  const here = { key: await makeOperatorToken(postroad, 'operator', workspaceId) }
+  const all = { key: await makeOperatorToken(postroad, 'operator') }
+  const added = await postroad.post(DOMAINS, { workspace_id: workspaceId, domain: 'Shop.example' }, here)
+  t.match(added, {
+    status: 201,
+    body: {
+      data: {
+        domain: 'shop.example',
+        verified: false,
+        workspace_id: workspaceId,
+        zone_file: /_postroad\.shop\.example\. 3600 IN TXT/,
+        report_permission: '*._report._dmarc.mx.postroad.test. 3600 IN TXT "v=DMARC1;"',
+      },
+    },
+  })
+  const elsewhere = await postroad.post(DOMAINS, { workspace_id: ELSEWHERE, domain: 'shop.example' }, here)
+  t.match(elsewhere, { status: 404 })
+  t.match(await postroad.post(DOMAINS, { workspace_id: ELSEWHERE, domain: 'shop.example' }, all), {
+    status: 404,
+    body: { error: { message: `no workspace ${ELSEWHERE}` } },
+  })
+  const names = async (query: string, caller: { key: string }) =>
+    ((await postroad.get(`${DOMAINS}${query}`, caller)).body.data as { domain: string }[]).map(
+      ({ domain }) => domain,
+    )
+  t.same(await names(`?workspace_id=${workspaceId}`, here), ['shop.example'])
+  t.match(await postroad.get(DOMAINS, here), { status: 403 })
+  t.same((await names('', all)).sort(), ['mail.postroad.test', 'shop.example'])
+  t.same(await names('?domain=SHOP.example', all), ['shop.example'])
+  const shared = (await postroad.get(`${DOMAINS}?domain=mail.postroad.test`, all)).body.data[0]
+  t.match(await postroad.get(`${DOMAINS}/${shared.id}`, here), { status: 403 }, "the server's own domain")
+  t.match(await postroad.get(`${DOMAINS}/${shared.id}`, all), { status: 200 })
+  const viewer = { key: await makeOperatorToken(postroad, 'viewer', workspaceId) }
+  const { id } = added.body.data
+  t.match(await postroad.get(`${DOMAINS}/${id}`, viewer), { status: 200 })
+  t.match(await postroad.delete(`${DOMAINS}/${id}`, viewer), { status: 403 })
+  t.match(await postroad.delete(`${DOMAINS}/${id}`, here), { status: 200 })
+  t.match(await postroad.delete(`${DOMAINS}/${id}`, here), { status: 404 })
+})
+
+t.test(
+  'only an operator of all workspaces can vouch for a domain, and the activity log names them',
+  async t => {
+    const postroad = await openTestAppliance(t)
+    const { workspaceId } = postroad
+    const body = { workspace_id: workspaceId, domain: 'printer.lan', vouch: true }
+    const here = { key: await makeOperatorToken(postroad, 'owner', workspaceId) }
+    t.match(await postroad.post(DOMAINS, body, here), { status: 403 })
+    const all = { key: await makeOperatorToken(postroad, 'operator') }
+    const added = await postroad.post(DOMAINS, body, all)
+    t.match(added, { status: 201, body: { data: { vouched: true, verified: true } } })
+    const path = `${DOMAINS}/${added.body.data.id}/rotate-dkim`
+    t.match(await postroad.post(path, { force: true }, here), { status: 200 })
+    t.match(await postroad.post(path, {}, here), { status: 409 })
+    const { body: log } = await postroad.get('/api/v1/activity', postroad)
+    t.match(log.data, [
+      { action: 'domain.rotated', actor: { type: 'operator_token', peer: '127.0.0.1' } },
+      { action: 'domain.added', actor: { type: 'operator_token' }, details: { vouched: true } },
+    ])
+  },
+)
+
+t.test('the zone file is downloaded with and without SOA', async t => {
+  const postroad = await openTestAppliance(t)
+  const headers = { Authorization: `Bearer ${await makeOperatorToken(postroad, 'viewer')}` }
+  const download = async (query: string) => {
+    const answer = await fetch(`${postroad.baseUrl}/api/admin/v1/dns-zone/file${query}`, { headers })
+    t.match(answer.headers.get('content-type'), 'text/dns')
+    return answer.text()
+  }
+  t.notMatch(await download(''), 'IN SOA')
+  t.match(await download('?whole=true'), /IN SOA mx\.postroad\.test\. .*\n.*NS.*\npr\w+1\./)
+})
