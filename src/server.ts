@@ -26,7 +26,6 @@ import { openLinkKeys } from './mail/links/link-keys.js'
 import { openMailListeners, type MailAddresses } from './appliance/listeners/mail-listeners.js'
 import { openNameListeners } from './appliance/listeners/name-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
-import { loginRoutes } from './accounts/login-guard.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender.js'
@@ -172,7 +171,6 @@ async function openParts(
   const control = await openControl(appliance, controlSocketPath(config.dataDir), [
     ...routes,
     ...queueStatusRoutes(queue),
-    ...loginRoutes(guard),
   ])
   closing.defer(() => control.close(graceLeft()))
   const http = await openHttpListeners(appliance.live, api, pages, certificates, world.clock)

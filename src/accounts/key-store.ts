@@ -1,5 +1,6 @@
 /** SQL of API keys. Only the SHA-256 of a key is stored, so a key cannot be shown again. */
 import type { Queries } from '../db/database.js'
+import { keysetPage, type Listed, type PageOf } from '../db/listing.js'
 import { flag, type Flag } from '../db/tables.js'
 import type { Permission, Principal } from '../http/principal.js'
 
@@ -16,6 +17,7 @@ interface ApiKeyRow {
   email_rate_limit: number
   created_at: number
   revoked_at: number | null
+  last_used_at: number | null
 }
 
 declare module '../db/tables.js' {
@@ -40,6 +42,8 @@ export interface ApiKey {
   readonly emailRateLimit: number
   readonly createdAt: number
   readonly revokedAt: number | null
+  /** Accurate to a minute. */
+  readonly lastUsedAt: number | null
 }
 
 export async function insertApiKey(db: Queries, key: ApiKey): Promise<void> {
@@ -58,6 +62,7 @@ export async function insertApiKey(db: Queries, key: ApiKey): Promise<void> {
       email_rate_limit: key.emailRateLimit,
       created_at: key.createdAt,
       revoked_at: key.revokedAt,
+      last_used_at: key.lastUsedAt,
     })
     .execute()
 }
@@ -99,15 +104,20 @@ export async function findKey(
   }
 }
 
-/** @param workspaceId default: the keys of all workspaces */
-export async function listApiKeys(db: Queries, workspaceId?: string): Promise<ApiKey[]> {
-  const rows = await db
+/** Oldest first. @param workspaceId undefined: the keys of all workspaces */
+export function listApiKeys(
+  db: Queries,
+  workspaceId: string | undefined,
+  page: PageOf,
+): Promise<Listed<ApiKey>> {
+  const matching = db
     .selectFrom('api_keys')
-    .selectAll()
     .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
-    .orderBy('id')
-    .execute()
-  return rows.map(fromRow)
+  return keysetPage(matching, { columns: ['id'], kinds: ['text'], direction: 'asc' }, page, fromRow)
+}
+
+export async function noteKeysUsed(db: Queries, ids: readonly string[], now: number): Promise<void> {
+  await db.updateTable('api_keys').set({ last_used_at: now }).where('id', 'in', ids).execute()
 }
 
 export async function updateApiKey(db: Queries, key: ApiKey): Promise<void> {
@@ -149,5 +159,6 @@ function fromRow(row: ApiKeyRow): ApiKey {
     emailRateLimit: row.email_rate_limit,
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
   }
 }

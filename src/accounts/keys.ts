@@ -10,12 +10,20 @@ import type { NewId } from '../core/ids.js'
 import { TtlCache } from '../core/ttl-cache.js'
 import { watchOf } from '../db/changes.js'
 import type { Database } from '../db/database.js'
-import { type Actor, SHELL } from '../core/actor.js'
-import { recordActivity } from '../events/activity-store.js'
+import type { Actor } from '../core/actor.js'
+import { recordActivity, type Changes } from '../events/activity-store.js'
 import { PERMISSIONS, type Authenticate, type Permission, type Principal } from '../http/principal.js'
 import type { Clock } from '../world/time/clock.js'
 import type { Random } from '../world/random.js'
-import { findKey, insertApiKey, revokeApiKey, updateApiKey, type ApiKey, type FoundKey } from './key-store.js'
+import {
+  findKey,
+  insertApiKey,
+  noteKeysUsed,
+  revokeApiKey,
+  updateApiKey,
+  type ApiKey,
+  type FoundKey,
+} from './key-store.js'
 import { findWorkspace } from './workspace-store.js'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -56,7 +64,7 @@ export interface KeyParts {
 export async function createKey(
   parts: KeyParts,
   wanted: NewKey,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<{ row: ApiKey; key: string }> {
   const permissions = checkPermissions(wanted.permissions)
   checkLimits(wanted)
@@ -74,6 +82,7 @@ export async function createKey(
     emailRateLimit: wanted.emailRateLimit,
     createdAt: parts.clock.now(),
     revokedAt: null,
+    lastUsedAt: null,
   }
   await parts.database.write(async tx => {
     if (!(await findWorkspace(tx.db, wanted.workspaceId)))
@@ -93,7 +102,7 @@ export async function createKey(
 export async function revokeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<void> {
   const now = clock.now()
   await database.write(async tx => {
@@ -112,7 +121,7 @@ export async function changeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
   { permissions: names, ...changes }: KeyChanges,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<ApiKey> {
   const permissions = names && checkPermissions(names)
   checkLimits(changes)
@@ -130,10 +139,27 @@ export async function changeKey(
       ...activityOf(key),
       actor,
       action: 'api_key.changed',
+      changes: changesBetween(found.key, key),
       createdAt: clock.now(),
     })
     return key
   })
+}
+
+function changesBetween(before: ApiKey, after: ApiKey): Changes {
+  const shown = ({ name, permissions, rateLimit, emailRateLimit }: ApiKey) => ({
+    name,
+    permissions: permissions.join(', '),
+    rate_limit: rateLimit,
+    email_rate_limit: emailRateLimit,
+  })
+  const [old, next] = [shown(before), shown(after)]
+  const names = Object.keys(next) as (keyof typeof next)[]
+  return Object.fromEntries(
+    names
+      .filter(name => old[name] !== next[name])
+      .map(name => [name, { before: old[name], after: next[name] }]),
+  )
 }
 
 function checkLimits({ rateLimit, emailRateLimit }: Pick<KeyChanges, 'rateLimit' | 'emailRateLimit'>): void {
@@ -186,15 +212,61 @@ function hashKey(key: string): string {
 /** Lifetime of a cached key, unless the database changes first. */
 const REMEMBERED_MS = 1_000
 
+/** `last used` is accurate to this, so that requests rarely write. */
+const USED_EVERY_MS = 60_000
+const MAX_NOTED = 10_000
+
+/** Records when keys were last used: at most once a minute per key, one write for all keys used meanwhile. */
+class KeyUses {
+  private readonly database: Database
+  private readonly clock: Clock
+  private readonly notedAt = new Map<string, number>()
+  private waiting: string[] = []
+  private isWriting = false
+
+  constructor(database: Database, clock: Clock) {
+    this.database = database
+    this.clock = clock
+  }
+
+  /** Never waits and never throws. */
+  note(id: string): void {
+    const now = this.clock.monotonic()
+    const before = this.notedAt.get(id)
+    if (before !== undefined && now - before < USED_EVERY_MS) return
+    if (this.notedAt.size >= MAX_NOTED) this.notedAt.clear()
+    this.notedAt.set(id, now)
+    this.waiting.push(id)
+    if (!this.isWriting) void this.write()
+  }
+
+  private async write(): Promise<void> {
+    this.isWriting = true
+    while (this.waiting.length > 0) {
+      const ids = this.waiting.splice(0, 500)
+      try {
+        await this.database.write(tx => noteKeysUsed(tx.db, ids, this.clock.now()))
+      } catch {
+        // Noted again with the next use: the time is informative, and storage faults are reported elsewhere.
+        for (const id of ids) this.notedAt.delete(id)
+      }
+    }
+    this.isWriting = false
+  }
+}
+
 /** Authenticates against the database, with a one-second cache. */
 export function keyAuthenticator(database: Database, clock: Clock): Authenticate {
+  const uses = new KeyUses(database, clock)
   const keys = new TtlCache<Principal>(
     watchOf(database.changes, clock, ['keys', 'workspaces']),
     REMEMBERED_MS,
   )
-  return token => {
+  return async token => {
     const hash = hashKey(token)
-    return keys.get(hash, async () => usable(await findKey(database.reader, { hash })))
+    const principal = await keys.get(hash, async () => usable(await findKey(database.reader, { hash })))
+    uses.note(principal.keyId)
+    return principal
   }
 }
 

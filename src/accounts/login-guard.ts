@@ -10,16 +10,16 @@
  * In memory and bounded; a restart clears it. Never throws.
  */
 import { createHash } from 'node:crypto'
-import Type from 'typebox'
-import { openRoute, type Route } from '../http/route.js'
 import { addressKey } from '../world/net/ip-address.js'
 import type { Clock } from '../world/time/clock.js'
 
-/** What a client tries to log in with. Only hashes of both are kept. */
+/** What a client tries to log in with. Only a hash of the password is kept. */
 export interface Login {
   /** What a guesser holds fixed: an email address, or the start of an API key. */
   readonly account: string
   readonly password: string
+  /** The account is part of the password, so it is never shown. */
+  readonly isAccountSecret?: true
 }
 
 export interface LoginGuardLimits {
@@ -35,8 +35,22 @@ export interface FailureEffect {
   readonly throttledForMs: number
 }
 
+/** A lockout now in effect. */
+export interface LoginLock {
+  /** Failures by an address, on an account everywhere, or on an account from one address. */
+  readonly scope: 'address' | 'account' | 'account_at_address'
+  /** IPv4 address or IPv6 /64. */
+  readonly address: string | undefined
+  /** Undefined if the account is secret. */
+  readonly account: string | undefined
+  readonly failures: number
+  readonly remainingMs: number
+}
+
 const FACTOR_EVERYWHERE = 10
 const MAX_RECORDS = 50_000
+/** Characters of an account's name that are kept. */
+const MAX_SHOWN = 254
 
 export class LoginGuard {
   private readonly limits: LoginGuardLimits
@@ -68,9 +82,10 @@ export class LoginGuard {
     this.known.delete(knownKey(address, login))
     const account = hashOf(login.account)
     const throttledForMs = this.addresses.overForMs(addressKey(address))
-    this.addresses.add(addressKey(address))
-    const isLockedHere = this.pairs.add(pairKey(address, account))
-    const isLockedEverywhere = this.accounts.add(account)
+    const shownAccount = login.isAccountSecret ? undefined : login.account.slice(0, MAX_SHOWN)
+    this.addresses.add(addressKey(address), undefined)
+    const isLockedHere = this.pairs.add(pairKey(address, account), shownAccount)
+    const isLockedEverywhere = this.accounts.add(account, shownAccount)
     if (isLockedEverywhere) return { throttledForMs, lockedOut: 'everywhere' }
     return isLockedHere ? { throttledForMs, lockedOut: 'address' } : { throttledForMs }
   }
@@ -80,6 +95,30 @@ export class LoginGuard {
     const accounts = this.pairs.deleteStartingWith(pairKey(address, ''))
     for (const account of accounts) this.accounts.delete(account)
     return this.addresses.delete(addressKey(address)) || accounts.length > 0
+  }
+
+  /** Ending last first. */
+  locks(): LoginLock[] {
+    return [
+      ...this.addresses.over().map(({ name, shown: _, ...rest }) => ({
+        scope: 'address' as const,
+        address: name,
+        account: undefined,
+        ...rest,
+      })),
+      ...this.accounts.over().map(({ name: _, shown, ...rest }) => ({
+        scope: 'account' as const,
+        address: undefined,
+        account: shown,
+        ...rest,
+      })),
+      ...this.pairs.over().map(({ name, shown, ...rest }) => ({
+        scope: 'account_at_address' as const,
+        address: name.slice(0, name.indexOf(' ')),
+        account: shown,
+        ...rest,
+      })),
+    ].sort((a, b) => b.remainingMs - a.remainingMs)
   }
 
   /** Clears the client's earlier failures, but not the throttling of its address. */
@@ -98,6 +137,8 @@ interface Failures {
   count: number
   /** The first failure, or the one that reached the limit; ms of the monotonic clock. */
   since: number
+  /** Name shown to operators. */
+  readonly shown: string | undefined
 }
 
 /** Failures by name. Beyond `MAX_RECORDS`, the least recently failed name is evicted. */
@@ -120,10 +161,18 @@ class FailureCounts {
     return record.since + this.limits.lockoutMs - this.clock.monotonic()
   }
 
+  /** Names whose limit is reached. */
+  over(): { name: string; shown: string | undefined; failures: number; remainingMs: number }[] {
+    return [...this.records].flatMap(([name, { count, shown }]) => {
+      const remainingMs = this.overForMs(name)
+      return remainingMs > 0 ? [{ name, shown, failures: count, remainingMs }] : []
+    })
+  }
+
   /** @returns whether this failure reached the limit */
-  add(name: string): boolean {
+  add(name: string, shown: string | undefined): boolean {
     const now = this.clock.monotonic()
-    const record = this.current(name) ?? { count: 0, since: now }
+    const record = this.current(name) ?? { count: 0, since: now, shown }
     record.count += 1
     const isReached = record.count === this.limit
     if (isReached) record.since = now
@@ -167,21 +216,4 @@ function knownKey(address: string, { account, password }: Login): string {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64')
-}
-
-export const LOGIN_UNLOCK_PATH = '/logins/unlock'
-
-export function loginRoutes(guard: LoginGuard): Route[] {
-  return [
-    openRoute({
-      method: 'POST',
-      path: LOGIN_UNLOCK_PATH,
-      isAtRoot: true,
-      access: 'control',
-      summary: 'Clear the failed logins of an address.',
-      body: Type.Object({ address: Type.String({ maxLength: 64 }) }, { additionalProperties: false }),
-      response: Type.Object({ unlocked: Type.Boolean() }),
-      handle: ({ body: { address } }) => Promise.resolve({ unlocked: guard.forgive(address) }),
-    }),
-  ]
 }

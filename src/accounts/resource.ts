@@ -1,16 +1,16 @@
 /** The calling key and the activity log as resources: their routes, and retention of activities and stored responses. */
-import Type, { type Static } from 'typebox'
-import { ACTOR_TYPES } from '../core/actor.js'
-import { isoTime } from '../core/moments.js'
-import type { Database, Queries } from '../db/database.js'
-import { deleteActivitiesBefore, listActivities, type RecordedActivity } from '../events/activity-store.js'
-import { Moment } from '../http/answer/answer-fields.js'
-import { cursorQuery } from '../http/pagination.js'
+import Type from 'typebox'
+import type { Database } from '../db/database.js'
+import { deleteActivitiesBefore } from '../events/activity-store.js'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
-import { listRoute, route, type Route } from '../http/route.js'
+import { route, type Route } from '../http/route.js'
 import { resource } from '../resource/resource.js'
 import { retentionRule } from '../resource/retention.js'
+import { activityAdminRoutes, activityRoute } from './activity-routes.js'
 import { deleteExpiredAnswers } from './idempotency-store.js'
+import { keyRoutes } from './key-routes.js'
+import type { KeyParts } from './keys.js'
+import { loginLockRoutes, type LoginLockParts } from './login-lock-routes.js'
 import { workspaceRoutes } from './workspace-routes.js'
 import type { WorkspaceParts } from './workspace-settings.js'
 
@@ -18,9 +18,11 @@ export const accounts = resource({
   chapters: {
     Workspace: 'The calling API key and the activity log.',
     Workspaces: 'Tenants of the appliance, and their settings.',
+    Keys: 'API keys of workspaces.',
+    'Login locks': 'Addresses and accounts locked after failed logins.',
   },
-  open: (parts: WorkspaceParts) => ({
-    routes: [keyRoute(), ...workspaceRoutes(parts)],
+  open: (parts: WorkspaceParts & KeyParts & LoginLockParts) => ({
+    routes: [keyRoute(), ...workspaceRoutes(parts), ...keyRoutes(parts), ...loginLockRoutes(parts)],
     // Each row has its own expiry time.
     retention: [retentionRule({ what: 'answers of repeated requests', keep: 0 }, deleteExpiredAnswers)],
   }),
@@ -31,9 +33,10 @@ export interface ActivityParts {
 }
 
 export const activity = resource({
+  chapters: { Activity: 'Who changed what, on the appliance and in its workspaces.' },
   kept: { activity: { default: '365d', description: 'The activity log: who changed what in a workspace.' } },
   open: ({ database }: ActivityParts) => ({
-    routes: [activityRoute(database.slowReader)],
+    routes: [activityRoute(database.slowReader), ...activityAdminRoutes(database)],
     retention: [retentionRule({ what: 'activity', keep: ['activity'] }, deleteActivitiesBefore)],
   }),
 })
@@ -66,70 +69,4 @@ export function keyRoute(): Route {
       is_sandbox: principal.isSandbox,
     }),
   })
-}
-
-const ActivitySchema = Type.Object(
-  {
-    id: Type.String(),
-    actor: Type.Object({
-      type: Type.Enum([...ACTOR_TYPES], {
-        description: '`shell`: a user of the command line; `system`: Postroad itself.',
-      }),
-      id: Type.Optional(Type.String({ description: 'Id of the API key, operator or operator token.' })),
-      name: Type.Optional(
-        Type.String({
-          description: 'Name of the API key or user, or email address of the operator, at the time.',
-        }),
-      ),
-      peer: Type.Optional(Type.String({ description: 'IP address the request came from.' })),
-    }),
-    action: Type.String({ description: 'What was done, e.g. domain.added, api_key.revoked.' }),
-    subject: Type.String({ description: 'What it was done to: a domain, an address, the name of a key.' }),
-    details: Type.Record(Type.String(), Type.Unknown()),
-    changes: Type.Record(Type.String(), Type.Object({ before: Type.Unknown(), after: Type.Unknown() }), {
-      description: 'Settings that changed, by name, with their values before and after.',
-    }),
-    is_sandbox: Type.Boolean(),
-    created_at: Moment(),
-  },
-  { title: 'Activity' },
-)
-
-export function activityRoute(reader: Queries): Route {
-  return listRoute({
-    method: 'GET',
-    path: '/activity',
-    access: 'activity:read',
-    operationId: 'listActivity',
-    chapter: 'Workspace',
-    summary: 'List activity, newest first.',
-    query: Type.Object(
-      {
-        ...cursorQuery,
-        action: Type.Optional(Type.String({ maxLength: 64, description: 'Only this action.' })),
-      },
-      { additionalProperties: false },
-    ),
-    item: ActivitySchema,
-    async handle({ principal, query }, page) {
-      const found = await listActivities(reader, principal.workspaceId, query.action, page)
-      return { ...found, items: found.items.map(one => activityToApi(one, principal.isSandbox)) }
-    },
-  })
-}
-
-export function activityToApi(
-  { id, actor, action, subject, details, changes, createdAt }: RecordedActivity,
-  isSandbox: boolean,
-): Static<typeof ActivitySchema> {
-  return {
-    id: String(id),
-    actor: { ...actor },
-    action,
-    subject,
-    details: { ...details },
-    changes: { ...changes },
-    is_sandbox: isSandbox,
-    created_at: isoTime(createdAt),
-  }
 }

@@ -212,6 +212,16 @@ export async function listWorkspaceIds(db: Queries): Promise<string[]> {
   return [...workspaces, ...sandboxes].map(({ id }) => id)
 }
 
+/** @returns workspace ids by the id of their sandbox, of those among the given ids */
+export async function listSandboxes(
+  db: Queries,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('sandboxes').selectAll().where('id', 'in', ids).execute()
+  return new Map(rows.map(row => [row.id, row.workspace_id]))
+}
+
 export async function updateWorkspace(db: Queries, workspace: Workspace): Promise<void> {
   await db.updateTable('workspaces').set(settingsToRow(workspace)).where('id', '=', workspace.id).execute()
 }

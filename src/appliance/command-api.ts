@@ -13,7 +13,6 @@ import { MailQuota } from '../inbound/intake/mail-quota.js'
 import { SenderCache } from '../msa/sender.js'
 import type { WorkerPool } from '../mta/workers/worker-pool.js'
 import { queueStatusRoutes, type QueueStatusSource } from '../queue/operator/queue-status-routes.js'
-import { loginRoutes } from '../accounts/login-guard.js'
 import type { Appliance } from './appliance.js'
 import { openControl } from './listeners/control.js'
 import { openAgent } from './open-delivery.js'
@@ -78,7 +77,6 @@ export async function openCommandApi(
   const control = await openControl(appliance, socketPath, [
     ...resources.flatMap(({ routes = [] }) => routes),
     ...queueStatusRoutes(RESTING),
-    ...loginRoutes(guard),
   ])
   const closing = new AbortController()
   const running = resources

@@ -9,6 +9,7 @@ import {
   type Workspace,
 } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance/appliance.js'
+import { SHELL } from '../core/actor.js'
 import { baseUrl, type Config } from '../config/config.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
@@ -57,6 +58,7 @@ async function init(appliance: Appliance, context: CliContext, options: InitOpti
   const { row, key } = await createKey(
     { ...appliance, ...appliance.world },
     { workspaceId: workspace.id, name: 'first key', isSandbox: false, ...DEFAULT_KEY_LIMITS },
+    SHELL,
   )
   const json = { workspace: { id: workspace.id, name: workspace.name }, key: { id: row.id, key } }
   printResult(context, options, json, () => firstText(workspace, key, config))

@@ -14,3 +14,8 @@ export function foldedHasWords(words: readonly string[]): RawBuilder<boolean> {
     sql` and `,
   )})`
 }
+
+/** Text inside a pattern of LIKE with `escape '!'`. */
+export function likeText(text: string): string {
+  return text.replace(/[!%_]/g, '!$&')
+}

@@ -4,10 +4,11 @@
  * Recorded in the transaction of the change and read by `GET /activity`. Separate from the event log: nothing consumes it. Never
  * contains secrets.
  */
-import type { Generated, Selectable } from 'kysely'
+import { sql, type Generated, type Selectable } from 'kysely'
 import type { Actor } from '../core/actor.js'
 import { given } from '../core/given.js'
 import type { Queries, Tx } from '../db/database.js'
+import { likeText } from '../db/folded-words.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
 
@@ -75,18 +76,62 @@ export interface RecordedActivity extends Required<Activity> {
   readonly id: number
 }
 
-/** Newest first. @param action only this action */
-export async function listActivities(
+/** All given conditions must match. */
+export interface ActivityFilter {
+  readonly workspaceId?: string
+  readonly action?: string
+  /** Id or name of the actor, ignoring case, or its type. */
+  readonly actor?: string
+  /** Part of the subject, ignoring case. */
+  readonly subject?: string
+  /** Ms since epoch UTC, inclusive. */
+  readonly since?: number
+  /** Exclusive. */
+  readonly until?: number
+}
+
+/** Newest first. */
+export function listActivities(
   db: Queries,
-  workspaceId: string,
-  action: string | undefined,
+  filter: ActivityFilter,
   page: PageOf,
 ): Promise<Listed<RecordedActivity>> {
-  const matching = db
-    .selectFrom('activities')
-    .where('workspace_id', '=', workspaceId)
-    .$if(action !== undefined, query => query.where('action', '=', action ?? ''))
-  return newestFirst(matching, page, fromRow)
+  return newestFirst(matching(db, filter), page, fromRow)
+}
+
+/** Newest first. @param before id: only older activities */
+export async function activitiesBefore(
+  db: Queries,
+  filter: ActivityFilter,
+  before: number,
+  limit: number,
+): Promise<RecordedActivity[]> {
+  const rows = await matching(db, filter)
+    .selectAll()
+    .where('seq', '<', before)
+    .orderBy('seq', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(fromRow)
+}
+
+function matching(db: Queries, { workspaceId, action, actor, subject, since, until }: ActivityFilter) {
+  let rows = db.selectFrom('activities')
+  if (workspaceId !== undefined) rows = rows.where('workspace_id', '=', workspaceId)
+  if (action !== undefined) rows = rows.where('action', '=', action)
+  if (actor !== undefined)
+    rows = rows.where(e =>
+      e.or([
+        e('actor_id', '=', actor),
+        sql<boolean>`lower(actor_name) = ${actor.toLowerCase()}`,
+        e('actor_type', '=', actor as Actor['type']),
+      ]),
+    )
+  if (subject !== undefined)
+    rows = rows.where(sql<boolean>`lower(subject) like ${`%${likeText(subject.toLowerCase())}%`} escape '!'`)
+  if (since !== undefined) rows = rows.where('created_at', '>=', since)
+  if (until !== undefined) rows = rows.where('created_at', '<', until)
+  return rows
 }
 
 /** @returns how many, at most `limit` */

@@ -1,6 +1,6 @@
 /** The activity log: who changed what, recorded with the change and read over the API. */
 import t, { type Test } from 'tap'
-import { activityRoute } from '../../src/accounts/resource.js'
+import { activityRoute } from '../../src/accounts/activity-routes.js'
 import { createKey, revokeKey, DEFAULT_KEY_LIMITS } from '../../src/accounts/keys.js'
 import type { Database } from '../../src/db/database.js'
 import { domainRoutes } from '../../src/deliverability/domains/domain-routes.js'
@@ -83,15 +83,19 @@ eachDatabase(t, 'making and revoking a key is recorded without the key', async (
   await addWorkspace(database)
   let ids = 0
   const parts = { database, clock, random: new SeededRandom(), newId: () => `key-${++ids}` }
-  const { row, key } = await createKey(parts, {
-    workspaceId: 'w1',
-    name: 'shop',
-    isSandbox: false,
-    ...DEFAULT_KEY_LIMITS,
-  })
-  await revokeKey(parts, row.id)
-  await t.rejects(revokeKey(parts, row.id), { code: 'not_found' })
-  await t.rejects(revokeKey(parts, 'key-99'), { code: 'not_found' })
+  const { row, key } = await createKey(
+    parts,
+    {
+      workspaceId: 'w1',
+      name: 'shop',
+      isSandbox: false,
+      ...DEFAULT_KEY_LIMITS,
+    },
+    SHELL,
+  )
+  await revokeKey(parts, row.id, SHELL)
+  await t.rejects(revokeKey(parts, row.id, SHELL), { code: 'not_found' })
+  await t.rejects(revokeKey(parts, 'key-99', SHELL), { code: 'not_found' })
   const { data } = await activities()
   t.match(data, [
     { action: 'api_key.revoked', subject: 'shop', actor: { type: 'shell' }, details: { id: row.id } },

@@ -11,12 +11,16 @@ import {
   sandboxIdOf,
   updateWorkspace,
 } from '../../src/accounts/workspace-store.js'
+import { SHELL } from '../../src/core/actor.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { eachDatabase } from '../support/db/database.js'
 import { addWorkspace } from '../support/mailroom.js'
+import { until } from '../support/until.js'
+
+const PAGE = { limit: 100, offset: 0 }
 
 async function office(database: Database) {
   await addWorkspace(database)
@@ -27,13 +31,17 @@ async function office(database: Database) {
     clock,
     authenticate: keyAuthenticator(database, clock),
     make: (wanted: Partial<NewKey> = {}) =>
-      createKey(parts, {
-        workspaceId: 'w1',
-        name: 'shop',
-        isSandbox: false,
-        ...DEFAULT_KEY_LIMITS,
-        ...wanted,
-      }),
+      createKey(
+        parts,
+        {
+          workspaceId: 'w1',
+          name: 'shop',
+          isSandbox: false,
+          ...DEFAULT_KEY_LIMITS,
+          ...wanted,
+        },
+        SHELL,
+      ),
   }
 }
 
@@ -51,7 +59,7 @@ eachDatabase(
 eachDatabase(t, 'of a key only its hash and a hint are stored', async (t, database) => {
   const { make } = await office(database)
   const { key } = await make()
-  const stored = await listApiKeys(database.reader, 'w1')
+  const stored = (await listApiKeys(database.reader, 'w1', PAGE)).items
   t.notMatch(JSON.stringify(stored), key.slice(8, -4))
   t.match(stored, [
     {
@@ -110,7 +118,7 @@ eachDatabase(t, 'a key that cannot be made is refused with what is wrong', async
   for (const rateLimit of [-1, 1.5, NaN, 1e10])
     await t.rejects(make({ rateLimit }), { code: 'validation_error' }, String(rateLimit))
   await t.rejects(make({ workspaceId: 'nowhere' }), { code: 'not_found', message: 'no workspace nowhere' })
-  t.same(await listApiKeys(database.reader), [])
+  t.same((await listApiKeys(database.reader, undefined, PAGE)).items, [])
 })
 
 eachDatabase(
@@ -163,7 +171,8 @@ eachDatabase(t, 'keys are listed per workspace, or all of them, oldest first', a
   await make({ name: 'second', workspaceId: 'w2' })
   await clock.advance(1)
   await make({ name: 'third' })
-  const names = async (id?: string) => (await listApiKeys(database.reader, id)).map(({ name }) => name)
+  const names = async (id?: string) =>
+    (await listApiKeys(database.reader, id, PAGE)).items.map(({ name }) => name)
   t.same(await names('w1'), ['first', 'third'])
   t.same(await names(), ['first', 'second', 'third'])
 })
@@ -213,3 +222,20 @@ eachDatabase(
     })
   },
 )
+
+eachDatabase(t, 'the last use of a key is stored, at most once a minute', async (t, database) => {
+  const { make, authenticate, clock } = await office(database)
+  const { key } = await make()
+  const lastUsed = async () => (await listApiKeys(database.reader, 'w1', PAGE)).items[0]?.lastUsedAt
+  t.equal(await lastUsed(), null)
+  const first = clock.now()
+  await authenticate(key)
+  await until('the use to be stored', async () => (await lastUsed()) === first)
+  clock.skip(59_000)
+  await authenticate(key)
+  await database.write(async () => {})
+  t.equal(await lastUsed(), first)
+  clock.skip(1_000)
+  await authenticate(key)
+  await until('the next use to be stored', async () => (await lastUsed()) === first + 60_000)
+})

@@ -56,7 +56,7 @@ function openOffice(database: Database, resolver?: (zone: FakeZone) => Resolver)
       return asked - before
     },
     activities: async () =>
-      (await listActivities(database.reader, 'w1', undefined, { limit: 10, offset: 0 })).items.map(
+      (await listActivities(database.reader, { workspaceId: 'w1' }, { limit: 10, offset: 0 })).items.map(
         ({ actor, action }) => `${actor.type} ${action}`,
       ),
   }

@@ -13,6 +13,7 @@ import type { Database, Tx } from '../../db/database.js'
 import { PieceSize } from '../../db/piece-size.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
 import type { Actor } from '../../core/actor.js'
+import { APPLIANCE } from '../../core/owner.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
@@ -94,13 +95,15 @@ export async function erasePerson(
   const { database, clock, dataDir } = parts
   registerErased(dataDir, workspaceId, email, clock.now())
   const counts = await eraseEverywhere(parts, email, workspaceId)
-  if (workspaceId !== undefined)
-    await database.write(tx =>
-      recordActivity(tx, {
-        ...{ workspaceId, actor, action: 'contact.erased', subject: `sha256:${hashOf(email).slice(0, 16)}` },
-        createdAt: clock.now(),
-      }),
-    )
+  await database.write(tx =>
+    recordActivity(tx, {
+      workspaceId: workspaceId ?? APPLIANCE,
+      actor,
+      action: 'contact.erased',
+      subject: `sha256:${hashOf(email).slice(0, 16)}`,
+      createdAt: clock.now(),
+    }),
+  )
   return counts
 }
 

@@ -8,9 +8,10 @@ import { sql } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
+import { likeText } from '../../db/folded-words.js'
 import { recipientBucket } from '../../messages/message-store.js'
 import { OWNED, type OwnedRows, type Subject } from './erasure-store.js'
-import { importsOf, likeText, mentionOf, mentionsBetween, rejectionsOf } from './mention-store.js'
+import { importsOf, mentionOf, mentionsBetween, rejectionsOf } from './mention-store.js'
 import type { Section } from './personal-tables.js'
 
 export type Shown = Readonly<Record<string, unknown>>
@@ -47,7 +48,8 @@ export const EXPORT_READERS: Readonly<Record<Section, ReadSection>> = {
   automation_runs: readRuns,
   campaigns: (db, { workspaceIds, contact: { seq } }) => once(campaignsOf(db, workspaceIds, seq)),
   events: (db, exported) => readLog(db, exported, 'events', 'payload'),
-  activity: (db, exported) => readLog(db, exported, 'activities', `subject || ' ' || details`),
+  activity: (db, exported) =>
+    readLog(db, exported, 'activities', `subject || ' ' || details || ' ' || changes`),
   import_rejections: readRejections,
 }
 

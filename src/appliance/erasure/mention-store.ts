@@ -4,6 +4,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { likeText } from '../../db/folded-words.js'
 
 /** A row whose text may mention the person. */
 export interface Mention {
@@ -40,7 +41,7 @@ export const MENTIONS = {
     name: 'activity',
     from: sql`activities`,
     key: 'seq',
-    text: sql<string>`subject || ' ' || details`,
+    text: sql<string>`subject || ' ' || details || ' ' || changes`,
     owner: inWorkspaces,
   },
   batches: {
@@ -124,10 +125,6 @@ export async function mentionsBetween(
       ${end === undefined ? sql`` : sql`and ${sql.ref(key)} <= ${end}`}
     order by ${sql.ref(key)} limit ${limit}`.execute(db)
   return rows
-}
-
-export function likeText(word: string): string {
-  return word.replace(/[!%_]/g, '!$&')
 }
 
 /** Whether a text contains one of the words as a whole: `joann@x.example` does not mention `ann@x.example`. */

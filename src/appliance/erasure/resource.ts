@@ -10,6 +10,7 @@ import type { Contact } from '../../audience/contacts/contact.js'
 import { requireContact } from '../../audience/contacts/contacts.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
+import { adminRoute } from '../../http/admin-route.js'
 import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
@@ -22,6 +23,20 @@ const EXPORT_EXAMPLE = JSON.stringify({
   ...Object.fromEntries(SECTIONS.map(section => [section, []])),
   lists: [{ id: '0192f3a4-5b6c-7d8e-9f01-23456789abce', name: 'News', added_at: '2026-01-05T10:00:00.000Z' }],
 })
+
+const ErasureRequest = Type.Object(
+  { email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }) },
+  { additionalProperties: false, title: 'ErasureRequest' },
+)
+
+const Erasure = Type.Object(
+  {
+    erased: Type.Record(Type.String(), Type.Integer(), {
+      description: 'Rows erased or anonymised, by kind.',
+    }),
+  },
+  { title: 'Erasure' },
+)
 
 export const erasure = resource({
   open: (parts: ErasureParts) => ({
@@ -71,22 +86,26 @@ export const erasure = resource({
           'and merge data; imports under way drop its rows, and their files are deleted when they end. With 100,000 messages the answer takes ' +
           'about a minute; if it is cut off, repeat the request to erase the rest. The answer counts the erased rows. Restoring an older ' +
           'backup erases the person again.',
-        body: Type.Object(
-          { email: Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' }) },
-          { additionalProperties: false, title: 'ErasureRequest' },
-        ),
-        response: Type.Object(
-          {
-            erased: Type.Record(Type.String(), Type.Integer(), {
-              description: 'Rows erased or anonymised, by kind.',
-            }),
-          },
-          { title: 'Erasure' },
-        ),
+        body: ErasureRequest,
+        response: Erasure,
         handle: async ({ principal, body }) => ({
           erased: {
             ...(await erasePerson(parts, checkEmail(body.email), principal.actor, principal.workspaceId)),
           },
+        }),
+      }),
+      adminRoute({
+        method: 'POST',
+        path: '/contacts/erase',
+        access: { permission: 'contacts:write', scope: 'appliance', isSensitive: true },
+        operationId: 'eraseContactEverywhere',
+        chapter: 'Workspaces',
+        summary: 'Erase a person from all workspaces.',
+        description: 'As POST /contacts/erase of the REST API, in every workspace, removed ones included.',
+        body: ErasureRequest,
+        response: Erasure,
+        handle: async ({ operator, body }) => ({
+          erased: { ...(await erasePerson(parts, checkEmail(body.email), operator.actor)) },
         }),
       }),
     ],

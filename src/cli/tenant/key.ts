@@ -1,22 +1,10 @@
-/** `postroad key create|set|list|revoke`, and `postroad login unlock ADDRESS`. A key is printed only when it is created. */
+/** `postroad key create|set|list|revoke`, and `postroad login list|unlock`. A key is printed only when it is created. */
 import type { Command } from 'commander'
-import { type ApiKey, listApiKeys } from '../../accounts/key-store.js'
-import { changeKey, createKey, revokeKey, DEFAULT_KEY_LIMITS } from '../../accounts/keys.js'
-import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import { LOGIN_UNLOCK_PATH } from '../../accounts/login-guard.js'
 import { ipVersion } from '../../world/net/ip-address.js'
-import {
-  type CliContext,
-  type CommonOptions,
-  printResult,
-  table,
-  UsageError,
-  withAppliance,
-} from '../context.js'
-import { owned, command, wholeNumber } from '../options.js'
-import { askServer } from '../running-server.js'
+import { withApi } from '../api.js'
+import { type CliContext, type CommonOptions, printResult, table, UsageError } from '../context.js'
+import { apiCommand, owned, segment, wholeNumber } from '../options.js'
 
 interface CreateOptions extends CommonOptions {
   readonly workspace: string
@@ -34,9 +22,25 @@ interface SetOptions extends CommonOptions {
   readonly emailRateLimit?: number
 }
 
+/** As the API returns it. */
+interface Key {
+  readonly id: string
+  readonly workspace_id: string
+  readonly name: string
+  readonly hint: string
+  readonly type: string
+  readonly is_sandbox: boolean
+  readonly rate_limit: number
+  readonly email_rate_limit: number
+  readonly revoked_at: string | null
+  readonly last_used_at: string | null
+}
+
+const MAX_LISTED = 100_000
+
 export function keyCommands(program: Command, context: CliContext): void {
   const group = program.command('key').description('API keys')
-  owned(command(group, 'create', 'create a key; it is printed only once'), 'workspace of the key')
+  owned(apiCommand(group, 'create', 'create a key; it is printed only once'), 'workspace of the key')
     .requiredOption('--name <name>', 'what it is for')
     .option('--sandbox', 'create a sandbox key: mail sent with it is not delivered')
     .option(
@@ -46,103 +50,104 @@ export function keyCommands(program: Command, context: CliContext): void {
     .option('--rate-limit <n>', 'requests per minute, 0 = unlimited (default: 100)', wholeNumber)
     .option('--email-rate-limit <n>', 'recipients per minute, 0 = unlimited (default: 100)', wholeNumber)
     .action(async (options: CreateOptions) => {
-      await withAppliance(context, options, async appliance => {
-        const { row, key } = await createKey(
-          { ...appliance, ...appliance.world },
+      await withApi(context, options, async ({ admin }) => {
+        const made = await admin.send<Key & { key: string }>(
+          'POST',
+          `/workspaces/${options.workspace}/keys`,
           {
-            workspaceId: options.workspace,
-            name: options.name,
-            isSandbox: options.sandbox ?? false,
-            ...(options.permissions === undefined
-              ? {}
-              : { permissions: options.permissions.split(',').map(name => name.trim()) }),
-            rateLimit: options.rateLimit ?? DEFAULT_KEY_LIMITS.rateLimit,
-            emailRateLimit: options.emailRateLimit ?? DEFAULT_KEY_LIMITS.emailRateLimit,
+            ...settingsOf(options),
+            ...given({ sandbox: options.sandbox }),
           },
         )
-        printResult(context, options, { ...toJson(row), key }, () => key)
+        printResult(context, options, made, () => made.key)
         // On standard error, so that a script can read just the key.
-        if (!options.json) context.complain(`id ${row.id}`)
+        if (!options.json) context.complain(`id ${made.id}`)
       })
     })
-  command(group, 'set <id>', "change a key's name, permissions or rate limits")
+  apiCommand(group, 'set <id>', "change a key's name, permissions or rate limits")
     .option('--name <name>', 'what it is for')
     .option('--permissions <list>', 'comma-separated, or sending_access, or full_access')
     .option('--rate-limit <n>', 'requests per minute, 0 = unlimited', wholeNumber)
     .option('--email-rate-limit <n>', 'recipients per minute, 0 = unlimited', wholeNumber)
     .action(async (id: string, options: SetOptions) => {
-      const { name, permissions, rateLimit, emailRateLimit } = options
-      const changes = {
-        ...given({ name, rateLimit, emailRateLimit }),
-        ...(permissions === undefined ? {} : { permissions: permissions.split(',').map(one => one.trim()) }),
-      }
+      const changes = settingsOf(options)
       if (Object.keys(changes).length === 0)
         throw new UsageError(
           'nothing to change; pass --name, --permissions, --rate-limit or --email-rate-limit',
         )
-      await withAppliance(context, options, async ({ database, world }) => {
-        const row = await changeKey({ database, clock: world.clock }, id, changes)
-        printResult(context, options, toJson(row), () => JSON.stringify(toJson(row), null, 2))
+      await withApi(context, options, async ({ admin }) => {
+        const changed = await admin.send<Key>('PATCH', `/keys/${segment(id)}`, changes)
+        printResult(context, options, changed, () => JSON.stringify(changed, null, 2))
       })
     })
-  command(group, 'list', 'list keys, without their secrets')
+  apiCommand(group, 'list', 'list keys, without their secrets')
     .option('--workspace <name|id>', 'only this workspace')
     .action(async (options: CommonOptions & { workspace?: string }) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const keys = await listApiKeys(database.reader, options.workspace)
-        printResult(context, options, keys.map(toJson), () =>
+      await withApi(context, options, async ({ admin }) => {
+        const keys = await admin.list<Key>('/keys', { workspace_id: options.workspace }, MAX_LISTED)
+        printResult(context, options, keys, () =>
           table(
-            ['ID', 'NAME', 'KEY', 'TYPE', 'RATE', 'EMAILS', 'WORKSPACE', 'REVOKED'],
+            ['ID', 'NAME', 'KEY', 'TYPE', 'RATE', 'EMAILS', 'WORKSPACE', 'LAST USED', 'REVOKED'],
             keys.map(key => [
               key.id,
               key.name,
               key.hint,
-              key.isSandbox ? `${key.type} sandbox` : key.type,
-              key.rateLimit,
-              key.emailRateLimit,
-              key.workspaceId,
-              isoTimeOrNull(key.revokedAt),
+              key.is_sandbox ? `${key.type} sandbox` : key.type,
+              key.rate_limit,
+              key.email_rate_limit,
+              key.workspace_id,
+              key.last_used_at,
+              key.revoked_at,
             ]),
           ),
         )
       })
     })
-  command(group, 'revoke <id>', 'revoke a key').action(async (id: string, options: CommonOptions) => {
-    await withAppliance(context, options, async ({ database, world }) => {
-      await revokeKey({ database, clock: world.clock }, id)
+  apiCommand(group, 'revoke <id>', 'revoke a key').action(async (id: string, options: CommonOptions) => {
+    await withApi(context, options, async ({ admin }) => {
+      await admin.send('DELETE', `/keys/${segment(id)}`)
       printResult(context, options, { success: true }, () => 'revoked')
     })
   })
 }
 
-function toJson(key: ApiKey) {
-  return {
-    id: key.id,
-    workspace_id: key.workspaceId,
-    name: key.name,
-    hint: key.hint,
-    type: key.type,
-    permissions: key.permissions,
-    is_sandbox: key.isSandbox,
-    rate_limit: key.rateLimit,
-    email_rate_limit: key.emailRateLimit,
-    created_at: isoTime(key.createdAt),
-    revoked_at: isoTimeOrNull(key.revokedAt),
-  }
+function settingsOf({ name, permissions, rateLimit, emailRateLimit }: SetOptions) {
+  return given({
+    name,
+    permissions: permissions?.split(',').map(one => one.trim()),
+    rate_limit: rateLimit,
+    email_rate_limit: emailRateLimit,
+  })
+}
+
+interface LoginLock {
+  readonly scope: string
+  readonly address: string | null
+  readonly account: string | null
+  readonly failures: number
+  readonly locked_until: string
 }
 
 export function loginCommands(program: Command, context: CliContext): void {
-  const group = program.command('login').description('SMTP logins')
-  command(group, 'unlock <address>', 'clear the failed logins of an IP address').action(
+  const group = program.command('login').description('failed logins, by SMTP and by operators')
+  apiCommand(group, 'list', 'list locked accounts and addresses').action(async (options: CommonOptions) => {
+    await withApi(context, options, async ({ admin }) => {
+      const locks = await admin.list<LoginLock>('/login-locks', {}, MAX_LISTED)
+      printResult(context, options, locks, () =>
+        table(
+          ['LOCKED', 'ADDRESS', 'ACCOUNT', 'FAILURES', 'UNTIL'],
+          locks.map(lock => [lock.scope, lock.address, lock.account, lock.failures, lock.locked_until]),
+        ),
+      )
+    })
+  })
+  apiCommand(group, 'unlock <address>', 'clear the failed logins of an IP address').action(
     async (address: string, options: CommonOptions) => {
       if (ipVersion(address) === 0) throw new UsageError(`${address} is not a valid IP address`)
-      await withAppliance(context, options, async appliance => {
-        const answer = await askServer(appliance, 'POST', LOGIN_UNLOCK_PATH, { address })
-        // Failed logins are only kept in the server's memory.
-        if (answer.trouble !== null) throw new AppError('unavailable', answer.trouble)
-        const { unlocked } = answer.data as { unlocked: boolean }
-        printResult(context, options, { unlocked }, () =>
-          unlocked ? `${address} may log in again` : `${address} has no failed logins`,
+      await withApi(context, options, async ({ admin }) => {
+        const answer = await admin.send<{ unlocked: boolean }>('POST', '/login-locks/unlock', { address })
+        printResult(context, options, answer, () =>
+          answer.unlocked ? `${address} may log in again` : `${address} has no failed logins`,
         )
       })
     },

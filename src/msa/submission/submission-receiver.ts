@@ -109,7 +109,7 @@ const ACCOUNT_CHARACTERS = 14
 
 /** Everybody logs in as `apikey`, so an account is the start of the password. */
 function loginOf(password: string): Login {
-  return { account: password.slice(0, ACCOUNT_CHARACTERS), password }
+  return { account: password.slice(0, ACCOUNT_CHARACTERS), password, isAccountSecret: true }
 }
 
 /** Errors that mean wrong credentials; others, such as a database error, do not count against the client. */
