@@ -36,7 +36,6 @@ import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-de
 import { observeAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
-import { queueStatusRoutes } from './queue/operator/queue-status-routes.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
@@ -138,7 +137,8 @@ async function openParts(
       metrics: meters.metrics,
       judgeHealth,
       guard,
-      sites: () => queue,
+      runningQueue: () => queue,
+      locateSite: name => locateSite(name),
     }),
     config,
   )
@@ -168,10 +168,7 @@ async function openParts(
   const pages = visits.before(
     openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
-  const control = await openControl(appliance, controlSocketPath(config.dataDir), [
-    ...routes,
-    ...queueStatusRoutes(queue),
-  ])
+  const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes])
   closing.defer(() => control.close(graceLeft()))
   const http = await openHttpListeners(appliance.live, api, pages, certificates, world.clock)
   closing.defer(() => http.close(graceLeft()))

@@ -12,10 +12,9 @@ import { Metrics } from '../metrics/metrics.js'
 import { MailQuota } from '../inbound/intake/mail-quota.js'
 import { SenderCache } from '../msa/sender.js'
 import type { WorkerPool } from '../mta/workers/worker-pool.js'
-import { queueStatusRoutes, type QueueStatusSource } from '../queue/operator/queue-status-routes.js'
 import type { Appliance } from './appliance.js'
 import { openControl } from './listeners/control.js'
-import { openAgent } from './open-delivery.js'
+import { openAgent, siteLocator } from './open-delivery.js'
 import { openOutgoingCalls } from './outgoing-calls.js'
 import { loginGuardOf, resourceParts, submitParts } from './resource-parts.js'
 import { openResources } from './resources.js'
@@ -23,13 +22,6 @@ import { openResources } from './resources.js'
 export interface CommandApi {
   readonly socketPath: string
   close(): Promise<void>
-}
-
-/** The queue of an appliance that is not running. */
-const RESTING: QueueStatusSource = {
-  activeCount: 0,
-  listSites: () => [],
-  retryNow: async () => {},
 }
 
 export interface CommandNeeds {
@@ -68,7 +60,8 @@ export async function openCommandApi(
       metrics: new Metrics(),
       judgeHealth: async () => ({ reasons: [], setAside: 0, disabledWebhooks: 0 }),
       guard,
-      sites: () => RESTING,
+      runningQueue: () => undefined,
+      locateSite: siteLocator(appliance),
     }),
     config,
   )
@@ -76,7 +69,6 @@ export async function openCommandApi(
   const socketPath = join(folder, 'api.sock')
   const control = await openControl(appliance, socketPath, [
     ...resources.flatMap(({ routes = [] }) => routes),
-    ...queueStatusRoutes(RESTING),
   ])
   const closing = new AbortController()
   const running = resources

@@ -17,8 +17,9 @@ import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { openRequestedMail } from '../msa/rest/requested-mail.js'
 import type { SendParts } from '../msa/rest/send-email.js'
-import { holdWorkspaceMail } from '../queue/operator/queue-admin-store.js'
-import type { QueueStatusSource } from '../queue/operator/queue-status-routes.js'
+import type { LocateSite } from '../queue/delivery-agent.js'
+import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
+import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
@@ -38,8 +39,9 @@ export interface RunningParts {
   readonly metrics: Metrics
   readonly judgeHealth: JudgeHealth
   readonly guard: LoginGuard
-  /** A function, since the queue opens after the resources. */
-  readonly sites: () => QueueStatusSource
+  /** A function, since the queue opens after the resources; undefined if no server runs. */
+  readonly runningQueue: () => QueueStatusSource | undefined
+  readonly locateSite: LocateSite
 }
 
 export function resourceParts(appliance: Appliance, running: RunningParts): ResourceParts {
@@ -67,7 +69,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     isCaptured: config.mta.capture,
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
-    holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail(database, workspaceId),
+    holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail({ ...world, database }, workspaceId),
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,

@@ -34,6 +34,7 @@ import { References } from '../resource/references.js'
 import type { OpenResource, Resource } from '../resource/resource.js'
 import { subscriptions } from '../tracking/subscription-pages.js'
 import { mailViews } from '../tracking/view-page.js'
+import { queue } from '../queue/operator/resource.js'
 import { webhooks } from '../webhooks/resource.js'
 
 const RESOURCES = [
@@ -59,6 +60,7 @@ const RESOURCES = [
   webhooks,
   accounts,
   operators,
+  queue,
   removedWorkspaces,
   erasure,
   timeline,

@@ -173,13 +173,14 @@ function openClient(target: Target, base: string, headers: Readonly<Record<strin
     get: async (path, query = {}) => data(await call('GET', path, query)),
     async list<T>(path: string, query: Query, limit: number) {
       const items: T[] = []
-      while (items.length < limit) {
-        const page = Math.min(PAGE, limit - items.length)
-        const found = await json<{ data: T[] }>(
-          await call('GET', path, { ...query, limit: page, offset: items.length }),
+      for (let after: string | undefined; items.length < limit;) {
+        const position = after === undefined ? { offset: items.length } : { after }
+        const found = await json<ListAnswer<T>>(
+          await call('GET', path, { ...query, limit: Math.min(PAGE, limit - items.length), ...position }),
         )
         items.push(...found.data)
-        if (found.data.length < page) break
+        if (!found.pagination.has_more) break
+        after = found.pagination.next_cursor ?? undefined
       }
       return items
     },
@@ -196,6 +197,11 @@ function openClient(target: Target, base: string, headers: Readonly<Record<strin
       data(await call('POST', path, query, { body: file, type: mediaType })),
     download: async (path, query = {}) => (await call('GET', path, query)).body,
   }
+}
+
+interface ListAnswer<T> {
+  readonly data: T[]
+  readonly pagination: { readonly has_more: boolean; readonly next_cursor?: string | null }
 }
 
 /** The text of a download. */

@@ -27,7 +27,7 @@ import { formatSize } from '../core/units.js'
 import { VERSION } from '../core/version.js'
 import { makeBackup, readBackup, sync, unpackBackup, type BackupFacts } from '../db/sqlite/backup-file.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
-import { listDestinations, listEntries } from '../queue/operator/queue-admin-store.js'
+import { countEntries } from '../queue/operator/queue-admin-store.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
 import {
   drawProgress,
@@ -135,8 +135,7 @@ async function prepare(context: CliContext, config: Config): Promise<boolean> {
     const { database, world } = appliance
     await database.write(tx => setRestoreHold(tx.db, world.clock.now()))
     await eraseAgain({ database, clock: world.clock, dataDir: config.dataDir })
-    const [first] = await listDestinations(database.reader)
-    return first !== undefined && (await listEntries(database.reader, { isAll: true }, 1)).length > 0
+    return (await countEntries(database.reader, {}, 1)) > 0
   } finally {
     // Closing the last connection checkpoints the log into the file.
     await appliance[Symbol.asyncDispose]()

@@ -77,7 +77,7 @@ t.test('queued mail is shown, held, released, retried and deleted beside a runni
   const { body: log } = await server.get('/api/v1/activity', { key: postroad.key })
   const done = (action: string) => (log.data as { action: string }[]).filter(one => one.action === action)
   t.match(done('queue.deleted'), [
-    { subject: `message ${bob!}`, actor: { type: 'shell' }, details: { messages: 1, user: /./ } },
+    { subject: `message ${bob!}`, actor: { type: 'shell', name: /./ }, details: { messages: 1 } },
   ])
   t.match(done('queue.held'), [{ subject: 'all queued mail for one.test', details: { messages: 2 } }])
   t.same(await list(), [])

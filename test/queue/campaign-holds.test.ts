@@ -10,7 +10,8 @@ import {
 } from '../../src/queue/claiming/campaign-hold-store.js'
 import { laneFromKey, laneKey, type Lane } from '../../src/queue/lane.js'
 import { countByDestination } from '../../src/queue/operator/queue-status-store.js'
-import { listEntries, setHeld, summarize } from '../../src/queue/operator/queue-admin-store.js'
+import { listEntries, setHeld } from '../../src/queue/operator/queue-admin-store.js'
+import { summarize } from '../../src/queue/operator/queue-summary-store.js'
 import { Schedule } from '../../src/queue/pacing/schedule.js'
 import { siteBackoff } from '../../src/queue/pacing/site-pace.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
@@ -103,13 +104,14 @@ t.test("neither the operator's hold nor the campaign's undoes the other", async 
   await hold(database)
   await enqueue(database, letters('x.example', 2, 'spring'), { campaignId: 'spring' })
   await runner.start()
-  const set = (isHeld: boolean) => database.write(tx => setHeld(tx.db, { destination: 'x.example' }, isHeld))
+  const set = (isHeld: boolean) =>
+    database.write(tx => setHeld(tx.db, { destinations: ['x.example'] }, isHeld))
   await set(true)
   await set(false)
   await look()
   await comeToRest()
   t.same(agent.ids, [], 'released by the operator, and still held by the campaign')
-  await database.write(tx => setHeld(tx.db, { messageId: 'spring1' }, true))
+  await database.write(tx => setHeld(tx.db, { messageIds: ['spring1'] }, true))
   await release(database)
   runner.reloadHolds()
   await becomes('spring2', 'delivered')
@@ -198,7 +200,7 @@ eachDatabase(t, 'the queue list shows which mail waits for a paused campaign', a
   await hold(database)
   t.match(await countByDestination(database.reader, NOW), [{ queued: 5, held: 2, due: 3 }])
   t.match(await summarize(database.reader, NOW, [60_000], 10), [{ total: 5, held: 2 }])
-  const entries = await listEntries(database.reader, { isAll: true }, 10)
+  const entries = await listEntries(database.reader, {}, 10)
   t.same(
     entries.map(({ messageId, isHeld, isCampaignPaused }) => [messageId, isHeld, isCampaignPaused]),
     [

@@ -124,7 +124,7 @@ eachDatabase(t, 'paging through a lane returns each waiting row once, soonest fi
     { id: 'held', to: 'd@x.example', dueAt: NOW },
     { id: 'elsewhere', to: 'a@y.example', dueAt: NOW },
   ])
-  await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
+  await database.write(tx => setHeld(tx.db, { messageIds: ['held'] }, true))
   const seen: string[] = []
   let after: WaitingPage['after'] = BEGINNING
   for (;;) {

@@ -7,7 +7,7 @@ import { enqueue, letters } from '../support/mailroom.js'
 
 eachDatabase(t, 'the queue is measured in total, held, and for named destinations', async (t, database) => {
   await enqueue(database, [...letters('gmail.com', 3, 'g'), ...letters('x.example', 2, 'x')])
-  await database.write(tx => setHeld(tx.db, { messageId: 'x1' }, true))
+  await database.write(tx => setHeld(tx.db, { messageIds: ['x1'] }, true))
   const depth = await measureQueue(database.reader, ['gmail.com', 'gmx.de'])
   t.match(depth, { all: { messages: 5 }, held: 1, others: { messages: 2 } })
   t.same([...depth.named.keys()], ['gmail.com'])

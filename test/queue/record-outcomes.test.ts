@@ -181,7 +181,7 @@ eachDatabase(t, 'the last attempt is made at the expiry', async (t, database) =>
 
 eachDatabase(t, 'an outcome of a deleted message changes nothing and is logged', async (t, database) => {
   await enqueue(database, [{ id: 'm1', to: 'm1@x.example' }])
-  await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
+  await database.write(tx => deleteEntries(tx, {}, NOW, false))
   for (const outcome of [delivered, deferred])
     await database.write(tx => recordOutcomes(tx, [finished('m1', outcome), finished('unknown', outcome)]))
   const { message, entry, events, attempts } = await now(database, 'm1')
@@ -250,7 +250,7 @@ const begin = (database: Database) =>
     await claimEntries(db, ['m1'], RETRY_AT, 'run')
   })
 
-const deleteAll = (database: Database) => database.write(tx => deleteEntries(tx, { isAll: true }, NOW, true))
+const deleteAll = (database: Database) => database.write(tx => deleteEntries(tx, {}, NOW, true))
 
 eachDatabase(t, 'a message deleted during its delivery ends with that delivery', async (t, database) => {
   const expected = [
@@ -293,7 +293,7 @@ eachDatabase(
     await database.write(async ({ db }) => {
       await claimEntries(db, ['m2'], RETRY_AT, 'run')
     })
-    await database.write(tx => deleteEntries(tx, { isAll: true }, NOW, false))
+    await database.write(tx => deleteEntries(tx, {}, NOW, false))
     t.match(await now(database, 'm2'), { message: { status: 'failed' }, entry: undefined })
   },
 )

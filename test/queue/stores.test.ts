@@ -9,13 +9,8 @@ import {
   findMessages,
   insertMessages,
 } from '../../src/messages/message-store.js'
-import {
-  deleteEntries,
-  listEntries,
-  retryNow,
-  setHeld,
-  summarize,
-} from '../../src/queue/operator/queue-admin-store.js'
+import { deleteEntries, listEntries, retryNow, setHeld } from '../../src/queue/operator/queue-admin-store.js'
+import { summarize } from '../../src/queue/operator/queue-summary-store.js'
 import {
   requeueOrphans,
   claimEntries,
@@ -57,7 +52,7 @@ eachDatabase(t, 'future and held messages and other destinations are not due', a
     { id: 'held', to: 'a@x.example' },
     { id: 'elsewhere', to: 'a@sub.x.example' },
   ])
-  await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
+  await database.write(tx => setHeld(tx.db, { messageIds: ['held'] }, true))
   t.same(await due(database, 'x.example'), ['now'])
 })
 
@@ -67,7 +62,7 @@ eachDatabase(t, 'the next due time skips held and claimed messages', async (t, d
     { id: 'claimed', to: 'a@x.example', dueAt: NOW },
     { id: 'waiting', to: 'a@x.example', dueAt: NOW + 5 },
   ])
-  await database.write(tx => setHeld(tx.db, { messageId: 'held' }, true))
+  await database.write(tx => setHeld(tx.db, { messageIds: ['held'] }, true))
   await database.write(tx => claimEntries(tx.db, ['claimed'], NOW + 2, 'run 1'))
   const next = (destination: string, after: number) => nextDueAt(database.reader, laneTo(destination), after)
   t.equal(await next('x.example', NOW), NOW + 5)
@@ -122,8 +117,8 @@ eachDatabase(
       { id: 'd1', to: 'a@d.example', dueAt: NOW - 1 },
       { id: 'd2', to: 'a@d.example', dueAt: NOW + 1 },
     ])
-    await database.write(tx => setHeld(tx.db, { destination: 'c.example' }, true))
-    await database.write(tx => setHeld(tx.db, { messageId: 'd1' }, true))
+    await database.write(tx => setHeld(tx.db, { destinations: ['c.example'] }, true))
+    await database.write(tx => setHeld(tx.db, { messageIds: ['d1'] }, true))
     t.same(await listLanes(database.reader), [
       { lane: laneTo('a.example'), dueAt: NOW + 3 },
       { lane: laneTo('b.example'), dueAt: NOW + 1 },
@@ -276,17 +271,13 @@ eachDatabase(
       { id: 'b', to: 'b@x.example', dueAt: NOW + 100 },
       { id: 'c', to: 'c@y.example', dueAt: NOW + 100 },
     ])
-    t.equal(await database.write(tx => setHeld(tx.db, { destination: 'x.example' }, true)), 2)
-    t.equal(
-      await database.write(tx => setHeld(tx.db, { isAll: true }, true)),
-      1,
-      'the others are held already',
-    )
-    t.equal(await database.write(tx => setHeld(tx.db, { messageId: 'a' }, false)), 1)
-    t.equal(await database.write(tx => retryNow(tx.db, { isAll: true }, NOW)), 3)
-    t.equal(await database.write(tx => retryNow(tx.db, { isAll: true }, NOW)), 0)
+    t.equal(await database.write(tx => setHeld(tx.db, { destinations: ['x.example'] }, true)), 2)
+    t.equal(await database.write(tx => setHeld(tx.db, {}, true)), 1, 'the others are held already')
+    t.equal(await database.write(tx => setHeld(tx.db, { messageIds: ['a'] }, false)), 1)
+    t.equal(await database.write(tx => retryNow(tx.db, {}, NOW)), 3)
+    t.equal(await database.write(tx => retryNow(tx.db, {}, NOW)), 0)
     t.same(await due(database, 'x.example'), ['a'])
-    t.match(await listEntries(database.reader, { isAll: true }, 2), [
+    t.match(await listEntries(database.reader, {}, 2), [
       { messageId: 'a', isHeld: false, recipient: 'a@x.example', lastSummary: null },
       { messageId: 'b', isHeld: true },
     ])
@@ -299,7 +290,7 @@ eachDatabase(t, 'the summary counts by destination and age', async (t, database)
     { id: 'b', to: 'b@x.example' },
     { id: 'c', to: 'c@y.example' },
   ])
-  await database.write(tx => setHeld(tx.db, { messageId: 'b' }, true))
+  await database.write(tx => setHeld(tx.db, { messageIds: ['b'] }, true))
   t.same(await summarize(database.reader, NOW + 30_000, [60_000, 3_600_000], 10), [
     { destination: 'x.example', held: 1, total: 2, byAge: [2, 0, 0] },
     { destination: 'y.example', held: 0, total: 1, byAge: [1, 0, 0] },
@@ -313,8 +304,8 @@ eachDatabase(t, 'a deleted message becomes failed, with an event', async (t, dat
     { id: 'a', to: 'a@x.example' },
     { id: 'b', to: 'b@y.example' },
   ])
-  t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW, true)), 1)
-  t.equal(await database.write(tx => deleteEntries(tx, { destination: 'x.example' }, NOW, true)), 0)
+  t.equal(await database.write(tx => deleteEntries(tx, { destinations: ['x.example'] }, NOW, true)), 1)
+  t.equal(await database.write(tx => deleteEntries(tx, { destinations: ['x.example'] }, NOW, true)), 0)
   t.equal(await statusOf(database, 'a'), 'failed')
   t.equal(await statusOf(database, 'b'), 'sent')
   t.match(await readEventsAfter(database.reader, 0, ['email.failed'], 10), [

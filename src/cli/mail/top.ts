@@ -8,7 +8,8 @@ import type { Command } from 'commander'
 import type { Appliance } from '../../appliance/appliance.js'
 import { siteLocator } from '../../appliance/open-delivery.js'
 import { isoTime } from '../../core/moments.js'
-import { QUEUE_SITES_PATH, type QueueSites } from '../../queue/operator/queue-status-routes.js'
+import { ADMIN_BASE } from '../../http/route.js'
+import type { QueueSites } from '../../queue/operator/queue-routes.js'
 import { countByDestination, type DestinationCounts } from '../../queue/operator/queue-status-store.js'
 import { addRates, locateAll, NO_RATES, type Rates, RecentRates } from '../../queue/operator/queue-status.js'
 import { type CliContext, type CommonOptions, printResult, table, withAppliance } from '../context.js'
@@ -74,7 +75,7 @@ function openView(appliance: Appliance): () => Promise<Frame> {
     const largest = counts.slice(0, ROWS)
     const located = [...new Set([...largest.map(row => row.destination), ...busiest(rates)])]
     const siteOf = await locateAll(located, locateSite)
-    const { serving, trouble, data } = await askServer(appliance, 'GET', QUEUE_SITES_PATH)
+    const { serving, trouble, data } = await askServer(appliance, 'GET', `${ADMIN_BASE}/queue/sites`)
     const answer = data as QueueSites | undefined
     return {
       time: isoTime(now),

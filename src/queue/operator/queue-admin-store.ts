@@ -1,11 +1,10 @@
 /**
- * SQL of the operator's queue commands: list, hold, release, retry, delete.
+ * SQL of what operators see of the queue and change in it: list, hold, release, retry, delete.
  *
- * Used by the command line, also beside a running server, which notices that another process has written. Deliveries in
- * progress are not interrupted.
+ * Deliveries in progress are not interrupted.
  */
 import { sql, type ExpressionBuilder } from 'kysely'
-import type { Database, Queries, Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
 import { flag, type Tables } from '../../db/tables.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
@@ -13,31 +12,40 @@ import { laneFromKey } from '../lane.js'
 import { entryFromRow, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { DELETED_BY_OPERATOR } from '../claiming/claim.js'
 
-/** Selects one or several messages, one or several destinations, a workspace, or everything. */
-export type QueueSelection =
-  | { readonly messageId: string }
-  | { readonly messageIds: readonly string[] }
-  | { readonly destination: string }
-  | { readonly destinations: readonly string[] }
-  | { readonly workspaceId: string }
-  | { readonly isAll: true }
+/** The entries that fit all given conditions; all entries if none is given. */
+export interface QueueSelection {
+  readonly messageIds?: readonly string[]
+  readonly destinations?: readonly string[]
+  readonly workspaceId?: string
+  /** Held by the operator, or not. */
+  readonly isHeld?: boolean
+}
 
-/** Entries changed in one transaction; bounds how long a running server waits. */
+export const QUEUE_CHANGES = ['hold', 'release', 'retry', 'delete'] as const
+export type QueueChange = (typeof QUEUE_CHANGES)[number]
+
+/** Entries changed in one transaction; bounds how long other writes wait. */
 export const CHANGE_BATCH = 250
 
 export interface QueueListEntry extends QueueEntry {
+  readonly campaignId: string | undefined
   readonly lastSummary: string | null
   /** Held until its campaign is resumed, whether or not the row itself is held. */
   readonly isCampaignPaused: boolean
+  /** A delivery attempt is in progress. */
+  readonly isClaimed: boolean
 }
 
-/** Oldest first. */
+/** Oldest first. @param after the entry before the first one */
 export async function listEntries(
   db: Queries,
   selection: QueueSelection,
   limit: number,
+  after = '',
 ): Promise<QueueListEntry[]> {
-  if ('destinations' in selection) return listOfDestinations(db, selection.destinations, limit)
+  const { destinations } = selection
+  if (destinations && destinations.length > 1)
+    return listOfDestinations(db, { ...selection, destinations }, limit, after)
   const rows = await db
     .selectFrom('queue')
     .selectAll('queue')
@@ -51,145 +59,193 @@ export async function listEntries(
         .as('last_summary'),
     )
     .where(e => matches(e, selection))
+    .where('queue.message_id', '>', after)
     .orderBy('queue.message_id')
     .limit(limit)
     .execute()
   const paused = await listHeldCampaigns(db)
-  return rows.map(row => ({
-    ...entryFromRow(row),
-    lastSummary: row.last_summary,
-    isCampaignPaused: paused.has(laneFromKey(row.lane).campaignId ?? ''),
-  }))
+  return rows.map(row => {
+    const { campaignId } = laneFromKey(row.lane)
+    return {
+      ...entryFromRow(row),
+      campaignId,
+      lastSummary: row.last_summary,
+      isCampaignPaused: paused.has(campaignId ?? ''),
+      isClaimed: row.claimed_by !== null,
+    }
+  })
 }
 
 /** One index walk per destination, which bounds the cost when a site has many. */
 async function listOfDestinations(
   db: Queries,
-  destinations: readonly string[],
+  selection: QueueSelection & { readonly destinations: readonly string[] },
   limit: number,
+  after: string,
 ): Promise<QueueListEntry[]> {
   const found: QueueListEntry[] = []
-  for (const destination of destinations) {
-    found.push(...(await listEntries(db, { destination }, limit)))
+  for (const destination of selection.destinations) {
+    found.push(...(await listEntries(db, { ...selection, destinations: [destination] }, limit, after)))
     found.sort((a, b) => (a.messageId < b.messageId ? -1 : 1)).splice(limit)
   }
   return found
 }
+
+/** Workspaces of those of the messages that are queued. */
+export async function findWorkspaceIds(db: Queries, messageIds: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('queue')
+    .select('workspace_id')
+    .distinct()
+    .where('message_id', 'in', messageIds)
+    .execute()
+  return rows.map(row => row.workspace_id)
+}
+
+/** @returns at most `most` */
+export async function countEntries(db: Queries, selection: QueueSelection, most: number): Promise<number> {
+  const matching = db
+    .selectFrom('queue')
+    .select('message_id')
+    .where(e => matches(e, selection))
+    .limit(most)
+  const { total } = await db
+    .selectFrom(matching.as('counted'))
+    .select(e => e.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** Destinations read per statement. */
+const DESTINATIONS_AT_ONCE = 5_000
 
 /**
  * Destinations with mail, held or not. A recursive walk along the index: it costs one step per destination, not per
  * message.
  */
 export async function listDestinations(db: Queries): Promise<string[]> {
-  const { rows } = await sql<{ destination: string }>`
-    with recursive step(destination) as (
-      select min(destination) from queue
-      union all
-      select (select min(destination) from queue where destination > step.destination)
-      from step where step.destination is not null
-    )
-    select destination from step where destination is not null`.execute(db)
-  return rows.map(row => row.destination)
+  const all: string[] = []
+  for (;;) {
+    const after = all.at(-1) ?? ''
+    const { rows } = await sql<{ destination: string }>`
+      with recursive step(destination) as (
+        select min(destination) from queue where destination > ${after}
+        union all
+        select (select min(destination) from queue where destination > step.destination)
+        from step where step.destination is not null
+      )
+      select destination from step where destination is not null limit ${DESTINATIONS_AT_ONCE}`.execute(db)
+    all.push(...rows.map(row => row.destination))
+    if (rows.length < DESTINATIONS_AT_ONCE) return all
+  }
+}
+
+/** Position in a walk over a selection. */
+export interface QueuePosition {
+  /** Present if destinations are selected: they are walked one after the other. */
+  readonly destination?: string
+  readonly messageId: string
+}
+
+export interface SelectedEntry {
+  readonly messageId: string
+  readonly workspaceId: string
+}
+
+export interface SelectedBatch {
+  readonly entries: readonly SelectedEntry[]
+  /** Where the next batch begins; undefined after the last one. */
+  readonly end: QueuePosition | undefined
 }
 
 /**
- * Ids of the selected entries, in batches of at most `CHANGE_BATCH`. Nothing is locked between batches; entries
+ * The next entries of the selection that a change applies to, at most `CHANGE_BATCH`. Nothing is locked between batches; entries
  * enqueued meanwhile may be missing.
+ *
+ * @param after end of the batch before
  */
-export async function* selectedIds(db: Queries, selection: QueueSelection): AsyncGenerator<string[]> {
-  if ('destinations' in selection) {
-    yield* rebatch(selectDestinationIds(db, selection.destinations))
-    return
-  }
-  for (let after = ''; ;) {
+export async function selectBatch(
+  db: Queries,
+  selection: QueueSelection,
+  change: { readonly kind: QueueChange; readonly now: number },
+  after?: QueuePosition,
+): Promise<SelectedBatch> {
+  const entries: SelectedEntry[] = []
+  for (const destination of walkedDestinations(selection, after)) {
+    const from = destination === after?.destination ? after?.messageId : undefined
     const rows = await db
       .selectFrom('queue')
-      .select('message_id')
-      .where(e => matches(e, selection))
-      .where('message_id', '>', after)
+      .select(['message_id', 'workspace_id'])
+      .where(e =>
+        matches(e, destination === undefined ? selection : { ...selection, destinations: [destination] }),
+      )
+      .where(e => isChangedBy(e, change))
+      .where('message_id', '>', from ?? '')
       .orderBy('message_id')
-      .limit(CHANGE_BATCH)
+      .limit(CHANGE_BATCH - entries.length)
       .execute()
-    const ids = rows.map(row => row.message_id)
-    if (ids.length > 0) yield ids
-    if (ids.length < CHANGE_BATCH) return
-    after = ids.at(-1) ?? after
+    entries.push(...rows.map(row => ({ messageId: row.message_id, workspaceId: row.workspace_id })))
+    const last = entries.at(-1)
+    if (last && entries.length === CHANGE_BATCH)
+      return {
+        entries,
+        end: { ...(destination === undefined ? {} : { destination }), messageId: last.messageId },
+      }
   }
+  return { entries, end: undefined }
 }
 
-async function* selectDestinationIds(db: Queries, destinations: readonly string[]): AsyncGenerator<string[]> {
-  for (const destination of destinations) yield* selectedIds(db, { destination })
+/** Several destinations in alphabetical order, so that a walk can be continued; undefined: one walk over everything. */
+function walkedDestinations(
+  { destinations }: QueueSelection,
+  after: QueuePosition | undefined,
+): readonly (string | undefined)[] {
+  if (!destinations) return [undefined]
+  const sorted = [...destinations].sort()
+  return after?.destination === undefined ? sorted : sorted.filter(one => one >= (after.destination ?? ''))
 }
 
-/** Combines small batches: a site may have a thousand destinations with one message each. */
-async function* rebatch(batches: AsyncIterable<string[]>): AsyncGenerator<string[]> {
-  let gathered: string[] = []
-  for await (const ids of batches) {
-    gathered.push(...ids)
-    if (gathered.length < CHANGE_BATCH) continue
-    yield gathered.slice(0, CHANGE_BATCH)
-    gathered = gathered.slice(CHANGE_BATCH)
-  }
-  if (gathered.length > 0) yield gathered
-}
-
-export interface SummaryRow {
-  readonly destination: string
-  /** Held by the operator or a paused campaign. */
-  readonly held: number
-  /** One count per age bound, and one for older messages. */
-  readonly byAge: readonly number[]
-  readonly total: number
-}
-
-/**
- * Destinations with most mail first. Reads every entry: run it in a separate process, never in the server.
- *
- * @param ageBoundsMs ascending
- * @param limit maximum number of destinations; undefined for all
- */
-export async function summarize(
+/** How many of the selected entries the change applies to. */
+export async function countChanged(
   db: Queries,
-  now: number,
-  ageBoundsMs: readonly number[],
-  limit: number | undefined,
-): Promise<SummaryRow[]> {
-  const bounds = [...ageBoundsMs, Infinity]
-  // Includes messages enqueued while this runs.
-  const youngest = (index: number) => (index === 0 ? Number.MAX_SAFE_INTEGER : now - (bounds[index - 1] ?? 0))
-  const hasPaused = (await listHeldCampaigns(db)).size > 0
-  const rows = await db
-    .selectFrom('queue')
-    .select('destination')
-    .select(e => [
-      e.fn.countAll<number>().as('total'),
-      (hasPaused
-        ? sql<number>`sum(case when is_held = 1 or ${isOfPausedCampaign} then 1 else 0 end)`
-        : e.fn.sum<number>('is_held')
-      ).as('held'),
-      ...bounds.map((bound, index) =>
-        sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${youngest(index)} then 1 else 0 end)`.as(
-          `age${index}`,
-        ),
-      ),
-    ])
-    .groupBy('destination')
-    .orderBy('total', 'desc')
-    .orderBy('destination')
-    .$if(limit !== undefined, query => query.limit(limit ?? 0))
-    .execute()
-  return rows.map(row => ({
-    destination: row.destination,
-    held: row.held,
-    total: row.total,
-    byAge: bounds.map((_, index) => Number((row as unknown as Record<string, number>)[`age${index}`])),
-  }))
+  selection: QueueSelection,
+  change: { readonly kind: QueueChange; readonly now: number },
+): Promise<number> {
+  let total = 0
+  for (const destination of walkedDestinations(selection, undefined)) {
+    const { found } = await db
+      .selectFrom('queue')
+      .select(e => e.fn.countAll<number>().as('found'))
+      .where(e =>
+        matches(e, destination === undefined ? selection : { ...selection, destinations: [destination] }),
+      )
+      .where(e => isChangedBy(e, change))
+      .executeTakeFirstOrThrow()
+    total += found
+  }
+  return total
 }
 
-const isOfPausedCampaign = sql`exists (
-  select 1 from message_contents
-  inner join campaign_holds on campaign_holds.campaign_id = message_contents.campaign_id
-  where message_contents.id = queue.content_id and campaign_holds.held_at is not null)`
+/** Whether the change has an effect on a row. Scheduled messages keep their time. */
+function isChangedBy(
+  e: ExpressionBuilder<Tables, 'queue'>,
+  { kind, now }: { readonly kind: QueueChange; readonly now: number },
+) {
+  if (kind === 'hold') return e.and([e('queue.is_held', '=', 0), e('queue.is_withdrawn', '=', 0)])
+  if (kind === 'release') return e('queue.is_held', '=', 1)
+  if (kind === 'delete') return e('queue.is_withdrawn', '=', 0)
+  return e.and([e('queue.next_attempt_at', '>', now), e.not(isScheduled(e))])
+}
+
+function isScheduled(e: ExpressionBuilder<Tables, 'queue'>) {
+  return e.exists(
+    e
+      .selectFrom('messages')
+      .select('messages.id')
+      .whereRef('messages.id', '=', 'queue.message_id')
+      .where('messages.status', '=', 'scheduled'),
+  )
+}
 
 export async function setHeld(db: Queries, selection: QueueSelection, isHeld: boolean): Promise<number> {
   const result = await db
@@ -201,14 +257,6 @@ export async function setHeld(db: Queries, selection: QueueSelection, isHeld: bo
   return Number(result.numUpdatedRows)
 }
 
-/** Holds all mail of a workspace, in batches between which other writes go on. @returns messages held */
-export async function holdWorkspaceMail(database: Database, workspaceId: string): Promise<number> {
-  let held = 0
-  for await (const messageIds of selectedIds(database.reader, { workspaceId }))
-    held += await database.write(tx => setHeld(tx.db, { messageIds }, true), { isLong: true })
-  return held
-}
-
 /** Makes entries due now. Claimed entries are unaffected: their outcome sets the next attempt. */
 export async function retryNow(db: Queries, selection: QueueSelection, now: number): Promise<number> {
   const result = await db
@@ -216,18 +264,7 @@ export async function retryNow(db: Queries, selection: QueueSelection, now: numb
     .set({ next_attempt_at: now })
     .where(e => matches(e, selection))
     .where('next_attempt_at', '>', now)
-    // Scheduled messages keep their time.
-    .where(e =>
-      e.not(
-        e.exists(
-          e
-            .selectFrom('messages')
-            .select('messages.id')
-            .whereRef('messages.id', '=', 'queue.message_id')
-            .where('messages.status', '=', 'scheduled'),
-        ),
-      ),
-    )
+    .where(e => e.not(isScheduled(e)))
     .executeTakeFirst()
   return Number(result.numUpdatedRows)
 }
@@ -308,11 +345,14 @@ async function markWithdrawn(db: Queries, ids: readonly string[], now: number): 
     .execute()
 }
 
-function matches(e: ExpressionBuilder<Tables, 'queue'>, selection: QueueSelection) {
-  if ('messageId' in selection) return e('queue.message_id', '=', selection.messageId)
-  if ('messageIds' in selection) return e('queue.message_id', 'in', selection.messageIds)
-  if ('destination' in selection) return e('queue.destination', '=', selection.destination)
-  if ('destinations' in selection) return e('queue.destination', 'in', selection.destinations)
-  if ('workspaceId' in selection) return e('queue.workspace_id', '=', selection.workspaceId)
-  return e.lit(true)
+function matches(
+  e: ExpressionBuilder<Tables, 'queue'>,
+  { messageIds, destinations, workspaceId, isHeld }: QueueSelection,
+) {
+  return e.and([
+    ...(messageIds ? [e('queue.message_id', 'in', messageIds)] : []),
+    ...(destinations ? [e('queue.destination', 'in', destinations)] : []),
+    ...(workspaceId === undefined ? [] : [e('queue.workspace_id', '=', workspaceId)]),
+    ...(isHeld === undefined ? [] : [e('queue.is_held', '=', flag(isHeld))]),
+  ])
 }

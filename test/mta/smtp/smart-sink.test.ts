@@ -130,7 +130,7 @@ async function enqueueAll(database: Database, addresses: readonly string[]): Pro
 }
 
 async function isEmpty(database: Database): Promise<boolean> {
-  return (await listEntries(database.reader, { isAll: true }, 1)).length === 0
+  return (await listEntries(database.reader, {}, 1)).length === 0
 }
 
 const everyTrouble: Record<Trouble, number> = {

@@ -1,0 +1,65 @@
+/** SQL of the queue by destination and age. */
+import { sql } from 'kysely'
+import type { Queries } from '../../db/database.js'
+import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
+
+export interface SummaryRow {
+  readonly destination: string
+  /** Held by the operator or a paused campaign. */
+  readonly held: number
+  /** One count per age bound, and one for older messages. */
+  readonly byAge: readonly number[]
+  readonly total: number
+}
+
+/**
+ * Destinations with most mail first. Reads every entry.
+ *
+ * @param db the slow reader
+ * @param ageBoundsMs ascending
+ * @param limit maximum number of destinations
+ */
+export async function summarize(
+  db: Queries,
+  now: number,
+  ageBoundsMs: readonly number[],
+  limit: number,
+  workspaceId?: string,
+): Promise<SummaryRow[]> {
+  const bounds = [...ageBoundsMs, Infinity]
+  // Includes messages enqueued while this runs.
+  const youngest = (index: number) => (index === 0 ? Number.MAX_SAFE_INTEGER : now - (bounds[index - 1] ?? 0))
+  const hasPaused = (await listHeldCampaigns(db)).size > 0
+  const rows = await db
+    .selectFrom('queue')
+    .select('destination')
+    .select(e => [
+      e.fn.countAll<number>().as('total'),
+      (hasPaused
+        ? sql<number>`sum(case when is_held = 1 or ${isOfPausedCampaign} then 1 else 0 end)`
+        : e.fn.sum<number>('is_held')
+      ).as('held'),
+      ...bounds.map((bound, index) =>
+        sql<number>`sum(case when enqueued_at > ${bound === Infinity ? 0 : now - bound} and enqueued_at <= ${youngest(index)} then 1 else 0 end)`.as(
+          `age${index}`,
+        ),
+      ),
+    ])
+    .$if(workspaceId !== undefined, query => query.where('workspace_id', '=', workspaceId ?? ''))
+    .groupBy('destination')
+    .orderBy('total', 'desc')
+    .orderBy('destination')
+    .limit(limit)
+    .execute()
+  return rows.map(row => ({
+    destination: row.destination,
+    held: row.held,
+    total: row.total,
+    byAge: bounds.map((_, index) => Number((row as unknown as Record<string, number>)[`age${index}`])),
+  }))
+}
+
+const isOfPausedCampaign = sql`exists (
+  select 1 from message_contents
+  inner join campaign_holds on campaign_holds.campaign_id = message_contents.campaign_id
+  where message_contents.id = queue.content_id and campaign_holds.held_at is not null)`
