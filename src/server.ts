@@ -139,6 +139,7 @@ async function openParts(
       guard,
       runningQueue: () => queue,
       locateSite: name => locateSite(name),
+      jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
     }),
     config,
   )
@@ -161,6 +162,15 @@ async function openParts(
   closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
+  const retentions = resources.flatMap(({ retention = [] }) => retention)
+  const planned = [
+    ...resources.flatMap(({ jobs = [] }) => jobs),
+    ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
+    ...certificates.jobs,
+  ]
+  const records = new JobRecords({ ...world, database: appliance.database })
+  await records.open(planned)
+  const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
   const routes = resources.flatMap(one => one.routes ?? [])
   const api = openApi(appliance, routes, meters)
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
@@ -184,15 +194,6 @@ async function openParts(
   closing.defer(() => mail.close(graceLeft()))
   const names = await openNameListeners(appliance, certificates.challenges?.zone)
   closing.defer(() => names.close())
-  const retentions = resources.flatMap(({ retention = [] }) => retention)
-  const planned = [
-    ...resources.flatMap(({ jobs = [] }) => jobs),
-    ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
-    ...certificates.jobs,
-  ]
-  const records = new JobRecords({ ...world, database: appliance.database })
-  await records.open(planned)
-  const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
   scheduler.start()
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))

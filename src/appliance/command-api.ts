@@ -62,6 +62,7 @@ export async function openCommandApi(
       guard,
       runningQueue: () => undefined,
       locateSite: siteLocator(appliance),
+      jobs: undefined,
     }),
     config,
   )

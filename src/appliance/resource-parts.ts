@@ -42,6 +42,9 @@ export interface RunningParts {
   /** A function, since the queue opens after the resources; undefined if no server runs. */
   readonly runningQueue: () => QueueStatusSource | undefined
   readonly locateSite: LocateSite
+  /** A function, since the queue opens after the resources. */
+  readonly /** Undefined if no server runs. */
+  readonly jobs: ResourceParts['jobs']
 }
 
 export function resourceParts(appliance: Appliance, running: RunningParts): ResourceParts {

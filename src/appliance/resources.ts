@@ -28,6 +28,7 @@ import { messages } from '../messages/resource.js'
 import { email } from '../msa/resource.js'
 import { databaseUpkeep, eventLog } from '../resource/upkeep.js'
 import { erasure } from './erasure/resource.js'
+import { system } from './system/resource.js'
 import { removedWorkspaces } from './purge/purge-workspaces.js'
 import { timeline } from './timeline/resource.js'
 import { References } from '../resource/references.js'
@@ -64,6 +65,7 @@ const RESOURCES = [
   removedWorkspaces,
   erasure,
   timeline,
+  system,
   health,
   metrics,
   inboundMail,

@@ -48,6 +48,8 @@ export interface Api {
   /** @param named id, or name in any case @throws AppError not_found */
   findWorkspaceId(named: string): Promise<string>
   readonly isRemote: boolean
+  /** False if no server runs and the command serves the API to itself. */
+  readonly isServing: boolean
 }
 
 /**
@@ -73,6 +75,8 @@ interface Target {
   readonly origin: string
   readonly headers: Readonly<Record<string, string>>
   readonly socketPath?: string
+  /** The command serves the API to itself. */
+  readonly isOwn?: true
 }
 
 async function connected<T>(
@@ -85,13 +89,12 @@ async function connected<T>(
   if (remote) return work(remote)
   const { config } = readConfig(context, options)
   const user = context.env['SUDO_USER'] ?? userInfo().username
-  const local = (socketPath: string) =>
-    work({ origin: 'http://localhost', headers: { 'X-Shell-User': encodeURIComponent(user) }, socketPath })
-  if (isServing(config.dataDir)) return local(controlSocketPath(config.dataDir))
+  const local = { origin: 'http://localhost', headers: { 'X-Shell-User': encodeURIComponent(user) } }
+  if (isServing(config.dataDir)) return work({ ...local, socketPath: controlSocketPath(config.dataDir) })
   return withOpened(context, config, async appliance => {
     const api = await openCommandApi(appliance, needs)
     try {
-      return await local(api.socketPath)
+      return await work({ ...local, socketPath: api.socketPath, isOwn: true })
     } finally {
       await api.close()
     }
@@ -129,6 +132,7 @@ function openApi(target: Target): Api {
       throw new AppError('not_found', `no workspace ${named}${didYouMean(named, names)}`)
     },
     isRemote: target.socketPath === undefined,
+    isServing: target.isOwn !== true,
   }
 }
 

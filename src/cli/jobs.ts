@@ -1,55 +1,69 @@
-/** `postroad jobs`: the scheduler's jobs with their last run, last error and next run. */
+/** `postroad jobs`: the scheduler's jobs with their last run, last error and next run; and `postroad jobs run NAME`. */
 import type { Command } from 'commander'
-import { isoTimeOrNull } from '../core/moments.js'
-import { isServing } from '../db/sqlite/serve-lock.js'
-import { listJobs, type JobState } from '../scheduler/job-store.js'
-import { printResult, table, withAppliance, type CliContext, type CommonOptions } from './context.js'
-import { command } from './options.js'
+import type { Job } from '../appliance/system/job-routes.js'
+import { AppError } from '../core/errors.js'
+import { withApi, type ApiClient } from './api.js'
+import { printResult, table, type CliContext, type CommonOptions } from './context.js'
+import { apiCommand } from './options.js'
+
+const MAX_JOBS = 1_000
+const POLL_MS = 250
 
 export function jobsCommand(program: Command, context: CliContext): void {
-  command(program, 'jobs', 'list scheduled jobs with last run, next run and last error').action(
-    async (options: CommonOptions) => {
-      await withAppliance(context, options, async ({ config, database }) => {
-        const serving = isServing(config.dataDir)
-        const jobs = (await listJobs(database.reader)).map(job => (serving ? job : { ...job, ...AT_REST }))
-        printResult(context, options, jobs.map(toJson), () =>
-          table(
-            ['JOB', 'STATE', 'LAST RUN', 'MS', 'NEXT RUN', 'LAST ERROR'],
-            jobs.map(job => [
-              job.name,
-              stateOf(job),
-              isoTimeOrNull(job.startedAt),
-              job.durationMs,
-              isoTimeOrNull(job.nextRunAt),
-              job.lastError === null ? null : `${isoTimeOrNull(job.failedAt) ?? ''} ${job.lastError}`,
-            ]),
-          ),
-        )
-        if (!serving) context.complain('the server is not running; no jobs are running')
+  const group = apiCommand(
+    program,
+    'jobs',
+    'list scheduled jobs with last run, next run and last error',
+  ).action(async (options: CommonOptions) => {
+    await withApi(context, options, async ({ admin, isServing }) => {
+      const jobs = await list(admin)
+      printJobs(context, options, jobs, jobs)
+      if (!isServing) context.complain('the server is not running; no jobs are running')
+    })
+  })
+  apiCommand(group, 'run <name>', 'run a job now, and wait until it has ended').action(
+    async (name: string, options: CommonOptions) => {
+      await withApi(context, options, async ({ admin }) => {
+        let job = await admin.send<Job>('POST', `/jobs/${encodeURIComponent(name)}/run`)
+        while (job.running) {
+          await context.world.clock.sleep(POLL_MS)
+          job = await getJob(admin, name)
+        }
+        printJobs(context, options, job, [job])
+        if (stateOf(job) === 'failed') context.fail()
       })
     },
   )
 }
 
-/** Left in the database by a server that was killed. */
-const AT_REST = { isRunning: false, nextRunAt: null }
-
-function stateOf({ isRunning, startedAt, failedAt, endedAt }: JobState): string {
-  if (isRunning) return 'running'
-  if (startedAt === null) return 'never run'
-  return failedAt !== null && failedAt === endedAt ? 'failed' : 'ok'
+function list(admin: ApiClient): Promise<Job[]> {
+  return admin.list<Job>('/jobs', {}, MAX_JOBS)
 }
 
-function toJson(job: JobState) {
-  return {
-    name: job.name,
-    schedule: job.schedule,
-    running: job.isRunning,
-    last_started_at: isoTimeOrNull(job.startedAt),
-    last_ended_at: isoTimeOrNull(job.endedAt),
-    last_duration_ms: job.durationMs,
-    next_run_at: isoTimeOrNull(job.nextRunAt),
-    last_error: job.lastError,
-    last_failed_at: isoTimeOrNull(job.failedAt),
-  }
+async function getJob(admin: ApiClient, name: string): Promise<Job> {
+  const job = (await list(admin)).find(one => one.name === name)
+  if (!job) throw new AppError('not_found', `no job ${name}`)
+  return job
+}
+
+function printJobs(context: CliContext, options: CommonOptions, json: unknown, jobs: readonly Job[]): void {
+  printResult(context, options, json, () =>
+    table(
+      ['JOB', 'STATE', 'LAST RUN', 'MS', 'NEXT RUN', 'LAST ERROR'],
+      jobs.map(job => [
+        job.name,
+        stateOf(job),
+        job.last_started_at,
+        job.last_duration_ms,
+        job.next_run_at,
+        job.last_error === null ? null : `${job.last_failed_at ?? ''} ${job.last_error}`,
+      ]),
+    ),
+  )
+}
+
+function stateOf(job: Job): 'running' | 'never run' | 'failed' | 'ok' {
+  if (job.running) return 'running'
+  if (job.last_started_at === null) return 'never run'
+  return job.last_failed_at !== null && job.last_failed_at === job.last_ended_at ? 'failed' : 'ok'
 }

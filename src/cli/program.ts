@@ -74,6 +74,8 @@ export async function runCli(args: readonly string[], context: Omit<CliContext, 
     .description('self-hosted mail server appliance')
     .version(VERSION)
     .exitOverride()
+    // `jobs run NAME --json`: an option belongs to the command it follows.
+    .enablePositionalOptions()
     .configureOutput({
       writeOut: text => context.print(text.replace(/\n$/, '')),
       writeErr: text => {

@@ -79,6 +79,21 @@ export class Scheduler {
     this.waitForNext()
   }
 
+  /**
+   * Runs a job now, besides its schedule; its next scheduled run stays as planned.
+   *
+   * @returns `held` for a job that must not run while a restored copy is held
+   */
+  runNow(name: string): 'started' | 'running' | 'held' | 'stopping' | 'unknown' {
+    const entry = this.entries.find(({ job }) => job.name === name)
+    if (!entry) return 'unknown'
+    if (this.stopping.signal.aborted) return 'stopping'
+    if (entry.running) return 'running'
+    if (this.isHeldBack(entry.job)) return 'held'
+    this.begin(entry)
+    return 'started'
+  }
+
   /** Starts no more jobs and waits for running ones. @param graceMs wait at most this long */
   async stop(graceMs: number): Promise<void> {
     const { clock, log } = this.parts

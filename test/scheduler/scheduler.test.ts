@@ -170,3 +170,29 @@ t.test('a job that does not stop is abandoned after the grace period, and named'
   await stopped
   t.match(log.lines.at(-1), { level: 'warn', event: 'job interrupted', fields: { job: 'stuck' } })
 })
+
+t.test('a job run by request never overlaps a run of itself, and stays on its schedule', async t => {
+  let finish = () => {}
+  const { ran, advance, scheduler } = open((clock, ran) => [
+    {
+      name: 'slow',
+      schedule: '7 * * * *',
+      run: () => {
+        ran.push(new Date(clock.now()).toISOString().slice(11, 19))
+        return new Promise<void>(resolve => (finish = resolve))
+      },
+    },
+  ])
+  t.equal(scheduler.runNow('other'), 'unknown')
+  t.equal(scheduler.runNow('slow'), 'started')
+  t.equal(scheduler.runNow('slow'), 'running')
+  await advance(10 * MINUTE_MS)
+  t.same(ran, ['10:00:00'], 'its scheduled run was skipped')
+  finish()
+  await comeToRest()
+  await advance(HOUR_MS)
+  t.same(ran, ['10:00:00', '11:07:00'])
+  finish()
+  await scheduler.stop(0)
+  t.equal(scheduler.runNow('slow'), 'stopping')
+})

@@ -1,0 +1,131 @@
+/** Scheduled jobs in the admin API: their state, and running one now. */
+import Type, { type Static } from 'typebox'
+import { AppError } from '../../core/errors.js'
+import { isoTimeOrNull } from '../../core/moments.js'
+import { APPLIANCE } from '../../core/owner.js'
+import type { Database } from '../../db/database.js'
+import { recordActivity } from '../../events/activity-store.js'
+import { adminListRoute, adminRoute } from '../../http/admin-route.js'
+import { IntegerOrNull, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import type { Route } from '../../http/route.js'
+import { listJobs, type JobState } from '../../scheduler/job-store.js'
+import type { Scheduler } from '../../scheduler/scheduler.js'
+import type { Clock } from '../../world/time/clock.js'
+
+export interface JobParts {
+  readonly database: Database
+  readonly clock: Clock
+  /** Of the running server; undefined if none runs. */
+  readonly jobs: RunningJobs | undefined
+}
+
+export interface RunningJobs extends Pick<Scheduler, 'runNow'> {
+  list(): readonly JobState[]
+}
+
+const JobSchema = Type.Object(
+  {
+    name: Type.String(),
+    schedule: Type.String({ description: 'Cron expression, UTC.' }),
+    running: Type.Boolean(),
+    last_started_at: MomentOrNull({ description: 'Null if it never ran.' }),
+    last_ended_at: MomentOrNull(),
+    last_duration_ms: IntegerOrNull(),
+    next_run_at: MomentOrNull({ description: 'Null while the server is stopped.' }),
+    last_error: TextOrNull({ description: 'Of the last failed run; later successes do not clear it.' }),
+    last_failed_at: MomentOrNull(),
+  },
+  { title: 'Job' },
+)
+
+export type Job = Static<typeof JobSchema>
+
+export function jobRoutes(parts: JobParts): Route[] {
+  return [
+    adminListRoute({
+      method: 'GET',
+      path: '/jobs',
+      access: { permission: 'system:read', scope: 'appliance' },
+      operationId: 'listJobs',
+      chapter: 'System',
+      summary: 'List scheduled jobs.',
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: JobSchema,
+      async handle(_request, { limit, offset }) {
+        const jobs = await currentJobs(parts)
+        return { items: jobs.slice(offset, offset + limit).map(jobToApi), total: jobs.length }
+      },
+    }),
+    adminRoute({
+      method: 'POST',
+      path: '/jobs/:name/run',
+      access: { permission: 'system:write', scope: 'appliance' },
+      operationId: 'runJob',
+      chapter: 'System',
+      summary: 'Run a job now.',
+      description:
+        'Starts the job and answers without waiting for its end; its next scheduled run stays as planned. A job that is running is not ' +
+        'started again (409).',
+      params: Type.Object({ name: Type.String({ maxLength: 200 }) }),
+      response: JobSchema,
+      status: 202,
+      errors: ['not_found', 'conflict', 'unavailable'],
+      async handle({ operator, params: { name } }) {
+        startJob(parts, name)
+        await parts.database.write(tx =>
+          recordActivity(tx, {
+            workspaceId: APPLIANCE,
+            actor: operator.actor,
+            action: 'job.started',
+            subject: name,
+            createdAt: parts.clock.now(),
+          }),
+        )
+        const started = (await currentJobs(parts)).find(job => job.name === name)
+        if (!started) throw new Error(`job ${name} is not listed`)
+        return jobToApi(started)
+      },
+    }),
+  ]
+}
+
+/** @throws AppError not_found, conflict, unavailable */
+function startJob({ jobs }: JobParts, name: string): void {
+  switch (jobs ? jobs.runNow(name) : 'stopping') {
+    case 'started':
+      return
+    case 'unknown':
+      throw new AppError('not_found', `no job ${name}; GET /jobs lists them`)
+    case 'running':
+      throw new AppError('conflict', `job ${name} is running already`)
+    case 'held':
+      throw new AppError(
+        'conflict',
+        `job ${name} sends mail, which is held since a restore; release the queue first`,
+      )
+    case 'stopping':
+      throw new AppError('unavailable', 'the server is not running; jobs run in the server')
+  }
+}
+
+/** Ordered by name. */
+async function currentJobs({ jobs, database }: JobParts): Promise<JobState[]> {
+  if (jobs) return [...jobs.list()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  // A server that was killed left its last state.
+  return (await listJobs(database.reader)).map(job => ({ ...job, isRunning: false, nextRunAt: null }))
+}
+
+function jobToApi(job: JobState): Job {
+  return {
+    name: job.name,
+    schedule: job.schedule,
+    running: job.isRunning,
+    last_started_at: isoTimeOrNull(job.startedAt),
+    last_ended_at: isoTimeOrNull(job.endedAt),
+    last_duration_ms: job.durationMs,
+    next_run_at: isoTimeOrNull(job.nextRunAt),
+    last_error: job.lastError,
+    last_failed_at: isoTimeOrNull(job.failedAt),
+  }
+}
