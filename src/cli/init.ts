@@ -1,7 +1,13 @@
-/** `postroad init`: creates the data folder, schema, secrets, a first workspace and its live key. Running it again changes nothing. */
+/**
+ * `postroad init`: creates the data folder, schema, secrets, a first workspace and its live key and, with `--operator`, the first owner's
+ * account. Running it again changes nothing.
+ */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { createKey, DEFAULT_KEY_LIMITS } from '../accounts/keys.js'
+import { listOperators } from '../accounts/operators/operator-store.js'
+import { createOperator } from '../accounts/operators/operators.js'
+import { signInUrl } from '../accounts/operators/link-mail.js'
 import {
   insertWorkspace,
   listWorkspaces,
@@ -11,18 +17,25 @@ import {
 import type { Appliance } from '../appliance/appliance.js'
 import { SHELL } from '../core/actor.js'
 import { baseUrl, type Config } from '../config/config.js'
+import { ALL_WORKSPACES } from '../http/roles.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
 import { printResult, readConfig, withOpened, type CliContext, type CommonOptions } from './context.js'
 import { command } from './options.js'
+import { linkText } from './tenant/operator.js'
 
 interface InitOptions extends CommonOptions {
   readonly withoutKey?: boolean
+  readonly operator?: string
 }
 
 export function initCommand(program: Command, context: CliContext): void {
   command(program, 'init', 'create the data folder, a first workspace and its API key')
     .option('--without-key', 'do not create a key, e.g. if output is logged; create one with `key create`')
+    .option(
+      '--operator <email>',
+      'create the account of the first owner and print a one-time link to sign in',
+    )
     .action(async (options: InitOptions) => {
       const { config } = readConfig(context, options)
       actAsOwnerOf(config.dataDir)
@@ -36,12 +49,26 @@ export function initCommand(program: Command, context: CliContext): void {
 }
 
 async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
+  const { json, text } = await initWorkspace(appliance, options)
+  if (options.operator === undefined) {
+    printResult(context, options, json, () => text)
+    return
+  }
+  const owner = await initOperator(appliance, options.operator)
+  printResult(context, options, { ...json, ...owner.json }, () => `${text}\n${owner.text}`)
+}
+
+interface Made {
+  readonly json: object
+  readonly text: string
+}
+
+async function initWorkspace(appliance: Appliance, options: InitOptions): Promise<Made> {
   const { database, config } = appliance
   const [existing] = await listWorkspaces(database.reader)
   if (existing) {
     const { id, name } = existing
-    printResult(context, options, { workspace: { id, name }, key: null }, () => againText(existing, config))
-    return
+    return { json: { workspace: { id, name }, key: null }, text: againText(existing, config) }
   }
   const workspace: Workspace = {
     id: appliance.newId(),
@@ -50,18 +77,34 @@ async function init(appliance: Appliance, context: CliContext, options: InitOpti
     createdAt: appliance.world.clock.now(),
   }
   await database.write(tx => insertWorkspace(tx.db, workspace))
-  if (options.withoutKey === true) {
-    const { id, name } = workspace
-    printResult(context, options, { workspace: { id, name }, key: null }, () => keylessText(workspace))
-    return
-  }
+  const { id, name } = workspace
+  if (options.withoutKey === true)
+    return { json: { workspace: { id, name }, key: null }, text: keylessText(workspace) }
   const { row, key } = await createKey(
     { ...appliance, ...appliance.world },
-    { workspaceId: workspace.id, name: 'first key', isSandbox: false, ...DEFAULT_KEY_LIMITS },
+    { workspaceId: id, name: 'first key', isSandbox: false, ...DEFAULT_KEY_LIMITS },
     SHELL,
   )
-  const json = { workspace: { id: workspace.id, name: workspace.name }, key: { id: row.id, key } }
-  printResult(context, options, json, () => firstText(workspace, key, config))
+  const json = { workspace: { id, name }, key: { id: row.id, key } }
+  return { json, text: firstText(workspace, key, config) }
+}
+
+/** Only the first account is created here: later ones are created by an operator who may grant their roles. */
+async function initOperator(appliance: Appliance, email: string): Promise<Made> {
+  const { database, config, world } = appliance
+  const [existing] = await listOperators(database.reader)
+  if (existing)
+    return {
+      json: { operator: { id: existing.id, email: existing.email }, link: null, link_token: null },
+      text: `There is an operator already: ${existing.email}. For another link: postroad operator reset ${existing.email}`,
+    }
+  const grant = { workspaceId: ALL_WORKSPACES, role: 'owner' } as const
+  const { operator, link } = await createOperator({ ...appliance, ...world }, { email, grant }, 'sign_in')
+  const url = signInUrl(config.publicUrl, link)
+  return {
+    json: { operator: { id: operator.id, email: operator.email }, link: url, link_token: link },
+    text: linkText(operator.email, url, link),
+  }
 }
 
 function firstText(workspace: Workspace, key: string, config: Config): string {

@@ -18,6 +18,7 @@ import { eventCommands } from './mail/event.js'
 import { initCommand } from './init.js'
 import { jobsCommand } from './jobs.js'
 import { keyCommands, loginCommands } from './tenant/key.js'
+import { operatorCommands } from './tenant/operator.js'
 import { messageCommands } from './mail/message.js'
 import { compactCommand, migrateCommand } from './migrate.js'
 import { queueCommands } from './mail/queue.js'
@@ -36,6 +37,7 @@ const COMMANDS = [
   workspaceCommands,
   keyCommands,
   loginCommands,
+  operatorCommands,
   domainCommands,
   dnsCommands,
   queueCommands,

@@ -1,17 +1,28 @@
-/** What operators do with their own credentials: password, TOTP, recovery codes, tokens, sessions. */
+/** What operators do with their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
+import { SHELL, type Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
+import { APPLIANCE } from '../../core/owner.js'
 import type { NewId } from '../../core/ids.js'
-import type { Database } from '../../db/database.js'
-import type { OperatorPrincipal } from '../../http/operator.js'
+import type { Database, Tx } from '../../db/database.js'
+import { recordActivity, type Activity } from '../../events/activity-store.js'
+import { OPERATOR_TOKEN_PREFIX, type OperatorPrincipal } from '../../http/operator.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Random } from '../../world/random.js'
 import { randomBase62 } from '../keys.js'
 import type { SecretBox } from '../secret-box.js'
 import { hashToken } from './access.js'
 import { findOperator, replaceRecoveryCodes, totpPlace, updateOperator } from './operator-store.js'
+import { isWithinRole } from './privileges.js'
 import { PASSWORD_LENGTH, type Passwords } from './password.js'
 import type { Role } from '../../http/roles.js'
-import { deleteLinks, deleteSessions, insertToken, type OperatorToken } from './session-store.js'
+import {
+  deleteLinks,
+  deleteSessions,
+  deleteToken,
+  insertToken,
+  listTokens,
+  type OperatorToken,
+} from './session-store.js'
 import {
   base32,
   fromBase32,
@@ -21,6 +32,8 @@ import {
   newTotpSecret,
   totpUrl,
 } from './totp.js'
+
+const MAX_TOKENS = 100
 
 export interface CredentialParts {
   readonly database: Database
@@ -33,8 +46,8 @@ export interface CredentialParts {
 
 /** Ends all other sessions and invalidates open links. @throws AppError validation_error */
 export async function changePassword(
-  { database, passwords }: Pick<CredentialParts, 'database' | 'passwords'>,
-  { id, email, credential }: Pick<OperatorPrincipal, 'id' | 'email' | 'credential'>,
+  { database, clock, passwords }: Pick<CredentialParts, 'database' | 'clock' | 'passwords'>,
+  { id, email, credential, actor }: Pick<OperatorPrincipal, 'id' | 'email' | 'credential' | 'actor'>,
   password: string,
 ): Promise<void> {
   checkPassword(password, email)
@@ -43,6 +56,7 @@ export async function changePassword(
     await updateOperator(tx.db, id, { passwordHash })
     await deleteLinks(tx.db, id)
     await deleteSessions(tx.db, id, credential.kind === 'session' ? credential.id : undefined)
+    await record(clock, tx, actor, 'operator.password_changed', email)
   })
 }
 
@@ -80,6 +94,7 @@ export async function enableTotp(
   operatorId: string,
   secret: string,
   code: string,
+  actor: Actor = SHELL,
 ): Promise<string[]> {
   const bytes = fromBase32(secret)
   const step = bytes && matchTotp(bytes, code, clock.now(), 0)
@@ -92,24 +107,28 @@ export async function enableTotp(
     const totpSecret = box.seal(bytes.toString('base64'), totpPlace(operatorId))
     await updateOperator(tx.db, operatorId, { totpSecret, totpStep: step })
     await replaceRecoveryCodes(tx.db, operatorId, codes.map(hashRecoveryCode))
+    await record(clock, tx, actor, 'operator.totp_enabled', actor.name ?? operatorId)
   })
   return codes
 }
 
 export async function disableTotp(
-  { database }: Pick<CredentialParts, 'database'>,
+  { database, clock }: Pick<CredentialParts, 'database' | 'clock'>,
   operatorId: string,
+  actor: Actor = SHELL,
 ): Promise<void> {
   await database.write(async tx => {
     await updateOperator(tx.db, operatorId, { totpSecret: null, totpStep: 0 })
     await replaceRecoveryCodes(tx.db, operatorId, [])
+    await record(clock, tx, actor, 'operator.totp_disabled', actor.name ?? operatorId)
   })
 }
 
 /** @returns codes that replace all earlier ones, shown once @throws AppError conflict without TOTP */
 export async function renewRecoveryCodes(
-  { database, random }: Pick<CredentialParts, 'database' | 'random'>,
+  { database, clock, random }: Pick<CredentialParts, 'database' | 'clock' | 'random'>,
   operatorId: string,
+  actor: Actor = SHELL,
 ): Promise<string[]> {
   const codes = newRecoveryCodes(random)
   await database.write(async tx => {
@@ -117,6 +136,7 @@ export async function renewRecoveryCodes(
     if (operator === undefined || operator.totpSecret === null)
       throw new AppError('conflict', 'recovery codes replace codes of an authenticator app; enable one first')
     await replaceRecoveryCodes(tx.db, operatorId, codes.map(hashRecoveryCode))
+    await record(clock, tx, actor, 'operator.recovery_codes_renewed', operator.email)
   })
   return codes
 }
@@ -129,24 +149,86 @@ export interface NewToken {
   readonly expiresAt?: number
 }
 
-/** @returns the row and the plain token, `pa_` and 40 random base62 characters, shown once */
+/**
+ * @param acting a token creates tokens with no wider role and no longer life than its own
+ * @returns the row and the plain token, `pa_` and 40 random base62 characters, shown once
+ * @throws AppError forbidden, validation_error (expiry), not_found (operator)
+ */
 export async function createToken(
   { database, clock, random, newId }: Pick<CredentialParts, 'database' | 'clock' | 'random' | 'newId'>,
   operatorId: string,
   { name, role, expiresAt }: NewToken,
+  acting?: OperatorPrincipal,
 ): Promise<{ row: OperatorToken; token: string }> {
-  const token = `pa_${randomBase62(random)}`
+  const now = clock.now()
+  if (expiresAt !== undefined && expiresAt <= now)
+    throw new AppError('validation_error', 'expires_at is in the past', { path: 'expires_at' })
+  const token = `${OPERATOR_TOKEN_PREFIX}${randomBase62(random)}`
   const row: OperatorToken = {
     id: newId(),
     tokenHash: hashToken(token),
     operatorId,
     name,
-    hint: `pa_...${token.slice(-4)}`,
+    hint: `${OPERATOR_TOKEN_PREFIX}...${token.slice(-4)}`,
     role: role ?? null,
-    createdAt: clock.now(),
+    createdAt: now,
     lastUsedAt: null,
     expiresAt: expiresAt ?? null,
   }
-  await database.write(tx => insertToken(tx.db, row))
+  await database.write(async tx => {
+    const operator = await findOperator(tx.db, { id: operatorId })
+    if (!operator) throw new AppError('not_found', `no operator ${operatorId}`)
+    const tokens = await listTokens(tx.db, operatorId)
+    if (tokens.length >= MAX_TOKENS)
+      throw new AppError('limit_reached', `an operator has at most ${MAX_TOKENS} tokens; revoke one first`)
+    if (acting?.credential.kind === 'token')
+      requireNoWider(
+        row,
+        tokens.find(({ id }) => id === acting.credential.id),
+      )
+    await insertToken(tx.db, row)
+    const details = { name, role: row.role }
+    await record(clock, tx, acting?.actor ?? SHELL, 'operator_token.created', operator.email, details)
+  })
   return { row, token }
+}
+
+/** @throws AppError not_found */
+export async function revokeToken(
+  { database, clock }: Pick<CredentialParts, 'database' | 'clock'>,
+  { id, email, actor }: OperatorPrincipal,
+  tokenId: string,
+): Promise<void> {
+  await database.write(async tx => {
+    if (!(await deleteToken(tx.db, id, tokenId))) throw new AppError('not_found', `no token ${tokenId}`)
+    await record(clock, tx, actor, 'operator_token.revoked', email)
+  })
+}
+
+/** @throws AppError forbidden */
+function requireNoWider(wanted: OperatorToken, own: OperatorToken | undefined): void {
+  if (!own) throw new AppError('forbidden', 'a token creates tokens of its own operator only')
+  if (!isWithinRole(wanted.role, own.role))
+    throw new AppError(
+      'forbidden',
+      `this token is limited to the role ${own.role ?? ''}; give that role or less`,
+    )
+  const outlives = own.expiresAt !== null && (wanted.expiresAt === null || wanted.expiresAt > own.expiresAt)
+  if (outlives)
+    throw new AppError(
+      'forbidden',
+      'a token cannot create one that expires later than itself; give expires_at',
+    )
+}
+
+async function record(
+  clock: Clock,
+  tx: Tx,
+  actor: Actor,
+  action: Activity['action'],
+  subject: string,
+  details: NonNullable<Activity['details']> = {},
+): Promise<void> {
+  const createdAt = clock.now()
+  await recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, details, createdAt })
 }

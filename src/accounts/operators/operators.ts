@@ -1,11 +1,14 @@
 /**
  * Manages operator accounts: create, invite, grant roles, reset, remove.
  *
- * Called by `postroad operator` and the admin API. There is always an owner of all workspaces once there was one.
+ * Called by the admin API and `init`. Privileges (`privileges.ts`) are checked in the transaction of the change, which also records it. There
+ * is always an owner of all workspaces once there was one.
  */
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
+import { recordActivity, type Activity } from '../../events/activity-store.js'
+import { requirePermission, shellOperator, type OperatorPrincipal } from '../../http/operator.js'
 import { readAddress } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Random } from '../../world/random.js'
@@ -25,7 +28,20 @@ import {
   type Operator,
 } from './operator-store.js'
 import { ALL_WORKSPACES, type RoleGrant } from '../../http/roles.js'
-import { deleteLinks, deleteSessions, deleteTokens, insertLink, type LinkKind } from './session-store.js'
+import { ownerOf, recordedAt, requireMayGrant, requirePowerOver, visibleTo } from './privileges.js'
+import {
+  deleteLinks,
+  deleteSession,
+  deleteSessions,
+  deleteToken,
+  deleteTokens,
+  insertLink,
+  listSessions,
+  listTokens,
+  type LinkKind,
+  type OperatorToken,
+  type Session,
+} from './session-store.js'
 
 export interface OperatorParts {
   readonly database: Database
@@ -46,14 +62,26 @@ const LINK_LIFETIME_MS: Readonly<Record<LinkKind, number>> = {
   reset: 3_600_000,
 }
 
+/** Delivers a link in the transaction that creates it, e.g. by mail. */
+export type SendLink = (tx: Tx, operator: Operator, link: string) => Promise<void>
+
+/** Who acts; by default the shell. */
+export interface Act {
+  readonly acting?: OperatorPrincipal
+  readonly sendLink?: SendLink
+}
+
+const SHELL = shellOperator('')
+
 /**
  * @returns the account, and the token of a one-time link with which its owner sets a password or passkey
- * @throws AppError validation_error (address), not_found (workspace), duplicate
+ * @throws AppError validation_error (address), not_found (workspace), forbidden, duplicate
  */
 export async function createOperator(
   parts: OperatorParts,
   { email, name, grant }: NewOperator,
   kind: 'sign_in' | 'invitation',
+  { acting = SHELL, sendLink }: Act = {},
 ): Promise<{ operator: Operator; link: string }> {
   const read = readAddress(email.trim(), { allowSingleLabel: true })
   if ('fault' in read)
@@ -72,53 +100,94 @@ export async function createOperator(
     grants: [grant],
   }
   const link = await parts.database.write(async tx => {
+    requireMayGrant(acting, grant)
     await requireWorkspace(tx.db, grant.workspaceId)
     if (!(await insertOperator(tx.db, operator)))
       throw new AppError('duplicate', `there is an operator ${operator.email} already`)
-    return addLink(parts, tx, operator.id, kind)
+    await record(parts, tx, acting, 'operator.created', operator, { role: grant.role })
+    const token = await addLink(parts, tx, operator.id, kind)
+    await sendLink?.(tx, operator, token)
+    return token
   })
   return { operator, link }
 }
 
-/** @throws AppError not_found, conflict (the last owner) */
-export async function setRole(
+/** @throws AppError not_found */
+export async function getOperator(
   { database }: Pick<OperatorParts, 'database'>,
+  acting: OperatorPrincipal,
   id: string,
-  grant: RoleGrant,
 ): Promise<Operator> {
-  return database.write(async tx => {
-    await requireOperator(tx.db, id)
-    await requireWorkspace(tx.db, grant.workspaceId)
-    await keepingOwner(tx.db, () => putRole(tx.db, id, grant))
-    return requireOperator(tx.db, id)
+  const operator = visibleTo(acting, await requireOperator(database.reader, id))
+  if (!operator) throw new AppError('not_found', `no operator ${id}`)
+  return operator
+}
+
+export async function renameOperator(
+  parts: OperatorParts,
+  id: string,
+  name: string,
+  acting: OperatorPrincipal = SHELL,
+): Promise<Operator> {
+  return parts.database.write(async tx => {
+    const operator = await requireSubject(tx.db, acting, id)
+    await updateOperator(tx.db, id, { name })
+    await record(parts, tx, acting, 'operator.renamed', operator, { name })
+    return { ...operator, name }
   })
 }
 
-/** @throws AppError not_found, conflict (the last owner) */
+/** @throws AppError not_found, forbidden, conflict (the last owner) */
+export async function setRole(
+  parts: OperatorParts,
+  id: string,
+  grant: RoleGrant,
+  acting: OperatorPrincipal = SHELL,
+): Promise<Operator> {
+  const { workspaceId, role } = grant
+  return parts.database.write(async tx => {
+    requireMayGrant(acting, grant)
+    const previous = await requireReplaceable(tx.db, acting, id, workspaceId)
+    await requireWorkspace(tx.db, workspaceId)
+    await keepingOwner(tx.db, () => putRole(tx.db, id, grant))
+    const operator = await requireOperator(tx.db, id)
+    const details = { role, before: previous?.role ?? null }
+    await record(parts, tx, acting, 'operator.role_set', operator, details, ownerOf({ workspaceId }))
+    return operator
+  })
+}
+
+/** @throws AppError not_found, forbidden, conflict (the last owner) */
 export async function removeRole(
-  { database }: Pick<OperatorParts, 'database'>,
+  parts: OperatorParts,
   id: string,
   workspaceId: string,
+  acting: OperatorPrincipal = SHELL,
 ): Promise<Operator> {
-  return database.write(async tx => {
-    await requireOperator(tx.db, id)
+  return parts.database.write(async tx => {
+    const previous = await requireReplaceable(tx.db, acting, id, workspaceId)
     await keepingOwner(tx.db, async () => {
       if (!(await deleteRole(tx.db, id, workspaceId)))
         throw new AppError('not_found', 'the operator has no role there')
     })
-    return requireOperator(tx.db, id)
+    const operator = await requireOperator(tx.db, id)
+    const details = { before: previous?.role ?? null }
+    await record(parts, tx, acting, 'operator.role_removed', operator, details, ownerOf({ workspaceId }))
+    return operator
   })
 }
 
-/** Deletes the account and ends its sessions and tokens. @throws AppError not_found, conflict (the last owner) */
+/** Deletes the account and ends its sessions and tokens. @throws AppError not_found, forbidden, conflict (the last owner) */
 export async function removeOperator(
-  { database }: Pick<OperatorParts, 'database'>,
+  parts: OperatorParts,
   id: string,
+  acting: OperatorPrincipal = SHELL,
 ): Promise<Operator> {
-  return database.write(async tx => {
-    const operator = await requireOperator(tx.db, id)
+  return parts.database.write(async tx => {
+    const operator = await requireSubject(tx.db, acting, id)
     await endAccess(tx.db, id)
     await keepingOwner(tx.db, () => deleteOperator(tx.db, id))
+    await record(parts, tx, acting, 'operator.removed', operator)
     return operator
   })
 }
@@ -127,20 +196,108 @@ export async function removeOperator(
  * Deletes everything the operator signs in with, and ends sessions and tokens at once.
  *
  * @returns the token of a one-time link that allows to start again
- * @throws AppError not_found
+ * @throws AppError not_found, forbidden
  */
 export async function resetOperator(
   parts: OperatorParts,
   id: string,
+  { acting = SHELL, sendLink }: Act = {},
 ): Promise<{ operator: Operator; link: string }> {
   return parts.database.write(async tx => {
-    const operator = await requireOperator(tx.db, id)
+    const operator = await requireSubject(tx.db, acting, id)
     await endAccess(tx.db, id)
     await updateOperator(tx.db, id, { passwordHash: null, totpSecret: null, totpStep: 0 })
     await replaceRecoveryCodes(tx.db, id, [])
     for (const passkey of await listPasskeys(tx.db, id)) await deletePasskey(tx.db, id, passkey.id)
-    return { operator, link: await addLink(parts, tx, id, 'reset') }
+    await record(parts, tx, acting, 'operator.reset', operator)
+    const link = await addLink(parts, tx, id, 'reset')
+    await sendLink?.(tx, operator, link)
+    return { operator: { ...operator, passwordHash: null, totpSecret: null, totpStep: 0 }, link }
   })
+}
+
+/** @throws AppError not_found, forbidden */
+export async function listSessionsOf(
+  { database }: Pick<OperatorParts, 'database'>,
+  id: string,
+  acting: OperatorPrincipal,
+): Promise<Session[]> {
+  await requireSubject(database.reader, acting, id)
+  return listSessions(database.reader, id)
+}
+
+/** @param sessionId default: all of the operator's @throws AppError not_found, forbidden */
+export async function endSessions(
+  parts: OperatorParts,
+  id: string,
+  sessionId: string | undefined,
+  acting: OperatorPrincipal,
+): Promise<void> {
+  await parts.database.write(async tx => {
+    const operator = await requireSubject(tx.db, acting, id)
+    if (sessionId === undefined) await deleteSessions(tx.db, id)
+    else if (!(await deleteSession(tx.db, id, sessionId)))
+      throw new AppError('not_found', `no session ${sessionId}`)
+    await record(parts, tx, acting, 'operator.signed_out', operator)
+  })
+}
+
+/** @throws AppError not_found, forbidden */
+export async function listTokensOf(
+  { database }: Pick<OperatorParts, 'database'>,
+  id: string,
+  acting: OperatorPrincipal,
+): Promise<OperatorToken[]> {
+  await requireSubject(database.reader, acting, id)
+  return listTokens(database.reader, id)
+}
+
+/** @throws AppError not_found, forbidden */
+export async function revokeTokenOf(
+  parts: OperatorParts,
+  id: string,
+  tokenId: string,
+  acting: OperatorPrincipal,
+): Promise<void> {
+  await parts.database.write(async tx => {
+    const operator = await requireSubject(tx.db, acting, id)
+    if (!(await deleteToken(tx.db, id, tokenId))) throw new AppError('not_found', `no token ${tokenId}`)
+    await record(parts, tx, acting, 'operator_token.revoked', operator)
+  })
+}
+
+async function record(
+  { clock }: Pick<OperatorParts, 'clock'>,
+  tx: Tx,
+  { actor }: OperatorPrincipal,
+  action: Activity['action'],
+  operator: Operator,
+  details: NonNullable<Activity['details']> = {},
+  workspaceId = recordedAt(operator),
+): Promise<void> {
+  const subject = operator.email
+  await recordActivity(tx, { workspaceId, actor, action, subject, details, createdAt: clock.now() })
+}
+
+/** The operator that an act on the whole account is about. @throws AppError not_found, forbidden */
+async function requireSubject(db: Queries, acting: OperatorPrincipal, id: string): Promise<Operator> {
+  const operator = await requireOperator(db, id)
+  requirePowerOver(acting, operator)
+  return operator
+}
+
+/** @returns the role that the operator has in the workspace @throws AppError not_found, forbidden */
+async function requireReplaceable(
+  db: Queries,
+  acting: OperatorPrincipal,
+  id: string,
+  workspaceId: string,
+): Promise<RoleGrant | undefined> {
+  requirePermission(acting, 'operators:write', workspaceId)
+  const { grants } = await requireOperator(db, id)
+  const previous = grants.find(grant => grant.workspaceId === workspaceId)
+  if (previous) requireMayGrant(acting, previous)
+  return previous
 }
 
 async function endAccess(db: Queries, id: string): Promise<void> {

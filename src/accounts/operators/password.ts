@@ -45,7 +45,9 @@ export class Passwords {
    * @throws AppError unavailable if too many are being hashed
    */
   async matches(stored: string | undefined, password: string): Promise<boolean> {
-    const { cost, salt, hash } = parse(stored ?? (await this.decoyHash()))
+    // Made in either case, so that the first unknown account does not cost a hash more than a known one.
+    const decoy = await this.decoyHash()
+    const { cost, salt, hash } = parse(stored ?? decoy)
     const isEqual = timingSafeEqual(await this.derive(password, salt, cost), hash)
     return isEqual && stored !== undefined
   }

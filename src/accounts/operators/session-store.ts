@@ -129,8 +129,19 @@ export async function noteSeen(db: Queries, id: string, now: number): Promise<vo
   await db.updateTable('operator_sessions').set({ seen_at: now }).where('id', '=', id).execute()
 }
 
-export async function noteConfirmed(db: Queries, id: string, now: number): Promise<void> {
-  await db.updateTable('operator_sessions').set({ confirmed_at: now }).where('id', '=', id).execute()
+/** @param tokenHash replaces the session's token @returns false if the session ended meanwhile */
+export async function noteConfirmed(
+  db: Queries,
+  id: string,
+  tokenHash: string,
+  now: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('operator_sessions')
+    .set({ token_hash: tokenHash, confirmed_at: now, seen_at: now })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 /** @returns whether the operator had it */

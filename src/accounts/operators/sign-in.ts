@@ -6,7 +6,9 @@
  */
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
+import { APPLIANCE } from '../../core/owner.js'
 import type { Database, Tx } from '../../db/database.js'
+import { recordActivity } from '../../events/activity-store.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
 import type { Random } from '../../world/random.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -74,12 +76,16 @@ export async function signInWithPassword(
   const isRight = await parts.passwords.matches(stored, password)
   if (!operator || stored === undefined || !isRight) throw failed(parts.guard, client, login)
   const needsCode = operator.totpSecret !== null
-  if (!needsCode) parts.guard.succeeded(client.peer, login)
   const passwordHash = isOutdatedHash(stored) ? await parts.passwords.hash(password) : undefined
   const token = await parts.database.write(async tx => {
+    // The password may have been changed or reset while it was hashed.
+    const current = await findOperator(tx.db, { id: operator.id })
+    if (current?.passwordHash !== stored || current.totpSecret !== operator.totpSecret) return undefined
     if (passwordHash !== undefined) await updateOperator(tx.db, operator.id, { passwordHash })
     return openSession(parts, tx, operator, { method: 'password', isPending: needsCode, client })
   })
+  if (token === undefined) return signInWithPassword(parts, { email, password }, client)
+  if (!needsCode) parts.guard.succeeded(client.peer, login)
   return { token, operator, needsCode }
 }
 
@@ -105,7 +111,8 @@ export async function signInWithCode(
   refuseIfLocked(parts.guard, client, login)
   const token = await parts.database.write(async tx => {
     if (!(await useCode(parts, tx, operator, code))) return undefined
-    await deleteSession(tx.db, operator.id, session.id)
+    // Gone if the account was reset meanwhile.
+    if (!(await deleteSession(tx.db, operator.id, session.id))) return undefined
     return openSession(parts, tx, operator, { method: session.method, isPending: false, client })
   })
   if (token === undefined) throw failed(parts.guard, client, login)
@@ -133,14 +140,19 @@ export async function signInWithLink(
   return signedIn
 }
 
-/** Proves again who is signed in, for sensitive actions. @param proof the password or, without one, a code @throws AppError unauthorized, rate_limited */
+/**
+ * Proves again who is signed in, for sensitive actions.
+ *
+ * @param proof the password or, without one, a code
+ * @returns the session's new token, so that a stolen one gains nothing
+ * @throws AppError unauthorized, rate_limited
+ */
 export async function confirmSignIn(
   parts: SignInParts,
   acting: OperatorPrincipal,
   proof: { readonly password: string } | { readonly code: string },
   client: Client,
-): Promise<void> {
-  if (acting.credential.kind !== 'session') return
+): Promise<string> {
   const operator = await findOperator(parts.database.reader, { id: acting.id })
   if (!operator) throw new AppError('unauthorized', 'the account no longer exists')
   const login =
@@ -150,13 +162,14 @@ export async function confirmSignIn(
   refuseIfLocked(parts.guard, client, login)
   const isPassword =
     'password' in proof && (await parts.passwords.matches(operator.passwordHash ?? undefined, proof.password))
+  const token = newSessionToken(parts.random)
   const isConfirmed = await parts.database.write(async tx => {
     if ('password' in proof ? !isPassword : !(await useCode(parts, tx, operator, proof.code))) return false
-    await noteConfirmed(tx.db, acting.credential.id, parts.clock.now())
-    return true
+    return noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now())
   })
   if (!isConfirmed) throw failed(parts.guard, client, login)
   parts.guard.succeeded(client.peer, login)
+  return token
 }
 
 /**
@@ -171,7 +184,7 @@ export async function openSession(
   { method, isPending, client }: { method: SignInMethod; isPending: boolean; client: Client },
 ): Promise<string> {
   const now = clock.now()
-  const token = random.bytes(TOKEN_BYTES).toString('base64url')
+  const token = newSessionToken(random)
   const session: Session = {
     id: newId(),
     tokenHash: hashToken(token),
@@ -185,8 +198,22 @@ export async function openSession(
     userAgent: client.userAgent.slice(0, 300),
   }
   await insertSession(tx.db, session)
-  if (!isPending) await updateOperator(tx.db, operator.id, { lastSignInAt: now })
+  if (!isPending) {
+    await updateOperator(tx.db, operator.id, { lastSignInAt: now })
+    await recordActivity(tx, {
+      workspaceId: APPLIANCE,
+      actor: { type: 'operator', id: operator.id, name: operator.email, peer: client.peer },
+      action: 'operator.signed_in',
+      subject: operator.email,
+      details: { method },
+      createdAt: now,
+    })
+  }
   return token
+}
+
+function newSessionToken(random: Random): string {
+  return random.bytes(TOKEN_BYTES).toString('base64url')
 }
 
 /** Ends the session of the token, if there is one. */

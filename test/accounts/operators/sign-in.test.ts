@@ -338,9 +338,10 @@ eachDatabase(t, 'sensitive actions need a sign-in of the last fifteen minutes', 
   const acting = await who(token)
   t.throws(() => requireRecentSignIn(acting, clock.now()), { code: 'sign_in_required' })
   await t.rejects(confirmSignIn(parts, acting, { password: 'wrong horse' }, HOME), UNAUTHORIZED)
-  await confirmSignIn(parts, acting, { password: PASSWORD }, HOME)
+  const renewed = await confirmSignIn(parts, acting, { password: PASSWORD }, HOME)
   t.doesNotThrow(() => {
     requireRecentSignIn(acting, clock.now() - 15 * 60_000)
   })
-  requireRecentSignIn(await who(token), clock.now())
+  requireRecentSignIn(await who(renewed), clock.now())
+  await t.rejects(who(token), UNAUTHORIZED, 'a stolen token gains nothing')
 })

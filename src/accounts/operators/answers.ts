@@ -1,0 +1,134 @@
+/** Operators, sessions and tokens as the admin API answers them. */
+import Type, { type Static, type TSchemaOptions } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { Address, Id, IdOrNull, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
+import { ALL_WORKSPACES, ROLES, type RoleGrant } from '../../http/roles.js'
+import { SESSION_LIFETIME } from './access.js'
+import type { Operator } from './operator-store.js'
+import type { OperatorToken, Session, SignInMethod } from './session-store.js'
+
+export const RoleName = (remarks: TSchemaOptions = {}) => Type.Enum([...ROLES], remarks)
+
+export const RolesSchema = Type.Array(
+  Type.Object(
+    {
+      workspace_id: IdOrNull({ description: 'Null: all workspaces.' }),
+      role: RoleName(),
+    },
+    { title: 'RoleGrant' },
+  ),
+  { description: 'A role in a workspace adds to one for all workspaces.' },
+)
+
+export function rolesToApi(grants: readonly RoleGrant[]): Static<typeof RolesSchema> {
+  return grants.map(({ workspaceId, role }) => ({
+    workspace_id: workspaceId === ALL_WORKSPACES ? null : workspaceId,
+    role,
+  }))
+}
+
+export const OperatorSchema = Type.Object(
+  {
+    id: Id(),
+    email: Address(),
+    name: Type.String(),
+    roles: RolesSchema,
+    has_password: Type.Boolean(),
+    has_totp: Type.Boolean({ description: 'Whether the password must be followed by a one-time code.' }),
+    created_at: Moment(),
+    last_sign_in_at: MomentOrNull(),
+  },
+  { title: 'Operator' },
+)
+
+export function operatorToApi(operator: Operator): Static<typeof OperatorSchema> {
+  return {
+    id: operator.id,
+    email: operator.email,
+    name: operator.name,
+    roles: rolesToApi(operator.grants),
+    has_password: operator.passwordHash !== null,
+    has_totp: operator.totpSecret !== null,
+    created_at: isoTime(operator.createdAt),
+    last_sign_in_at: isoTimeOrNull(operator.lastSignInAt),
+  }
+}
+
+const METHODS: readonly SignInMethod[] = ['password', 'passkey', 'oidc', 'link']
+
+export const SessionSchema = Type.Object(
+  {
+    id: Id(),
+    method: Type.Enum([...METHODS], { description: 'How it was signed in.' }),
+    ip: Type.String({ description: 'IP address that signed in.' }),
+    user_agent: Type.String(),
+    created_at: Moment(),
+    last_seen_at: Moment({ description: 'Accurate to a minute.' }),
+    confirmed_at: Moment({ description: 'When the operator last proved who they are.' }),
+    expires_at: Moment({ description: 'If it is not used; 7 days after sign-in at the latest.' }),
+    is_current: Type.Boolean({ description: 'The session of this request.' }),
+  },
+  { title: 'Session' },
+)
+
+export function sessionToApi(session: Session, currentId: string): Static<typeof SessionSchema> {
+  const { seenAt, createdAt } = session
+  return {
+    id: session.id,
+    method: session.method,
+    ip: session.peer,
+    user_agent: session.userAgent,
+    created_at: isoTime(createdAt),
+    last_seen_at: isoTime(seenAt),
+    confirmed_at: isoTime(session.confirmedAt),
+    expires_at: isoTime(Math.min(seenAt + SESSION_LIFETIME.idleMs, createdAt + SESSION_LIFETIME.maxMs)),
+    is_current: session.id === currentId,
+  }
+}
+
+export const TokenSchema = Type.Object(
+  {
+    id: Id(),
+    name: Type.String(),
+    hint: Type.String({ description: 'Its last four characters.' }),
+    role: orNull(RoleName(), {
+      description: 'Limits the token to this role; null: all that its operator may do.',
+    }),
+    created_at: Moment(),
+    last_used_at: MomentOrNull({ description: 'Accurate to a minute.' }),
+    expires_at: MomentOrNull(),
+  },
+  { title: 'OperatorToken' },
+)
+
+export const NewTokenSchema = Type.Object(
+  {
+    ...TokenSchema.properties,
+    token: Type.String({ description: '`pa_...`; shown only here.' }),
+  },
+  { title: 'NewOperatorToken' },
+)
+
+export function tokenToApi(token: OperatorToken): Static<typeof TokenSchema> {
+  return {
+    id: token.id,
+    name: token.name,
+    hint: token.hint,
+    role: token.role,
+    created_at: isoTime(token.createdAt),
+    last_used_at: isoTimeOrNull(token.lastUsedAt),
+    expires_at: isoTimeOrNull(token.expiresAt),
+  }
+}
+
+/** Body of the routes that create tokens. */
+export const TokenBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100, description: 'What it is for.' }),
+    role: Type.Optional(
+      RoleName({ description: 'Limits it to this role; default: all that its operator may do.' }),
+    ),
+    expires_at: Type.Optional(Moment({ maxLength: 64, description: 'Default: never.' })),
+  },
+  { additionalProperties: false },
+)
