@@ -32,7 +32,7 @@ import { SenderCache } from './msa/sender.js'
 import { openCertificates } from './appliance/open-certificates.js'
 import { RenderQueue } from './content/rendering/render-queue.js'
 import { replaceablePool } from './mta/workers/worker-pool.js'
-import { openAgent, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
+import { openAgent, openComposer, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
 import { observeAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
@@ -122,6 +122,8 @@ async function openParts(
   }
   const calls = openOutgoingCalls(appliance)
   closing.defer(() => calls.close())
+  const composer = openComposer(appliance)
+  closing.defer(() => composer.close())
   const certificates = await openCertificates(appliance)
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
   const guard = loginGuardOf(appliance)
@@ -140,6 +142,7 @@ async function openParts(
       runningQueue: () => queue,
       locateSite: name => locateSite(name),
       jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
+      composer,
     }),
     config,
   )

@@ -14,7 +14,7 @@ import { SenderCache } from '../msa/sender.js'
 import type { WorkerPool } from '../mta/workers/worker-pool.js'
 import type { Appliance } from './appliance.js'
 import { openControl } from './listeners/control.js'
-import { openAgent, siteLocator } from './open-delivery.js'
+import { openAgent, openComposer, siteLocator } from './open-delivery.js'
 import { openOutgoingCalls } from './outgoing-calls.js'
 import { loginGuardOf, resourceParts, submitParts } from './resource-parts.js'
 import { openResources } from './resources.js'
@@ -40,6 +40,7 @@ export async function openCommandApi(
     render: request => (agent ??= openAgent(appliance)).render(request),
   })
   const calls = openOutgoingCalls(appliance)
+  const composer = openComposer(appliance)
   const guard = loginGuardOf(appliance)
   const send = {
     ...submitParts(appliance),
@@ -63,6 +64,7 @@ export async function openCommandApi(
       runningQueue: () => undefined,
       locateSite: siteLocator(appliance),
       jobs: undefined,
+      composer,
     }),
     config,
   )
@@ -86,6 +88,7 @@ export async function openCommandApi(
       await Promise.all(resources.map(async one => one.stop?.()))
       calls.close()
       await agent?.terminate()
+      await composer.close()
     },
   }
 }

@@ -92,6 +92,29 @@ export function linkOptions({ config, linkSecrets, returnPathKeys }: Appliance):
   return { secrets: linkSecrets, publicUrl: config.publicUrl, unsubscribeDomain, unsubscribeKey }
 }
 
+/** Composes messages without sending them. The thread starts with the first one. */
+export function openComposer(
+  appliance: Appliance,
+): Pick<DeliveryAgent, 'deliver'> & { close(): Promise<void> } {
+  const { clock, log } = appliance.world
+  const { hostname, mta } = appliance.config
+  let pool: WorkerPool | undefined
+  const open = () =>
+    openWorkerPool({
+      clock,
+      log,
+      spawn: spawnThread,
+      workers: 1,
+      agent: { kind: 'capture', hostname, links: linkOptions(appliance) },
+      idleMs: 0,
+      quitMs: mta.timeouts.quitMs,
+    })
+  return {
+    deliver: (job, signal) => (pool ??= open()).deliver(job, signal),
+    close: async () => pool?.terminate(),
+  }
+}
+
 function agentOptions(config: Config, links: LinkOptions, workers: number): AgentOptions {
   const { hostname, mta, dns } = config
   if (mta.capture) return { kind: 'capture', hostname, links }

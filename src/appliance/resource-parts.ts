@@ -17,13 +17,14 @@ import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { openRequestedMail } from '../msa/rest/requested-mail.js'
 import type { SendParts } from '../msa/rest/send-email.js'
-import type { LocateSite } from '../queue/delivery-agent.js'
+import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
 import type { OutgoingCallsOfServer } from './outgoing-calls.js'
+import { openJobs } from './open-delivery.js'
 import { openReferences, type ResourceParts } from './resources.js'
 
 export interface RunningParts {
@@ -42,9 +43,10 @@ export interface RunningParts {
   /** A function, since the queue opens after the resources; undefined if no server runs. */
   readonly runningQueue: () => QueueStatusSource | undefined
   readonly locateSite: LocateSite
-  /** A function, since the queue opens after the resources. */
-  readonly /** Undefined if no server runs. */
+  /** Undefined if no server runs. */
   readonly jobs: ResourceParts['jobs']
+  /** Composes messages for their source; see `openComposer`. */
+  readonly composer: Pick<DeliveryAgent, 'deliver'>
 }
 
 export function resourceParts(appliance: Appliance, running: RunningParts): ResourceParts {
@@ -78,6 +80,9 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findBrand: findActingWorkspace,
     findPublicSender,
     publicUrl: config.publicUrl,
+    returnPath: appliance.returnPath,
+    // Its own cache, since the queue's holds what is being delivered.
+    jobLoader: openJobs(appliance),
   }
 }
 

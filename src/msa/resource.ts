@@ -2,18 +2,22 @@
 import { retentionRule } from '../resource/retention.js'
 import { resource } from '../resource/resource.js'
 import { deleteBatchesBefore } from './batch-store.js'
+import { messageAdminRoutes, type MessageAdminParts } from './log/message-admin-routes.js'
 import { emailRoutes } from './rest/email-routes.js'
 import type { SendParts } from './rest/send-email.js'
 import { deliveryNotifications, type NotificationParts } from './submission/delivery-notifications.js'
 
-export interface EmailParts extends Pick<NotificationParts, 'log' | 'hostname'> {
+export interface EmailParts extends Pick<NotificationParts, 'log' | 'hostname'>, MessageAdminParts {
   readonly send: SendParts
 }
 
 export const email = resource({
-  chapters: { Email: 'Send single emails and batches, now or scheduled, and track their delivery.' },
-  open: ({ send, log, hostname }: EmailParts) => ({
-    routes: emailRoutes(send),
+  chapters: {
+    Email: 'Send single emails and batches, now or scheduled, and track their delivery.',
+    Messages: 'Messages of all workspaces, their delivery traces and sources.',
+  },
+  open: ({ send, log, hostname, ...parts }: EmailParts) => ({
+    routes: [...emailRoutes(send), ...messageAdminRoutes(parts)],
     consumers: [deliveryNotifications({ ...send, log, hostname })],
     retention: [retentionRule({ what: 'batches', keep: ['messages'] }, deleteBatchesBefore)],
   }),

@@ -294,7 +294,7 @@ eachDatabase(t, 'the log finds what waits in the queue, by whether it was tried'
   t.equal((await asked({ status: 'queued', since: NOW })).total, 600)
   const other = await listMessages(database.reader, 'other', { status: 'queued' }, { limit: 1, offset: 0 })
   t.equal(other.total, 0)
-  const search = await searchMessages(database.reader, { status: 'deferred' }, ['w'], 2)
+  const { messages: search } = await searchMessages(database.reader, { status: 'deferred' }, ['w'], 2)
   t.same(
     search.map(({ id }) => ids.indexOf(id)),
     [2_996, 2_991],

@@ -14,7 +14,7 @@ import { findBounce, listBounces, type Bounce } from './bounce-store.js'
 
 const BounceType = Type.Enum([...PERMANENCES])
 
-const BounceSchema = Type.Object(
+export const BounceSchema = Type.Object(
   {
     id: Id(),
     message_id: Id(),

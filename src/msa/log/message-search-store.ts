@@ -1,12 +1,12 @@
 /**
  * SQL for the operator's message search across all workspaces: by recipient, sender, subject, key, status, time or Message-ID.
  *
- * For commands only, which run in their own process: some searches scan every message, page by page, and would block a server.
- * The API's log of one workspace is `message-log-store.ts`. Memory is bounded by a page.
+ * Some searches scan every message, page by page, so they run in the slow reader, and one call reads a bounded number of rows and returns
+ * where the next one continues. The log of one workspace is `message-log-store.ts`.
  */
-import type { SelectQueryBuilder } from 'kysely'
+import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../../core/ids.js'
-import type { Queries } from '../../db/database.js'
+import { dialectOf, type Queries } from '../../db/database.js'
 import type { Tables } from '../../db/tables.js'
 import type { SubmittedBy } from '../../messages/mail-log.js'
 import type { MessageStatus } from '../../messages/message-status.js'
@@ -41,20 +41,33 @@ export interface FoundMessage extends Message {
   readonly submittedBy?: SubmittedBy
 }
 
-/** Rows read per statement. */
-const PAGE = 2_000
+/** Rows read per statement, and per call. */
+const PAGE = 1_000
+const MAX_SCANNED = 50_000
 
-/** Newest first. @param limit maximum number of results @param workspaceIds all workspaces, including removed ones */
+export interface SearchPage {
+  readonly messages: readonly FoundMessage[]
+  /** Id of the last message read, where the next call continues; undefined if there are no more. */
+  readonly end: string | undefined
+}
+
+/**
+ * Newest first; may find fewer than `limit` and still have an `end`.
+ *
+ * @param workspaceIds all workspaces, including removed ones @param before id of the message before the first one
+ */
 export async function searchMessages(
   db: Queries,
   search: MessageSearch,
   workspaceIds: readonly string[],
   limit: number,
-): Promise<FoundMessage[]> {
+  before?: string,
+): Promise<SearchPage> {
   const found: FoundMessage[] = []
   const fits = fitting(search)
-  for (let before: string | undefined; ;) {
-    const rows = await page(db, search, workspaceIds, before)
+  let end = before
+  for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
+    const rows = await page(db, search, workspaceIds, end)
     for (const row of rows) {
       const one = {
         ...messageFromRow(row),
@@ -62,12 +75,13 @@ export async function searchMessages(
         from: row.from_address,
         ...(row.key_id === null ? {} : { submittedBy: { keyId: row.key_id, peer: row.peer ?? '' } }),
       }
+      end = one.id
       if (fits(one)) found.push(one)
-      if (found.length >= limit) return found
+      if (found.length >= limit) return { messages: found, end }
     }
-    if (rows.length < PAGE) return found
-    before = rows.at(-1)?.id
+    if (rows.length < PAGE) return { messages: found, end: undefined }
   }
+  return { messages: found, end }
 }
 
 /** Applies conditions that an index covers or that are free to add; `fitting` checks the rest. */
@@ -123,9 +137,9 @@ function isFrom(address: string, wanted: string): boolean {
   return wanted.startsWith('@') ? address.endsWith(wanted) : address === wanted
 }
 
-/** Relayed mails whose header is searched for an author's Message-ID, and how many per statement. */
+/** Relayed mails that are searched for an author's Message-ID, and how many per statement. */
 export const MAX_HEADERS = 100_000
-const HEADERS_AT_ONCE = 50
+const HEADERS_AT_ONCE = 500
 /** Headers are always shorter (`mail/relay/relayed-header.ts`). */
 const HEADER_OCTETS = 262_144
 
@@ -136,27 +150,35 @@ const HEADER_OCTETS = 262_144
  */
 export async function findRelayedContent(db: Queries, fieldValue: string): Promise<string | undefined> {
   const wanted = Buffer.from(`<${fieldValue}>`)
+  const contains =
+    dialectOf(db) === 'postgres'
+      ? sql<boolean>`position(${wanted} in raw) > 0`
+      : sql<boolean>`instr(raw, ${wanted}) > 0`
   let before: string | undefined
   for (let looked = 0; looked < MAX_HEADERS; looked += HEADERS_AT_ONCE) {
-    const rows = await db
+    const relayed = db
       .selectFrom('message_contents')
-      .select(['id', 'raw'])
       .where('raw', 'is not', null)
       .$if(before !== undefined, query => query.where('id', '<', before ?? ''))
+    const ids = await relayed.select('id').orderBy('id', 'desc').limit(HEADERS_AT_ONCE).execute()
+    const oldest = ids.at(-1)?.id
+    if (oldest === undefined) return undefined
+    const rows = await relayed
+      .select(['id', 'raw'])
+      .where('id', '>=', oldest)
+      .where(contains)
       .orderBy('id', 'desc')
-      .limit(HEADERS_AT_ONCE)
       .execute()
     const found = rows.find(({ raw }) => raw !== null && hasMessageId(Buffer.from(raw), wanted))
     if (found) return found.id
-    if (rows.length < HEADERS_AT_ONCE) return undefined
-    before = rows.at(-1)?.id
+    if (ids.length < HEADERS_AT_ONCE) return undefined
+    before = oldest
   }
   return undefined
 }
 
 /** Matches the Message-ID field, folded or not (RFC 5322 §3.6.4). */
 function hasMessageId(mail: Buffer, wanted: Buffer): boolean {
-  if (!mail.includes(wanted)) return false
   const end = mail.indexOf('\r\n\r\n')
   const header = mail.subarray(0, end < 0 ? HEADER_OCTETS : end).toString('latin1')
   return (

@@ -1,0 +1,283 @@
+/** Messages of all workspaces in the admin API: search, trace, source. */
+import Type, { type Static } from 'typebox'
+import { findActingWorkspace, listWorkspaceIds, sandboxIdOf } from '../../accounts/workspace-store.js'
+import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { isUuid } from '../../core/ids.js'
+import { isoTime } from '../../core/moments.js'
+import type { Database, Queries } from '../../db/database.js'
+import { BounceSchema, bounceToApi } from '../../deliverability/bounces/bounce-routes.js'
+import { findBounceOf } from '../../deliverability/bounces/bounce-store.js'
+import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
+import { Id, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
+import { cursorQuery } from '../../http/pagination.js'
+import type { Route } from '../../http/route.js'
+import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
+import { findContents } from '../../messages/content-store.js'
+import { MESSAGE_STATUSES } from '../../messages/message-status.js'
+import { findAnyMessage, findMessagesOf, type Message } from '../../messages/message-store.js'
+import { findDeliveryStates, WAITING_STATES, type DeliveryState } from '../../queue/delivery-state-store.js'
+import { DeliveryStateOrNull, MessageSchema, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
+import { findRelayedContent, searchMessages, type FoundMessage } from './message-search-store.js'
+import { messageSource, type SourceParts } from './message-source.js'
+import { messageWithTrace } from './message-view.js'
+
+export interface MessageAdminParts {
+  readonly database: Database
+  readonly returnPath: (messageId: string, recipient: string) => string
+  readonly jobLoader: SourceParts['jobLoader']
+  readonly composer: SourceParts['composer']
+}
+
+const CHAPTER = 'Messages'
+
+const FoundMessageSchema = Type.Object(
+  {
+    message_id: Id(),
+    workspace_id: Type.String({ description: "Of a sandbox's message, the id of the sandbox." }),
+    status: MessageStatusEnum,
+    delivery_state: DeliveryStateOrNull,
+    reason: orNull(SkipReasonEnum),
+    from: Type.String(),
+    to: Type.String(),
+    subject: Type.String(),
+    key_id: TextOrNull({ description: 'API key that submitted it.' }),
+    peer: TextOrNull({ description: 'IP address that submitted it.' }),
+    created_at: Moment(),
+    is_sandbox: Type.Boolean(),
+  },
+  { title: 'FoundMessage' },
+)
+export type FoundMessageView = Static<typeof FoundMessageSchema>
+
+const address = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 320, pattern: '@', description }))
+
+const SearchQuery = Type.Object(
+  {
+    ...cursorQuery,
+    to: address('Recipient, or a domain as @example.com; case-insensitive.'),
+    from: address("Author's address, or a domain as @example.com; case-insensitive."),
+    subject: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Part of the subject, case-insensitive.' }),
+    ),
+    status: Type.Optional(
+      Type.Enum([...MESSAGE_STATUSES, ...WAITING_STATES], {
+        description:
+          'A status, or of status `sent`: `queued` (not tried yet) or `deferred` (waiting for a retry).',
+      }),
+    ),
+    ...timeRangeQuery,
+    key_id: Type.Optional(Type.String({ maxLength: 64, description: 'Submitted with this API key.' })),
+    message_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 998,
+        description:
+          'Message-ID header, with or without <>; only with workspace_id. Finds all copies of the mail.',
+      }),
+    ),
+    workspace_id: Type.Optional(Type.String({ maxLength: 64 })),
+    is_sandbox: Type.Optional(
+      Type.Boolean({ default: false, description: 'With workspace_id: messages of its sandbox instead.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const DetailSchema = Type.Object(
+  {
+    ...MessageSchema.properties,
+    workspace_id: Type.String(),
+    envelope_sender: Type.String(),
+    key_id: TextOrNull({ description: 'API key that submitted it.' }),
+    peer: TextOrNull({ description: 'IP address that submitted it.' }),
+    bounce: orNull(BounceSchema, { description: 'Also a bounce that came by mail after the delivery.' }),
+  },
+  { title: 'MessageDetail' },
+)
+export type MessageDetail = Static<typeof DetailSchema>
+
+const Params = Type.Object({
+  messageId: Type.String({
+    maxLength: 998,
+    description: 'Id of a message, or its Message-ID header, with or without <>.',
+  }),
+})
+
+export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
+  const { database, returnPath } = parts
+  const { reader, slowReader } = database
+  return [
+    adminListRoute({
+      method: 'GET',
+      path: '/messages',
+      access: { permission: 'email:read', scope: 'query' },
+      operationId: 'searchMessages',
+      chapter: CHAPTER,
+      summary: 'Search messages, newest first.',
+      description:
+        'A page may have fewer entries than `limit` although `has_more` is true: a search reads a bounded number of messages per request. ' +
+        '`total` counts the first page only.',
+      query: SearchQuery,
+      item: FoundMessageSchema,
+      async handle({ query, workspaceId }, { limit, offset, after }) {
+        const owner = workspaceId !== undefined && query.is_sandbox ? sandboxIdOf(workspaceId) : workspaceId
+        if (query.message_id !== undefined) {
+          const items = await listCopies(slowReader, readAlone(query, query.message_id), owner)
+          const shown = items.slice(offset, offset + limit)
+          return {
+            items: await toFound(reader, shown),
+            total: items.length,
+            hasMore: items.length > offset + limit,
+          }
+        }
+        const { to, from, status, subject, key_id: keyId } = query
+        const search = {
+          ...given({ to: to?.trim(), from: from?.trim(), status, subject, keyId, workspaceId: owner }),
+          ...readTimeRange(query),
+        }
+        const before = after && String(after.position('text')[0])
+        const wanted = offset + limit
+        const found = await searchMessages(slowReader, search, await listWorkspaceIds(reader), wanted, before)
+        return {
+          items: await toFound(reader, found.messages.slice(offset)),
+          total: after?.total ?? found.messages.length,
+          hasMore: found.end !== undefined,
+          ...given({ end: found.end === undefined ? undefined : [found.end] }),
+        }
+      },
+    }),
+    adminRoute({
+      method: 'GET',
+      path: '/messages/:messageId',
+      access: { permission: 'email:read', scope: 'record' },
+      operationId: 'getMessage',
+      chapter: CHAPTER,
+      summary: 'Get a message with its trace.',
+      params: Params,
+      response: DetailSchema,
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params }) {
+        const message = await getMessageNamed(database, params.messageId, operator)
+        const [content] = await findContents(reader, [message.contentId])
+        const bounce = await findBounceOf(reader, message.id)
+        return {
+          ...(await messageWithTrace(reader, message)),
+          workspace_id: message.workspaceId,
+          envelope_sender: returnPath(message.id, message.recipient),
+          key_id: content?.submittedBy?.keyId ?? null,
+          peer: content?.submittedBy?.peer ?? null,
+          bounce: bounce ? bounceToApi(bounce) : null,
+        }
+      },
+    }),
+    adminDownloadRoute({
+      method: 'GET',
+      path: '/messages/:messageId/source',
+      access: { permission: 'email:read', scope: 'record' },
+      operationId: 'getMessageSource',
+      chapter: CHAPTER,
+      summary: 'Download the source of a message.',
+      description:
+        'As transmitted, without the DKIM signature. Merge tags show the contact as it is now. Texts are kept for `retention.content`.',
+      params: Params,
+      mediaType: 'message/rfc822',
+      exampleAnswer: 'Date: Mon, 05 Jan 2026 10:00:00 +0000\r\nSubject: Your order\r\n\r\nThank you.\r\n',
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params }) {
+        const message = await getMessageNamed(database, params.messageId, operator)
+        const source = await messageSource({ ...parts, reader }, message)
+        return {
+          fileName: `${message.id}.eml`,
+          async *pieces() {
+            yield source
+          },
+        }
+      },
+    }),
+  ]
+}
+
+/** @throws AppError validation_error if another filter is given */
+function readAlone(query: Static<typeof SearchQuery>, named: string): string {
+  const { to, from, status, since, until, subject, key_id: keyId } = query
+  const others = [to, from, status, since, until, subject, keyId]
+  if (others.every(value => value === undefined)) return named
+  throw new AppError('validation_error', 'message_id cannot be combined with other filters', {
+    path: 'message_id',
+  })
+}
+
+async function listCopies(db: Queries, named: string, owner: string | undefined): Promise<FoundMessage[]> {
+  const messages = (await findMatching(db, named)).filter(
+    ({ workspaceId }) => owner === undefined || workspaceId === owner,
+  )
+  const contents = await findContents(db, [...new Set(messages.map(({ contentId }) => contentId))])
+  return messages.map(message => {
+    const content = contents.find(({ id }) => id === message.contentId)
+    return {
+      ...message,
+      subject: content?.subject ?? '',
+      from: content?.from.address ?? '',
+      ...given({ submittedBy: content?.submittedBy }),
+    }
+  })
+}
+
+/** Accepts a message's id, its content's id, or a Message-ID with or without `<>`. */
+async function findMatching(db: Queries, named: string): Promise<Message[]> {
+  const id = named.trim().replace(/^<(.*)>$/, '$1')
+  // Our Message-IDs are an id at the appliance's hostname.
+  const local = (id.split('@')[0] ?? '').toLowerCase()
+  if (isUuid(local)) {
+    const message = await findAnyMessage(db, local)
+    if (message) return [message]
+    const copies = await findMessagesOf(db, local)
+    if (copies.length > 0) return copies
+  }
+  if (!id.includes('@')) return []
+  const contentId = await findRelayedContent(db, id)
+  return contentId === undefined ? [] : findMessagesOf(db, contentId)
+}
+
+/** @throws AppError not_found, also if the operator has no role in its workspace; forbidden; conflict if several are meant */
+async function getMessageNamed(
+  { reader, slowReader }: Database,
+  named: string,
+  operator: OperatorPrincipal,
+): Promise<Message> {
+  const [message, ...others] = await findMatching(slowReader, named)
+  if (!message) throw new AppError('not_found', `no message ${named}`)
+  const workspace = await findActingWorkspace(reader, message.workspaceId)
+  requirePermission(operator, 'email:read', workspace?.liveId ?? message.workspaceId)
+  if (others.length > 0)
+    throw new AppError(
+      'conflict',
+      `${named} went to ${others.length + 1} recipients; use one of these ids: ${[message, ...others]
+        .slice(0, 12)
+        .map(({ id, recipient }) => `${id} (${recipient})`)
+        .join(', ')}`,
+    )
+  return message
+}
+
+async function toFound(db: Queries, messages: readonly FoundMessage[]): Promise<FoundMessageView[]> {
+  const unsettled = messages.filter(({ status }) => status === 'sent').map(({ id }) => id)
+  const states: ReadonlyMap<string, DeliveryState> = await findDeliveryStates(db, unsettled)
+  return messages.map(found => ({
+    message_id: found.id,
+    workspace_id: found.workspaceId,
+    status: found.status,
+    delivery_state: states.get(found.id) ?? null,
+    reason: found.reason,
+    from: found.from,
+    to: found.recipient,
+    subject: found.subject,
+    key_id: found.submittedBy?.keyId ?? null,
+    peer: found.submittedBy?.peer ?? null,
+    created_at: isoTime(found.createdAt),
+    is_sandbox: found.isSandbox,
+  }))
+}
