@@ -28,9 +28,13 @@ ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node24 --sourcem
 BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 DEFINE = --define:POSTROAD_VERSION='"$(VERSION)"'
-dist/.built: node_modules/.installed $(shell find src -name '*.ts')
+# What pages run and look like in a browser: one script and one style sheet each, read from beside the program.
+BROWSER := $(shell find src -path '*/browser/*' -name 'reference.*')
+BUILD_BROWSER := $(BIN)/esbuild $(BROWSER) --entry-names=[name] --bundle --minify --format=iife --platform=browser --target=es2022 --log-level=warning
+dist/.built: node_modules/.installed $(shell find src -name '*.ts' -o -name '*.css')
 	@rm -rf dist
 	@$(ESBUILD) main=src/check-node.ts postroad=src/main.ts $(foreach file,$(THREADS),$(notdir $(basename $(file)))=$(file)) --outdir=dist --entry-names=[name] $(BUNDLE) $(DEFINE)
+	@$(BUILD_BROWSER) --outdir=dist/browser
 	@ln -s "$$(realpath --relative-to=dist "$$(command -v node)")" dist/node
 	@touch $@
 
@@ -40,12 +44,13 @@ dist/.built: node_modules/.installed $(shell find src -name '*.ts')
 # What only tests use stays outside; there must be one tap.
 TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator esbuild mailauth mailparser openapi-typescript smtp-server typescript
 CHUNKS := test/chunks
-build/.built: node_modules/.installed $(TS)
+build/.built: node_modules/.installed $(TS) $(BROWSER)
 	@rm -rf build
 	@$(ESBUILD) $(filter-out %.test.ts,$(TS)) --outdir=build --outbase=.
 	@$(ESBUILD) $(filter %.test.ts,$(TS)) --outdir=build --outbase=. --splitting --chunk-names=$(CHUNKS)/[hash] $(BUNDLE) \
 	  $(TEST_ONLY:%=--external:%)
 	@$(ESBUILD) $(THREADS) --outdir=build/$(CHUNKS) --entry-names=[name] $(BUNDLE)
+	@for folder in build/src/http/openapi build/$(CHUNKS); do $(BUILD_BROWSER) --outdir=$$folder/browser || exit 1; done
 	@touch $@
 
 TAP := NODE_OPTIONS='--import="$(CURDIR)/build/test/support/light-tap.js"' $(BIN)/tap $(TAP_FLAGS)
@@ -69,6 +74,7 @@ run: dist/.built ## install, build and start in the foreground with config/dev.t
 
 check: node_modules/.installed ## types, lint, format
 	$(BIN)/tsc -p test/tsconfig.json
+	$(BIN)/tsc -p src/http/openapi/browser/tsconfig.json
 	$(BIN)/eslint --cache --cache-location node_modules/.cache/eslint .
 	$(BIN)/prettier --check --log-level warn --cache .
 

@@ -10,6 +10,7 @@ dist/postroad: dist/.built $(wildcard packaging/binary/*)
 	  --define:import.meta.url='"file:///postroad/main.js"' \
 	  --alias:better-sqlite3=./packaging/binary/better-sqlite3.cjs --alias:mailparser=./packaging/binary/mailparser.cjs
 	@$(BIN)/esbuild packaging/binary/mailparser-inside.js --outfile=$(INSIDE)/mailparser.js $(BINARY) --metafile=dist/mailparser.json
+	@$(BUILD_BROWSER) --outdir=$(INSIDE)
 	@cp node_modules/better-sqlite3/prebuilds/linux-$$(node -p process.arch).node $(INSIDE)/better_sqlite3.node
 	@packaging/binary/inject.sh $(INSIDE) $@
 	@rm -rf $(INSIDE)

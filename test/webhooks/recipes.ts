@@ -17,6 +17,14 @@ export interface Recipe {
 
 export const RECIPES: readonly Recipe[] = [
   {
+    language: 'sh',
+    file: 'verify.sh',
+    program: recipe =>
+      `${recipe}\nfile=$(mktemp)\nprintf %s "$1" > "$file"\nis_from_postroad "$file" "$2" "$3" "$4"\nresult=$?\nrm "$file"\nexit $result\n`,
+    command: ['sh'],
+    version: ['openssl', 'version'],
+  },
+  {
     language: 'js',
     file: 'verify.mjs',
     program: recipe =>
@@ -72,12 +80,17 @@ export function isThere({ version: [program = '', ...args] }: Recipe): boolean {
 }
 
 /** @param page the text of `docs/webhooks.md` */
+export function recipeIn(page: string, language: string): string | undefined {
+  const fences = [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, 'gms'))]
+  return fences.map(([, text]) => text).find(text => /is_?from_?postroad/i.test(text ?? ''))
+}
+
 export async function tryRecipe(
   t: Test,
   page: string,
   { language, file, program, command }: Recipe,
 ): Promise<void> {
-  const recipe = new RegExp(`^\`\`\`${language}\n(.*?)\n\`\`\`$`, 'ms').exec(page)?.[1]
+  const recipe = recipeIn(page, language)
   t.ok(recipe)
   const path = join(folderOf(t), file)
   writeFileSync(path, program(recipe ?? ''))

@@ -4,7 +4,8 @@ import t from 'tap'
 import { Compile } from 'typebox/compile'
 import { bodySchema } from '../../src/webhooks/events/event-schemas.js'
 import { WEBHOOK_EVENT_NAMES } from '../../src/webhooks/events/webhook-event.js'
-import { isThere, RECIPES, tryRecipe } from './recipes.js'
+import { SIGNATURE_CHECKS } from '../../src/http/openapi/webhook-guide.js'
+import { isThere, recipeIn, RECIPES, tryRecipe } from './recipes.js'
 import { PAGE, withEvents } from './webhook-page.js'
 
 const page = readFileSync(PAGE, 'utf8')
@@ -17,6 +18,15 @@ t.test('the page shows each event with the body that is sent', async t => {
     WEBHOOK_EVENT_NAMES,
   )
   for (const body of bodies) t.ok(Compile(bodySchema(body.event)).Check(body), body.event)
+})
+
+t.test('the API reference shows the same recipes', async t => {
+  for (const { language } of RECIPES)
+    t.equal(
+      SIGNATURE_CHECKS[language === 'js' ? 'node' : (language as keyof typeof SIGNATURE_CHECKS)],
+      recipeIn(page, language),
+      language,
+    )
 })
 
 for (const recipe of RECIPES)

@@ -130,6 +130,19 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   },
 }
 
+export interface ErrorReference {
+  readonly code: string
+  readonly status: number
+  readonly when: string
+}
+
+/** All codes, by status. */
+export function listErrors(): ErrorReference[] {
+  return Object.entries(EXPLANATIONS)
+    .map(([code, { when }]) => ({ code, status: ERRORS[code as ErrorCode].status, when }))
+    .sort((one, other) => one.status - other.status)
+}
+
 /** Codes of a status in words: `unauthorized`: the key is missing, ... */
 export function explain(codes: readonly ErrorCode[]): string {
   return codes.map(code => `\`${code}\`: ${EXPLANATIONS[code].when}.`).join(' ')

@@ -1,34 +1,27 @@
-/** `GET /openapi.json`, `GET /admin/openapi.json`, and the first as a page, `GET /docs`. Rate limited per address, because they are large. */
+/**
+ * `GET /openapi.json`, `GET /admin/openapi.json`, and both as pages below `GET /docs`. Rate limited per address, because they are large.
+ */
 import Type from 'typebox'
 import { openRoute, type Route } from '../route.js'
 import { openApiDocument, type Edition } from './document.js'
-import { docsPage, DOCS_HEADERS } from './page.js'
+import { PAGE_FILES, PAGE_HEADERS, type PageFile } from './page-shell.js'
+import { referencePages, type ReferencePage } from './reference.js'
 
 export function documentationRoutes(routes: readonly Route[], edition: Edition): Route[] {
   const rest = once(() => openApiDocument(routes, edition))
   const admin = once(() => openApiDocument(routes, { ...edition, api: 'admin', outgoing: {} }))
-  const page = once(() => docsPage(rest()))
+  const { version, chapters } = edition
+  const { pages, searchIndex } = referencePages({ version, chapters, routes, rest, admin })
   return [
-    documentRoute('/openapi.json', 'Get the OpenAPI 3.1 document.', rest),
-    documentRoute('/admin/openapi.json', "Get the admin API's OpenAPI 3.1 document.", admin),
-    openRoute({
-      method: 'GET',
-      path: '/docs',
-      isAtRoot: true,
-      isBare: true,
-      access: 'public',
-      isLimited: true,
-      summary: 'Get the API reference page.',
-      mediaType: 'text/html',
-      isFixed: true,
-      headers: DOCS_HEADERS,
-      response: Type.String(),
-      handle: async () => page(),
-    }),
+    jsonRoute('/openapi.json', 'Get the OpenAPI 3.1 document.', rest),
+    jsonRoute('/admin/openapi.json', "Get the admin API's OpenAPI 3.1 document.", admin),
+    jsonRoute('/docs/search.json', 'Get the search index of the API reference.', searchIndex),
+    ...pages.map(pageRoute),
+    ...Object.values(PAGE_FILES).map(fileRoute),
   ]
 }
 
-function documentRoute(path: string, summary: string, document: () => object): Route {
+function jsonRoute(path: string, summary: string, value: () => unknown): Route {
   return openRoute({
     method: 'GET',
     path,
@@ -39,7 +32,41 @@ function documentRoute(path: string, summary: string, document: () => object): R
     summary,
     isFixed: true,
     response: Type.Unknown(),
-    handle: async () => document(),
+    handle: async () => value(),
+  })
+}
+
+function pageRoute({ path, html }: ReferencePage): Route {
+  return openRoute({
+    method: 'GET',
+    path,
+    isAtRoot: true,
+    isBare: true,
+    access: 'public',
+    isLimited: true,
+    summary: 'Get a page of the API reference.',
+    mediaType: 'text/html',
+    isFixed: true,
+    headers: PAGE_HEADERS,
+    response: Type.String(),
+    handle: once(async () => html()),
+  })
+}
+
+/** The path contains a digest of the file. */
+function fileRoute({ path, mediaType, text }: PageFile): Route {
+  return openRoute({
+    method: 'GET',
+    path,
+    isAtRoot: true,
+    isBare: true,
+    access: 'public',
+    summary: 'Get a file of the API reference.',
+    mediaType,
+    isFixed: true,
+    headers: { 'Cache-Control': 'public, max-age=31536000, immutable' },
+    response: Type.String(),
+    handle: async () => text,
   })
 }
 
