@@ -50,6 +50,7 @@ t.test('it is forwarded whole, inside a mail of our own with a null return path'
   t.equal(one!.mail.attachments[0]!.content.toString(), LETTER)
   const raw = one!.content.relayed!.firstPart.toString('latin1')
   t.notMatch(raw, /[\x80-\xff]/, '7-bit')
+  t.match(raw, /^X-Loop: postmaster@/m)
   t.ok(raw.split('\r\n').every(line => line.length <= 998 && !line.includes('\n')))
   t.equal(enqueued.length, 1, 'the queue was notified')
 })
@@ -119,7 +120,9 @@ t.test('mail whose transaction is rolled back does not count against the hourly 
     findings: [],
   }
   const head = { subject: 'Hello', from: 'zoe@x.example', loops: [] }
-  const forward = (tx: Tx) => forwarder.forward(tx, mail, head, 1, async () => Buffer.from(LETTER))
+  const composed = await forwarder.compose(mail, head, 1, async () => Buffer.from(LETTER))
+  if (!('message' in composed)) throw new Error(composed.detail)
+  const forward = (tx: Tx) => forwarder.forward(tx, composed, 1)
   for (let failed = 0; failed < 100; failed += 1)
     await t.rejects(
       database.write(async tx => {

@@ -3,14 +3,14 @@
  * both done or neither.
  */
 import { given } from '../../core/given.js'
-import type { Database, Tx } from '../../db/database.js'
+import type { Database, Queries, Tx } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import { domainsPresent, insertReport } from '../../deliverability/reports/report-store.js'
 import type { NewId } from '../../core/ids.js'
 import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
 import { Effects, type Effect } from './effects.js'
-import type { Forwarder } from './forward.js'
+import type { ForwardedMail, Forwarder } from './forward.js'
 import type { InboundDomains } from '../intake/inbound-address.js'
 import {
   markProcessed,
@@ -49,12 +49,13 @@ export async function applyFindings(
   batch: readonly ReadMail[],
   now: number,
 ): Promise<Applied> {
+  const forwards = await composeForwards(database.reader, parts, batch, now)
   return database.write(async tx => {
     const messages = await findMessagesFor(tx, parts, batch)
     const effects = new Effects(now)
     const results: InboundResult[] = []
     for (const read of batch) {
-      const application = new RecipientEffects(tx, parts, messages, effects, read, now)
+      const application = new RecipientEffects(tx, parts, messages, effects, read, forwards.get(read), now)
       const findings: InboundFinding[] = []
       for (const recipient of distinct(read.mail.recipients)) {
         for (const { message, isConfirmed, result, detail } of await application.applyTo(recipient)) {
@@ -74,6 +75,25 @@ export async function applyFindings(
     tx.onCommit(() => effects.log(parts.log))
     return { results, hasEvents: effects.hasEvents }
   })
+}
+
+/** For mail to a person; composing must not hold up the transaction. */
+async function composeForwards(
+  db: Queries,
+  { forwarder }: ApplyParts,
+  batch: readonly ReadMail[],
+  now: number,
+): Promise<ReadonlyMap<ReadMail, ForwardedMail | Effect>> {
+  const composed = new Map<ReadMail, ForwardedMail | Effect>()
+  for (const read of batch) {
+    const { mail, finding } = read
+    if (mail.recipients.some(({ purpose }) => purpose === 'contact'))
+      composed.set(
+        read,
+        await forwarder.compose(mail, finding.head, now, most => readInboundOctets(db, mail, most)),
+      )
+  }
+  return composed
 }
 
 async function findMessagesFor(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[]): Promise<Messages> {
@@ -116,14 +136,24 @@ class RecipientEffects {
   private readonly messages: Messages
   private readonly effects: Effects
   private readonly read: ReadMail
+  private readonly forward: ForwardedMail | Effect | undefined
   private readonly now: number
 
-  constructor(tx: Tx, parts: ApplyParts, messages: Messages, effects: Effects, read: ReadMail, now: number) {
+  constructor(
+    tx: Tx,
+    parts: ApplyParts,
+    messages: Messages,
+    effects: Effects,
+    read: ReadMail,
+    forward: ForwardedMail | Effect | undefined,
+    now: number,
+  ) {
     this.tx = tx
     this.parts = parts
     this.messages = messages
     this.effects = effects
     this.read = read
+    this.forward = forward
     this.now = now
   }
 
@@ -187,11 +217,10 @@ class RecipientEffects {
     return { result: verdict === 'stored' ? 'report' : 'report_known', detail }
   }
 
-  private toContact(): Promise<Outcome> {
-    const { mail, finding } = this.read
-    return this.parts.forwarder.forward(this.tx, mail, finding.head, this.now, most =>
-      readInboundOctets(this.tx.db, mail, most),
-    )
+  private async toContact(): Promise<Outcome> {
+    const { forward } = this
+    if (!forward) return this.failed()
+    return 'message' in forward ? this.parts.forwarder.forward(this.tx, forward, this.now) : forward
   }
 
   private failed(): Outcome {
