@@ -10,7 +10,7 @@ import { describeError } from '../core/errors.js'
 import type { LogEvent } from '../world/log-events.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
-import type { Clock } from '../world/time/clock.js'
+import { pauseFor, type Clock } from '../world/time/clock.js'
 import type { Database, Tx } from './database.js'
 
 const RETRY: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 30_000 }
@@ -31,6 +31,8 @@ export interface Batching<T, R> {
   }
   /** Maximum items per transaction: a few ms of work. */
   readonly size: number
+  /** Pause after a batch of several items, so that more share the next commit; none if absent. */
+  readonly gatherMs?: number
   readonly record: (tx: Tx, batch: readonly T[]) => Promise<R>
   /** Tried in order for an item that `record` rejects; each records less of it. */
   readonly fallbacks?: readonly ((tx: Tx, item: T) => Promise<R>)[]
@@ -79,12 +81,17 @@ export class BatchWriter<T, R> {
   }
 
   private async run(): Promise<void> {
-    while (this.waiting.length > 0) await this.writeNext()
+    const { gatherMs = 0 } = this.batching
+    while (this.waiting.length > 0) {
+      const recorded = await this.writeNext()
+      if (gatherMs > 0 && recorded > 1) await pauseFor(gatherMs)
+    }
     // Synchronous with the last check, so that the next item starts another run.
     this.running = undefined
   }
 
-  private async writeNext(): Promise<void> {
+  /** @returns number of items recorded */
+  private async writeNext(): Promise<number> {
     const { record, size, onRecorded } = this.batching
     let batch: readonly T[] = []
     try {
@@ -96,10 +103,12 @@ export class BatchWriter<T, R> {
       this.failures = 0
       this.size = Math.min(size, 2 * this.size)
       onRecorded(batch, result)
+      return batch.length
     } catch (error) {
       if (error instanceof Unavailable) await this.backOff(error.cause)
       else if (batch.length > 1) this.size = Math.ceil(batch.length / 2)
       else for (const item of batch) await this.recordAlone(item, error)
+      return 0
     }
   }
 

@@ -1,6 +1,7 @@
 /** Batches: what is retried, what is isolated, and in which state an item that cannot be written ends. */
 import t, { type Test } from 'tap'
 import { AppError } from '../../src/core/errors.js'
+import { given } from '../../src/core/given.js'
 import { BatchWriter } from '../../src/db/batch-writer.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { isTransient } from '../../src/db/transient-error.js'
@@ -11,7 +12,12 @@ import { sqliteDatabase } from '../support/db/database.js'
 import { until } from '../support/turns.js'
 
 /** Items are numbers; `record` refuses those of `poison`, the fallback those of `poisonForFallback`. */
-async function open(t: Test, poison: (item: number) => Error | undefined, forFallback = poison) {
+async function open(
+  t: Test,
+  poison: (item: number) => Error | undefined,
+  forFallback = poison,
+  gatherMs?: number,
+) {
   const database: Database = await sqliteDatabase(t)
   const [clock, log] = [new FakeClock(), new FakeLog()]
   const [recorded, fallenBack, abandoned]: number[][] = [[], [], []]
@@ -29,6 +35,7 @@ async function open(t: Test, poison: (item: number) => Error | undefined, forFal
         abandoned: 'delivery outcome abandoned',
       },
       size: 50,
+      ...given({ gatherMs }),
       record: async (_: Tx, batch) => {
         refuse(batch.map(poison).find(error => error !== undefined))
         return 'whole'
@@ -138,4 +145,18 @@ t.test('an item added just as the last batch ends is recorded', async t => {
   )
   writer.add(0)
   await until('all to be recorded', () => recorded.length === 13)
+})
+
+t.test('with a pause after each batch, what arrives during it shares a commit', async t => {
+  const none = () => undefined
+  const { writer, recorded, transactions } = await open(t, none, none, 200)
+  for (const item of upTo(2)) writer.add(item)
+  await until('the first batch is recorded', () => recorded?.length === 2)
+  for (const item of [2, 3, 4]) {
+    writer.add(item)
+    await new Promise(setImmediate)
+  }
+  await writer.idle()
+  t.same(recorded, upTo(5))
+  t.equal(transactions(), 2)
 })
