@@ -1,6 +1,6 @@
 /** Operators as a resource of the admin API: sign-in, their own accounts, and managing others; retention of sessions and links. */
 import { resource } from '../../resource/resource.js'
-import { deletesOldest } from '../../resource/retention.js'
+import { retentionRule } from '../../resource/retention.js'
 import { SESSION_LIFETIME } from './access.js'
 import { meRoutes } from './me-routes.js'
 import { operatorRoutes, type OperatorRouteParts } from './operator-routes.js'
@@ -16,7 +16,7 @@ export const operators = resource({
   open: (parts: OperatorRouteParts & SessionRouteParts) => ({
     routes: [...sessionRoutes(parts), ...meRoutes(parts), ...operatorRoutes(parts)],
     retention: [
-      deletesOldest({ what: 'operator sessions', keep: SESSION_LIFETIME.idleMs }, (db, before, limit) =>
+      retentionRule({ what: 'operator sessions', keep: SESSION_LIFETIME.idleMs }, (db, before, limit) =>
         deleteSessionsBefore(
           db,
           {
@@ -27,7 +27,7 @@ export const operators = resource({
         ),
       ),
       // Each has its own expiry time.
-      deletesOldest({ what: 'sign-in links', keep: 0 }, deleteLinksBefore),
+      retentionRule({ what: 'sign-in links', keep: 0 }, deleteLinksBefore),
     ],
   }),
 })
