@@ -62,7 +62,7 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
         { additionalProperties: false },
       ),
       response: SignedInSchema,
-      errors: ['unauthorized', 'unavailable'],
+      errors: ['unauthorized', 'forbidden', 'unavailable'],
       handle: async request =>
         opened(parts, request, await signInWithPassword(parts, request.body, clientOf(request))),
     }),
@@ -74,7 +74,7 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
       summary: 'Complete a sign-in with a code.',
       body: Type.Object({ code: Code }, { additionalProperties: false }),
       response: SignedInSchema,
-      errors: ['unauthorized'],
+      errors: ['unauthorized', 'forbidden'],
       async handle(request) {
         const pending = sessionToken(request.header('Cookie'), publicUrl)
         if (pending === undefined) throw new AppError('unauthorized', 'sign in with your password first')
@@ -94,7 +94,7 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
         { additionalProperties: false },
       ),
       response: SignedInSchema,
-      errors: ['unauthorized'],
+      errors: ['unauthorized', 'forbidden'],
       handle: async request =>
         opened(parts, request, await signInWithLink(parts, request.body.token, clientOf(request))),
     }),
@@ -112,7 +112,7 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
         { additionalProperties: false, minProperties: 1, maxProperties: 1 },
       ),
       response: Done,
-      errors: ['unauthorized'],
+      errors: ['unauthorized', 'conflict'],
       async handle(request) {
         const { operator, body } = request
         if (operator.credential.kind !== 'session')
@@ -129,6 +129,7 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
       operationId: 'signOut',
       summary: 'Sign out.',
       response: Done,
+      errors: ['forbidden'],
       async handle({ header }) {
         const token = sessionToken(header('Cookie'), publicUrl)
         if (token !== undefined) await signOut(parts, token)
@@ -158,6 +159,10 @@ function cookieReply(publicUrl: string, { token, needsCode }: SignedIn): Reply<{
   return new Reply(200, { needs_code: needsCode }, setCookie(publicUrl, token, lifetimeMs))
 }
 
-function setCookie(publicUrl: string, token: string, maxAgeMs: number): Readonly<Record<string, string>> {
+export function setCookie(
+  publicUrl: string,
+  token: string,
+  maxAgeMs: number,
+): Readonly<Record<string, string>> {
   return { 'Set-Cookie': sessionCookie(publicUrl, token, maxAgeMs) }
 }
