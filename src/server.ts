@@ -11,6 +11,7 @@ import { keyAuthenticator } from './accounts/keys.js'
 import { openOperatorAccess } from './accounts/operators/access.js'
 import { openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
 import { baseUrl, type Config } from './config/config.js'
+import type { Settings } from './config/settings.js'
 import { controlSocketPath, openControl } from './appliance/listeners/control.js'
 import { VERSION } from './core/version.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
@@ -68,13 +69,14 @@ export interface ServerAddresses extends MailAddresses, HttpAddresses {
 /**
  * Resolves once all listeners are open; disposing drains within `shutdown_grace`.
  *
+ * @param settings shown by `GET /configuration`
  * @throws LockedError, NotInitialisedError, SchemaError, Error naming an address that cannot be bound
  */
-export async function openServer(config: Config, world: World): Promise<Server> {
+export async function openServer(config: Config, world: World, settings?: Settings): Promise<Server> {
   const closing = new AsyncDisposableStack()
   try {
     return {
-      ...(await openParts(config, world, closing)),
+      ...(await openParts(config, world, closing, settings)),
       [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
     }
   } catch (error) {
@@ -87,6 +89,7 @@ async function openParts(
   config: Config,
   plainWorld: World,
   closing: AsyncDisposableStack,
+  settings: Settings | undefined,
 ): Promise<Pick<Server, 'addresses' | 'reload'>> {
   requireInitialised(config)
   closing.use(takeServeLock(config.dataDir))
@@ -143,6 +146,7 @@ async function openParts(
       locateSite: name => locateSite(name),
       jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
       composer,
+      settings,
     }),
     config,
   )

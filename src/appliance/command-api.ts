@@ -12,6 +12,7 @@ import { Metrics } from '../metrics/metrics.js'
 import { MailQuota } from '../inbound/intake/mail-quota.js'
 import { SenderCache } from '../msa/sender.js'
 import type { WorkerPool } from '../mta/workers/worker-pool.js'
+import type { Settings } from '../config/settings.js'
 import type { Appliance } from './appliance.js'
 import { openControl } from './listeners/control.js'
 import { openAgent, openComposer, siteLocator } from './open-delivery.js'
@@ -25,13 +26,15 @@ export interface CommandApi {
 }
 
 export interface CommandNeeds {
+  /** Shown by `GET /configuration`. */
+  readonly settings?: Settings
   /** Names of jobs of resources that finish what the command sets going. */
   readonly jobs?: readonly string[]
 }
 
 export async function openCommandApi(
   appliance: Appliance,
-  { jobs = [] }: CommandNeeds = {},
+  { jobs = [], settings }: CommandNeeds = {},
 ): Promise<CommandApi> {
   const { config, world, database } = appliance
   let agent: WorkerPool | undefined
@@ -65,6 +68,7 @@ export async function openCommandApi(
       locateSite: siteLocator(appliance),
       jobs: undefined,
       composer,
+      settings,
     }),
     config,
   )

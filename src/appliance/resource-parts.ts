@@ -9,6 +9,7 @@ import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
 import { findCampaign } from '../campaigns/records/campaign-store.js'
 import type { RenderQueue } from '../content/rendering/render-queue.js'
+import type { Settings } from '../config/settings.js'
 import type { Queries } from '../db/database.js'
 import type { JudgeHealth } from '../health/judge-health.js'
 import { SlidingWindow } from '../http/sliding-window.js'
@@ -23,6 +24,7 @@ import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
+import { examine } from './doctor/doctor.js'
 import type { OutgoingCallsOfServer } from './outgoing-calls.js'
 import { openJobs } from './open-delivery.js'
 import { openReferences, type ResourceParts } from './resources.js'
@@ -47,6 +49,7 @@ export interface RunningParts {
   readonly jobs: ResourceParts['jobs']
   /** Composes messages for their source; see `openComposer`. */
   readonly composer: Pick<DeliveryAgent, 'deliver'>
+  readonly settings: Settings | undefined
 }
 
 export function resourceParts(appliance: Appliance, running: RunningParts): ResourceParts {
@@ -83,6 +86,14 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     returnPath: appliance.returnPath,
     // Its own cache, since the queue's holds what is being delivered.
     jobLoader: openJobs(appliance),
+    config: () => appliance.live.current,
+    examine: (report, stopping) =>
+      examine({
+        ...{ appliance, world, report, stopping },
+        config: appliance.live.current,
+        file: running.settings?.request.file ?? 'the configuration file',
+        isServing: running.jobs !== undefined,
+      }),
   }
 }
 

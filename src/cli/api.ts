@@ -6,6 +6,8 @@
  * Errors of the API become the AppError they were.
  */
 import { userInfo } from 'node:os'
+import { requireInitialised } from '../appliance/appliance.js'
+import { Settings } from '../config/settings.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { controlSocketPath } from '../appliance/listeners/control.js'
 import { openCommandApi, type CommandNeeds } from '../appliance/command-api.js'
@@ -14,8 +16,8 @@ import { isUuid } from '../core/ids.js'
 import { ADMIN_BASE, API_BASE } from '../http/route.js'
 import { streamRequest, type StreamResponse } from '../world/net/stream-request.js'
 import {
+  configRequest,
   didYouMean,
-  readConfig,
   UsageError,
   withOpened,
   type CliContext,
@@ -87,18 +89,25 @@ async function connected<T>(
 ): Promise<T> {
   const remote = remoteTarget(context, options)
   if (remote) return work(remote)
-  const { config } = readConfig(context, options)
+  const settings = new Settings(configRequest(context, options))
+  const { config } = settings.started
+  requireInitialised(config)
   const user = context.env['SUDO_USER'] ?? userInfo().username
   const local = { origin: 'http://localhost', headers: { 'X-Shell-User': encodeURIComponent(user) } }
   if (isServing(config.dataDir)) return work({ ...local, socketPath: controlSocketPath(config.dataDir) })
   return withOpened(context, config, async appliance => {
-    const api = await openCommandApi(appliance, needs)
+    const api = await openCommandApi(appliance, { ...needs, settings })
     try {
       return await work({ ...local, socketPath: api.socketPath, isOwn: true })
     } finally {
       await api.close()
     }
   })
+}
+
+/** Whether the command is for a remote appliance. */
+export function hasRemote({ env }: CliContext, { server }: CommonOptions): boolean {
+  return (server ?? env['POSTROAD_SERVER'] ?? '') !== ''
 }
 
 /** @throws UsageError */

@@ -1,24 +1,18 @@
 /**
  * `postroad config check|show|reference`: never opens the database; `check` resolves `public_url`, and fetches it if the server is running.
  */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Command } from 'commander'
-import { openResolver } from '../appliance/appliance.js'
+import { findConfigFaults, findingText } from '../appliance/doctor/config-findings.js'
+import { checkPublicUrl } from '../appliance/doctor/public-url.js'
 import { CONFIG_SCHEMA } from '../appliance/resources.js'
+import type { Configuration } from '../appliance/system/configuration-routes.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile } from '../config/environment.js'
 import { type Finding, outage, warning } from '../config/findings.js'
 import { referenceMarkdown, showConfig } from '../config/generate.js'
-import { describeError } from '../core/errors.js'
-import { isServing } from '../db/sqlite/serve-lock.js'
-import { type HostLookup, openHostLookup } from '../world/dns/host-lookup.js'
-import { type HttpResponse, openHttpClient } from '../world/net/fetch.js'
-import { ipVersion } from '../world/net/ip-address.js'
-import type { World } from '../world/world.js'
-import { findConfigFaults, findingText } from './config-findings.js'
+import { hasRemote, withApi } from './api.js'
 import { type CliContext, type CommonOptions, printResult, readConfig } from './context.js'
-import { command } from './options.js'
+import { apiCommand, command } from './options.js'
 
 export function configCommands(program: Command, context: CliContext): void {
   const group = program.command('config').description('configuration')
@@ -49,13 +43,16 @@ export function configCommands(program: Command, context: CliContext): void {
       if (!ok) context.fail()
     },
   )
-  command(
+  apiCommand(
     group,
     'show',
     'print the configuration in effect, with defaults and environment; secrets hidden',
-  ).action((options: CommonOptions) => {
-    const shown = showConfig(CONFIG_SCHEMA, readConfig(context, options))
-    printResult(context, options, { toml: shown }, () => shown)
+  ).action(async (options: CommonOptions) => {
+    // Without a remote appliance the file is read here, whether or not it was ever served.
+    const { toml } = hasRemote(context, options)
+      ? await withApi(context, options, ({ admin }) => admin.get<Configuration>('/configuration'))
+      : { toml: showConfig(CONFIG_SCHEMA, readConfig(context, options)) }
+    printResult(context, options, { toml }, () => toml)
   })
   command(group, 'reference', 'print every key with its meaning and default').action(
     (options: CommonOptions) => {
@@ -76,134 +73,4 @@ async function withFetched(
   return fetched.status === 'works'
     ? findings.filter(({ path }) => path !== 'public_url')
     : [...findings, (fetched.status === 'dead' ? outage : warning)('public_url', fetched.what, fetched.mend)]
-}
-
-/** `unclear`: no answer from this machine, which can also be due to a router without NAT loopback or a slow name server. */
-export type PublicUrlCheck =
-  | { readonly status: 'works'; readonly what: string }
-  | { readonly status: 'dead' | 'unclear'; readonly what: string; readonly mend: string }
-
-const FETCH_MS = 5_000
-const MAX_BYTES = 16_384
-/** Below a path of the public pages, so that a proxy that forwards only those forwards this too. */
-const PROBE_PATH = '/u/postroad/check'
-
-const LISTEN_MEND =
-  'set http.public_listen_tls = ["[::]:443"], or have the web server there pass requests to http.public_listen (docs/tls.md)'
-
-/**
- * Checks that links in mail work: fetches `public_url` and verifies that the public pages answer.
- *
- * Only resolves the name if the server is not running. May connect to private addresses, since the operator chose the URL. Requests a path
- * without a page, so nothing is counted or changed. Never throws; every failure is a result, within `FETCH_MS`.
- *
- * @returns undefined if the server is not running and the name resolves or cannot be checked
- */
-export async function checkPublicUrl(config: Config, world: World): Promise<PublicUrlCheck | undefined> {
-  const questions = new AbortController()
-  const lookUp = openHostLookup(openResolver(config, world, questions.signal), world.systemLookup)
-  const limit = world.clock.after(FETCH_MS, () => questions.abort())
-  try {
-    return isRunning(config.dataDir)
-      ? await fetchPages(config, world, lookUp)
-      : await findHost(config.publicUrl, lookUp)
-  } finally {
-    limit.cancel()
-    questions.abort()
-  }
-}
-
-/** Before the server starts only the name can be checked. */
-async function findHost(publicUrl: string, lookUp: HostLookup): Promise<PublicUrlCheck | undefined> {
-  const { hostname } = new URL(publicUrl)
-  if (ipVersion(hostname.replace(/^\[|\]$/g, '')) !== 0) return undefined
-  try {
-    await lookUp(hostname)
-    return undefined
-  } catch (error) {
-    const found = failed(publicUrl, error)
-    return found.status === 'dead' ? found : undefined
-  }
-}
-
-async function fetchPages(
-  { publicUrl }: Config,
-  { clock }: World,
-  lookUp: HostLookup,
-): Promise<PublicUrlCheck> {
-  try {
-    const answer = await openHttpClient(clock, { lookUp }).request({
-      namedBy: 'operator',
-      method: 'GET',
-      url: publicUrl + PROBE_PATH,
-      headers: { Accept: 'application/json' },
-      timeoutMs: FETCH_MS,
-      maxBytes: MAX_BYTES,
-    })
-    return isOurs(answer)
-      ? { status: 'works', what: `${publicUrl} serves the public pages` }
-      : {
-          status: 'dead',
-          what: `${publicUrl} is answered by something else (${describeAnswer(answer)}): links in mail do not work`,
-          mend: LISTEN_MEND,
-        }
-  } catch (error) {
-    return failed(publicUrl, error)
-  }
-}
-
-export function isRunning(dataDir: string): boolean {
-  try {
-    return existsSync(join(dataDir, 'serve.lock')) && isServing(dataDir)
-  } catch {
-    // This user cannot read the data folder, which other findings report.
-    return false
-  }
-}
-
-/** Matches the error of the public pages; the API answers with the same code but without `noindex`. */
-function isOurs({ headers, body }: HttpResponse): boolean {
-  if (headers['x-robots-tag'] !== 'noindex, nofollow') return false
-  try {
-    const { error } = JSON.parse(body.toString()) as { error?: { code?: unknown } }
-    return typeof error?.code === 'string'
-  } catch {
-    return false
-  }
-}
-
-function describeAnswer({ status, headers: { location, server } }: HttpResponse): string {
-  const from = server === undefined ? '' : ` from ${server.slice(0, 60)}`
-  return `status ${status}${from}${location === undefined ? '' : `, redirects to ${location.slice(0, 200)}`}`
-}
-
-/** Node's TLS error codes for certificates that clients reject. */
-const CERTIFICATE_FAULT = /CERT|SELF_SIGNED|VERIFY|UNABLE_TO_GET_ISSUER|ALTNAME/
-
-function failed(publicUrl: string, error: unknown): Exclude<PublicUrlCheck, { status: 'works' }> {
-  const { host, hostname } = new URL(publicUrl)
-  const { code = '' } = error as NodeJS.ErrnoException
-  if (code === 'ENOTFOUND')
-    return {
-      status: 'dead',
-      what: `${hostname} has no address in DNS: links in mail do not work`,
-      mend: `publish an A record for ${hostname}, or change public_url`,
-    }
-  if (code === 'ECONNREFUSED')
-    return {
-      status: 'dead',
-      what: `nothing listens at ${host}, where links in mail lead (${describeError(error)})`,
-      mend: LISTEN_MEND,
-    }
-  if (CERTIFICATE_FAULT.test(code))
-    return {
-      status: 'dead',
-      what: `browsers and mailbox providers refuse the certificate of ${publicUrl} (${describeError(error)})`,
-      mend: 'set tls.acme, or tls.cert and tls.key to a certificate for that name (docs/tls.md)',
-    }
-  return {
-    status: 'unclear',
-    what: `${publicUrl} does not answer from this machine (${describeError(error)})`,
-    mend: 'open it in a browser elsewhere; if that fails too, check DNS, the firewall and port forwarding',
-  }
 }

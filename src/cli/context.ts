@@ -15,7 +15,7 @@ import { CONFIG_SCHEMA } from '../appliance/resources.js'
 import type { Config } from '../config/config.js'
 import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { nearestName } from '../config/key-names.js'
-import { loadConfig, type LoadedConfig } from '../config/load.js'
+import { loadConfig, type LoadedConfig, type LoadRequest } from '../config/load.js'
 import { AppError } from '../core/errors.js'
 import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
@@ -75,8 +75,12 @@ async function resolveWorkspace({ database }: Appliance, options: CommonOptions)
 }
 
 /** @throws ConfigError */
-export function readConfig({ env }: CliContext, options: CommonOptions): LoadedConfig {
-  return loadConfig({ schema: CONFIG_SCHEMA, file: chooseConfigFile(options.config, env), env })
+export function readConfig(context: CliContext, options: CommonOptions): LoadedConfig {
+  return loadConfig(configRequest(context, options))
+}
+
+export function configRequest({ env }: CliContext, options: CommonOptions): LoadRequest {
+  return { schema: CONFIG_SCHEMA, file: chooseConfigFile(options.config, env), env }
 }
 
 /** Opens the appliance for one command and closes it afterwards. `options.workspace` is an id when `work` is called. */

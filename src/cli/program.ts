@@ -11,7 +11,7 @@ import { listsCommands, segmentsCommands, tagsCommands } from './audience/lists.
 import { automationCommands } from './tenant/automation.js'
 import { configCommands } from './config.js'
 import type { CliContext } from './context.js'
-import { doctorCommand } from './doctor/doctor.js'
+import { doctorCommand } from './doctor.js'
 import { dnsCommands, domainCommands } from './tenant/domain.js'
 import { asksForJson, exitStatus, failureJson } from './failure.js'
 import { eventCommands } from './mail/event.js'

@@ -7,8 +7,9 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import { requireInitialised } from '../appliance/appliance.js'
+import { findConfigFaults, findingText } from '../appliance/doctor/config-findings.js'
 import { changedKeys, isReloaded } from '../config/reload.js'
-import type { LoadedConfig } from '../config/load.js'
+import { Settings } from '../config/settings.js'
 import { chooseConfigFile } from '../config/environment.js'
 import { ConfigError } from '../config/faults.js'
 import { describeError } from '../core/errors.js'
@@ -16,21 +17,20 @@ import { VERSION } from '../core/version.js'
 import { openServer, type Server } from '../server.js'
 import type { ListenAddress } from '../world/net/listen.js'
 import { openServiceManager } from '../world/service-manager.js'
-import { findConfigFaults, findingText } from './config-findings.js'
-import { readConfig, type CliContext, type CommonOptions } from './context.js'
+import { configRequest, readConfig, type CliContext, type CommonOptions } from './context.js'
 import { command } from './options.js'
 
 export function serveCommand(program: Command, context: CliContext): void {
   command(program, 'serve', 'run the appliance in the foreground').action(async (options: CommonOptions) => {
-    const loaded = readConfig(context, options)
-    const { config, keysWithoutEffect } = loaded
+    const settings = new Settings(configRequest(context, options))
+    const { config, keysWithoutEffect } = settings.started
     const { log } = context.world
     log.setLevel(config.log.level)
     log.setFormat(config.log.format)
     if (keysWithoutEffect.length > 0)
       log.warn('configuration keys ignored', { keys: keysWithoutEffect.join(', ') })
     refuseFaulty(context, options, config)
-    const server = await openServer(config, context.world)
+    const server = await openServer(config, context.world, settings)
     const { http, submission, submissionTls, inbound, ...others } = server.addresses
     log.info('server started', {
       version: VERSION,
@@ -49,7 +49,7 @@ export function serveCommand(program: Command, context: CliContext): void {
       watchdog: context.env['WATCHDOG_USEC'],
     })
     systemd.ready(`running, version ${VERSION}`)
-    const stopReloading = reloadOnHangup(context, options, loaded, server)
+    const stopReloading = reloadOnHangup(context, options, settings, server)
     await untilStopSignal(log)
     stopReloading()
     systemd.stopping()
@@ -96,17 +96,20 @@ function inWords(addresses: readonly ListenAddress[]): string {
 function reloadOnHangup(
   context: CliContext,
   options: CommonOptions,
-  started: LoadedConfig,
+  settings: Settings,
   server: Server,
 ): () => void {
   const { log } = context.world
   let reading = Promise.resolve()
+  const { started } = settings
   let running = started.tables
   const reload = async () => {
     try {
-      const { config, tables } = readConfig(context, options)
+      const loaded = readConfig(context, options)
+      const { config, tables } = loaded
       refuseFaulty(context, options, config)
       await server.reload(config)
+      settings.noteReload(loaded)
       log.setLevel(config.log.level)
       log.setFormat(config.log.format)
       const changed = changedKeys(running, tables)

@@ -155,11 +155,11 @@ function rowMarkdown(name: string, node: SchemaNode, section: Section): string {
 }
 
 /** The effective configuration as TOML; it can be loaded again except for hidden secrets. */
-export function showConfig(schema: ConfigSchema, { tables }: LoadedConfig): string {
+export function showConfig(schema: ConfigSchema, { tables }: Pick<LoadedConfig, 'tables'>): string {
   return stringify(withoutSecrets(nodeOf(schema), tables))
 }
 
-function withoutSecrets(node: SchemaNode, tables: Table): Table {
+export function withoutSecrets(node: SchemaNode, tables: Table): Table {
   return Object.fromEntries(
     Object.entries(tables).map(([name, value]) => {
       const key = node.properties?.[name]

@@ -43,6 +43,8 @@ export interface LoadedConfig {
   readonly tables: Table
   /** Keys that are set but have no effect in this version. */
   readonly keysWithoutEffect: readonly string[]
+  /** Where keys outside lists of tables were set, by dotted name; all others have their default. */
+  readonly sources: ReadonlyMap<string, 'file' | 'environment'>
 }
 
 /** @throws ConfigError */
@@ -53,7 +55,8 @@ export function loadConfig({
   readFile = path => readFileSync(path, 'utf8'),
 }: LoadRequest): LoadedConfig {
   const text = readText(file, readFile)
-  const given = overrideFromEnvironment(parseToml(file, text), env, environmentKeys(schema))
+  const ofFile = parseToml(file, text)
+  const given = overrideFromEnvironment(ofFile, env, environmentKeys(schema))
   const faults = [...given.faults]
   const tables = readTable(nodeOf(schema), given.tables, [], {
     faults,
@@ -67,6 +70,7 @@ export function loadConfig({
     config: toConfig(schema, complete),
     tables: complete,
     keysWithoutEffect: keysWithoutEffect(knownKeys(schema), given.tables),
+    sources: sourcesOf(knownKeys(schema), ofFile, given),
   }
 }
 
@@ -152,6 +156,20 @@ function withDerived({ properties = {} }: SchemaNode, tables: Table, hostname: s
   )
 }
 
+function sourcesOf(
+  known: readonly KnownKey[],
+  ofFile: Table,
+  { keys }: Overridden,
+): Map<string, 'file' | 'environment'> {
+  const sources = new Map<string, 'file' | 'environment'>()
+  for (const { path, inList } of known) {
+    const name = path.join('.')
+    if (keys.has(name)) sources.set(name, 'environment')
+    else if (!inList && valueAt(ofFile, path) !== undefined) sources.set(name, 'file')
+  }
+  return sources
+}
+
 function keysWithoutEffect(known: readonly KnownKey[], given: Table): string[] {
   return known.filter(key => !key.effective && isGiven(given, key)).map(({ path }) => path.join('.'))
 }
@@ -166,7 +184,7 @@ function isGiven(given: Table, { path, node, inList }: KnownKey): boolean {
   return value !== undefined && !(isTableList(node) && Array.isArray(value) && value.length === 0)
 }
 
-function valueAt(tables: Table, path: readonly string[]): unknown {
+export function valueAt(tables: Table, path: readonly string[]): unknown {
   return path.reduce<unknown>((value, name) => (isTable(value) ? value[name] : undefined), tables)
 }
 
@@ -250,7 +268,7 @@ function readJson(value: string): unknown {
 }
 
 /** Replaces one value; a non-table on the path is left for validation to report. */
-function withValue(tables: Table, [name = '', ...rest]: readonly string[], value: unknown): Table {
+export function withValue(tables: Table, [name = '', ...rest]: readonly string[], value: unknown): Table {
   if (rest.length === 0) return { ...tables, [name]: value }
   const inner = tables[name] ?? {}
   return isTable(inner) ? { ...tables, [name]: withValue(inner, rest, value) } : tables

@@ -4,7 +4,7 @@
  * Mail goes to the local inbox, so nothing is dialled, and no name is looked up but those of sending domains.
  */
 import type { Test } from 'tap'
-import { loadConfig } from '../../../src/config/load.js'
+import { Settings } from '../../../src/config/settings.js'
 import { CONFIG_SCHEMA } from '../../../src/appliance/resources.js'
 import { openServer, type ServerAddresses } from '../../../src/server.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
@@ -37,7 +37,7 @@ export async function openTestAppliance(
     ...options,
     env: { POSTROAD_MTA_CAPTURE: 'true', ...options.env },
   })
-  const { config } = loadConfig({
+  const settings = new Settings({
     schema: CONFIG_SCHEMA,
     file: installation.configFile,
     env: installation.environment,
@@ -46,7 +46,7 @@ export async function openTestAppliance(
   const log = new FakeLog()
   const disk = new FakeDisk()
   const world = { ...systemWorld(), ...(zone ? { openResolver: () => fakeDns(zone) } : {}) }
-  const server = await openServer(config, { ...world, clock, log, disk })
+  const server = await openServer(settings.started.config, { ...world, clock, log, disk }, settings)
   t.teardown(() => server[Symbol.asyncDispose]())
   const [address] = server.addresses.http
   return {

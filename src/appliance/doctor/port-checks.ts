@@ -18,7 +18,7 @@ import { openDialler, type Dialler, type Socket } from '../../world/net/dial.js'
 import { ipVersion } from '../../world/net/ip-address.js'
 import type { ListenAddress } from '../../world/net/listen.js'
 import type { World } from '../../world/world.js'
-import { areInConflict, configuredListeners, inWords } from '../config-findings.js'
+import { areInConflict, configuredListeners, inWords } from './config-findings.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 
 export interface PortParts {

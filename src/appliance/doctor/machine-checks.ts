@@ -3,7 +3,7 @@
  *
  * Used by `postroad doctor`. Never changes anything, never throws.
  */
-import type { Appliance } from '../../appliance/appliance.js'
+import type { Appliance } from '../appliance.js'
 import { findKey, type FoundKey } from '../../accounts/key-store.js'
 import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import type { Config } from '../../config/config.js'
@@ -13,7 +13,7 @@ import { countSetAside } from '../../events/set-aside-store.js'
 import { lastEventAt } from '../../events/store.js'
 import { listJobs } from '../../scheduler/job-store.js'
 import type { World } from '../../world/world.js'
-import { findConfigFaults, type FindingsRequest } from '../config-findings.js'
+import { findConfigFaults, type FindingsRequest } from './config-findings.js'
 import { fail, ok, warn, type Check } from './check.js'
 
 const GIGABYTE = 1_000_000_000

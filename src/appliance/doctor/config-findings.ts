@@ -8,15 +8,23 @@
 import { X509Certificate } from 'node:crypto'
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { certificateFindings } from '../certificates/certificate-findings.js'
-import type { Config } from '../config/config.js'
-import { fault, outage, warning, type Finding, isReachable, readable, findStat } from '../config/findings.js'
-import { lineOfKey } from '../config/faults.js'
-import { parseSecretKey } from '../config/schema/secret-key.js'
-import { describeError } from '../core/errors.js'
-import { given } from '../core/given.js'
-import { isSameAddress } from '../world/net/ip-address.js'
-import { markIpv6Only, type ListenAddress } from '../world/net/listen.js'
+import { certificateFindings } from '../../certificates/certificate-findings.js'
+import type { Config } from '../../config/config.js'
+import {
+  fault,
+  outage,
+  warning,
+  type Finding,
+  isReachable,
+  readable,
+  findStat,
+} from '../../config/findings.js'
+import { lineOfKey } from '../../config/faults.js'
+import { parseSecretKey } from '../../config/schema/secret-key.js'
+import { describeError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { isSameAddress } from '../../world/net/ip-address.js'
+import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
 
 export interface FindingsRequest {
   readonly config: Config

@@ -13,6 +13,8 @@ export interface ExaminationParts {
   readonly limitMs: number
   /** Called once per check, in the order in which they finish. */
   readonly report: (check: Check) => void
+  /** Ends it as if time were up. */
+  readonly stopping?: AbortSignal | undefined
 }
 
 const CUT_OFF = Symbol('cut off')
@@ -30,6 +32,7 @@ export class Examination {
     this.parts = parts
     // Unlike a timer, sleeping keeps the process alive until the result is printed.
     void parts.clock.sleep(parts.limitMs, this.signal).then(() => this.limit.abort())
+    parts.stopping?.addEventListener('abort', () => this.limit.abort(), { once: true, signal: this.signal })
     this.cutOff = new Promise(resolve =>
       this.signal.addEventListener('abort', () => resolve(CUT_OFF), { once: true }),
     )
