@@ -7,7 +7,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { rowsInsert } from '../db/insert-rows.js'
-import { compilable, inLists, inPieces, rowsStatement, statement } from '../db/statement.js'
+import { inLists, inPieces, statement, type Rows } from '../db/statement.js'
 import type { Listing, Page } from '../http/pagination.js'
 import type { SeqRange } from './audience-store.js'
 import type { Contact, Named } from './contacts/contact.js'
@@ -97,12 +97,10 @@ function contactNumbers(rows: readonly unknown[]): number[] {
 }
 
 const deletePairs = ofEach(({ pairs, thing }) =>
-  statement((db, { seq, contacts }: { seq: number; contacts: readonly number[] }) =>
-    compilable(
-      db,
+  statement(
+    (_, { seq, contacts }: { seq: number; contacts: readonly number[] }) =>
       sql`delete from ${sql.table(pairs)} where ${sql.ref(thing)} = ${seq} and contact in (${sql.join(contacts)})
       returning contact`,
-    ),
   ),
 )
 
@@ -124,27 +122,22 @@ export async function removePairs(
 
 /** Applies count changes, keyed by thing. */
 const addToCounts = ofEach(({ things, count }) =>
-  rowsStatement((db, rows) => {
+  statement((_, { rows }: Rows) => {
     const tuples = rows.map(([seq, by]) => sql`(cast(${seq} as bigint), cast(${by} as integer))`)
-    return compilable(
-      db,
-      sql`update ${sql.table(things)} set ${sql.ref(count)} = ${sql.ref(count)} + changes.column2
-      from (values ${sql.join(tuples)}) as changes where seq = changes.column1`,
-    )
+    return sql`update ${sql.table(things)} set ${sql.ref(count)} = ${sql.ref(count)} + changes.column2
+      from (values ${sql.join(tuples)}) as changes where seq = changes.column1`
   }),
 )
 
 async function changeCount(db: Queries, kind: PairKind, seq: number, by: number): Promise<void> {
-  if (by !== 0) await addToCounts[kind.pairs](db, [[seq, by]])
+  if (by !== 0) await addToCounts[kind.pairs](db, { rows: [[seq, by]] })
 }
 
 const countByThing = ofEach(({ pairs, thing }) =>
-  statement((db, { contacts }: { contacts: readonly number[] }) =>
-    compilable(
-      db,
+  statement(
+    (_, { contacts }: { contacts: readonly number[] }) =>
       sql`select ${sql.ref(thing)} as thing, count(*) as count from ${sql.table(pairs)}
       where contact in (${sql.join(contacts)}) group by ${sql.ref(thing)}`,
-    ),
   ),
 )
 
@@ -158,7 +151,7 @@ export async function recount(db: Queries, contacts: readonly number[], by: 1 | 
         changes.set(thing, (changes.get(thing) ?? 0) + count)
     }
     const rows = Array.from(changes, ([thing, count]) => [thing, by * count])
-    for (const piece of inPieces(rows)) await addToCounts[kind.pairs](db, piece)
+    for (const piece of inPieces(rows)) await addToCounts[kind.pairs](db, { rows: piece })
   }
 }
 

@@ -4,10 +4,10 @@
  * Used by stores that write thousands of rows. A row is an array of values. A statement is compiled once per number of rows and set of
  * common values. PostgreSQL only infers types of values beside their columns, so there every row has all values.
  */
-import { sql, type CompiledQuery, type DialectAdapter, type RawBuilder } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from './database.js'
 import { dialectOf } from './database.js'
-import { inPieces } from './statement.js'
+import { CompiledQueries, inPieces, runCompiled } from './statement.js'
 
 type Row = readonly unknown[]
 
@@ -22,48 +22,38 @@ export interface RowsInsert {
 }
 
 /** How a column's values are passed: once for all rows, not at all (null), or per row. */
-type WebhookRequest = 'once' | 'null' | 'each'
+type Passed = 'once' | 'null' | 'each'
 
 /** @returns a function that inserts rows of the same width in order, and returns the statement's rows */
 export function rowsInsert(what: RowsInsert): (db: Queries, rows: readonly Row[]) => Promise<unknown[]> {
-  const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
-
-  function compile(db: Queries, count: number, told: readonly WebhookRequest[]): CompiledQuery {
-    const { adapter } = db.getExecutor()
-    const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
-    printed.set(adapter, ofDialect)
-    const shape = `${count} ${told.join()}`
-    const compiled = ofDialect.get(shape) ?? insertOf(what, db, count, told).compile(db)
-    ofDialect.set(shape, compiled)
-    return compiled
-  }
-
+  const compiled = new CompiledQueries()
   return async (db, rows) => {
-    const told = tellingOf(db, rows)
+    const passed = howPassed(db, rows)
     const returned: unknown[] = []
     for (const piece of inPieces(rows)) {
-      const query = { ...compile(db, piece.length, told), parameters: parametersOf(piece, told) }
-      const result = db.run ? db.run(query) : await db.executeQuery(query)
+      const shape = `${piece.length} ${passed.join()}`
+      const query = compiled.get(db, shape, () => insertOf(what, db, piece.length, passed))
+      const result = await runCompiled(db, { sql: query.sql, parameters: parametersOf(piece, passed) })
       for (const row of result.rows) returned.push(row)
     }
     return returned
   }
 }
 
-function tellingOf(db: Queries, rows: readonly Row[]): readonly WebhookRequest[] {
+function howPassed(db: Queries, rows: readonly Row[]): readonly Passed[] {
   const [first = []] = rows
   const mayBeOnce = rows.length > 1 && dialectOf(db) === 'sqlite'
-  const told = first.map((value, at): WebhookRequest => {
+  const passed = first.map((value, at): Passed => {
     if (!mayBeOnce || rows.some(row => row[at] !== value)) return 'each'
     return value === null ? 'null' : 'once'
   })
-  return told.includes('each') ? told : told.map(() => 'each')
+  return passed.includes('each') ? passed : passed.map(() => 'each')
 }
 
 /** In the order that `insertOf` uses. */
-function parametersOf(rows: readonly Row[], told: readonly WebhookRequest[]): unknown[] {
-  const parameters = (rows[0] ?? []).filter((_, at) => told[at] === 'once')
-  const each = [...told.keys()].filter(at => told[at] === 'each')
+function parametersOf(rows: readonly Row[], passed: readonly Passed[]): unknown[] {
+  const parameters = (rows[0] ?? []).filter((_, at) => passed[at] === 'once')
+  const each = [...passed.keys()].filter(at => passed[at] === 'each')
   for (const row of rows) for (const at of each) parameters.push(row[at])
   return parameters
 }
@@ -72,17 +62,17 @@ function insertOf(
   { table, columns, written = (_db, _column, value) => value, rest = sql`` }: RowsInsert,
   db: Queries,
   count: number,
-  told: readonly WebhookRequest[],
+  passed: readonly Passed[],
 ): RawBuilder<unknown> {
-  const names = columns(told.length)
+  const names = columns(passed.length)
   const into = sql`insert into ${sql.table(table)} (${sql.join(names.map(name => sql.ref(name)))})`
   const place = (at: number) => written(db, names[at] ?? '', sql`${null}`)
   const rows = (values: readonly RawBuilder<unknown>[]) =>
     sql.join(Array.from({ length: count }, () => sql`(${sql.join(values)})`))
-  if (!told.some(one => one !== 'each'))
+  if (!passed.some(one => one !== 'each'))
     return sql`${into} values ${rows(names.map((_, at) => place(at)))} ${rest}`
   let each = 0
-  const selected = told.map((one, at) => {
+  const selected = passed.map((one, at) => {
     if (one === 'once') return place(at)
     if (one === 'null') return sql`null`
     each += 1

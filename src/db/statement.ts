@@ -1,22 +1,26 @@
 /**
  * Statements compiled once: building and compiling a statement with Kysely takes several times as long as SQLite takes to run it.
  *
- * Used by stores for statements that run for every message or batch. They are still written with Kysely, type-checked, and valid on both
- * dialects; only the parameters change. With a direct path (`Queries.run`) they go straight to SQLite, since Kysely's takes eight promises.
+ * Used by stores for statements that run for every message or batch; all others run through Kysely, bulk inserts through `insert-rows.ts`.
+ * They are still written with Kysely or its `sql`, and valid on both dialects; only the parameters change. With a direct path (`Queries.run`) they go straight to SQLite, since Kysely's takes eight promises.
  * Fails as the statement does.
  */
 import {
-  sql,
+  CompiledQuery,
   type Compilable,
-  type CompiledQuery,
   type DialectAdapter,
   type QueryResult,
   type RawBuilder,
 } from 'kysely'
-import type { Queries } from './database.js'
+import type { PrintedQuery, Queries } from './database.js'
 
-/** Arguments of a statement: single values, lists for `in (...)`, rows to insert. */
+/** Arguments of a statement: single values, lists for `in (...)`, rows as objects or as arrays of values. */
 type Arguments = Readonly<Record<string, unknown>>
+
+/** Arguments of a statement for many rows, given as arrays of values. */
+export interface Rows extends Arguments {
+  readonly rows: readonly (readonly unknown[])[]
+}
 
 /** Placeholder for an argument's value. */
 class Place {
@@ -29,75 +33,53 @@ class Place {
 
 /**
  * @param build writes the statement; called once per combination of list lengths, so it must not depend on values. Rows need the same keys
- * each time, null for missing ones
+ * or the same number of values each time, null for missing ones
  * @returns a function that runs it; no list may be empty
  */
 export function statement<A extends Arguments, Row = unknown>(
-  build: (db: Queries, given: A) => Compilable<Row>,
+  build: (db: Queries, given: A) => Compilable<Row> | RawBuilder<Row>,
 ): (db: Queries, given: A) => Promise<QueryResult<Row>> {
-  const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
+  const compiled = new CompiledQueries()
+  return async (db, given) => {
+    const { sql, parameters } = compiled.get(db, shapeOf(given), () => build(db, placesFor(given) as A))
+    return runCompiled(db, {
+      sql,
+      parameters: parameters.map(value => (value instanceof Place ? value.read(given) : value)),
+    })
+  }
+}
 
-  function compile(db: Queries, given: A, shape: string): CompiledQuery {
+/** One statement's text by dialect and shape (numbers of rows and values). */
+export class CompiledQueries {
+  private readonly byDialect = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
+
+  get(db: Queries, shape: string, build: () => Compilable | RawBuilder<unknown>): CompiledQuery {
     const { adapter } = db.getExecutor()
-    const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
-    printed.set(adapter, ofDialect)
+    const ofDialect = this.byDialect.get(adapter) ?? new Map<string, CompiledQuery>()
+    this.byDialect.set(adapter, ofDialect)
     const known = ofDialect.get(shape)
     if (known) return known
-    const compiled = build(db, placesFor(given) as A).compile()
+    const compiled = build().compile(db)
     ofDialect.set(shape, compiled)
     return compiled
   }
-
-  return async (db, given) => {
-    const compiled = compile(db, given, shapeOf(given))
-    const parameters = compiled.parameters.map(value => (value instanceof Place ? value.read(given) : value))
-    return db.run
-      ? db.run<Row>({ sql: compiled.sql, parameters })
-      : db.executeQuery<Row>({ ...compiled, parameters })
-  }
 }
 
-/**
- * The same for very many rows, passed as arrays of values without creating objects.
- *
- * @param build writes the statement so that the values appear row by row, each once; called once per number of rows and of values per row
- */
-export function rowsStatement(
-  build: (db: Queries, rows: readonly (readonly unknown[])[]) => Compilable,
-): (db: Queries, rows: readonly (readonly unknown[])[]) => Promise<QueryResult<unknown>> {
-  const printed = new WeakMap<DialectAdapter, Map<string, CompiledQuery>>()
-  return async (db, rows) => {
-    const { adapter } = db.getExecutor()
-    const ofDialect = printed.get(adapter) ?? new Map<string, CompiledQuery>()
-    printed.set(adapter, ofDialect)
-    const shape = `${rows.length} ${rows[0]?.length ?? 0}`
-    const compiled = ofDialect.get(shape) ?? build(db, rows).compile()
-    ofDialect.set(shape, compiled)
-    const parameters: unknown[] = []
-    for (const row of rows) for (const value of row) parameters.push(value)
-    if (parameters.length !== compiled.parameters.length) throw new Error('values that stand nowhere')
-    return db.run ? db.run({ sql: compiled.sql, parameters }) : db.executeQuery({ ...compiled, parameters })
-  }
-}
-
-/** For a statement written as SQL text. */
-export function compilable(db: Queries, text: RawBuilder<unknown>): Compilable {
-  return { compile: () => text.compile(db) }
-}
-
-/** Runs a statement without parameters and rows, e.g. a savepoint. */
-export async function command(db: Queries, text: string): Promise<void> {
-  if (db.run) db.run({ sql: text, parameters: [] })
-  else await sql.raw(text).execute(db)
+/** By the direct path if there is one. */
+export function runCompiled<Row>(
+  db: Queries,
+  { sql, parameters }: PrintedQuery,
+): QueryResult<Row> | Promise<QueryResult<Row>> {
+  return db.run ? db.run({ sql, parameters }) : db.executeQuery(CompiledQuery.raw(sql, [...parameters]))
 }
 
 /** Maximum rows per insert; a power of two. */
-const MOST_ROWS = 64
+const MAX_ROWS = 64
 
 /** Splits rows into chunks of 64, 32, 16, ... 1, so that few insert lengths are ever compiled. */
 export function* inPieces<T>(rows: readonly T[]): Generator<readonly T[]> {
   let start = 0
-  for (let size = MOST_ROWS; start < rows.length;)
+  for (let size = MAX_ROWS; start < rows.length;)
     if (rows.length - start < size) size /= 2
     else {
       yield start === 0 && rows.length === size ? rows : rows.slice(start, start + size)
@@ -106,12 +88,12 @@ export function* inPieces<T>(rows: readonly T[]): Generator<readonly T[]> {
 }
 
 /** Maximum values per `in (...)`. */
-const MOST_VALUES = 256
+const MAX_VALUES = 256
 
 /** Splits the values of an `in (...)` into lists of at most 256. */
 export function* inLists<T>(values: readonly T[]): Generator<readonly T[]> {
-  for (let start = 0; start < values.length; start += MOST_VALUES)
-    yield values.length <= MOST_VALUES ? values : values.slice(start, start + MOST_VALUES)
+  for (let start = 0; start < values.length; start += MAX_VALUES)
+    yield values.length <= MAX_VALUES ? values : values.slice(start, start + MAX_VALUES)
 }
 
 /** Pads lists to a power of two by repeating the last value, which does not change the result of `in (...)`. */
@@ -125,13 +107,16 @@ function shapeOf(given: Arguments): string {
   let shape = ''
   for (const key in given) {
     const value = given[key]
-    if (Array.isArray(value))
-      shape += `${key}:${isRow(value[0]) ? value.length : paddedLength(value.length)},`
+    if (!Array.isArray(value)) continue
+    const [first] = value as readonly unknown[]
+    if (Array.isArray(first)) shape += `${key}:${value.length}*${first.length},`
+    else shape += `${key}:${isRow(first) ? value.length : paddedLength(value.length)},`
   }
   return shape
 }
 
-function isRow(value: unknown): value is Readonly<Record<string, unknown>> {
+/** An object or an array of values. */
+function isRow(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !(value instanceof Uint8Array)
 }
 
@@ -146,13 +131,12 @@ function placesFor(given: Arguments): Arguments {
   )
 }
 
-function rowPlaces(key: string, index: number, row: object): Arguments {
-  return Object.fromEntries(
-    Object.keys(row).map(column => [
-      column,
-      new Place(given => (given[key] as readonly Arguments[])[index]?.[column]),
-    ]),
-  )
+function rowPlaces(key: string, index: number, row: object): Arguments | readonly Place[] {
+  const place = (column: string | number) =>
+    new Place(given => (given[key] as readonly Arguments[])[index]?.[column])
+  return Array.isArray(row)
+    ? row.map((_, at) => place(at))
+    : Object.fromEntries(Object.keys(row).map(column => [column, place(column)]))
 }
 
 function listPlace(key: string, index: number): Place {

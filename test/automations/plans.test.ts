@@ -26,7 +26,7 @@ t.test('due runs, and runs waiting for an event, are found through an index amon
   const dueOf = await plan(dueOfQuery(reader, { workspaceId: 'w1', now: 1, limit: 100 }).compile())
   t.match(dueOf, [/COVERING INDEX automation_runs_due_of \(workspace_id=\? AND due_at<\?\)$/])
   const happened = { contactId: 'c', event: 'purchase', messageId: null } as const
-  const [waking = ''] = await plan(wakingQuery(reader, happened).compile())
+  const [waking = ''] = await plan(wakingQuery(happened).compile(reader))
   t.match(
     waking,
     /^SEARCH automation_runs USING INDEX automation_runs_waiting \(contact_id=\? AND wait_event=\?\)/,

@@ -6,7 +6,7 @@
  */
 import { type Insertable, sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { compilable, inPieces, rowsStatement, statement } from '../../db/statement.js'
+import { inPieces, statement, type Rows } from '../../db/statement.js'
 
 export const DAY_MS = 86_400_000
 
@@ -131,12 +131,11 @@ export interface GroupCount {
 /** Increments counters. @param groups each workspace, dimension, day and value at most once */
 export async function addToGroups(db: Queries, groups: readonly GroupCount[]): Promise<void> {
   for (const piece of inPieces(merged(await withinLimit(db, groups)).map(rowOf)))
-    await addGroupRows(db, piece)
+    await addGroupRows(db, { rows: piece })
 }
 
-const addGroupRows = rowsStatement((db, rows) =>
-  compilable(
-    db,
+const addGroupRows = statement(
+  (_, { rows }: Rows) =>
     sql`insert into daily_group_counters (workspace_id, dimension, day, value, ${sql.join(COUNTER_NAMES.map(name => sql.ref(name)))})
       values ${sql.join(rows.map(row => sql`(${sql.join(row)})`))}
       on conflict (workspace_id, dimension, day, value) do update set ${sql.join(
@@ -145,7 +144,6 @@ const addGroupRows = rowsStatement((db, rows) =>
             sql`${sql.ref(name)} = daily_group_counters.${sql.ref(name)} + ${sql.ref(`excluded.${name}`)}`,
         ),
       )}`,
-  ),
 )
 
 function rowOf({ workspaceId, dimension, day, value, counts }: GroupCount): (string | number)[] {
@@ -170,9 +168,8 @@ async function withinLimit(db: Queries, groups: readonly GroupCount[]): Promise<
   return kept
 }
 
-const selectKnown = rowsStatement((db, rows) =>
-  compilable(
-    db,
+const selectKnown = statement(
+  (_, { rows }: Rows) =>
     sql`select counters.workspace_id, counters.dimension, counters.day, counters.value
       from (values ${sql.join(
         rows.map(
@@ -182,14 +179,13 @@ const selectKnown = rowsStatement((db, rows) =>
       )}) as asked
       inner join daily_group_counters as counters on counters.workspace_id = asked.column1
         and counters.dimension = asked.column2 and counters.day = asked.column3 and counters.value = asked.column4`,
-  ),
 )
 
 async function findKnown(db: Queries, groups: readonly GroupCount[]): Promise<ReadonlySet<string>> {
   const known = new Set<string>()
   const asked = groups.map(({ workspaceId, dimension, day, value }) => [workspaceId, dimension, day, value])
   for (const piece of inPieces(asked))
-    for (const row of (await selectKnown(db, piece)).rows as GroupCounterRow[])
+    for (const row of (await selectKnown(db, { rows: piece })).rows as GroupCounterRow[])
       known.add(keyOf({ ...row, workspaceId: row.workspace_id }))
   return known
 }

@@ -7,7 +7,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import { rowsInsert } from '../../db/insert-rows.js'
 import { dialectOf, type Queries } from '../../db/database.js'
-import { compilable, inLists, rowsStatement } from '../../db/statement.js'
+import { inLists, statement, type Rows } from '../../db/statement.js'
 import { flag } from '../../db/tables.js'
 import { applyCounts, CountChange, reserveSeqs } from '../audience-store.js'
 import { storedForm, type StoredForm } from './compared-attributes.js'
@@ -125,10 +125,10 @@ function updateRowOf({ fate, words, attributes }: Changed) {
     ...(words ? WORD_COLUMNS : []),
     ...(attributes ? ['attributes'] : []),
   ]
-  return rowsStatement((db, rows) => {
+  return statement((_, { rows }: Rows) => {
     const [row = []] = rows
     const settings = columns.map((column, at) => sql`${sql.ref(column)} = ${row[at]}`)
-    return compilable(db, sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`)
+    return sql`update contacts set ${sql.join(settings)} where seq = ${row.at(-1)}`
   })
 }
 
@@ -137,7 +137,7 @@ const updateRows = Array.from({ length: 8 }, (_, bits) =>
 )
 
 async function updateRow(db: Queries, { fate, words, attributes }: Changed, row: unknown[]): Promise<void> {
-  await updateRows[(fate ? 1 : 0) + (words ? 2 : 0) + (attributes ? 4 : 0)]?.(db, [row])
+  await updateRows[(fate ? 1 : 0) + (words ? 2 : 0) + (attributes ? 4 : 0)]?.(db, { rows: [row] })
 }
 
 /** Writes all fields. */

@@ -6,7 +6,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../../db/database.js'
-import { compilable, statement } from '../../db/statement.js'
+import { statement } from '../../db/statement.js'
 import type { SeqRange } from '../audience-store.js'
 
 /** Shortest word that the index can find. */
@@ -75,8 +75,9 @@ function trigrams(word: string): string[] {
     : letters.slice(0, 1 - MIN_WORD).map((_, at) => letters.slice(at, at + MIN_WORD).join(''))
 }
 
-const mergePages = statement((db, { pages }: { pages: number }) =>
-  compilable(db, sql`insert into contact_search (contact_search, rank) values ('merge', ${pages})`),
+const mergePages = statement(
+  (_, { pages }: { pages: number }) =>
+    sql`insert into contact_search (contact_search, rank) values ('merge', ${pages})`,
 )
 
 /**

@@ -6,7 +6,7 @@
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { inLists, compilable, statement } from '../../db/statement.js'
+import { inLists, statement } from '../../db/statement.js'
 import { changeRunCounts } from '../flows/automation-store.js'
 import type { StoredStatus, AwaitedEvent } from './run.js'
 
@@ -134,17 +134,14 @@ export interface ContactAction {
 }
 
 /** Also for `explain query plan`. */
-export function wakingQuery(db: Queries, { contactId, event, messageId }: ContactAction) {
-  return compilable(
-    db,
-    sql`select seq, due_at from automation_runs
+export function wakingQuery({ contactId, event, messageId }: ContactAction) {
+  return sql`select seq, due_at from automation_runs
       where contact_id = ${contactId} and wait_event = ${event} and ended_at is null
-        and (wait_message is null or wait_message = ${messageId}) order by seq limit 1000`,
-  )
+        and (wait_message is null or wait_message = ${messageId}) order by seq limit 1000`
 }
 
 const selectWaiting = statement<{ contactId: string; event: AwaitedEvent; messageId: string | null }>(
-  (db, given) => wakingQuery(db, given),
+  (_, given) => wakingQuery(given),
 )
 
 /** Makes runs due that wait for this action. @returns how many */

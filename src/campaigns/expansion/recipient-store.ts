@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import type { SeqRange } from '../../audience/audience-store.js'
 import type { Reach } from '../../audience/segments/conditions-store.js'
 import type { Queries } from '../../db/database.js'
-import { compilable, inLists, inPieces, rowsStatement, statement } from '../../db/statement.js'
+import { inLists, inPieces, statement, type Rows } from '../../db/statement.js'
 import type { Flag } from '../../db/tables.js'
 import type { Progress } from '../records/campaign.js'
 
@@ -52,13 +52,11 @@ declare module '../../db/tables.js' {
   }
 }
 
-const insertPending = rowsStatement((db, rows) =>
-  compilable(
-    db,
+const insertPending = statement(
+  (_, { rows }: Rows) =>
     sql`insert into campaign_recipients (campaign, contact, status) values ${sql.join(
       rows.map(row => sql`(${sql.join(row)}, 'pending')`),
     )}`,
-  ),
 )
 
 /** @param contacts contact numbers, ascending */
@@ -68,7 +66,7 @@ export async function insertRecipients(
   contacts: readonly number[],
 ): Promise<void> {
   const rows = contacts.map(contact => [campaign, contact])
-  for (const piece of inPieces(rows)) await insertPending(db, piece)
+  for (const piece of inPieces(rows)) await insertPending(db, { rows: piece })
 }
 
 /** Total number of recipient rows, from the counts by status. */
@@ -94,16 +92,14 @@ export interface WaitingRecipient {
   readonly isBounced: boolean
 }
 
-const selectPending = statement((db, { campaign, limit }: { campaign: number; limit: number }) =>
-  compilable(
-    db,
+const selectPending = statement(
+  (_, { campaign, limit }: { campaign: number; limit: number }) =>
     sql`select waiting.contact as contact, contacts.id as id, contacts.email as email, contacts.subscribed as subscribed,
         contacts.is_suspended as is_suspended, contacts.is_bounced as is_bounced
       from (select contact from campaign_recipients where campaign = ${campaign} and status = 'pending'
         order by contact limit ${limit}) as waiting
       left join contacts on contacts.seq = waiting.contact and contacts.deleted_at is null
       order by waiting.contact`,
-  ),
 )
 
 export async function nextPending(db: Queries, campaign: number, limit: number): Promise<WaitingRecipient[]> {
@@ -131,9 +127,8 @@ export async function nextPending(db: Queries, campaign: number, limit: number):
 const integer = (value: unknown) => sql`cast(${value} as bigint)`
 const text = (value: unknown) => sql`cast(${value} as text)`
 
-const setHanded = rowsStatement((db, rows) =>
-  compilable(
-    db,
+const setHanded = statement(
+  (_, { rows }: Rows) =>
     sql`update campaign_recipients set status = 'sent', message_id = handed.column3
       from (values ${sql.join(
         rows.map(
@@ -142,7 +137,6 @@ const setHanded = rowsStatement((db, rows) =>
         ),
       )}) as handed
       where campaign_recipients.campaign = handed.column1 and campaign_recipients.contact = handed.column2`,
-  ),
 )
 
 /** @param messages message ids by contact number */
@@ -152,7 +146,7 @@ export async function markHanded(
   messages: readonly (readonly [contact: number, messageId: string])[],
 ): Promise<void> {
   const rows = messages.map(([contact, messageId]) => [campaign, contact, messageId])
-  for (const piece of inPieces(rows)) await setHanded(db, piece)
+  for (const piece of inPieces(rows)) await setHanded(db, { rows: piece })
 }
 
 export interface LeftOut {
@@ -194,9 +188,8 @@ export async function findRecipientsOf(db: Queries, messageIds: readonly string[
   return found
 }
 
-const setStates = rowsStatement((db, rows) =>
-  compilable(
-    db,
+const setStates = statement(
+  (_, { rows }: Rows) =>
     sql`update campaign_recipients
       set status = changed.column3, reason = changed.column4,
         has_opened = changed.column5, has_clicked = changed.column6
@@ -207,7 +200,6 @@ const setStates = rowsStatement((db, rows) =>
         ),
       )}) as changed
       where campaign_recipients.campaign = changed.column1 and campaign_recipients.contact = changed.column2`,
-  ),
 )
 
 /** Writes status, reason, and the opened and clicked flags. */
@@ -215,7 +207,7 @@ export async function updateRecipients(db: Queries, recipients: readonly Recipie
   const rows = recipients.map(({ campaign, contact, status, reason, hasOpened, hasClicked }) => [
     ...[campaign, contact, status, reason, hasOpened ? 1 : 0, hasClicked ? 1 : 0],
   ])
-  for (const piece of inPieces(rows)) await setStates(db, piece)
+  for (const piece of inPieces(rows)) await setStates(db, { rows: piece })
 }
 
 /** Recipients with status `sent`, ordered by contact, after a given one. */

@@ -13,7 +13,7 @@
  *
  * If BEGIN or COMMIT fails (locked by another process, disk full, I/O error), every work of that group rejects with `unavailable`.
  */
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Checkpointer } from './checkpointer.js'
 import type { Queries, Run, Tx, WriteOptions } from '../database.js'
@@ -21,7 +21,7 @@ import { storageRefusal } from './storage-fault.js'
 import type { LogSync } from './log-sync.js'
 import type { StorageWatch } from './storage-watch.js'
 import type { ReportedChanges } from '../changes.js'
-import { command } from '../statement.js'
+import { statement } from '../statement.js'
 import type { Tables } from '../tables.js'
 
 /** A caller's pending work. */
@@ -197,6 +197,10 @@ export class GroupCommit {
   }
 }
 
+const savepoint = statement(() => sql`savepoint work`)
+const rollBack = statement(() => sql`rollback to savepoint work`)
+const release = statement(() => sql`release savepoint work`)
+
 function savepointWork<T>(
   work: (tx: Tx) => Promise<T>,
   changes: ReportedChanges | undefined,
@@ -212,7 +216,7 @@ function savepointWork<T>(
   let finish = (): void => reject(new Error('the transaction ended before this work was done'))
   return {
     async run(db, isAlone) {
-      if (!isAlone) await command(db, 'savepoint work')
+      if (!isAlone) await savepoint(db, {})
       try {
         const result = await work({
           db,
@@ -228,11 +232,11 @@ function savepointWork<T>(
         if (isAlone) throw thrown
         finish = () => fail(asError(thrown))
         // After an automatic rollback (disk full), the original error matters more than this one.
-        await command(db, 'rollback to savepoint work').catch(() => {
+        await rollBack(db, {}).catch(() => {
           throw asError(thrown)
         })
       }
-      if (!isAlone) await command(db, 'release savepoint work')
+      if (!isAlone) await release(db, {})
     },
     settle(commitError) {
       if (commitError) fail(commitError)
