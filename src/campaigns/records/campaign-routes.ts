@@ -85,7 +85,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       access: 'campaigns:write',
       operationId: 'duplicateCampaign',
       chapter: 'Campaigns',
-      summary: 'Duplicate a campaign',
+      summary: 'Duplicate a campaign.',
       description:
         'Creates a draft with the same subject, template, audience, sender and settings. The copy starts with no recipients and no statistics. ' +
         'If its template, list or segment has been deleted, changing or sending the copy reports it.',
@@ -109,7 +109,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       access: 'campaigns:write',
       operationId: 'resendCampaign',
       chapter: 'Campaigns',
-      summary: 'Resend a campaign to non-openers',
+      summary: 'Resend a campaign to non-openers.',
       description:
         'Creates a draft for recipients to whom this campaign was delivered and who have not opened it, or not clicked in it. Edit and send it like ' +
         'any draft. Its audience is evaluated when it starts: recipients who have opened by then are left out, as are contacts who can no longer be ' +

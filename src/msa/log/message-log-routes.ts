@@ -64,7 +64,7 @@ export function messageLogRoutes(reader: Queries): Route[] {
       access: 'email:read',
       operationId: 'listEmails',
       chapter: 'Email',
-      summary: 'List emails, newest first',
+      summary: 'List emails, newest first.',
       description:
         'One entry per recipient. total is exact up to 10,000 messages beyond the page; larger totals are a lower bound. ' +
         'Combinations of to, status, campaign_id and is_sandbox, and status sent or delivered, is_sandbox or tag alone, search ' +

@@ -81,7 +81,7 @@ export function batchRoutes(parts: SendParts): Route[] {
       access: 'email:send',
       operationId: 'sendEmailBatch',
       chapter: 'Email',
-      summary: 'Send a batch of emails',
+      summary: 'Send a batch of emails.',
       description:
         'Sends up to 1,000 messages, each to one recipient. An invalid field in any message rejects the whole request, with a ' +
         'path that names the message (`messages.3.to`); so does exceeding a limit of the workspace. A message that violates a ' +
@@ -127,7 +127,7 @@ export function batchRoutes(parts: SendParts): Route[] {
       access: 'email:read',
       operationId: 'getEmailBatch',
       chapter: 'Email',
-      summary: 'Get a batch and its results',
+      summary: 'Get a batch and its results.',
       params: Type.Object({ batchId: Type.String({ maxLength: 64 }) }),
       query: Type.Object(pageQuery, { additionalProperties: false }),
       response: BatchStatus,

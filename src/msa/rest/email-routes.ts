@@ -52,7 +52,7 @@ function sendRoute(parts: SendParts): Route {
     access: 'email:send',
     operationId: 'sendEmail',
     chapter: 'Email',
-    summary: 'Send an email',
+    summary: 'Send an email.',
     description:
       'Each recipient gets a separate message with its own Message-ID; with cc or bcc, all are copies of one mail and share a ' +
       'Message-ID. 200 is returned once the mail is stored durably; delivery continues in the background. ' +
@@ -105,7 +105,7 @@ function messageRoutes({ database }: SendParts): Route[] {
       access: 'email:read',
       operationId: 'getEmail',
       chapter: 'Email',
-      summary: 'Get an email and its delivery trace',
+      summary: 'Get an email and its delivery trace.',
       description: GROUP_NOTE,
       params: MessageParams,
       response: MessageSchema,
@@ -123,7 +123,7 @@ function messageRoutes({ database }: SendParts): Route[] {
       access: 'email:read',
       operationId: 'getEmailStatus',
       chapter: 'Email',
-      summary: "Get an email's status",
+      summary: "Get an email's status.",
       description: GROUP_NOTE,
       params: MessageParams,
       response: MessageStatusSchema,
@@ -141,7 +141,7 @@ function messageRoutes({ database }: SendParts): Route[] {
       access: 'email:send',
       operationId: 'cancelEmail',
       chapter: 'Email',
-      summary: 'Cancel a scheduled email',
+      summary: 'Cancel a scheduled email.',
       description:
         'The id of a scheduled send cancels it for all recipients; the id of one message cancels only that one. Cancelled mail ' +
         "no longer counts against the current hour's and day's limits. Fails with conflict if sending has started or the mail " +
