@@ -21,7 +21,7 @@ async function open(t: Test) {
   }
 }
 
-const asking = (field: string, operator: string, value: unknown) => ({
+const matching = (field: string, operator: string, value: unknown) => ({
   conditions: { match: 'all', rules: [{ field, operator, value }] },
 })
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
@@ -42,14 +42,14 @@ t.test('a rule about a dynamic list matches what its conditions match, however d
     ['c@x.example', '60'],
   ])
     await make('/contacts', { email, attributes: { age } })
-  const adults = await make('/lists', { name: 'Over 30', type: 'dynamic', ...asking('age', 'gt', 30) })
+  const adults = await make('/lists', { name: 'Over 30', type: 'dynamic', ...matching('age', 'gt', 30) })
   const deeper = await make('/lists', {
     name: 'Deeper',
     type: 'dynamic',
-    ...asking('lists', 'in', ['over 30']),
+    ...matching('lists', 'in', ['over 30']),
   })
   const of = (operator: string, value: unknown) =>
-    make('/segments', { name: 'S', ...asking('lists', operator, value) })
+    make('/segments', { name: 'S', ...matching('lists', operator, value) })
   t.equal(await count(await of('equals', adults)), 2)
   t.equal(await count(await of('not_equals', 'Over 30')), 1)
   t.equal(await count(await of('contains', deeper)), 2)
@@ -62,20 +62,20 @@ t.test(
     const { make, post, patch } = await open(t)
     const path = 'conditions.rules.0.value'
     await make('/tags', { name: 'vip' })
-    t.match(await post('/segments', { name: 'S', ...asking('tags', 'equals', 'vpi') }), refusal(path))
+    t.match(await post('/segments', { name: 'S', ...matching('tags', 'equals', 'vpi') }), refusal(path))
     t.match(
-      await post('/segments', { name: 'S', ...asking('tags', 'in', ['VIP', 'vpi']) }),
+      await post('/segments', { name: 'S', ...matching('tags', 'in', ['VIP', 'vpi']) }),
       refusal(`${path}.1`),
     )
-    t.match(await post('/segments', { name: 'S', ...asking('tags', 'in', ['VIP']) }), { status: 201 })
-    t.match(await post('/segments', { name: 'S', ...asking('lists', 'not_equals', 'none') }), refusal(path))
-    const a = await make('/lists', { name: 'A', type: 'dynamic', ...asking('email', 'contains', 'x') })
-    await make('/lists', { name: 'B', type: 'dynamic', ...asking('lists', 'equals', a) })
-    t.match(await patch(`/lists/${a}`, asking('lists', 'equals', 'A')), refusal(path))
-    t.match(await patch(`/lists/${a}`, asking('lists', 'equals', 'B')), refusal(path), 'by way of another')
+    t.match(await post('/segments', { name: 'S', ...matching('tags', 'in', ['VIP']) }), { status: 201 })
+    t.match(await post('/segments', { name: 'S', ...matching('lists', 'not_equals', 'none') }), refusal(path))
+    const a = await make('/lists', { name: 'A', type: 'dynamic', ...matching('email', 'contains', 'x') })
+    await make('/lists', { name: 'B', type: 'dynamic', ...matching('lists', 'equals', a) })
+    t.match(await patch(`/lists/${a}`, matching('lists', 'equals', 'A')), refusal(path))
+    t.match(await patch(`/lists/${a}`, matching('lists', 'equals', 'B')), refusal(path), 'by way of another')
     const flow = { name: 'F', trigger_type: 'contact_created' }
     t.match(
-      await post('/automations', { ...flow, trigger_config: asking('tags', 'equals', 'vpi') }),
+      await post('/automations', { ...flow, trigger_config: matching('tags', 'equals', 'vpi') }),
       refusal(`trigger_config.${path}`),
     )
     const step = { step_type: 'condition', config: { field: 'tags', operator: 'equals', value: 'vpi' } }
@@ -90,14 +90,18 @@ t.test(
 t.test('an attribute that no contact has is warned of', async t => {
   const { make, post, patch } = await open(t)
   await make('/contacts', { email: 'a@x.example', attributes: { plan: '', home: { city: 'Rom' } } })
-  const known = await post('/segments', { name: 'S', ...asking('plan', 'equals', 'pro') })
+  const known = await post('/segments', { name: 'S', ...matching('plan', 'equals', 'pro') })
   t.match(known, { status: 201, body: { data: { warnings: [] } } })
   const { id } = known.body.data
   const warning = [{ path: 'conditions.rules.0.field', message: 'no contact has an attribute "plna"' }]
-  t.match((await patch(`/segments/${id}`, asking('plna', 'equals', 'pro'))).body.data, { warnings: warning })
+  t.match((await patch(`/segments/${id}`, matching('plna', 'equals', 'pro'))).body.data, {
+    warnings: warning,
+  })
   t.match((await post(`/segments/${id}/estimate`)).body.data, { count: 0, warnings: warning })
-  t.match((await patch(`/segments/${id}`, asking('home.city', 'equals', 'rom'))).body.data, { warnings: [] })
-  const list = { name: 'L', type: 'dynamic', ...asking('attributes.plna', 'is_set', undefined) }
+  t.match((await patch(`/segments/${id}`, matching('home.city', 'equals', 'rom'))).body.data, {
+    warnings: [],
+  })
+  const list = { name: 'L', type: 'dynamic', ...matching('attributes.plna', 'is_set', undefined) }
   t.match((await post('/lists', list)).body.data, { member_count: 0, warnings: warning })
 })
 
@@ -106,12 +110,12 @@ t.test('segments, lists and automations keep working when a tag or list is renam
   const ann = await make('/contacts', { email: 'ann@x.example' })
   const tag = await make('/tags', { name: 'vip' })
   const news = await make('/lists', { name: 'News' })
-  const segment = await make('/segments', { name: 'S', ...asking('tags', 'in', ['VIP', tag]) })
-  const list = await make('/lists', { name: 'L', type: 'dynamic', ...asking('lists', 'equals', 'news') })
+  const segment = await make('/segments', { name: 'S', ...matching('tags', 'in', ['VIP', tag]) })
+  const list = await make('/lists', { name: 'L', type: 'dynamic', ...matching('lists', 'equals', 'news') })
   const flow = await make('/automations', {
     name: 'F',
     trigger_type: 'tag_added',
-    trigger_config: { tagName: 'vip', ...asking('tags', 'equals', 'vip') },
+    trigger_config: { tagName: 'vip', ...matching('tags', 'equals', 'vip') },
     steps: [
       { step_type: 'delay', config: { duration: 1, unit: 'minutes' } },
       { step_type: 'condition', config: { field: 'tags', operator: 'equals', value: 'vip' } },
@@ -140,8 +144,8 @@ t.test(
     const tag = await make('/tags', { name: 'vip' })
     const list = await make('/lists', { name: 'News' })
     const template = await make('/templates', { name: 'T', html: '<p>Hello {{unsubscribe_url}}</p>' })
-    const segment = await make('/segments', { name: 'Gold', ...asking('tags', 'equals', 'vip') })
-    await make('/lists', { name: 'Readers', type: 'dynamic', ...asking('lists', 'equals', list) })
+    const segment = await make('/segments', { name: 'Gold', ...matching('tags', 'equals', 'vip') })
+    await make('/lists', { name: 'Readers', type: 'dynamic', ...matching('lists', 'equals', list) })
     await make('/forms', { name: 'Sign up', list_ids: [list], fields: [] })
     const target = await make('/automations', { name: 'Target', trigger_type: 'manual' })
     const flow = await make('/automations', {
@@ -214,10 +218,10 @@ t.test('rules ask who received, opened and clicked a campaign, and what contacts
     ['birthday', 'anniversary_in_next_days', 40, 2],
     ['birthday', 'in_next_days', 40, 0],
   ] as const) {
-    const segment = await make('/segments', { name: field, ...asking(field, operator, value) })
+    const segment = await make('/segments', { name: field, ...matching(field, operator, value) })
     t.equal(await count(segment), expected, `${field} ${operator}`)
   }
-  const list = { name: 'Buyers', type: 'dynamic', ...asking('purchase_total', 'gt', 10) }
+  const list = { name: 'Buyers', type: 'dynamic', ...matching('purchase_total', 'gt', 10) }
   t.match((await get(`/lists/${await make('/lists', list)}/members`)).body.data, [{ email: 'ann@x.example' }])
 })
 
@@ -241,7 +245,7 @@ t.test(
       ['birthday', 'in_next_days', '7', value],
       ['tags', 'in_next_days', 7, operator],
     ] as const)
-      t.match(await post('/segments', { name: 'S', ...asking(field, asked, given) }), refusal(path), field)
+      t.match(await post('/segments', { name: 'S', ...matching(field, asked, given) }), refusal(path), field)
   },
 )
 
@@ -250,9 +254,13 @@ t.test('a campaign that a rule names is not deleted without force', async t => {
   const campaign = await openCampaignDraft(make)
   const segment = await make('/segments', {
     name: 'Openers',
-    ...asking('campaign_opened', 'equals', campaign),
+    ...matching('campaign_opened', 'equals', campaign),
   })
-  await make('/lists', { name: 'Clickers', type: 'dynamic', ...asking('campaign_clicked', 'in', [campaign]) })
+  await make('/lists', {
+    name: 'Clickers',
+    type: 'dynamic',
+    ...matching('campaign_clicked', 'in', [campaign]),
+  })
   const refused = await remove(`/campaigns/${campaign}`)
   t.match(refused, { status: 409, body: { error: { code: 'conflict' } } })
   t.match(

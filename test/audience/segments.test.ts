@@ -35,7 +35,7 @@ provideHistory({ campaigns: campaignHistory, purchases: purchaseHistory })
 
 const PAGE = { limit: 1_000, offset: 0 }
 const unhurried = () => {}
-const ASKING = { workspaceId: 'w1', now: NOW }
+const CONTEXT = { workspaceId: 'w1', now: NOW }
 
 interface Person extends NewContact {
   readonly openedAt: number | null
@@ -448,7 +448,7 @@ eachDatabase(t, 'the SQL of random conditions matches a plain evaluation', async
   const all = people(random, 60)
   await fill(database, all)
   const everybody = readConditions({ match: 'all', rules: [{ field: 'email', operator: 'is_set' }] })
-  const { items: rows } = await listMatching(database.reader, everybody, ASKING, PAGE, unhurried)
+  const { items: rows } = await listMatching(database.reader, everybody, CONTEXT, PAGE, unhurried)
   const idOf = new Map(rows.map(({ seq, id }) => [seq, id]))
   let [asked, refused, met] = [0, 0, 0]
   while (asked < 350) {
@@ -463,16 +463,16 @@ eachDatabase(t, 'the SQL of random conditions matches a plain evaluation', async
     }
     asked += 1
     const wanted = all.filter(person => holds(person, conditions))
-    const { items, total } = await listMatching(database.reader, group, ASKING, PAGE, unhurried)
+    const { items, total } = await listMatching(database.reader, group, CONTEXT, PAGE, unhurried)
     const found = items.map(({ id }) => id).sort()
     if (wanted.length > 0 && wanted.length < all.length) met += 1
     t.same(found, wanted.map(({ id }) => id).sort(), JSON.stringify(conditions))
     t.equal(total, wanted.length)
-    const meant = await findMatching(database.reader, group, ASKING, [...idOf.keys()])
+    const meant = await findMatching(database.reader, group, CONTEXT, [...idOf.keys()])
     t.same([...meant].map(seq => idOf.get(seq)).sort(), found, 'an automation means the same people')
     if (asked % 3 > 0) continue
     const mailable = wanted.filter(({ subscribed }) => subscribed).length
-    t.same(await estimate(database.reader, group, ASKING, unhurried), {
+    t.same(await estimate(database.reader, group, CONTEXT, unhurried), {
       ...{ count: wanted.length, mailable },
       ...{ unsubscribed: wanted.length - mailable, bounced: 0 },
     })
@@ -506,7 +506,7 @@ eachDatabase(
     })
     const mailable = all.filter(({ email }) => !addresses.includes(email) && !email.endsWith('@y.example'))
     t.ok(mailable.length > 10 && mailable.length < 40, `${mailable.length} of 60`)
-    t.same(await estimate(database.reader, everybody, ASKING, unhurried), {
+    t.same(await estimate(database.reader, everybody, CONTEXT, unhurried), {
       ...{ count: 60, mailable: mailable.length, unsubscribed: 0, bounced: 0 },
     })
   },
@@ -560,7 +560,7 @@ eachDatabase(t, 'numbers in text, empty values and arrays compare as the API say
       ['attributes.a.v', `deep${at}`],
     ] as const) {
       const group = readConditions({ match: 'all', rules: [{ ...rule, field }] })
-      const { items } = await listMatching(database.reader, group, ASKING, PAGE, unhurried)
+      const { items } = await listMatching(database.reader, group, CONTEXT, PAGE, unhurried)
       const isFound = items.some(one => one.id === id)
       t.equal(isFound, isMet, `${field} ${JSON.stringify(value)} ${JSON.stringify(rule)}`)
     }
@@ -590,8 +590,8 @@ eachDatabase(
     )
     const born = async (today: string, days: number, operator = 'anniversary_in_next_days') => {
       const group = readConditions({ match: 'all', rules: [{ field: 'birthday', operator, value: days }] })
-      const asking = { workspaceId: 'w1', now: Date.parse(`${today}T23:00:00Z`) }
-      const { items } = await listMatching(database.reader, group, asking, PAGE, unhurried)
+      const context = { workspaceId: 'w1', now: Date.parse(`${today}T23:00:00Z`) }
+      const { items } = await listMatching(database.reader, group, context, PAGE, unhurried)
       return items.map(({ id }) => id).sort()
     }
     t.same(await born('2026-12-30', 2), ['1961-12-30', '1990-01-01'])

@@ -151,18 +151,18 @@ eachDatabase(
       })
     })
     const audience = await findAudience(reader, WORKSPACE)
-    const asking = { workspaceId: WORKSPACE, now: T }
+    const context = { workspaceId: WORKSPACE, now: T }
     const all = contactsOf(audience!.number)
-    t.same(await listMailability(reader, { list: 7 }, asking, all), [
+    t.same(await listMailability(reader, { list: 7 }, context, all), [
       { seq: seqs[0], mailability: 'mailable' },
       { seq: seqs[1], mailability: 'unsubscribed' },
       { seq: seqs[2], mailability: 'suppressed' },
       { seq: seqs[3], mailability: 'mailable' },
     ])
-    t.same(await listMailability(reader, { list: 7 }, asking, { first: seqs[3]!, last: seqs[4]! }), [
+    t.same(await listMailability(reader, { list: 7 }, context, { first: seqs[3]!, last: seqs[4]! }), [
       { seq: seqs[3], mailability: 'mailable' },
     ])
-    t.same(await listMailability(reader, { list: 7 }, { ...asking, workspaceId: 'other' }, all), [])
+    t.same(await listMailability(reader, { list: 7 }, { ...context, workspaceId: 'other' }, all), [])
   },
 )
 

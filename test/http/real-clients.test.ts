@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ask, faultOf, readOperations, usualAsking } from '../support/api/api-document.js'
+import { ask, faultOf, readOperations, usualRequest } from '../support/api/api-document.js'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
@@ -45,7 +45,7 @@ t.test('a body may be gzip; any other coding or charset is a 415 on every route 
       ['Content-Encoding', 'gzip, gzip'],
       ['Content-Type', 'application/json; charset=utf-16'],
     ] as const) {
-      const usual = usualAsking(operation, madeUp, key)
+      const usual = usualRequest(operation, madeUp, key)
       const answer = await ask(baseUrl, { ...usual, headers: { ...usual.headers, [name]: value } })
       t.equal(faultOf(operation, answer), undefined, operation.name)
       t.match(answer, { status: 415, text: `"path":"${name}"` }, `${operation.name} ${value}`)

@@ -52,7 +52,7 @@ const LONG_FOR_LONG_WORK = LONG / 2
 /** Log size from which it waits for that however much remains: 48 MB. */
 const LONGEST_FOR_LONG_WORK = 0.75 * LONG
 /** Runs to complete a checkpoint while others write; each leaves less. */
-const MOST_RUNS_TO_CLEAR = 4
+const MAX_CLEARING_RUNS = 4
 /** Commits between two queries of the log size; a few megabytes do not matter. */
 const ASKED_EVERY = 8
 /** Maximum wait; if the disk takes longer, the log may grow. */
@@ -166,7 +166,7 @@ export class Checkpointer {
   }
 
   private async runToTheEnd(): Promise<void> {
-    for (let runs = 0; runs < MOST_RUNS_TO_CLEAR; runs += 1) {
+    for (let runs = 0; runs < MAX_CLEARING_RUNS; runs += 1) {
       await this.running
       const { written, broughtOver } = this.ask()
       if (broughtOver === written || this.isClosed || this.trouble) return

@@ -14,7 +14,7 @@ import { sqliteCode } from './storage-fault.js'
 const BUSY_TIMEOUT_MS = 2_000
 
 const thread = ownThread()
-const { file, mostRows } = thread.options as SlowReaderOptions
+const { file, maxRows } = thread.options as SlowReaderOptions
 const handle = new BetterSqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 
 /** Cache of prepared statements; rare ones are evicted first. */
@@ -46,7 +46,7 @@ function answer({ sql, parameters }: SlowQuestion): SlowAnswer {
   const { statement, columns } = prepared(sql)
   const rows: unknown[][] = []
   for (const row of statement.iterate(...parameters)) {
-    if (rows.length === mostRows) throw new Error(`more than ${mostRows} rows in one result`)
+    if (rows.length === maxRows) throw new Error(`more than ${maxRows} rows in one result`)
     rows.push(row)
   }
   return { columns, rows }

@@ -56,7 +56,7 @@ export interface SlowReaderOptions {
   /** Path of the database file. */
   readonly file: string
   /** Maximum rows per result. */
-  readonly mostRows: number
+  readonly maxRows: number
 }
 
 export interface SlowQuestion {
@@ -89,7 +89,7 @@ export class SlowReader {
 
   constructor(parts: SlowReaderParts, clock: Clock, file: string) {
     this.clock = clock
-    const options = { file, mostRows: MAX_ROWS }
+    const options = { file, maxRows: MAX_ROWS }
     this.threads = Array.from(
       { length: THREADS },
       () => new ReadingThread({ ...parts, clock }, options, () => this.next()),

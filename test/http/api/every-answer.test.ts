@@ -7,7 +7,7 @@ import {
   ask,
   faultOf,
   readOperations,
-  usualAsking,
+  usualRequest,
   type Answer,
   type Operation,
 } from '../../support/api/api-document.js'
@@ -31,7 +31,7 @@ async function open(t: Test) {
       operation: Operation,
       { key, query = '', headers = {} }: { key?: string; query?: string; headers?: object } = {},
     ) => {
-      const usual = usualAsking(operation, madeUp, operation.needsKey ? key : undefined)
+      const usual = usualRequest(operation, madeUp, operation.needsKey ? key : undefined)
       return ask(appliance.baseUrl, {
         ...usual,
         path: usual.path + (usual.path.includes('?') ? query.replace('?', '&') : query),

@@ -3,7 +3,7 @@
  * it allows is not refused for it. Bounds are found in the appliance's own description.
  */
 import t from 'tap'
-import { ask, readOperations, usualAsking, type Operation } from '../../support/api/api-document.js'
+import { ask, readOperations, usualRequest, type Operation } from '../../support/api/api-document.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 /** The parts of a JSON Schema that bound a value. */
@@ -119,7 +119,7 @@ let asked = 0
 const BOUND_MESSAGE = /must have at (most|least)|must not be empty|must be [<>]=/
 
 async function askWith(baseUrl: string, operation: Operation, { place }: Case, value: unknown, key: string) {
-  const usual = usualAsking(operation, madeUp, key)
+  const usual = usualRequest(operation, madeUp, key)
   const body = withValue(operation.body?.example, operation.body?.schema as Bounded, place, value)
   // A unique key, if the operation takes one: no request is a repeat.
   const { 'Idempotency-Key': taken, ...others } = usual.headers ?? {}

@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { ask, pathWith, readOperations, usualAsking, type Operation } from '../../support/api/api-document.js'
+import {
+  ask,
+  pathWith,
+  readOperations,
+  usualRequest,
+  type Operation,
+} from '../../support/api/api-document.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
@@ -47,7 +53,7 @@ async function open(t: Test, sender = 'example.com') {
       name === 'n' ? '1' : name === 'id' ? (ids[path.split('/')[3] ?? ''] ?? MADE_UP) : MADE_UP
   /** @param idempotencyKey none where undefined */
   const post = (operation: Operation, idempotencyKey?: string) => {
-    const usual = usualAsking(operation, valuesOf(operation), key)
+    const usual = usualRequest(operation, valuesOf(operation), key)
     const body = usual.body
       ?.toString()
       .replace(/("contact_ids?":\s*\[?)"[^"]*"/g, `$1"${contact}"`)

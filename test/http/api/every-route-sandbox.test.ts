@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import BetterSqlite from 'better-sqlite3'
 import { join } from 'node:path'
-import { ask, readOperations, usualAsking, type Operation } from '../../support/api/api-document.js'
+import { ask, readOperations, usualRequest, type Operation } from '../../support/api/api-document.js'
 import { openTestAppliance, type TestAppliance } from '../../support/program/appliance.js'
 import { until } from '../../support/until.js'
 
@@ -128,7 +128,7 @@ t.test('every route called with a sandbox key leaves live rows unchanged and sho
   const wanted = [...names, MARK]
   for (const operation of operations)
     for (const valueOf of namings(operation, names)) {
-      const { text } = await ask(postroad.baseUrl, usualAsking(operation, valueOf, sandboxKey))
+      const { text } = await ask(postroad.baseUrl, usualRequest(operation, valueOf, sandboxKey))
       // What the caller named itself may stand in the words of an error.
       const told = valueOf() === '' ? text : text.replaceAll(valueOf(), '')
       t.same(
@@ -173,7 +173,7 @@ t.test('a live key does see what the sandbox must not', async t => {
   let seen = ''
   for (const operation of operations.filter(({ method }) => method === 'GET'))
     for (const valueOf of namings(operation, names))
-      seen += (await ask(postroad.baseUrl, usualAsking(operation, valueOf, postroad.key))).text
+      seen += (await ask(postroad.baseUrl, usualRequest(operation, valueOf, postroad.key))).text
   for (const name of names) t.ok(seen.includes(name), name)
 })
 
@@ -201,7 +201,7 @@ t.test('nothing of a sandbox shows to a live key, or to another sandbox', async 
   for (const [who, key] of Object.entries(keys))
     for (const operation of operations)
       for (const valueOf of namings(operation, names)) {
-        const { text } = await ask(postroad.baseUrl, usualAsking(operation, valueOf, key))
+        const { text } = await ask(postroad.baseUrl, usualRequest(operation, valueOf, key))
         t.notMatch(text, 'mine', `${operation.name} to ${who}`)
       }
   t.match(

@@ -10,8 +10,8 @@ import {
   ask,
   faultOf,
   readOperations,
-  usualAsking,
-  type Asking,
+  usualRequest,
+  type ApiRequest,
   type Operation,
 } from '../../support/api/api-document.js'
 import { RequestFuzz } from '../../support/api/api-fuzz.js'
@@ -27,7 +27,7 @@ async function open(t: Test) {
     ...appliance,
     operations,
     keyed: operations.filter(({ needsKey }) => needsKey),
-    ask: (asking: Asking) => ask(appliance.baseUrl, asking),
+    ask: (request: ApiRequest) => ask(appliance.baseUrl, request),
     /** A separate workspace that can send from the shared address. */
     makeWorkspace: async (name: string): Promise<string> => {
       const { id } = await appliance.json<{ id: string }>('workspace', 'create', name)
@@ -143,10 +143,10 @@ t.test('examples of requests work as they are pasted, and answers are what is de
   )
   t.ok(creating.length >= 5)
   for (const operation of creating) {
-    const asking = usualAsking(operation, madeUp, key)
+    const request = usualRequest(operation, madeUp, key)
     // What the operator has declared verified is there already.
-    const body = operation.operationId === 'addDomain' ? '{"domain":"shop.example.org"}' : asking.body
-    const { status, text } = await ask({ ...asking, body })
+    const body = operation.operationId === 'addDomain' ? '{"domain":"shop.example.org"}' : request.body
+    const { status, text } = await ask({ ...request, body })
     const missing = NEEDED.get(operation.operationId)
     if (missing !== undefined) t.equal(codeOf(text), missing, operation.name)
     else
@@ -155,7 +155,7 @@ t.test('examples of requests work as they are pasted, and answers are what is de
   for (const operation of keyed.filter(
     ({ method, pathParameters }) => method === 'GET' && pathParameters.length === 0,
   )) {
-    const answer = await ask(usualAsking(operation, madeUp, key))
+    const answer = await ask(usualRequest(operation, madeUp, key))
     const isJson = operation.responses['200']?.content['application/json'] !== undefined
     if (!isJson) t.equal(faultOf(operation, answer), undefined, operation.name)
     else
@@ -171,7 +171,7 @@ t.test('without a valid key every route but the open ones is a 401', async t => 
   t.ok(keyed.length >= 10)
   for (const operation of keyed)
     for (const key of [undefined, `ts_live_${'0'.repeat(40)}`, 'x']) {
-      const { status, text, headers } = await ask(usualAsking(operation, madeUp, key))
+      const { status, text, headers } = await ask(usualRequest(operation, madeUp, key))
       t.same([status, codeOf(text)], [401, 'unauthorized'], operation.name)
       t.equal(headers.get('www-authenticate'), 'Bearer')
     }
@@ -188,7 +188,7 @@ t.test('with a key that lacks the permission, every route that needs one is a 40
     if (permission === undefined) continue
     for (const [other, key] of Object.entries(keys))
       if (other !== permission) {
-        const { status, text } = await ask(usualAsking(operation, madeUp, key))
+        const { status, text } = await ask(usualRequest(operation, madeUp, key))
         t.same([status, codeOf(text)], [403, 'forbidden'], operation.name)
       }
   }
@@ -212,7 +212,7 @@ t.test('what does not exist is a 404 on every route that names one thing', async
   t.ok(naming.length >= 5)
   for (const operation of naming)
     for (const valueOf of [madeUp, () => 'nonsense', () => '0', () => "x' or '1'='1"]) {
-      const answer = await ask(usualAsking(operation, valueOf, operation.needsKey ? key : undefined))
+      const answer = await ask(usualRequest(operation, valueOf, operation.needsKey ? key : undefined))
       t.same([answer.status, codeOf(answer.text)], [404, codeOfMissing(operation)], operation.name)
       t.equal(faultOf(operation, answer), undefined, operation.name)
     }
@@ -221,17 +221,17 @@ t.test('what does not exist is a 404 on every route that names one thing', async
 t.test("another workspace's things are a 404 as well", async t => {
   const { keyed, ask, makeWorkspace } = await open(t)
   const [owner, stranger] = [await makeWorkspace('owner'), await makeWorkspace('stranger')]
-  const owned = await makeOne(keyed, asking => ask({ ...asking, key: owner }))
+  const owned = await makeOne(keyed, request => ask({ ...request, key: owner }))
   const naming = keyed.filter(({ pathParameters }) => pathParameters.length === 1)
   const proven = new Set<string>()
   for (const operation of naming)
     for (const value of owned.get(resourceOf(operation)) ?? []) {
-      const { status } = await ask(usualAsking(operation, () => value, stranger))
+      const { status } = await ask(usualRequest(operation, () => value, stranger))
       t.equal(status, 404, `${operation.name} with ${value}`)
     }
   for (const operation of naming.filter(({ method }) => method === 'GET' || method === 'DELETE'))
     for (const value of owned.get(resourceOf(operation)) ?? []) {
-      const { status } = await ask(usualAsking(operation, () => value, owner))
+      const { status } = await ask(usualRequest(operation, () => value, owner))
       if (status !== 404) proven.add(resourceOf(operation))
     }
   // Their owner does find them: otherwise nothing was shown above.
@@ -257,12 +257,12 @@ function resourceOf({ path }: Operation): string {
 /** Makes one of everything that can be made from an example alone. @returns names of what was made, by resource */
 async function makeOne(
   operations: readonly Operation[],
-  ask: (asking: Asking) => Promise<{ status: number; text: string }>,
+  ask: (request: ApiRequest) => Promise<{ status: number; text: string }>,
 ): Promise<Map<string, Set<string>>> {
   const made = new Map<string, Set<string>>()
   for (const operation of operations) {
     if (operation.method !== 'POST' || operation.pathParameters.length > 0) continue
-    const { status, text } = await ask(usualAsking(operation, madeUp))
+    const { status, text } = await ask(usualRequest(operation, madeUp))
     if (status >= 300) continue
     const names = made.get(resourceOf(operation)) ?? new Set<string>()
     made.set(resourceOf(operation), names)
@@ -290,14 +290,14 @@ t.test('whatever is sent, the answer is described and never an error of the serv
   const statuses = new Map<number, number>()
   for (const operation of operations)
     for (let count = 0; count < REQUESTS_PER_ROUTE; count += 1) {
-      const asking = fuzz.ask(operation, key)
-      const answer = await ask(asking)
+      const request = fuzz.ask(operation, key)
+      const answer = await ask(request)
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
       // The head of a request has its bound before any route is known.
-      const isLong = asking.path.length > LONG_PATH && answer.status === 431
+      const isLong = request.path.length > LONG_PATH && answer.status === 431
       const fault = isLong ? undefined : faultOf(operation, answer)
       if (fault !== undefined && faults.length < 10)
-        faults.push(`${asking.method} ${asking.path} ${String(asking.body).slice(0, 300)}: ${fault}`)
+        faults.push(`${request.method} ${request.path} ${String(request.body).slice(0, 300)}: ${fault}`)
     }
   t.same(faults, [])
   t.same(

@@ -111,7 +111,7 @@ export function pathWith({ path }: Operation, valueOf: (name: string) => string)
   return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(valueOf(name)))
 }
 
-export interface Asking {
+export interface ApiRequest {
   readonly method: string
   /** From the root, with the query. */
   readonly path: string
@@ -126,7 +126,10 @@ export interface Answer {
   readonly text: string
 }
 
-export async function ask(baseUrl: string, { method, path, key, headers, body }: Asking): Promise<Answer> {
+export async function ask(
+  baseUrl: string,
+  { method, path, key, headers, body }: ApiRequest,
+): Promise<Answer> {
   const response = await fetch(baseUrl + path, {
     method,
     headers: {
@@ -140,7 +143,11 @@ export async function ask(baseUrl: string, { method, path, key, headers, body }:
 }
 
 /** The operation as its example has it. */
-export function usualAsking(operation: Operation, valueOf: (name: string) => string, key?: string): Asking {
+export function usualRequest(
+  operation: Operation,
+  valueOf: (name: string) => string,
+  key?: string,
+): ApiRequest {
   const { body, file } = operation
   return {
     method: operation.method,

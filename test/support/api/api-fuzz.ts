@@ -3,7 +3,7 @@
  * too many or too much, and bodies that are no JSON at all. The same seed makes the same requests.
  */
 import type { SeededRandom } from '../../../src/world/fake-random.js'
-import { pathWith, usualAsking, type Asking, type FieldSchema, type Operation } from './api-document.js'
+import { pathWith, usualRequest, type ApiRequest, type FieldSchema, type Operation } from './api-document.js'
 
 const ODD_TEXTS = [
   '',
@@ -100,8 +100,8 @@ export class RequestFuzz {
     this.random = random
   }
 
-  ask(operation: Operation, key: string): Asking {
-    const usual = usualAsking(operation, () => 'x', key)
+  ask(operation: Operation, key: string): ApiRequest {
+    const usual = usualRequest(operation, () => 'x', key)
     const headers: Record<string, string> = { ...usual.headers }
     for (const name of Object.keys(headers).filter(name => name !== 'Content-Type'))
       headers[name] = this.pick(['', 'k', `k${this.number(1e9)}`, 'x'.repeat(300)])

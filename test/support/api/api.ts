@@ -53,7 +53,7 @@ export interface Answer {
   readonly json: unknown
 }
 
-export interface Asking {
+export interface ApiRequest {
   readonly method?: string
   readonly path: string
   /** Default `all`; null sends no Authorization. */
@@ -67,7 +67,7 @@ export interface Api {
   readonly port: number
   readonly clock: FakeClock
   readonly log: FakeLog
-  readonly ask: (asking: Asking) => Promise<Answer>
+  readonly ask: (request: ApiRequest) => Promise<Answer>
 }
 
 /** @param kept by claim id */
@@ -103,12 +103,12 @@ export async function serveRoutes(
   const listener = await listenHttp({ host: '127.0.0.1', port: 0 }, handler, limits, clock)
   t.teardown(() => listener.close(0))
   const { port } = listener.address
-  return { port, clock, log, ask: asking => ask(port, asking) }
+  return { port, clock, log, ask: request => ask(port, request) }
 }
 
 function ask(
   port: number,
-  { method = 'GET', path, key = 'all', body, headers = {} }: Asking,
+  { method = 'GET', path, key = 'all', body, headers = {} }: ApiRequest,
 ): Promise<Answer> {
   const payload =
     body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
