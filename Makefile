@@ -23,6 +23,7 @@ node_modules/.installed: package.json package-lock.json | node-version
 # One file for the program and one for each kind of thread: reading a thousand small modules is most of a start. What
 # has native code or worker files of its own stays outside, and what is loaded only when a person wants to see a mail.
 THREADS := src/mta/workers/worker-main.ts src/inbound/reading/parser-main.ts src/db/sqlite/checkpoint-main.ts src/db/sqlite/slow-reader-main.ts \
+	src/db/sqlite/backup-main.ts \
 	src/audience/transfer/reading/import-reader-main.ts src/http/body/large-body-main.ts
 ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node24 --sourcemap --log-level=warning
 BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \

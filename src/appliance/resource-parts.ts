@@ -77,6 +77,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     isCaptured: config.mta.capture,
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
+    databaseFile: config.databaseFile,
+    diskReserve: () => appliance.live.current.limits.diskReserveBytes,
     holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail({ ...world, database }, workspaceId),
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),

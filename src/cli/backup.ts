@@ -16,11 +16,13 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { setRestoreHold } from '../accounts/restore-hold-store.js'
 import { eraseAgain } from '../appliance/erasure/erase.js'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
+import type { BackupView } from '../appliance/system/backup-routes.js'
 import type { Config } from '../config/config.js'
 import { isoTime } from '../core/moments.js'
 import { formatSize } from '../core/units.js'
@@ -37,22 +39,19 @@ import {
   type CliContext,
   type CommonOptions,
 } from './context.js'
-import { confirm, confirmable, type ConfirmOptions, command } from './options.js'
+import { hasRemote, withApi, type ApiClient } from './api.js'
+import { apiCommand, confirm, confirmable, type ConfirmOptions, command } from './options.js'
 
 export function backupCommand(program: Command, context: CliContext): void {
-  command(program, 'backup <file>', 'back up the database to a file; the server may be running').action(
+  apiCommand(program, 'backup <file>', 'back up the database to a file; the server may be running').action(
     async (file: string, options: CommonOptions) => {
-      const { config } = readConfig(context, options)
-      requireInitialised(config)
       const target = resolve(file)
       try {
-        const facts = await makeBackup({
-          source: config.databaseFile,
+        const facts = await (hasRemote(context, options) ? backUpRemote : backUpHere)(
+          context,
+          options,
           target,
-          now: context.world.clock.now(),
-          version: VERSION,
-          onProgress: done => drawProgress(done, 'copied'),
-        })
+        )
         endProgress()
         const { size } = statSync(target)
         printResult(context, options, { file: target, size, ...toJson(facts) }, () =>
@@ -67,6 +66,52 @@ export function backupCommand(program: Command, context: CliContext): void {
       }
     },
   )
+}
+
+function backUpHere(context: CliContext, options: CommonOptions, target: string): Promise<BackupFacts> {
+  const { config } = readConfig(context, options)
+  requireInitialised(config)
+  return makeBackup({
+    source: config.databaseFile,
+    target,
+    now: context.world.clock.now(),
+    version: VERSION,
+    onProgress: done => drawProgress(done, 'copied'),
+  })
+}
+
+const POLL_MS = 500
+
+/** The remote appliance makes a backup, which is downloaded, verified here, and deleted there. */
+function backUpRemote(context: CliContext, options: CommonOptions, target: string): Promise<BackupFacts> {
+  if (existsSync(target)) throw new Error(`${target} exists already; name another file`)
+  return withApi(context, options, async ({ admin }) => {
+    const { name } = await admin.send<BackupView>('POST', '/backups')
+    await untilMade(context, admin, name)
+    const partial = `${target}.partial`
+    try {
+      await writeFile(partial, await admin.download(`/backups/${name}`), { mode: 0o600 })
+      const facts = readBackup(partial)
+      sync(partial)
+      renameSync(partial, target)
+      sync(dirname(target))
+      return facts
+    } finally {
+      rmSync(partial, { force: true })
+      await admin.send('DELETE', `/backups/${name}`)
+    }
+  })
+}
+
+async function untilMade({ world }: CliContext, admin: ApiClient, name: string): Promise<void> {
+  for (;;) {
+    const backup = (await admin.list<BackupView>('/backups', {}, 1_000)).find(one => one.name === name)
+    if (backup?.state === 'complete') return
+    if (backup?.state !== 'running')
+      throw new Error(`the backup failed: ${backup?.error ?? 'it was deleted'}`)
+    drawProgress(backup.progress, 'copied')
+    await world.clock.sleep(POLL_MS)
+  }
 }
 
 export function restoreCommand(program: Command, context: CliContext): void {

@@ -1,7 +1,7 @@
 /**
  * Copies a database in use to one file, and verifies such a file.
  *
- * Used by `postroad backup` and `restore`, which run as separate processes. Uses SQLite's backup API within one read transaction: in
+ * Used by `postroad backup` and `restore`, which run as separate processes, and by the server's backup thread. Uses SQLite's backup API within one read transaction: in
  * WAL mode it blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
  * times as long and delays checkpoints for that time. Throws Errors naming the file and the fault; an unfinished backup is deleted.
  */
@@ -31,6 +31,9 @@ export interface BackupRequest {
   readonly onProgress?: (done: number) => void
 }
 
+/** Of a thread that makes one backup. */
+export const BACKUP_PROGRAM = new URL('./backup-main.js', import.meta.url)
+
 /** 8 MB, copied before timers and signals are processed. */
 const PAGES_AT_ONCE = 2_000
 const PARTIAL = '.partial'
@@ -41,6 +44,8 @@ export async function makeBackup(request: BackupRequest): Promise<BackupFacts> {
   if (existsSync(target)) throw new Error(`${target} exists already; name another file`)
   const partial = target + PARTIAL
   rmSync(partial, { force: true })
+  // Whatever the umask: it contains everything.
+  closeSync(openSync(partial, 'wx', 0o600))
   try {
     const rows = await copy(source, partial, request)
     const facts = finish(partial, request, rows)

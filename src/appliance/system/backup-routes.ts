@@ -1,0 +1,123 @@
+/** Backups in the admin API: made by the server, listed, downloaded, deleted. */
+import Type, { type Static } from 'typebox'
+import type { Actor } from '../../core/actor.js'
+import { isoTime } from '../../core/moments.js'
+import { APPLIANCE } from '../../core/owner.js'
+import type { Database } from '../../db/database.js'
+import { recordActivity } from '../../events/activity-store.js'
+import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
+import { Done, IntegerOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { pageQuery } from '../../http/pagination.js'
+import type { Route } from '../../http/route.js'
+import type { Clock } from '../../world/time/clock.js'
+import { BACKUP_NAME, type Backup, type Backups } from './backups.js'
+
+export interface BackupRouteParts {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+const BackupSchema = Type.Object(
+  {
+    name: Type.String(),
+    state: Type.Enum(['running', 'complete', 'failed']),
+    progress: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Copied share of the database; the copy is then verified.',
+    }),
+    size: IntegerOrNull({ description: 'Octets; null until it is complete.' }),
+    created_at: Moment(),
+    error: TextOrNull({ description: 'Why it failed.' }),
+  },
+  { title: 'Backup' },
+)
+
+export type BackupView = Static<typeof BackupSchema>
+
+const BackupParams = Type.Object({ name: Type.String({ pattern: BACKUP_NAME, maxLength: 64 }) })
+
+export function backupRoutes(backups: Backups, { database, clock }: BackupRouteParts): Route[] {
+  const record = (actor: Actor, action: `backup.${string}`, subject: string) =>
+    database.write(tx =>
+      recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, createdAt: clock.now() }),
+    )
+  return [
+    adminListRoute({
+      method: 'GET',
+      path: '/backups',
+      access: { permission: 'system:read', scope: 'appliance' },
+      operationId: 'listBackups',
+      chapter: 'System',
+      summary: 'List backups, newest first.',
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: BackupSchema,
+      async handle(_request, { limit, offset }) {
+        const all = backups.list()
+        return { items: all.slice(offset, offset + limit).map(backupToApi), total: all.length }
+      },
+    }),
+    adminRoute({
+      method: 'POST',
+      path: '/backups',
+      access: { permission: 'system:write', scope: 'appliance' },
+      operationId: 'startBackup',
+      chapter: 'System',
+      summary: 'Start a backup of the database.',
+      description:
+        'Answers at once; GET shows its progress. The file stays in `backups/` of the data folder until it is deleted. It does not contain ' +
+        'the configuration, certificates or the secrets.key file.',
+      response: BackupSchema,
+      status: 202,
+      errors: ['conflict', 'unavailable'],
+      async handle({ operator }) {
+        const started = await backups.start()
+        await record(operator.actor, 'backup.started', started.name)
+        return backupToApi(started)
+      },
+    }),
+    adminDownloadRoute({
+      method: 'GET',
+      path: '/backups/:name',
+      // It contains everything: mail, contacts, keys.
+      access: { permission: 'system:write', scope: 'appliance', isSensitive: true },
+      operationId: 'downloadBackup',
+      chapter: 'System',
+      summary: 'Download a backup.',
+      params: BackupParams,
+      mediaType: 'application/octet-stream',
+      exampleAnswer: 'SQLite format 3',
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params: { name } }) {
+        const { pieces } = backups.read(name)
+        await record(operator.actor, 'backup.downloaded', name)
+        return { fileName: name, pieces }
+      },
+    }),
+    adminRoute({
+      method: 'DELETE',
+      path: '/backups/:name',
+      access: { permission: 'system:write', scope: 'appliance' },
+      operationId: 'deleteBackup',
+      chapter: 'System',
+      summary: 'Delete a backup.',
+      params: BackupParams,
+      response: Done,
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params: { name } }) {
+        backups.remove(name)
+        await record(operator.actor, 'backup.deleted', name)
+        return { success: true as const }
+      },
+    }),
+  ]
+}
+
+function backupToApi({ name, state, copied, size, createdAt, error }: Backup): BackupView {
+  return {
+    ...{ name, state, progress: copied },
+    size: size ?? null,
+    created_at: isoTime(createdAt),
+    error: error ?? null,
+  }
+}

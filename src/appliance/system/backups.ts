@@ -1,0 +1,170 @@
+/**
+ * Backups that the server makes of its own database, as files in `backups/` of the data folder.
+ *
+ * One is made at a time, in a thread; `.partial` files are unfinished. Names are made here and checked by `BACKUP_NAME`, so that a name
+ * never leads out of the folder. The state of the last attempt is kept in memory.
+ */
+import { createReadStream, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import { formatSize } from '../../core/units.js'
+import { VERSION } from '../../core/version.js'
+import { BACKUP_PROGRAM, type BackupRequest } from '../../db/sqlite/backup-file.js'
+import type { BackupMessage } from '../../db/sqlite/backup-main.js'
+import type { Disk } from '../../world/disk.js'
+import type { SpawnThread, Thread } from '../../world/threads.js'
+import type { Clock } from '../../world/time/clock.js'
+
+export interface BackupParts {
+  readonly clock: Clock
+  readonly disk: Disk
+  readonly spawn: SpawnThread
+  readonly dataDir: string
+  readonly databaseFile: string
+  /** `limits.disk_reserve`, octets. */
+  readonly diskReserve: () => number
+}
+
+export interface Backup {
+  readonly name: string
+  readonly state: 'running' | 'complete' | 'failed'
+  /** Copied share of the database, 0 to 1; verification follows. */
+  readonly copied: number
+  /** Octets; undefined until it is complete. */
+  readonly size?: number | undefined
+  readonly createdAt: number
+  readonly error?: string | undefined
+}
+
+/** E.g. `postroad-2026-01-05T10-00-00-000Z.db`. */
+export const BACKUP_NAME = '^postroad-\\d{4}-\\d{2}-\\d{2}T\\d{2}-\\d{2}-\\d{2}-\\d{3}Z\\.db$'
+const IS_BACKUP = new RegExp(BACKUP_NAME)
+
+const HEAP_MEGABYTES = 256
+
+export class Backups {
+  private readonly parts: BackupParts
+  private readonly folder: string
+  private last: Backup | undefined
+  private thread: Thread | undefined
+
+  constructor(parts: BackupParts) {
+    this.parts = parts
+    this.folder = join(parts.dataDir, 'backups')
+  }
+
+  /** @throws AppError conflict while one is being made; unavailable if the disk has no room for it */
+  async start(): Promise<Backup> {
+    const { clock, spawn, databaseFile } = this.parts
+    this.mustBeIdle()
+    await this.mustHaveRoom()
+    this.mustBeIdle()
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    // Left by a server that was killed.
+    for (const name of readdirSync(this.folder))
+      if (name.endsWith('.partial')) rmSync(join(this.folder, name), { force: true })
+    const createdAt = clock.now()
+    const name = `postroad-${isoTime(createdAt).replace(/[:.]/g, '-')}.db`
+    const request: BackupRequest = {
+      source: databaseFile,
+      target: join(this.folder, name),
+      now: createdAt,
+      version: VERSION,
+    }
+    const running: Backup = { name, state: 'running', copied: 0, createdAt }
+    this.last = running
+    this.thread = spawn(BACKUP_PROGRAM, {
+      options: request,
+      heapMegabytes: HEAP_MEGABYTES,
+      onMessage: message => this.noteProgress(message as BackupMessage),
+      onEnd: ({ fault }) => {
+        this.thread = undefined
+        if (this.last?.state === 'running') this.noteProgress({ error: fault?.message ?? 'interrupted' })
+      },
+    })
+    return running
+  }
+
+  /** Newest first, the one being made and a failed last attempt included. */
+  list(): Backup[] {
+    const complete = this.files().flatMap((name): Backup[] => {
+      const stat = statSync(join(this.folder, name), { throwIfNoEntry: false })
+      return stat ? [{ name, state: 'complete', copied: 1, size: stat.size, createdAt: timeIn(name) }] : []
+    })
+    const unfinished = this.last && this.last.state !== 'complete' ? [this.last] : []
+    return [...unfinished, ...complete].sort((a, b) => b.createdAt - a.createdAt)
+  }
+
+  /** @throws AppError not_found, conflict if it is not complete */
+  read(name: string): { readonly size: number; readonly pieces: () => AsyncIterable<Buffer> } {
+    const found = this.get(name)
+    if (found.state !== 'complete') throw new AppError('conflict', `the backup ${name} is not complete`)
+    const file = join(this.folder, name)
+    return { size: found.size ?? 0, pieces: () => createReadStream(file) as AsyncIterable<Buffer> }
+  }
+
+  /** @throws AppError not_found, conflict while it is being made */
+  remove(name: string): void {
+    const found = this.get(name)
+    if (found.state === 'running') throw new AppError('conflict', `the backup ${name} is being made`)
+    rmSync(join(this.folder, name), { force: true })
+    if (this.last?.name === name) this.last = undefined
+  }
+
+  /** Abandons the backup being made. */
+  async stop(): Promise<void> {
+    const { thread, last } = this
+    if (!thread || !last) return
+    await thread.terminate()
+    rmSync(join(this.folder, `${last.name}.partial`), { force: true })
+  }
+
+  private get(name: string): Backup {
+    const found = this.list().find(one => one.name === name)
+    if (!found) throw new AppError('not_found', `no backup ${name}`)
+    return found
+  }
+
+  private files(): string[] {
+    try {
+      return readdirSync(this.folder).filter(name => IS_BACKUP.test(name))
+    } catch {
+      // None was ever made.
+      return []
+    }
+  }
+
+  private noteProgress({ copied, isDone, error }: BackupMessage): void {
+    if (!this.last) return
+    if (isDone) this.last = { ...this.last, state: 'complete', copied: 1 }
+    else if (error !== undefined) this.last = { ...this.last, state: 'failed', error }
+    else this.last = { ...this.last, copied: copied ?? this.last.copied }
+  }
+
+  private mustBeIdle(): void {
+    if (this.last?.state === 'running')
+      throw new AppError('conflict', `the backup ${this.last.name} is being made; wait for its end`)
+  }
+
+  private async mustHaveRoom(): Promise<void> {
+    const { disk, dataDir, databaseFile, diskReserve } = this.parts
+    const octets = ['', '-wal'].reduce(
+      (sum, end) => sum + (statSync(databaseFile + end, { throwIfNoEntry: false })?.size ?? 0),
+      0,
+    )
+    const free = await disk.freeSpace(dataDir)
+    if (free < octets + diskReserve())
+      throw new AppError(
+        'unavailable',
+        `a backup needs ${formatSize(octets)} beside limits.disk_reserve, and ${formatSize(free)} are free on the disk of ${dataDir}; ` +
+          'delete older backups, or run postroad backup to another disk',
+      )
+  }
+}
+
+function timeIn(name: string): number {
+  const [, day = '', hour = '', minute = '', second = '', ms = ''] =
+    /^postroad-(.{10})T(..)-(..)-(..)-(...)Z/.exec(name) ?? []
+  return Date.parse(`${day}T${hour}:${minute}:${second}.${ms}Z`)
+}

@@ -1,0 +1,24 @@
+/**
+ * Main module of the backup thread: makes one backup and ends.
+ *
+ * Started by `appliance/system/backups.ts`, never imported. Copying, counting and verifying read the whole database.
+ */
+import { describeError } from '../../core/errors.js'
+import { ownThread, stepAside } from '../../world/threads.js'
+import { makeBackup, type BackupRequest } from './backup-file.js'
+
+/** Messages to the parent; the last one has `isDone` or `error`. */
+export interface BackupMessage {
+  /** 0 to 1. */
+  readonly copied?: number
+  readonly isDone?: true
+  readonly error?: string
+}
+
+const thread = ownThread()
+const post = (message: BackupMessage): void => thread.post(message)
+stepAside()
+makeBackup({ ...(thread.options as BackupRequest), onProgress: copied => post({ copied }) }).then(
+  () => post({ isDone: true }),
+  (error: unknown) => post({ error: describeError(error) }),
+)
