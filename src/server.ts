@@ -24,6 +24,7 @@ import type { Route } from './http/route.js'
 import { openHttpListeners, type HttpAddresses } from './appliance/listeners/http-listeners.js'
 import { openInbound } from './inbound/open-inbound.js'
 import { openLinkKeys } from './mail/links/link-keys.js'
+import type { LiveSources } from './metrics/live.js'
 import { openMailListeners, type MailAddresses } from './appliance/listeners/mail-listeners.js'
 import { openNameListeners } from './appliance/listeners/name-listeners.js'
 import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
@@ -34,7 +35,7 @@ import { openCertificates } from './appliance/open-certificates.js'
 import { RenderQueue } from './content/rendering/render-queue.js'
 import { replaceablePool } from './mta/workers/worker-pool.js'
 import { openAgent, openComposer, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
-import { observeAll, judgeOf, openMeters, type Meters } from './appliance/open-metrics.js'
+import { observeAll, judgeOf, liveSources, openMeters, type Meters } from './appliance/open-metrics.js'
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import type { QueueManager } from './queue/queue-manager.js'
@@ -111,6 +112,7 @@ async function openParts(
     ...submitParts(appliance),
     onEnqueued,
     onStored: (content: MessageContent) => jobs.cache(content),
+    onMessages: (messages: number) => meters.live.count('accepted', messages),
     onEvents: onAppended,
     onSandboxScheduled: (dueAt: number) => sandboxes.noteScheduled(dueAt),
   }
@@ -130,6 +132,7 @@ async function openParts(
   const certificates = await openCertificates(appliance)
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
   const guard = loginGuardOf(appliance)
+  const late: { live?: LiveSources } = {}
   const resources = openResources(
     resourceParts(appliance, {
       renderQueue,
@@ -144,6 +147,7 @@ async function openParts(
       guard,
       runningQueue: () => queue,
       locateSite: name => locateSite(name),
+      live: () => late.live,
       jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
       composer,
       settings,
@@ -204,9 +208,9 @@ async function openParts(
   scheduler.start()
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
-  closing.defer(
-    observeAll(meters, { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }),
-  )
+  const observed = { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }
+  closing.defer(observeAll(meters, observed))
+  late.live = liveSources(meters, observed)
   const reload = async (next: Config): Promise<void> => {
     await certificates.reload()
     const former = appliance.live.current

@@ -66,6 +66,7 @@ export async function openCommandApi(
       guard,
       runningQueue: () => undefined,
       locateSite: siteLocator(appliance),
+      live: () => undefined,
       jobs: undefined,
       composer,
       settings,

@@ -15,6 +15,7 @@ import type { MailListeners } from './listeners/mail-listeners.js'
 import { intakeMetrics, type IntakeMetrics } from '../metrics/intake-metrics.js'
 import { commitMetrics, observeStorage, observeServer, observeProcess } from '../metrics/server-metrics.js'
 import { deliveryMetrics, observeQueue } from '../metrics/delivery-metrics.js'
+import { LiveCounters, type LiveSources } from '../metrics/live.js'
 import { Metrics } from '../metrics/metrics.js'
 import type { OnCommitted } from '../db/sqlite/group-commit.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
@@ -34,11 +35,14 @@ export interface Meters {
   readonly onCommitted: OnCommitted
   readonly onAttempt: OnAttempt
   readonly acceptance: IntakeMetrics
+  readonly live: LiveCounters
 }
 
 export function openMeters(world: World): Meters {
   const metrics = new Metrics()
   const dns = new DnsWatch(world.clock)
+  const live = new LiveCounters(world.clock)
+  const countAttempt = deliveryMetrics(metrics)
   return {
     metrics,
     dns,
@@ -48,7 +52,11 @@ export function openMeters(world: World): Meters {
         dns.watched(world.openResolver(servers, timeoutMs, signal)),
     },
     onCommitted: commitMetrics(metrics),
-    onAttempt: deliveryMetrics(metrics),
+    live,
+    onAttempt: attempt => {
+      countAttempt(attempt)
+      live.count(attempt.verdict.kind === 'gone' ? 'deferred' : attempt.verdict.kind)
+    },
     acceptance: intakeMetrics(metrics),
   }
 }
@@ -113,4 +121,19 @@ export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): (
     healthReasons: async () => (await parts.judgeHealth()).reasons,
   })
   return observeProcess(metrics, clock, VERSION)
+}
+
+/** What `GET /live` reports. */
+export function liveSources({ live }: Meters, { queue, dispatcher, mail, http }: OpenParts): LiveSources {
+  return {
+    counters: live,
+    connections: () => ({
+      http: http.connections,
+      submission: mail.counts.submission.sessions,
+      inbound: mail.counts.inbound.sessions,
+      deliveries: queue.activeCount,
+    }),
+    consumerLags: () => dispatcher.lags(),
+    backingOffSites: () => queue.listSites().filter(({ backoffUntil }) => backoffUntil !== undefined).length,
+  }
 }

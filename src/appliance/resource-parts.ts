@@ -45,6 +45,7 @@ export interface RunningParts {
   /** A function, since the queue opens after the resources; undefined if no server runs. */
   readonly runningQueue: () => QueueStatusSource | undefined
   readonly locateSite: LocateSite
+  readonly live: ResourceParts['live']
   /** Undefined if no server runs. */
   readonly jobs: ResourceParts['jobs']
   /** Composes messages for their source; see `openComposer`. */
@@ -75,6 +76,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     hostname: config.hostname,
     servesDkimZone: config.dns.listen.length > 0,
     isCaptured: config.mta.capture,
+    captureNetworks: config.mta.captureNetworks,
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
     databaseFile: config.databaseFile,

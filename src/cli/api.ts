@@ -219,9 +219,13 @@ interface ListAnswer<T> {
 
 /** The text of a download. */
 export async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  return (await octetsOf(body)).toString()
+}
+
+export async function octetsOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const pieces: Buffer[] = []
   for await (const piece of body) pieces.push(piece)
-  return Buffer.concat(pieces).toString()
+  return Buffer.concat(pieces)
 }
 
 /** The error as the API threw it. */

@@ -59,13 +59,17 @@ export async function setAside(db: Queries, one: SetAsideEvent): Promise<void> {
 }
 
 /** Oldest first. */
-export async function listSetAside(db: Queries, limit: number): Promise<SetAsideEvent[]> {
+export async function listSetAside(
+  db: Queries,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<SetAsideEvent[]> {
   const rows = await db
     .selectFrom('set_aside_events')
     .selectAll()
     .orderBy('seq')
     .orderBy('consumer')
     .limit(limit)
+    .offset(offset)
     .execute()
   return rows.map(fromRow)
 }

@@ -124,9 +124,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
  * @throws Error: a programming error
  */
 function mustBeServedHere({ head }: Route, serves: 'network' | 'control'): void {
-  const isMisplaced =
-    (head.access === 'control' && serves !== 'control') ||
-    (head.access === 'loopback' && head.method !== 'GET')
+  const isMisplaced = head.access === 'control' && serves !== 'control'
   if (isMisplaced) throw new Error(`${head.method} ${head.path} must not be served on the ${serves}`)
 }
 

@@ -23,7 +23,7 @@ import {
 } from './operator.js'
 import { mayDo, type Authenticate, type Permission, type Principal } from './principal.js'
 import { ALL_WORKSPACES } from './roles.js'
-import type { AdminAccess, Route } from './route.js'
+import type { Access, AdminAccess, ListedAccess, Route } from './route.js'
 import { sessionToken } from './session-cookie.js'
 import { SlidingWindow, type WindowState } from './sliding-window.js'
 
@@ -84,16 +84,17 @@ export class Gate {
   async admit(ctx: Context, { access, isLimited = false, api }: Admission): Promise<Caller> {
     // Access to the socket grants full control.
     if (access === 'control') return { principal: NOBODY }
-    if (access === 'public' || access === 'loopback') {
+    if (access === 'public') {
       const state = this.countAddress(ctx)
       // Otherwise counted but not enforced, so that monitors may poll /health freely.
       if (isLimited && !state.isAllowed) throw tooMany(state)
-      if (access === 'loopback' && !this.isFromThisMachine(ctx))
-        throw new AppError('not_found', 'no such path')
       if (api === 'admin') this.requireOwnPage(ctx)
       return { principal: NOBODY }
     }
-    return typeof access === 'object' ? this.admitOperator(ctx, access) : this.admitKey(ctx, access)
+    if (typeof access !== 'object') return this.admitKey(ctx, access)
+    if (!this.isListed(ctx, access)) return this.admitOperator(ctx, access)
+    this.countAddress(ctx)
+    return { principal: NOBODY }
   }
 
   private async admitKey(ctx: Context, access: Permission | 'key'): Promise<Caller> {
@@ -110,10 +111,12 @@ export class Gate {
     return { principal: { ...caller, actor: { ...caller.actor, peer: peerOf(ctx) } } }
   }
 
-  private async admitOperator(ctx: Context, access: AdminAccess): Promise<Caller> {
+  private async admitOperator(ctx: Context, access: AdminAccess | ListedAccess): Promise<Caller> {
     const operator = await this.identify(ctx, async () => {
       const found = await this.findOperator(ctx)
       if (found) return found
+      if ('isListed' in access && ctx.get('Authorization') === '')
+        throw new AppError('not_found', 'no such path')
       throw new AppError(
         'unauthorized',
         ctx.get('Authorization') === ''
@@ -201,18 +204,14 @@ export class Gate {
     return this.addressWindows.take(addressKey(address), 1, this.parts.anonymousRateLimit)
   }
 
-  /**
-   * Accepts direct loopback connections only. Refuses requests forwarded by a local reverse proxy (Forwarded headers) and requests
-   * of web pages in a local browser: a foreign Host (DNS rebinding) or another origin (Origin, Sec-Fetch-Site).
-   */
-  isFromThisMachine(ctx: Context): boolean {
-    const address = ctx.req.socket.remoteAddress ?? ''
-    const isLoopback = address === '::1' || /^(::ffff:)?127\./.test(address)
-    const isForwarded =
-      ctx.get('Forwarded') !== '' || ctx.get('X-Forwarded-For') !== '' || ctx.get('Via') !== ''
-    const host = ctx.get('Host')
-    const isOwnHost = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host)
-    return isLoopback && !isForwarded && isOwnHost && !isFromAnotherPage(ctx, host)
+  /** Whether the route exists for the caller: one for listed networks does not exist for others. */
+  mayKnow(ctx: Context, access: Access): boolean {
+    return typeof access !== 'object' || !('isListed' in access) || this.isListed(ctx, access)
+  }
+
+  private isListed(ctx: Context, access: AdminAccess | ListedAccess): boolean {
+    const request = { peer: peerOf(ctx), header: (name: string) => ctx.get(name) }
+    return 'isListed' in access && access.isListed(request)
   }
 
   private async identify<T>(ctx: Context, find: () => Promise<T>): Promise<T> {
@@ -289,13 +288,6 @@ function isOwn(origin: string, own: readonly (string | undefined)[]): boolean {
 
 function peerOf({ req }: Context): string {
   return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
-}
-
-function isFromAnotherPage(ctx: Context, host: string): boolean {
-  const origin = ctx.get('Origin')
-  // `none`: address typed in or opened from a bookmark.
-  const isOwnSite = ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
-  return !isOwnSite || (origin !== '' && origin !== `http://${host}`)
 }
 
 function tooMany(state: WindowState): AppError {

@@ -14,6 +14,7 @@ import type { Upload, UploadRules } from './body/upload.js'
 import type { IdempotencyClaim } from './idempotency.js'
 import { Tagged, type Precondition } from './preconditions.js'
 import { cursorPageOf, listBody, pageOf, takesCursor, type Listing, type Page } from './pagination.js'
+import type { ClientRequest } from './network-access.js'
 import type { OperatorPrincipal } from './operator.js'
 import type { Permission, Principal } from './principal.js'
 import type { OperatorPermission } from './roles.js'
@@ -38,10 +39,15 @@ export interface AdminAccess {
   readonly isSensitive?: true
 }
 
+/** For operators, and for requests that need no credential, such as those from listed networks. Others get 404. */
+export interface ListedAccess extends AdminAccess {
+  readonly isListed: (request: ClientRequest) => boolean
+}
+
 /**
- * Who may call: anybody, this machine only (GET), clients of the control socket, any valid key, keys with a permission, or operators.
+ * Who may call: anybody, clients of the control socket, any valid key, keys with a permission, operators, or operators and listed networks.
  */
-export type Access = 'public' | 'loopback' | 'control' | 'key' | Permission | AdminAccess
+export type Access = 'public' | 'control' | 'key' | Permission | AdminAccess | ListedAccess
 
 /** A success with another status than the route's default, e.g. 202 for a scheduled send, or with header fields. */
 export class Reply<T> {
@@ -56,7 +62,7 @@ export class Reply<T> {
   }
 }
 
-/** What the API description needs; routes at the root or for this machine only are not described. */
+/** What the API description needs; routes at the root are not described. */
 export interface Described {
   /** Name for client generators, e.g. `sendEmail`; unique and as stable as the path. */
   readonly operationId: string
@@ -221,7 +227,7 @@ export function bodyBounds({
 
 /** Every POST of the REST API accepts an Idempotency-Key. */
 export function acceptsIdempotencyKey({ method, access }: Pick<Route['head'], 'method' | 'access'>): boolean {
-  const isOpen = access === 'public' || access === 'loopback' || access === 'control'
+  const isOpen = access === 'public' || access === 'control'
   return method === 'POST' && !isOpen && typeof access !== 'object'
 }
 
@@ -275,7 +281,7 @@ export function openRoute<
   spec: SingleRoute<P, Q, B, R, R, Request<P, Q, B>> &
     (
       | ({ readonly access: 'public'; readonly api?: 'admin' } & (Described | { readonly isAtRoot: true }))
-      | { readonly access: 'loopback'; readonly method: 'GET' }
+      | { readonly access: ListedAccess; readonly method: 'GET'; readonly isAtRoot: true }
       | { readonly access: 'control' }
     ) & {
       readonly isBare?: boolean

@@ -8,7 +8,7 @@ import { sql, type Generated } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
-import type { Page } from '../http/pagination.js'
+import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import type { Purpose } from './intake/inbound-address.js'
 
 interface InboundMailRow {
@@ -196,6 +196,20 @@ export async function readInboundOctets(
   return octets
 }
 
+/** The mail, part by part. */
+export async function* inboundParts(
+  db: Queries,
+  { bodyId, size }: Pick<InboundMail, 'bodyId' | 'size'>,
+): AsyncGenerator<Uint8Array> {
+  let length = 0
+  for (let part = 0; length < size; part += 1) {
+    const row = (await selectPart(db, { bodyId, part })).rows[0]
+    if (!row) throw new Error(`part ${part} of inbound mail ${bodyId} is missing`)
+    length += row.octets.length
+    yield row.octets
+  }
+}
+
 const setProcessed = statement(
   (db, { seq, at, result, findings }: { seq: number; at: number; result: string; findings: string }) =>
     db
@@ -279,22 +293,17 @@ export interface InboundFilter {
 /** Newest first. */
 export async function listInboundMails(
   db: Queries,
-  filter: InboundFilter,
-  page: Page,
-): Promise<InboundMail[]> {
-  const { result, isWaiting } = filter
-  const rows = await db
+  { result, isWaiting }: InboundFilter,
+  page: PageOf,
+): Promise<Listed<InboundMail>> {
+  const matching = db
     .selectFrom('inbound_mails')
-    .selectAll()
     .$if(isWaiting === true, q => q.where('processed_at', 'is', null))
+    .$if(isWaiting === false, q => q.where('processed_at', 'is not', null))
     .$if(result !== undefined, q =>
       q.where(sql`', ' || result || ','`, 'like', `%, ${(result ?? '').replaceAll(/[%\\]/g, '')},%`),
     )
-    .orderBy('seq', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  return rows.map(mailFromRow)
+  return newestFirst(matching, page, row => mailFromRow(row))
 }
 
 export async function findInboundMail(db: Queries, seq: number): Promise<InboundMail | undefined> {

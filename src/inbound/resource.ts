@@ -1,16 +1,19 @@
-/** Inbound mail as a resource: retention, and the quota. */
+/** Inbound mail as a resource: routes, retention, and the quota. */
 import { resource } from '../resource/resource.js'
 import { oldest } from '../scheduler/prune.js'
+import { inboundRoutes, type InboundRouteParts } from './inbound-routes.js'
 import type { MailQuota } from './intake/mail-quota.js'
 
-export interface InboundResourceParts {
+export interface InboundResourceParts extends InboundRouteParts {
   readonly inboundQuota: MailQuota
   /** `inbound.keep`, ms. */
   readonly inboundKeepMs: number
 }
 
 export const inboundMail = resource({
-  open: ({ inboundQuota, inboundKeepMs }: InboundResourceParts) => ({
+  chapters: { 'Inbound mail': 'Bounces, complaints and reports received, and their results.' },
+  open: ({ inboundQuota, inboundKeepMs, ...parts }: InboundResourceParts) => ({
+    routes: inboundRoutes(parts),
     retention: [
       {
         what: 'inbound mail',

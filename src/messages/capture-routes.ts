@@ -1,12 +1,22 @@
-/** The local inbox of `mta.capture`: `GET /capture` and `GET /capture/:id`, from loopback only. */
-import Type from 'typebox'
+/** The local inbox of `mta.capture`: `/capture` for operators and listed networks, and in the admin API. */
+import Type, { type Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
-import type { Queries } from '../db/database.js'
+import { APPLIANCE } from '../core/owner.js'
+import type { Database, Queries } from '../db/database.js'
+import { recordActivity } from '../events/activity-store.js'
+import { adminDownloadRoute, adminListRoute, adminRoute } from '../http/admin-route.js'
+import type { ClientRequest } from '../http/network-access.js'
 import { listBody, pageOf, pageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
 import { octetsToText } from '../mail/mime/charset.js'
-import { findCapturedMail, listCapturedMails, type CapturedMailHead } from './capture-store.js'
+import type { Clock } from '../world/time/clock.js'
+import {
+  deleteCapturedMails,
+  findCapturedMail,
+  listCapturedMails,
+  type CapturedMailHead,
+} from './capture-store.js'
 
 const headFields = {
   id: Type.Integer(),
@@ -18,14 +28,22 @@ const headFields = {
   size: Type.Integer({ description: 'Bytes.' }),
 }
 
-export function captureRoutes(reader: Queries): Route[] {
+export interface CaptureParts {
+  readonly database: Database
+  readonly clock: Pick<Clock, 'now'>
+  /** May read without a credential. */
+  readonly isListed: (request: ClientRequest) => boolean
+}
+
+export function captureRoutes({ database: { reader }, isListed }: CaptureParts): Route[] {
+  const access = { permission: 'system:read', scope: 'appliance', isListed } as const
   return [
     openRoute({
       method: 'GET',
       path: '/capture',
       isAtRoot: true,
       isBare: true,
-      access: 'loopback',
+      access,
       summary: 'List captured mails.',
       query: Type.Object(pageQuery, { additionalProperties: false }),
       response: Type.Unknown(),
@@ -39,7 +57,7 @@ export function captureRoutes(reader: Queries): Route[] {
       method: 'GET',
       path: '/capture/:id',
       isAtRoot: true,
-      access: 'loopback',
+      access,
       summary: 'Get a captured mail.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       response: Type.Object({
@@ -57,6 +75,102 @@ export function captureRoutes(reader: Queries): Route[] {
       },
     }),
   ]
+}
+
+const CHAPTER = 'Captured mail'
+const WRITE = { permission: 'system:write', scope: 'appliance' } as const
+const READ = { permission: 'system:read', scope: 'appliance' } as const
+
+const CapturedMailSchema = Type.Object(headFields, { title: 'CapturedMail' })
+export type CapturedMailView = Static<typeof CapturedMailSchema>
+
+const Params = Type.Object({
+  id: Type.String({ maxLength: 64, description: 'Number of the captured mail, or id of its message.' }),
+})
+
+/** Without `mta.capture` the inbox is empty. */
+export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isListed'>): Route[] {
+  const { reader } = database
+  return [
+    adminListRoute({
+      method: 'GET',
+      path: '/captured',
+      access: READ,
+      operationId: 'listCapturedMail',
+      chapter: CHAPTER,
+      summary: 'List captured mail, newest first.',
+      query: Type.Object(pageQuery, { additionalProperties: false }),
+      item: CapturedMailSchema,
+      async handle(_, page) {
+        const { items, total } = await listCapturedMails(reader, page)
+        return { items: items.map(headToApi), total }
+      },
+    }),
+    adminRoute({
+      method: 'DELETE',
+      path: '/captured',
+      access: WRITE,
+      operationId: 'deleteCapturedMail',
+      chapter: CHAPTER,
+      summary: 'Delete all captured mail.',
+      response: Type.Object({ deleted: Type.Integer() }, { title: 'CapturedMailDeleted' }),
+      async handle({ operator }) {
+        const deleted = await database.write(async tx => {
+          const mails = await deleteCapturedMails(tx.db)
+          await recordActivity(tx, {
+            ...{ workspaceId: APPLIANCE, actor: operator.actor, action: 'captured_mail.deleted' },
+            ...{ subject: 'all captured mail', details: { mails }, createdAt: clock.now() },
+          })
+          return mails
+        })
+        return { deleted }
+      },
+    }),
+    adminRoute({
+      method: 'GET',
+      path: '/captured/:id',
+      access: READ,
+      operationId: 'getCapturedMail',
+      chapter: CHAPTER,
+      summary: 'Get a captured mail.',
+      params: Params,
+      response: CapturedMailSchema,
+      errors: ['not_found'],
+      async handle({ params }) {
+        const mail = await getCapturedMail(reader, params.id)
+        return headToApi({ ...mail, size: mail.raw.length })
+      },
+    }),
+    adminDownloadRoute({
+      method: 'GET',
+      path: '/captured/:id/source',
+      access: READ,
+      operationId: 'getCapturedMailSource',
+      chapter: CHAPTER,
+      summary: 'Download the source of a captured mail.',
+      description: 'As it would have been sent, DKIM signature included.',
+      params: Params,
+      mediaType: 'message/rfc822',
+      exampleAnswer: 'Date: Mon, 05 Jan 2026 10:00:00 +0000\r\nSubject: Your order\r\n\r\nThank you.\r\n',
+      errors: ['not_found'],
+      async handle({ params }) {
+        const { id, raw } = await getCapturedMail(reader, params.id)
+        return {
+          fileName: `captured-${id}.eml`,
+          async *pieces() {
+            yield raw
+          },
+        }
+      },
+    }),
+  ]
+}
+
+/** @throws AppError not_found */
+async function getCapturedMail(db: Queries, id: string) {
+  const mail = await findCapturedMail(db, id)
+  if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
+  return mail
 }
 
 export function headToApi(mail: CapturedMailHead) {

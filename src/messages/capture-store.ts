@@ -79,6 +79,12 @@ export async function listCapturedMails(db: Queries, page: Page): Promise<Listin
   }
 }
 
+/** @returns how many */
+export async function deleteCapturedMails(db: Queries): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom('captured_mails').executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
 /** @param id id of the captured mail or of its message */
 export async function findCapturedMail(
   db: Queries,

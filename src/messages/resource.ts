@@ -2,13 +2,18 @@
 import type { Database } from '../db/database.js'
 import { resource } from '../resource/resource.js'
 import type { Clock } from '../world/time/clock.js'
-import { captureRoutes } from './capture-routes.js'
+import { openNetworkAccess } from '../http/network-access.js'
+import { capturedMailRoutes, captureRoutes } from './capture-routes.js'
 import { contentPruning, messagePruning } from './prune-messages.js'
 
 export interface MessageResourceParts {
   readonly database: Database
   readonly clock: Clock
   readonly isCaptured: boolean
+  /** `mta.capture_networks`. */
+  readonly captureNetworks: readonly string[]
+  readonly hostname: string
+  readonly publicUrl: string
 }
 
 export const messages = resource({
@@ -27,8 +32,12 @@ export const messages = resource({
         'recognised. Messages of campaigns are kept, so that their unsubscribe addresses always work.',
     },
   },
-  open: ({ database, clock, isCaptured }: MessageResourceParts) => ({
-    routes: isCaptured ? captureRoutes(database.reader) : [],
+  chapters: { 'Captured mail': 'The local inbox, which mta.capture fills instead of sending mail.' },
+  open: ({ database, clock, isCaptured, ...parts }: MessageResourceParts) => ({
+    routes: [
+      ...(isCaptured ? captureRoutes({ database, clock, isListed: listedBy(parts) }) : []),
+      ...capturedMailRoutes({ database, clock }),
+    ],
     retention: [
       {
         what: 'contents of mail',
@@ -46,3 +55,11 @@ export const messages = resource({
     ],
   }),
 })
+
+function listedBy({
+  captureNetworks: networks,
+  hostname,
+  publicUrl,
+}: Pick<MessageResourceParts, 'captureNetworks' | 'hostname' | 'publicUrl'>) {
+  return openNetworkAccess({ networks, hosts: [hostname, new URL(publicUrl).hostname] })
+}

@@ -1,21 +1,19 @@
 /**
  * `GET /metrics` for Prometheus. Never served on `http.public_listen`.
  *
- * Open to trusted networks (by default this machine only), or to the token from anywhere. An address is trusted only for a direct connection:
- * a reverse proxy forwards requests from anywhere (Forwarded fields), and a foreign Host may come from a web page in a browser (DNS
- * rebinding).
+ * Open to operators, to listed networks over a direct connection, and to the token from anywhere.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import Type from 'typebox'
 import { list, parsed, table, text } from '../config/schema/fields.js'
 import { parseNetwork } from '../config/schema/values.js'
-import { AppError } from '../core/errors.js'
+import { openNetworkAccess, type ClientRequest, type NetworkRule } from '../http/network-access.js'
 import { openRoute } from '../http/route.js'
 import { resource } from '../resource/resource.js'
-import { ipVersion, NetworkList } from '../world/net/ip-address.js'
+import { liveRoute, type LiveParts } from './live.js'
 import type { Metrics } from './metrics.js'
 
-export interface MetricsParts {
+export interface MetricsParts extends LiveParts {
   readonly metrics: Metrics
   readonly hostname: string
   readonly publicUrl: string
@@ -24,11 +22,12 @@ export interface MetricsParts {
 const SECTION = table(
   {
     networks: list(parsed(parseNetwork, 'a network, e.g. 192.168.7.0/24', { description: '' }), {
-      default: ['127.0.0.0/8', '::1/128'],
+      default: [],
       example: ['127.0.0.0/8', '::1/128', '10.0.0.5/32'],
       description:
         'Networks and addresses that may read /metrics over a direct connection, by hostname or address. Requests forwarded by ' +
-        'a reverse proxy need the token. [] allows the token only.',
+        'a reverse proxy need the token or an operator token. Do not list loopback if a reverse proxy on this machine drops ' +
+        'the forwarding header fields.',
     }),
     token: text({
       default: '',
@@ -45,68 +44,37 @@ const MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export const metrics = resource({
   section: { name: 'metrics', schema: SECTION },
-  open: ({ metrics: all, hostname, publicUrl }: MetricsParts, { networks, token }) => {
+  chapters: { 'Live figures': 'What happens right now.' },
+  open: ({ metrics: all, hostname, publicUrl, ...parts }: MetricsParts, { networks, token }) => {
     const hosts = [hostname, new URL(publicUrl).hostname]
-    const verdict = openMetricsAccess({ networks, token, hosts })
+    const isListed = mayRead({ networks, token, hosts })
     return {
       routes: [
+        liveRoute(parts),
         openRoute({
           method: 'GET',
           path: '/metrics',
           isAtRoot: true,
           isBare: true,
-          access: 'public',
+          access: { permission: 'system:read', scope: 'appliance', isListed },
           summary: 'Get Prometheus metrics.',
           mediaType: MEDIA_TYPE,
           response: Type.String(),
-          async handle(request) {
-            const found = verdict(request)
-            if (found === 'wrong token')
-              throw new AppError('unauthorized', 'token does not match metrics.token')
-            if (found === 'unknown') throw new AppError('not_found', 'no such path')
-            return all.render()
-          },
+          handle: () => all.render(),
         }),
       ],
     }
   },
 })
 
-export interface MetricsRequest {
-  /** IP address of the client, or of the proxy. */
-  readonly peer: string
-  /** @returns empty if absent */
-  readonly header: (name: string) => string
-}
-
-export interface MetricsAccess {
-  readonly networks: readonly string[]
-  /** Empty: no token. */
-  readonly token: string
-  /** Host names under which this machine may be scraped. */
-  readonly hosts: readonly string[]
-}
-
-export type Verdict = 'granted' | 'wrong token' | 'unknown'
-
-export function openMetricsAccess(rule: MetricsAccess): (request: MetricsRequest) => Verdict {
-  const networks = new NetworkList(rule.networks)
-  const hosts = new Set(['localhost', ...rule.hosts.map(host => host.toLowerCase())])
-  return ({ peer, header }) => {
-    const authorization = header('Authorization')
-    if (rule.token !== '' && authorization !== '')
-      return isSameSecret(authorization, `Bearer ${rule.token}`) ? 'granted' : 'wrong token'
-    const isForwarded = FORWARDING.some(name => header(name) !== '')
-    const isStraight = !isForwarded && header('Origin') === '' && isOwnHost(header('Host'), hosts)
-    return isStraight && networks.contains(peer) ? 'granted' : 'unknown'
+/** A request with the token, or without any token from a listed network. */
+function mayRead({ networks, token, hosts }: NetworkRule & { readonly token: string }) {
+  const isListed = openNetworkAccess({ networks, hosts })
+  return (request: ClientRequest): boolean => {
+    const authorization = request.header('Authorization')
+    if (token === '' || authorization === '') return isListed(request)
+    return isSameSecret(authorization, `Bearer ${token}`)
   }
-}
-
-const FORWARDING = ['Forwarded', 'X-Forwarded-For', 'X-Real-IP', 'Via']
-
-function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
-  const name = host.toLowerCase().replace(/:\d+$/, '')
-  return hosts.has(name) || ipVersion(name.replace(/^\[|\]$/g, '')) !== 0
 }
 
 /** Constant time. */

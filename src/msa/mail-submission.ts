@@ -76,6 +76,8 @@ export interface StoreParts {
   readonly onEnqueued: (lane: string, dueAt: number) => void
   /** Passes a just committed content to the queue, which saves reading it back. */
   readonly onStored?: (content: MessageContent) => void
+  /** Counts messages accepted for delivery. */
+  readonly onMessages?: (count: number) => void
   /** Wakes event consumers for events no delivery follows: suppressed recipients, sandbox outcomes. */
   readonly onEvents?: () => void
   /** Signals that sandbox mail is scheduled for this time, ms since epoch UTC. */

@@ -209,5 +209,6 @@ export async function enqueueMessages(
   tx.onCommit(() => {
     for (const { content, dueAt } of accepted) if (dueAt <= now) parts.onStored?.(content)
     for (const [lane, dueAt] of firstDue) parts.onEnqueued(lane, dueAt)
+    if (entries.length > 0) parts.onMessages?.(entries.length)
   })
 }

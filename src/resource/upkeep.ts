@@ -7,6 +7,7 @@
  */
 import type { Database } from '../db/database.js'
 import type { Dispatcher } from '../events/dispatcher.js'
+import { setAsideRoutes, type SetAsideParts } from './set-aside-routes.js'
 import { deleteEventsBefore } from '../events/store.js'
 import { oldest } from '../scheduler/prune.js'
 import type { Log } from '../world/log.js'
@@ -69,7 +70,7 @@ export async function shrinkDatabase(
   log.info('database shrunk', { octets: before.octets - file.size().octets })
 }
 
-export interface EventLogParts {
+export interface EventLogParts extends SetAsideParts {
   readonly eventLog: Pick<Dispatcher, 'passed' | 'retrySetAside'>
 }
 
@@ -80,7 +81,9 @@ export const eventLog = resource({
       description: 'The event log. Events that are still to be processed are kept longer.',
     },
   },
-  open: ({ eventLog }: EventLogParts) => ({
+  chapters: { 'Set-aside events': 'Events that a part of the server failed to process, kept for a retry.' },
+  open: ({ eventLog, ...parts }: EventLogParts) => ({
+    routes: setAsideRoutes(parts),
     jobs: [
       {
         // The command only marks events to retry; consumers run in the server alone.

@@ -27,8 +27,8 @@ eachDatabase(t, 'set-aside events are listed in full, oldest first, up to the li
   await database.write(async tx => {
     for (const one of [...all].reverse()) await setAside(tx.db, one)
   })
-  t.same(await listSetAside(database.reader, 10), all)
-  t.same(await listSetAside(database.reader, 1), all.slice(0, 1))
+  t.same(await listSetAside(database.reader, { limit: 10, offset: 0 }), all)
+  t.same(await listSetAside(database.reader, { limit: 1, offset: 0 }), all.slice(0, 1))
   t.equal(await countSetAside(database.reader), 3)
 })
 
@@ -41,7 +41,7 @@ eachDatabase(
       await requestRetry(tx.db, { isAll: true })
       await setAside(tx.db, setAsideBy('contacts', 2, 'x'.repeat(5_000)))
     })
-    const [kept] = await listSetAside(database.reader, 10)
+    const [kept] = await listSetAside(database.reader, { limit: 10, offset: 0 })
     t.equal(await countSetAside(database.reader), 1)
     t.equal(kept?.error, 'x'.repeat(2_000), 'cut to what a reader needs')
     t.same(await listRetryRequested(database.reader), [])
@@ -58,7 +58,7 @@ eachDatabase(t, 'a retry or drop selects one event of a consumer, or all', async
   t.equal(await database.write(tx => requestRetry(tx.db, { consumer: 'contacts', seq: 2 })), 1)
   t.same(await listRetryRequested(database.reader), [one])
   t.equal(await database.write(tx => dropSetAside(tx.db, { consumer: 'contacts', seq: 2 })), 1)
-  t.same(await listSetAside(database.reader, 10), [other])
+  t.same(await listSetAside(database.reader, { limit: 10, offset: 0 }), [other])
   t.equal(await database.write(tx => dropSetAside(tx.db, { isAll: true })), 1)
   t.equal(await countSetAside(database.reader), 0)
 })

@@ -71,7 +71,7 @@ eachDatabase(t, 'a mail is stored, processed, listed, reprocessed and removed', 
     findings,
   })
   const listed = async (filter: object) =>
-    (await listInboundMails(reader, filter, PAGE)).map(({ seq }) => seq)
+    (await listInboundMails(reader, filter, PAGE)).items.map(({ seq }) => seq)
   t.same(await listed({}), [second, first])
   t.same(await listed({ result: 'forged' }), [first])
   t.same(await listed({ result: 'forge' }), [])

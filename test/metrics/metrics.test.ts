@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
+import { tokenWith } from '../support/api/operators.js'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
@@ -98,7 +99,7 @@ t.test('accepted and delivered mail is counted by intake, destination and outcom
   t.ok((valueOf(later.text, 'postroad_queue_oldest_seconds{destination="google"}') ?? 0) >= 11)
 })
 
-t.test('by default only direct connections from this machine may read metrics', async t => {
+t.test('only direct connections from listed networks may read metrics without a credential', async t => {
   const postroad = await openTestAppliance(t)
   t.match(await scrape(postroad), { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' })
   t.match(await scrape(postroad, { Host: 'localhost:9' }), { status: 200 })
@@ -107,9 +108,29 @@ t.test('by default only direct connections from this machine may read metrics', 
     { Forwarded: 'for=192.0.2.7' },
     { Host: 'rebound.example' },
     { Origin: 'https://page.example' },
-    { Authorization: `Bearer ${TOKEN}`, 'X-Forwarded-For': '192.0.2.7' },
   ] as Record<string, string>[])
     t.match(await scrape(postroad, headers), { status: 404, text: /no such path/ }, JSON.stringify(headers))
+})
+
+t.test('by default nobody reads metrics or captured mail without a credential; operators do', async t => {
+  const postroad = await openTestAppliance(t, {
+    env: { POSTROAD_METRICS_NETWORKS: '', POSTROAD_MTA_CAPTURE_NETWORKS: '' },
+  })
+  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const ofOneWorkspace = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }])
+  const forwarded = { 'X-Forwarded-For': '192.0.2.7' }
+  t.match(await scrape(postroad), { status: 404, text: /no such path/ })
+  t.match(await scrape(postroad, { ...forwarded, Authorization: `Bearer ${viewer}` }), {
+    status: 200,
+    text: /^postroad_build_info/m,
+  })
+  t.match(await scrape(postroad, { Authorization: `Bearer ${ofOneWorkspace}` }), { status: 403 })
+  t.match(await scrape(postroad, { Authorization: `Bearer ${postroad.key}` }), { status: 401 })
+  t.equal((await postroad.get('/capture')).status, 404)
+  t.equal((await postroad.get('/capture', { key: viewer })).status, 200)
+  t.equal((await postroad.get('/capture', { key: ofOneWorkspace })).status, 403)
+  t.equal((await postroad.get('/capture', { key: postroad.key })).status, 401)
+  for (const path of ['/metrics', '/capture']) t.equal((await postroad.post(path, {})).status, 404)
 })
 
 t.test('the token gives access from anywhere, a wrong token does not', async t => {

@@ -7,27 +7,12 @@
  */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
-import { given } from '../../core/given.js'
-import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import {
-  findInboundMail,
-  type InboundMail,
-  listInboundMails,
-  markUnprocessed,
-  readInboundOctets,
-} from '../../inbound/inbound-mail-store.js'
+import type { InboundMailView } from '../../inbound/inbound-routes.js'
 import { octetsToText } from '../../mail/mime/charset.js'
-import { headToApi } from '../../messages/capture-routes.js'
-import { findCapturedMail, listCapturedMails } from '../../messages/capture-store.js'
-import {
-  type CliContext,
-  type CommonOptions,
-  printResult,
-  table,
-  UsageError,
-  withAppliance,
-} from '../context.js'
-import { command, limited } from '../options.js'
+import type { CapturedMailView } from '../../messages/capture-routes.js'
+import { octetsOf, withApi } from '../api.js'
+import { type CliContext, type CommonOptions, printResult, table, UsageError } from '../context.js'
+import { apiCommand, limited } from '../options.js'
 import { type MailView, printable, saveParts, shownView, viewMail, viewToJson } from './mail-view.js'
 
 interface ListOptions extends CommonOptions {
@@ -40,36 +25,33 @@ export function inboundCommands(program: Command, context: CliContext): void {
   const group = program.command('inbound').description('inbound mail: bounces, complaints and reports')
   listCommand(group, context)
   showCommand(group, context)
-  command(group, 'reprocess <id>', 'parse a mail again, e.g. after an upgrade').action(
+  apiCommand(group, 'reprocess <id>', 'parse a mail again, e.g. after an upgrade').action(
     async (id: string, options: CommonOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const seq = readNumber(id)
-        if (!(await database.write(tx => markUnprocessed(tx.db, seq)))) throw noSuchMail(id)
-        const text = `mail ${seq} will be parsed again within seconds, or when the server starts`
-        printResult(context, options, { id: seq, status: 'waiting' }, () => text)
+      const path = `/inbound/${readNumber(id)}/reprocess`
+      await withApi(context, options, async ({ admin }) => {
+        const done = await admin.send<{ id: number; status: string }>('POST', path)
+        const text = `mail ${done.id} will be parsed again within seconds, or when the server starts`
+        printResult(context, options, done, () => text)
       })
     },
   )
 }
 
 function listCommand(group: Command, context: CliContext): void {
-  limited(command(group, 'list', 'list inbound mail, newest first'), 50)
+  limited(apiCommand(group, 'list', 'list inbound mail, newest first'), 50)
     .option('--result <result>', 'only this result, e.g. bounce, unconfirmed, forged, failed')
     .option('--waiting', 'only mail not parsed yet')
     .action(async (options: ListOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const filter = {
-          ...given({ result: options.result, isWaiting: options.waiting }),
-        }
-        const page = { limit: options.limit, offset: 0 }
-        const mails = await listInboundMails(database.reader, filter, page)
-        printResult(context, options, mails.map(toJson), () =>
+      await withApi(context, options, async ({ admin }) => {
+        const { result, waiting, limit } = options
+        const mails = await admin.list<InboundMailView>('/inbound', { result, waiting }, limit)
+        printResult(context, options, mails, () =>
           table(
             ['ID', 'RECEIVED', 'FROM', 'SIZE', 'RESULT', 'TO'],
             mails.map(mail => [
-              mail.seq,
-              isoTime(mail.receivedAt),
-              `<${mail.envelopeSender}>`,
+              mail.id,
+              mail.received_at,
+              `<${mail.sender}>`,
               mail.size,
               mail.result ?? 'waiting',
               mail.recipients.map(({ address }) => address).join(', '),
@@ -81,39 +63,37 @@ function listCommand(group: Command, context: CliContext): void {
 }
 
 function showCommand(group: Command, context: CliContext): void {
-  showOptions(command(group, 'show <id>', 'show an inbound mail and its result')).action(
+  showOptions(apiCommand(group, 'show <id>', 'show an inbound mail and its result')).action(
     async (id: string, options: ShowOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const mail = await findInboundMail(database.reader, readNumber(id))
-        if (!mail) throw noSuchMail(id)
-        const octets = await readInboundOctets(database.reader, mail)
+      const path = `/inbound/${readNumber(id)}`
+      await withApi(context, options, async ({ admin }) => {
+        const mail = await admin.get<InboundMailView>(path)
+        const octets = await octetsOf(await admin.download(`${path}/source`))
         const raw = octets.toString('latin1')
-        const what = { octets, json: { ...toJson(mail), raw }, raw: printable(raw), facts: factsOf(mail) }
-        await printMail(context, options, what)
+        await printMail(context, options, {
+          ...{ octets, json: { ...mail, raw }, raw: printable(raw), facts: factsOf(mail) },
+        })
       })
     },
   )
 }
 
-function factsOf(mail: InboundMail): string {
+function factsOf(mail: InboundMailView): string {
   const facts = [
-    ['mail', String(mail.seq)],
-    [
-      'received',
-      `${isoTime(mail.receivedAt)} from ${mail.heloName} [${mail.peerAddress}], session ${mail.session}`,
-    ],
-    ['sender', `<${mail.envelopeSender}>`],
-    ...mail.recipients.map(({ address, purpose, messageId }) => [
+    ['mail', String(mail.id)],
+    ['received', `${mail.received_at} from ${mail.helo} [${mail.peer_address}], session ${mail.session}`],
+    ['sender', `<${mail.sender}>`],
+    ...mail.recipients.map(({ address, purpose, message_id: messageId }) => [
       'recipient',
-      `<${address}> (${purpose}${messageId === undefined ? '' : `, message ${messageId}`})`,
+      `<${address}> (${purpose}${messageId === null ? '' : `, message ${messageId}`})`,
     ]),
-    ['processed', isoTimeOrNull(mail.processedAt) ?? 'not yet'],
-    ...mail.findings.map(({ result, messageId, isConfirmed, detail }) => [
+    ['processed', mail.processed_at ?? 'not yet'],
+    ...mail.findings.map(({ result, message_id: messageId, confirmed, detail }) => [
       'result',
       [
         result,
-        messageId === undefined ? '' : `message ${messageId}`,
-        isConfirmed === false ? 'not confirmed' : '',
+        messageId === null ? '' : `message ${messageId}`,
+        confirmed === false ? 'not confirmed' : '',
         detail ?? '',
       ]
         .filter(part => part !== '')
@@ -123,64 +103,33 @@ function factsOf(mail: InboundMail): string {
   return facts.map(([name = '', value = '']) => printable(`${name.padEnd(10)} ${value}`)).join('\n')
 }
 
-function toJson(mail: InboundMail) {
-  return {
-    id: mail.seq,
-    received_at: isoTime(mail.receivedAt),
-    processed_at: isoTimeOrNull(mail.processedAt),
-    result: mail.result,
-    sender: mail.envelopeSender,
-    recipients: mail.recipients.map(({ address, purpose, messageId }) => ({
-      address,
-      purpose,
-      message_id: messageId ?? null,
-    })),
-    findings: mail.findings.map(({ recipient, result, messageId, isConfirmed, detail }) => ({
-      recipient,
-      result,
-      message_id: messageId ?? null,
-      confirmed: isConfirmed ?? null,
-      detail: detail ?? null,
-    })),
-    size: mail.size,
-    peer_address: mail.peerAddress,
-    helo: mail.heloName,
-    session: mail.session,
-  }
-}
-
 function readNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${text} is not the number of an inbound mail`)
   return Number(text)
 }
 
-function noSuchMail(id: string): AppError {
-  return new AppError('not_found', `no inbound mail ${id}`)
-}
-
 export function captureCommands(program: Command, context: CliContext): void {
   const group = program.command('capture').description('the local inbox of mta.capture')
-  limited(command(group, 'list', 'list captured mail, newest first'), 50).action(
+  limited(apiCommand(group, 'list', 'list captured mail, newest first'), 50).action(
     async (options: CommonOptions & { limit: number }) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const { items } = await listCapturedMails(database.reader, { limit: options.limit, offset: 0 })
-        printResult(context, options, items.map(headToApi), () =>
+      await withApi(context, options, async ({ admin }) => {
+        const items = await admin.list<CapturedMailView>('/captured', {}, options.limit)
+        printResult(context, options, items, () =>
           table(
             ['ID', 'CAUGHT', 'TO', 'SIZE', 'SUBJECT'],
-            items.map(mail => [mail.id, isoTime(mail.capturedAt), mail.recipient, mail.size, mail.subject]),
+            items.map(mail => [mail.id, mail.captured_at, mail.recipient, mail.size, mail.subject]),
           ),
         )
       })
     },
   )
-  showOptions(command(group, 'show <id>', 'show a mail by number or message id')).action(
+  showOptions(apiCommand(group, 'show <id>', 'show a mail by number or message id')).action(
     async (id: string, options: ShowOptions) => {
-      await withAppliance(context, options, async ({ database }) => {
-        const mail = await findCapturedMail(database.reader, id)
-        if (!mail) throw new AppError('not_found', `no mail ${id} in the local inbox`)
-        const octets = Buffer.from(mail.raw)
+      await withApi(context, options, async ({ admin }) => {
+        const path = `/captured/${encodeURIComponent(id)}`
+        const head = await admin.get<CapturedMailView>(path)
+        const octets = await octetsOf(await admin.download(`${path}/source`))
         const raw = octetsToText(octets)
-        const head = headToApi({ ...mail, size: octets.length })
         await printMail(context, options, { octets, json: { ...head, raw }, raw })
       })
     },

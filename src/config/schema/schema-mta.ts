@@ -12,7 +12,14 @@ import {
   table,
   text,
 } from './fields.js'
-import { parseDomain, parseDomainPattern, parseHost, parseIpAddress, parseMailAddress } from './values.js'
+import {
+  parseDomain,
+  parseDomainPattern,
+  parseHost,
+  parseIpAddress,
+  parseMailAddress,
+  parseNetwork,
+} from './values.js'
 
 const item = { description: '' }
 
@@ -158,6 +165,13 @@ export const MTA_SECTION = table(
     capture: flag({
       default: false,
       description: 'true stores outgoing mail in the local inbox instead of sending it.',
+    }),
+    capture_networks: list(parsed(parseNetwork, 'a network, e.g. 192.168.7.0/24', item), {
+      default: [],
+      example: ['127.0.0.0/8', '::1/128'],
+      description:
+        'Networks and addresses that may read the local inbox at /capture without a key, over a direct connection. Requests ' +
+        'forwarded by a reverse proxy need an operator token.',
     }),
     port: integer({
       min: 1,

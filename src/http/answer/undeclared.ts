@@ -17,8 +17,8 @@ export async function answerUndeclared(
   declared: readonly Route[],
   api: string | undefined,
 ): Promise<void> {
-  const known = declared.filter(({ head }) => head.access !== 'loopback' || gate.isFromThisMachine(ctx))
-  const isOpen = known.some(({ head }) => head.access === 'public' || head.access === 'loopback')
+  const known = declared.filter(({ head }) => gate.mayKnow(ctx, head.access))
+  const isOpen = known.some(({ head }) => head.access === 'public')
   const allowed = allowedMethods(known)
   if (ctx.method === 'OPTIONS' && known.length > 0) {
     gate.countAddress(ctx)

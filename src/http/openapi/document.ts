@@ -120,7 +120,7 @@ function usedChapters(routes: readonly Route[], chapters: Chapters): Set<string>
 }
 
 function isDescribed(head: Route['head']): boolean {
-  return head.isAtRoot !== true && head.access !== 'loopback' && head.access !== 'control'
+  return head.isAtRoot !== true && head.access !== 'control'
 }
 
 function operation(route: Route, components: Components): object {

@@ -127,16 +127,7 @@ const OLDEST_SCANNED = 1_000
  * @param destinations at most a few dozen
  */
 export async function measureQueue(db: Queries, destinations: readonly string[]): Promise<QueueDepth> {
-  const rows = await db
-    .selectFrom('queue')
-    .select(e => [
-      'destination',
-      e.fn.countAll<number>().as('messages'),
-      e.fn.min('message_id').as('oldest_id'),
-    ])
-    .where('destination', 'in', destinations)
-    .groupBy('destination')
-    .execute()
+  const rows = destinations.length === 0 ? [] : await measureDestinations(db, destinations)
   const { messages } = await count(db)
   const unheld = await countUnheld(db)
   const head = await db
@@ -165,6 +156,19 @@ export async function measureQueue(db: Queries, destinations: readonly string[])
     named,
     others: { messages: others, oldestAt: others === 0 ? undefined : oldestOther?.enqueued_at },
   }
+}
+
+function measureDestinations(db: Queries, destinations: readonly string[]) {
+  return db
+    .selectFrom('queue')
+    .select(e => [
+      'destination',
+      e.fn.countAll<number>().as('messages'),
+      e.fn.min('message_id').as('oldest_id'),
+    ])
+    .where('destination', 'in', destinations)
+    .groupBy('destination')
+    .execute()
 }
 
 async function count(db: Queries): Promise<{ messages: number }> {

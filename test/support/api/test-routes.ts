@@ -1,6 +1,7 @@
 /** Declared routes of no resource in particular, one for each thing that the frame does. */
 import Type from 'typebox'
 import { AppError } from '../../../src/core/errors.js'
+import { openNetworkAccess } from '../../../src/http/network-access.js'
 import { pageQuery } from '../../../src/http/pagination.js'
 import { listRoute, openRoute, Reply, route, type Route } from '../../../src/http/route.js'
 
@@ -28,7 +29,11 @@ export const testRoutes: readonly Route[] = [
     path: '/local',
     isAtRoot: true,
     isBare: true,
-    access: 'loopback',
+    access: {
+      permission: 'system:read',
+      scope: 'appliance',
+      isListed: openNetworkAccess({ networks: ['127.0.0.0/8', '::1/128'], hosts: [] }),
+    },
     summary: 'Only from this machine.',
     response: Type.Object({ local: Type.Boolean() }),
     handle: async () => ({ local: true }),

@@ -1,0 +1,169 @@
+/**
+ * What happens right now: rates of the last minute, connections, queue, event lag and memory, for `GET /live`.
+ *
+ * Meant to be polled once a second: everything comes from memory, but the queue's size, which is counted in a reader thread at most every
+ * ten seconds. Figures begin with the start of the server.
+ */
+import Type, { type Static } from 'typebox'
+import { isoTime, isoTimeOrNull } from '../core/moments.js'
+import type { Database } from '../db/database.js'
+import { adminRoute } from '../http/admin-route.js'
+import { Moment, MomentOrNull, orNull } from '../http/answer/answer-fields.js'
+import type { Route } from '../http/route.js'
+import { measureQueue } from '../queue/operator/queue-status-store.js'
+import type { Clock } from '../world/time/clock.js'
+import { cachedCount } from './metrics.js'
+
+const KINDS = ['accepted', 'delivered', 'deferred', 'bounced', 'failed'] as const
+type Kind = (typeof KINDS)[number]
+type Counts = Record<Kind, number>
+
+const SECONDS = 60
+/** One more for the current second. */
+const SLOTS = SECONDS + 1
+
+/** Messages accepted and attempts ended, by second of the last minute. */
+export class LiveCounters {
+  private readonly clock: Pick<Clock, 'monotonic'>
+  /** A ring; `seconds` tells which second each slot counts. */
+  private readonly slots: Counts[] = Array.from({ length: SLOTS }, noCounts)
+  private readonly seconds: number[] = Array.from({ length: SLOTS }, () => -1)
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.clock = clock
+  }
+
+  count(kind: Kind, messages = 1): void {
+    const second = this.currentSecond
+    const at = second % SLOTS
+    if (this.seconds[at] !== second) {
+      this.seconds[at] = second
+      this.slots[at] = noCounts()
+    }
+    const slot = this.slots[at]
+    if (slot) slot[kind] += messages
+  }
+
+  /** Over the last whole seconds, up to 60, without the current one. */
+  lastSeconds(count: number): Counts {
+    const now = this.currentSecond
+    const sum = noCounts()
+    for (const [at, second] of this.seconds.entries()) {
+      if (second < now - count || second >= now) continue
+      for (const kind of KINDS) sum[kind] += this.slots[at]?.[kind] ?? 0
+    }
+    return sum
+  }
+
+  private get currentSecond(): number {
+    return Math.floor(this.clock.monotonic() / 1_000)
+  }
+}
+
+function noCounts(): Counts {
+  return { accepted: 0, delivered: 0, deferred: 0, bounced: 0, failed: 0 }
+}
+
+/** What the running server reports. */
+export interface LiveSources {
+  readonly counters: LiveCounters
+  readonly connections: () => LiveView['connections']
+  readonly consumerLags: () => Promise<readonly { readonly consumer: string; readonly events: number }[]>
+  readonly backingOffSites: () => number
+}
+
+export interface LiveParts {
+  readonly database: Pick<Database, 'slowReader'>
+  readonly clock: Clock
+  /** A function, since they open after the resources; undefined if no server runs. */
+  readonly live: () => LiveSources | undefined
+}
+
+const RateSchema = Type.Object(
+  {
+    accepted: Type.Integer({ description: 'Messages accepted for delivery, one per recipient.' }),
+    delivered: Type.Integer(),
+    deferred: Type.Integer({ description: 'Attempts to be repeated.' }),
+    bounced: Type.Integer({ description: 'Rejected permanently, or expired.' }),
+    failed: Type.Integer({ description: 'Impossible to send, or deleted.' }),
+  },
+  { title: 'LiveRate' },
+)
+
+const LiveSchema = Type.Object(
+  {
+    time: Moment(),
+    serving: Type.Boolean({ description: 'False: no server runs, and a command answers.' }),
+    last_second: RateSchema,
+    last_minute: RateSchema,
+    connections: Type.Object({
+      http: Type.Integer(),
+      submission: Type.Integer({ description: 'SMTP sessions of senders.' }),
+      inbound: Type.Integer({ description: 'SMTP sessions of inbound mail.' }),
+      deliveries: Type.Integer({ description: 'Deliveries in progress; each uses one connection.' }),
+    }),
+    queue: Type.Object(
+      {
+        messages: Type.Integer({ description: 'Waiting for delivery, held ones included.' }),
+        held: Type.Integer({ description: 'Held by an operator.' }),
+        oldest_at: MomentOrNull({ description: 'When the oldest was queued.' }),
+        backing_off_sites: Type.Integer(),
+      },
+      { description: 'Counted at most every ten seconds.' },
+    ),
+    consumers: Type.Array(
+      Type.Object({
+        consumer: Type.String(),
+        lag: Type.Integer({ description: 'Events not processed yet.' }),
+      }),
+    ),
+    memory: Type.Object({
+      resident: Type.Integer({ description: 'Octets.' }),
+      heap: Type.Integer({ description: 'Used heap of the main thread, octets.' }),
+    }),
+    uptime_seconds: orNull(Type.Integer()),
+  },
+  { title: 'Live' },
+)
+export type LiveView = Static<typeof LiveSchema>
+
+const NO_CONNECTIONS = { http: 0, submission: 0, inbound: 0, deliveries: 0 }
+
+export function liveRoute({ database, clock, live }: LiveParts): Route {
+  const depth = cachedCount(clock, () => measureQueue(database.slowReader, []))
+  return adminRoute({
+    method: 'GET',
+    path: '/live',
+    access: { permission: 'system:read', scope: 'appliance' },
+    operationId: 'getLive',
+    chapter: 'Live figures',
+    summary: 'Get rates, connections and queue size.',
+    description:
+      'Cheap enough to be polled once a second. Rates count whole seconds since the server started.',
+    response: LiveSchema,
+    async handle() {
+      const sources = live()
+      const { all, held } = await depth()
+      const { rss, heapUsed } = process.memoryUsage()
+      return {
+        time: isoTime(clock.now()),
+        serving: sources !== undefined,
+        last_second: sources?.counters.lastSeconds(1) ?? noCounts(),
+        last_minute: sources?.counters.lastSeconds(SECONDS) ?? noCounts(),
+        connections: sources?.connections() ?? NO_CONNECTIONS,
+        queue: {
+          messages: all.messages,
+          held,
+          oldest_at: isoTimeOrNull(all.oldestAt ?? null),
+          backing_off_sites: sources?.backingOffSites() ?? 0,
+        },
+        consumers: ((await sources?.consumerLags()) ?? []).map(({ consumer, events }) => ({
+          consumer,
+          lag: events,
+        })),
+        memory: { resident: rss, heap: heapUsed },
+        uptime_seconds: sources ? Math.floor(process.uptime()) : null,
+      }
+    },
+  })
+}
