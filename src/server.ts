@@ -151,6 +151,7 @@ async function openParts(
       jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
       composer,
       settings,
+      certificates,
     }),
     config,
   )

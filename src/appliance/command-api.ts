@@ -70,6 +70,7 @@ export async function openCommandApi(
       jobs: undefined,
       composer,
       settings,
+      certificates: undefined,
     }),
     config,
   )

@@ -22,9 +22,13 @@ export interface Certificates {
   readonly challenges: Challenges | undefined
   readonly jobs: readonly Job[]
   standing(): CertificateStanding
+  /** Undefined without ACME. */
+  readonly acme: Pick<Renewal, 'status' | 'want'> | undefined
   /** Reloads files, and makes ACME retry without waiting. @throws Error naming the file */
   reload(): Promise<void>
 }
+
+export const RENEWAL_JOB = 'renew-certificate'
 
 export async function openCertificates(
   appliance: Pick<Appliance, 'config' | 'world'>,
@@ -39,7 +43,10 @@ export async function openCertificates(
       world.log.warn('certificate not configured', {
         keys: 'tls.cert, tls.key, tls.acme',
       })
-    return { certificate, challenges: undefined, jobs: [watch], standing, reload: () => certificate.reload() }
+    return {
+      ...{ certificate, challenges: undefined, acme: undefined, jobs: [watch], standing },
+      reload: () => certificate.reload(),
+    }
   }
   const challenges = new Challenges()
   const renewal = new Renewal({
@@ -56,12 +63,15 @@ export async function openCertificates(
   await renewal.open()
   // By then the listeners are open, since jobs start last.
   const order: Job = {
-    name: 'renew-certificate',
+    name: RENEWAL_JOB,
     schedule: '*/5 * * * *',
     isRunAtStart: true,
     run: stopping => renewal.run(stopping),
   }
-  return { certificate, challenges, jobs: [watch, order], standing, reload: () => renewal.hasten() }
+  return {
+    ...{ certificate, challenges, acme: renewal, jobs: [watch, order], standing },
+    reload: () => renewal.hasten(),
+  }
 }
 
 async function openCaller({ config, world }: Pick<Appliance, 'config' | 'world'>) {

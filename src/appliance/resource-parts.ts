@@ -51,6 +51,8 @@ export interface RunningParts {
   /** Composes messages for their source; see `openComposer`. */
   readonly composer: Pick<DeliveryAgent, 'deliver'>
   readonly settings: Settings | undefined
+  /** Undefined if no server runs. */
+  readonly certificates: ResourceParts['certificates']
 }
 
 export function resourceParts(appliance: Appliance, running: RunningParts): ResourceParts {
@@ -91,6 +93,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     // Its own cache, since the queue's holds what is being delivered.
     jobLoader: openJobs(appliance),
     config: () => appliance.live.current,
+    acmeDirectory: config.tls.acmeDirectory,
     examine: (report, stopping) =>
       examine({
         ...{ appliance, world, report, stopping },

@@ -280,3 +280,16 @@ t.test('only proofs are served below their path', async t => {
   t.equal(await status('/.well-known/acme-challenge/__proto__'), 404)
   t.equal(await status('/.well-known/acme-challenge/x', 'POST'), 405)
 })
+
+t.test('an operator orders a new certificate before one is due, and each request orders one', async t => {
+  const { run, renewal, orders } = await office(t)
+  await run()
+  t.equal(orders(), 1)
+  await run()
+  t.equal(orders(), 1, 'none is due')
+  await renewal.want()
+  await run()
+  t.equal(orders(), 2)
+  await run()
+  t.equal(orders(), 2)
+})

@@ -2,14 +2,22 @@
 import { resource } from '../../resource/resource.js'
 import { backupRoutes, type BackupRouteParts } from './backup-routes.js'
 import { Backups, type BackupParts } from './backups.js'
+import { certificateRoutes, type CertificateParts } from './certificate-routes.js'
 import { configurationRoutes, type ConfigurationParts } from './configuration-routes.js'
 import { doctorRoutes, DoctorRuns, type DoctorParts } from './doctor-routes.js'
 import { jobRoutes, type JobParts } from './job-routes.js'
 
-type SystemParts = JobParts & ConfigurationParts & DoctorParts & BackupParts & BackupRouteParts
+type SystemParts = JobParts &
+  ConfigurationParts &
+  DoctorParts &
+  BackupParts &
+  BackupRouteParts &
+  CertificateParts
 
 export const system = resource({
-  chapters: { System: 'The appliance itself: configuration, health checks, scheduled jobs, backups.' },
+  chapters: {
+    System: 'The appliance itself: configuration, health checks, scheduled jobs, backups, certificates.',
+  },
   open(parts: SystemParts) {
     const doctor = new DoctorRuns(parts)
     const backups = new Backups(parts)
@@ -19,6 +27,7 @@ export const system = resource({
         ...doctorRoutes(doctor),
         ...jobRoutes(parts),
         ...backupRoutes(backups, parts),
+        ...certificateRoutes(parts),
       ],
       async stop() {
         await Promise.all([doctor.stop(), backups.stop()])

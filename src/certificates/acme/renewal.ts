@@ -38,6 +38,8 @@ export interface RenewalParts {
 
 export class Renewal {
   private readonly parts: RenewalParts
+  /** The next run orders a certificate whether or not one is due. */
+  private isWanted = false
 
   constructor(parts: RenewalParts) {
     this.parts = parts
@@ -61,11 +63,32 @@ export class Renewal {
     if (state.nextAttemptAt > 0) await files.writeState({ ...state, nextAttemptAt: 0 })
   }
 
+  /**
+   * The next run orders a new certificate, due or not, within the daily limit of attempts.
+   *
+   * @returns when that may be, now or later
+   */
+  async want(): Promise<number> {
+    const { files, clock } = this.parts
+    await this.hasten()
+    this.isWanted = true
+    return mayTryAt(await files.readState(), clock.now())
+  }
+
+  /** Why the last attempt failed, and when the next one may be made. */
+  async status(): Promise<{ readonly fault: string | null; readonly mayTryAt: number }> {
+    const { files, clock } = this.parts
+    const state = await files.readState()
+    return { fault: state.fault, mayTryAt: mayTryAt(state, clock.now()) }
+  }
+
   async run(stopping: AbortSignal): Promise<void> {
     const { clock, files, random } = this.parts
     const state = await this.withSuggestion(await files.readState())
     const now = clock.now()
-    if (!isDue(this.inUse(), suggestedFor(state, this.idInUse()), now) || mayTryAt(state, now) > now) return
+    const isNeeded = this.isWanted || isDue(this.inUse(), suggestedFor(state, this.idInUse()), now)
+    if (!isNeeded || mayTryAt(state, now) > now) return
+    this.isWanted = false
     // If this cannot be stored, no attempt is made, so that the CA is not asked again and again.
     const begun = stateBefore(state, now, random.fraction())
     await files.writeState(begun)
