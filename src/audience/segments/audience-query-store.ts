@@ -21,7 +21,7 @@ import {
   piecesOf,
   type Patience,
 } from '../scan-store.js'
-import { conditionsOf, type Asking, type Reach } from './conditions-store.js'
+import { conditionsOf, type ConditionContext, type Reach } from './conditions-store.js'
 import { hasAttribute } from './value-tests-store.js'
 import type { Group } from './read-conditions.js'
 import { inLists } from '../../db/statement.js'
@@ -48,24 +48,24 @@ const NONE: Tally = { count: 0, unsubscribed: 0, bounced: 0, ofSuppressedDomain:
 export async function estimate(
   db: Queries,
   who: Selection,
-  asking: Asking,
+  context: ConditionContext,
   checkTimeout: Patience,
 ): Promise<Estimate> {
-  return (await estimateWithSample(db, who, asking, 0, checkTimeout)).estimate
+  return (await estimateWithSample(db, who, context, 0, checkTimeout)).estimate
 }
 
 /** Estimates, and finds the newest matching contacts. @param count maximum size of the sample */
 export async function estimateWithSample(
   db: Queries,
   who: Selection,
-  asking: Asking,
+  context: ConditionContext,
   count: number,
   checkTimeout: Patience,
 ): Promise<{ readonly estimate: Estimate; readonly sample: readonly Contact[] }> {
-  const meant = await whereOf(db, who, asking)
+  const meant = await whereOf(db, who, context)
   if (!meant) return { estimate: NOBODY, sample: [] }
-  const { addresses, domains } = await countSuppressions(db, asking.workspaceId)
-  const isOfSuppressedDomain = domains === 0 ? sql<boolean>`1 = 0` : isOfDomain(db, asking)
+  const { addresses, domains } = await countSuppressions(db, context.workspaceId)
+  const isOfSuppressedDomain = domains === 0 ? sql<boolean>`1 = 0` : isOfDomain(db, context)
   const tallies = await eachPiece(meant.pieces, checkTimeout, async piece => {
     const { rows } = await sql<Tally>`
       select count(*) as count, count(*) filter (where subscribed = 0) as unsubscribed,
@@ -84,7 +84,7 @@ export async function estimateWithSample(
   const suppressed =
     mailable === 0 || addresses === 0
       ? 0
-      : await countSuppressed(db, meant, isOfSuppressedDomain, asking, checkTimeout)
+      : await countSuppressed(db, meant, isOfSuppressedDomain, context, checkTimeout)
   const matching = meant.pieces.filter((_, at) => (tallies[at]?.count ?? 0) > 0)
   return {
     estimate: { count: all, mailable: mailable - suppressed, unsubscribed, bounced },
@@ -124,7 +124,7 @@ async function countSuppressed(
   db: Queries,
   { audience, where }: Meant,
   isOfSuppressedDomain: RawBuilder<boolean>,
-  { workspaceId }: Asking,
+  { workspaceId }: ConditionContext,
   checkTimeout: Patience,
 ): Promise<number> {
   const all = contactsOf(audience.number)
@@ -173,7 +173,7 @@ async function countSuppressions(db: Queries, workspaceId: string) {
 }
 
 /** Entries are `@example.com`. Wrong for the few quoted addresses with a second @. */
-function isOfDomain(db: Queries, { workspaceId }: Asking): RawBuilder<boolean> {
+function isOfDomain(db: Queries, { workspaceId }: ConditionContext): RawBuilder<boolean> {
   return sql<boolean>`${domainOf(db, sql`email`)} in (
     select email from suppressions where workspace_id = ${workspaceId} and email like '@%')`
 }
@@ -181,10 +181,10 @@ function isOfDomain(db: Queries, { workspaceId }: Asking): RawBuilder<boolean> {
 export async function countMatching(
   db: Queries,
   group: Group,
-  asking: Asking,
+  context: ConditionContext,
   checkTimeout: Patience,
 ): Promise<number> {
-  const meant = await whereOf(db, group, asking)
+  const meant = await whereOf(db, group, context)
   if (!meant) return 0
   const counted = await countPieces(db, meant.pieces, meant.where, checkTimeout)
   return counted.reduce((total, { count }) => total + count, 0)
@@ -194,11 +194,11 @@ export async function countMatching(
 export async function hasContactWith(
   db: Queries,
   attribute: string,
-  asking: Asking,
+  context: ConditionContext,
   checkTimeout: Patience,
 ): Promise<boolean> {
   const isMet = hasAttribute(db, attribute)
-  const meant = await whereOf(db, { isMeant: () => isMet }, asking)
+  const meant = await whereOf(db, { isMeant: () => isMet }, context)
   let isFound = false
   await eachPiece(meant?.pieces ?? [], checkTimeout, async piece => {
     if (isFound) return
@@ -215,11 +215,11 @@ export async function hasContactWith(
 export async function listMatching(
   db: Queries,
   group: Group,
-  asking: Asking,
+  context: ConditionContext,
   page: Page,
   checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
-  const meant = await whereOf(db, group, asking)
+  const meant = await whereOf(db, group, context)
   if (!meant) return { items: [], total: 0 }
   if (!page.after) return listFromPieces(db, meant.pieces, meant.where, page, checkTimeout)
   const audience = meant.audience.number
@@ -246,14 +246,14 @@ export interface ContactMailability {
 export async function listMailability(
   db: Queries,
   who: Selection,
-  asking: Asking,
+  context: ConditionContext,
   range: SeqRange,
 ): Promise<readonly ContactMailability[]> {
-  const meant = await whereOf(db, who, asking)
+  const meant = await whereOf(db, who, context)
   if (!meant) return []
   const { rows } = await sql<ContactMailability>`
     select seq, case when is_suspended = 1 then 'suppressed' when subscribed = 0 then 'unsubscribed' when is_bounced = 1 then 'bounced'
-      when exists (select 1 from suppressions where workspace_id = ${asking.workspaceId}
+      when exists (select 1 from suppressions where workspace_id = ${context.workspaceId}
         and suppressions.email in (contacts.email, ${domainOf(db, sql`contacts.email`)})) then 'suppressed'
       else 'mailable' end as mailability
     from ${liveContacts(db)} where ${sql.join(meant.where(range), sql` and `)} order by seq`.execute(db)
@@ -272,10 +272,10 @@ export type Selection = Group | { readonly list: number } | { readonly isMeant: 
 type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
 
 /** @returns undefined if the audience never had a contact */
-async function whereOf(db: Queries, who: Selection, asking: Asking): Promise<Meant | undefined> {
-  const audience = await findAudience(db, asking.workspaceId)
+async function whereOf(db: Queries, who: Selection, context: ConditionContext): Promise<Meant | undefined> {
+  const audience = await findAudience(db, context.workspaceId)
   if (!audience) return undefined
-  const conditions = await conditionOf(db, who, asking)
+  const conditions = await conditionOf(db, who, context)
   const where = (range: SeqRange, reach: Reach = 'all') => [
     sql<boolean>`seq between ${range.first} and ${range.last}`,
     sql<boolean>`deleted_at is null`,
@@ -284,9 +284,9 @@ async function whereOf(db: Queries, who: Selection, asking: Asking): Promise<Mea
   return { audience, where, pieces: piecesOf(audience, 'parts' in who ? rulesIn(who) : 1) }
 }
 
-async function conditionOf(db: Queries, who: Selection, asking: Asking): Promise<Condition> {
+async function conditionOf(db: Queries, who: Selection, context: ConditionContext): Promise<Condition> {
   if ('isMeant' in who) return who.isMeant
-  return 'list' in who ? membersOf(who.list) : conditionsOf(db, who, asking)
+  return 'list' in who ? membersOf(who.list) : conditionsOf(db, who, context)
 }
 
 function rulesIn({ parts }: Group): number {
@@ -302,13 +302,13 @@ function membersOf(list: number) {
 export async function findMatching(
   db: Queries,
   group: Group,
-  asking: Asking,
+  context: ConditionContext,
   contacts: readonly number[],
 ): Promise<ReadonlySet<number>> {
   const meant = new Set<number>()
-  const audience = contacts.length === 0 ? undefined : await findAudience(db, asking.workspaceId)
+  const audience = contacts.length === 0 ? undefined : await findAudience(db, context.workspaceId)
   if (!audience) return meant
-  const isMeant = (await conditionsOf(db, group, asking))(contactsOf(audience.number), 'some')
+  const isMeant = (await conditionsOf(db, group, context))(contactsOf(audience.number), 'some')
   for (const list of inLists(contacts)) {
     const { rows } = await sql<{ seq: number }>`
       select seq from contacts where seq in (${sql.join(list)}) and deleted_at is null and ${isMeant}`.execute(
@@ -323,12 +323,12 @@ export async function findMatching(
 export async function listMatchingSeqs(
   db: Queries,
   group: Group,
-  asking: Asking,
+  context: ConditionContext,
   range: SeqRange,
 ): Promise<number[]> {
-  const audience = await findAudience(db, asking.workspaceId)
+  const audience = await findAudience(db, context.workspaceId)
   if (!audience) return []
-  const isMeant = (await conditionsOf(db, group, asking))(range, 'all')
+  const isMeant = (await conditionsOf(db, group, context))(range, 'all')
   const { rows } = await sql<{ seq: number }>`
     select seq from ${liveContacts(db)}
     where seq between ${range.first} and ${range.last} and deleted_at is null and ${isMeant} order by seq`.execute(
@@ -341,8 +341,8 @@ export async function listMatchingSeqs(
 export async function listMatchingContacts(
   db: Queries,
   group: Group,
-  asking: Asking,
+  context: ConditionContext,
   range: SeqRange,
 ): Promise<Contact[]> {
-  return findContactsBySeq(db, await listMatchingSeqs(db, group, asking, range))
+  return findContactsBySeq(db, await listMatchingSeqs(db, group, context, range))
 }

@@ -45,7 +45,7 @@ const MAX_TESTS = 1_000
 const MAX_LISTS_DEEP = 10
 
 /** Inputs of a compiled condition besides the rules. */
-export interface Asking {
+export interface ConditionContext {
   readonly workspaceId: string
   /** Ms since epoch UTC. */
   readonly now: number
@@ -80,7 +80,7 @@ interface Aim {
 export async function conditionsOf(
   db: Queries,
   group: Group,
-  { workspaceId, now }: Asking,
+  { workspaceId, now }: ConditionContext,
 ): Promise<(range: SeqRange, reach: Reach) => Condition> {
   const things = new Set(thingsFields(group))
   const known: Known = {
