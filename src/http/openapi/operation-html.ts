@@ -69,10 +69,10 @@ export function operationHtml(placed: Placed, parts: ApiParts): string {
     ofPlace('query', 'Query parameters'),
     body ? part('Body', bodyText(bodyType ?? '', body.schema, requestBody?.description, parts)) : '',
     ofPlace('header', 'Headers'),
-    ...successes.map(([status, { description, content }]) => {
+    ...successes.map(([status, { content }]) => {
       const schema = content?.['application/json']?.schema
       const fields = schema ? fieldList(schema, parts.objects, false) : ''
-      return fields === '' ? '' : part(`Response ${status} ${description}`, fields)
+      return fields === '' ? '' : `<h3>Response ${statusBadge(status)}</h3>${fields}`
     }),
     errorTable(failures),
   ]

@@ -41,13 +41,12 @@ function followReading(nav: HTMLElement): void {
   let current: HTMLAnchorElement | undefined
   const mark = () => {
     const passed = headings.filter(heading => heading.getBoundingClientRect().top < 140)
-    const next = links.get((passed.at(-1) ?? headings[0])?.id ?? '')
+    const next = links.get(passed.at(-1)?.id ?? '')
     if (next === current) return
     current?.removeAttribute('aria-current')
     next?.setAttribute('aria-current', 'location')
     current = next
-    if (next && nav.scrollHeight > nav.clientHeight && getComputedStyle(nav).position === 'sticky')
-      keepInView(nav, next)
+    if (next && isSidebar(nav)) keepInView(nav, next)
   }
   let isWaiting = false
   addEventListener(
@@ -65,10 +64,15 @@ function followReading(nav: HTMLElement): void {
   mark()
 }
 
+/** Otherwise it is a drawer. */
+function isSidebar(nav: HTMLElement): boolean {
+  return nav.clientHeight > 0 && !nav.matches(':popover-open')
+}
+
 function keepInView(nav: HTMLElement, link: HTMLElement): void {
   const box = link.getBoundingClientRect()
   const frame = nav.getBoundingClientRect()
-  if (box.top < frame.top + 40 || box.bottom > frame.bottom - 40)
+  if (box.top < frame.top + 40 || box.bottom > frame.bottom - 120)
     nav.scrollTop += box.top - frame.top - frame.height / 3
 }
 
@@ -101,7 +105,8 @@ document.addEventListener('DOMContentLoaded', () => {
   addTryButtons()
   highlightAll(document)
   unfoldObjects(document)
-  nav.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' })
+  const page = nav.querySelector<HTMLElement>('[aria-current=page]')
+  if (page && isSidebar(nav)) keepInView(nav, page)
   followReading(nav)
   nav.addEventListener('click', event => {
     if (event.target instanceof Element && event.target.closest('a') && nav.matches(':popover-open'))

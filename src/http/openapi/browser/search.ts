@@ -13,7 +13,7 @@ interface Candidate extends SearchEntry {
 export function addSearch(bar: Element): void {
   const button = element(
     'button',
-    { type: 'button', class: 'find', 'aria-keyshortcuts': '/ Control+K' },
+    { type: 'button', class: 'find', 'aria-label': 'Search', 'aria-keyshortcuts': '/ Control+K' },
     icon('M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13z M15.5 15.5L20 20'),
     element('span', {}, 'Search'),
     element('kbd', {}, '/'),
@@ -36,7 +36,7 @@ export function addSearch(bar: Element): void {
 
 class Palette {
   private readonly input = element('input', {
-    type: 'search',
+    type: 'text',
     placeholder: 'Search operations, events and guides',
     'aria-label': 'Search',
     role: 'combobox',
@@ -46,7 +46,7 @@ class Palette {
     autocomplete: 'off',
     spellcheck: 'false',
   })
-  private readonly list = element('ul', { id: 'found', role: 'listbox', 'aria-label': 'Results' })
+  private readonly list = element('div', { id: 'found', role: 'listbox', 'aria-label': 'Results' })
   private readonly note = element('p', { class: 'note', role: 'status' })
   private readonly dialog = element(
     'dialog',
@@ -127,27 +127,24 @@ class Palette {
       event.preventDefault()
       this.choose(this.chosen + step)
     }
-    if (event.key === 'Enter') this.list.children[this.chosen]?.querySelector('a')?.click()
+    if (event.key === 'Enter') this.list.querySelector<HTMLElement>('[aria-selected=true]')?.click()
   }
 }
 
-function row({ title, detail, url, group }: SearchEntry, at: number): HTMLLIElement {
+function row({ title, detail, url, group }: SearchEntry, at: number): HTMLAnchorElement {
   return element(
-    'li',
-    { role: 'option', id: `found-${at}`, 'aria-selected': 'false' },
-    element(
-      'a',
-      { href: url, tabindex: '-1' },
-      element('strong', {}, title),
-      element('span', {}, detail),
-      element('small', {}, group),
-    ),
+    'a',
+    { role: 'option', id: `found-${at}`, 'aria-selected': 'false', href: url, tabindex: '-1' },
+    element('strong', {}, title),
+    element('span', {}, detail),
+    element('small', {}, group),
   )
 }
 
-/** All words must occur; in the title they count more, at its start most. Without words everything scores alike. */
+/** All words must occur; in the title they count more, at its start most. Without words all score above zero. */
 function scoreOf({ heading, text, url }: Candidate, words: readonly string[]): number {
-  let score = url.includes('#') ? 1 : 1.5
+  // Pages before their parts, short titles before long ones.
+  let score = (url.includes('#') ? 1 : 1.5) - Math.min(heading.length, 60) / 100
   for (const word of words) {
     if (!text.includes(word)) return 0
     if (heading.startsWith(word)) score += 8
