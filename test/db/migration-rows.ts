@@ -718,6 +718,7 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
+  operator_challenges: [{ challenge: 'challenge', kind: 'register', operator_id: 'operator', expires_at: T }],
   operator_links: [{ token_hash: 'link-digest', operator_id: 'operator', kind: 'reset', expires_at: T }],
   jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],
   restore_holds: [{ id: 1, since: T }],

@@ -618,6 +618,13 @@ create table messages (
   merge_data text
 );
 
+create table operator_challenges (
+  challenge text not null,
+  kind text not null,
+  operator_id text,
+  expires_at bigint not null
+);
+
 create table operator_identities (
   issuer text not null,
   subject text not null,
@@ -1054,6 +1061,8 @@ alter table messages add constraint messages_content_id_fkey FOREIGN KEY (conten
 
 alter table messages add constraint messages_pkey PRIMARY KEY (id);
 
+alter table operator_challenges add constraint operator_challenges_pkey PRIMARY KEY (challenge);
+
 alter table operator_identities add constraint operator_identities_pk PRIMARY KEY (issuer, subject);
 
 alter table operator_links add constraint operator_links_pkey PRIMARY KEY (token_hash);
@@ -1283,6 +1292,8 @@ CREATE INDEX messages_by_status ON public.messages USING btree (workspace_id, st
 CREATE INDEX messages_by_workspace ON public.messages USING btree (workspace_id, id);
 
 CREATE INDEX messages_opened ON public.messages USING btree (workspace_id, lower(recipient), opened_at) WHERE (opened_at IS NOT NULL);
+
+CREATE INDEX operator_challenges_by_expiry ON public.operator_challenges USING btree (expires_at);
 
 CREATE INDEX operator_identities_by_operator ON public.operator_identities USING btree (operator_id);
 

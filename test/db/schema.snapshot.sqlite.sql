@@ -753,6 +753,13 @@ CREATE TABLE messages (
     merge_data text
   );
 
+CREATE TABLE operator_challenges (
+    challenge text primary key,
+    kind text not null,
+    operator_id text,
+    expires_at bigint not null
+  );
+
 CREATE TABLE operator_identities (
     issuer text not null,
     subject text not null,
@@ -1235,6 +1242,8 @@ CREATE INDEX messages_by_status on messages (workspace_id, status, id) where sta
 CREATE INDEX messages_by_workspace on messages (workspace_id, id);
 
 CREATE INDEX messages_opened on messages (workspace_id, lower(recipient), opened_at) where opened_at is not null;
+
+CREATE INDEX operator_challenges_by_expiry on operator_challenges (expires_at);
 
 CREATE INDEX operator_identities_by_operator on operator_identities (operator_id);
 

@@ -4,6 +4,8 @@ import { retentionRule } from '../../resource/retention.js'
 import { SESSION_LIFETIME } from './access.js'
 import { meRoutes } from './me-routes.js'
 import { operatorRoutes, type OperatorRouteParts } from './operator-routes.js'
+import { deleteChallengesBefore } from './challenge-store.js'
+import { passkeyRoutes } from './passkey-routes.js'
 import { deleteLinksBefore, deleteSessionsBefore } from './session-store.js'
 import { sessionRoutes, type SessionRouteParts } from './session-routes.js'
 
@@ -14,7 +16,7 @@ export const operators = resource({
     Operators: 'Accounts of the people who run the appliance, and their roles.',
   },
   open: (parts: OperatorRouteParts & SessionRouteParts) => ({
-    routes: [...sessionRoutes(parts), ...meRoutes(parts), ...operatorRoutes(parts)],
+    routes: [...sessionRoutes(parts), ...passkeyRoutes(parts), ...meRoutes(parts), ...operatorRoutes(parts)],
     retention: [
       retentionRule({ what: 'operator sessions', keep: SESSION_LIFETIME.idleMs }, (db, before, limit) =>
         deleteSessionsBefore(
@@ -28,6 +30,7 @@ export const operators = resource({
       ),
       // Each has its own expiry time.
       retentionRule({ what: 'sign-in links', keep: 0 }, deleteLinksBefore),
+      retentionRule({ what: 'sign-in challenges', keep: 0 }, deleteChallengesBefore),
     ],
   }),
 })

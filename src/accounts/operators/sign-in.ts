@@ -212,7 +212,7 @@ export async function openSession(
   return token
 }
 
-function newSessionToken(random: Random): string {
+export function newSessionToken(random: Random): string {
   return random.bytes(TOKEN_BYTES).toString('base64url')
 }
 

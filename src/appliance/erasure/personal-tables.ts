@@ -96,6 +96,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'lists',
   // Accounts of the people who run the appliance, removed with `operator remove`.
   'operators',
+  'operator_challenges',
   'operator_identities',
   'operator_links',
   'operator_passkeys',

@@ -163,6 +163,7 @@ export const APPLIANCE_TABLES: readonly string[] = [
   'jobs',
   'restore_holds',
   'operators',
+  'operator_challenges',
   'operator_identities',
   'operator_links',
   'operator_passkeys',

@@ -87,4 +87,11 @@ export const operatorsTables = ({ withoutRowid }: ColumnTypes): string[] => [
   )`,
   'create index operator_links_by_operator on operator_links (operator_id)',
   'create index operator_links_by_expiry on operator_links (expires_at)',
+  `create table operator_challenges (
+    challenge text primary key,
+    kind text not null,
+    operator_id text,
+    expires_at bigint not null
+  )`,
+  'create index operator_challenges_by_expiry on operator_challenges (expires_at)',
 ]

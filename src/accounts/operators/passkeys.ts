@@ -1,0 +1,292 @@
+/**
+ * Passkeys of operators (WebAuthn): registered in a session, then enough to sign in, without an email address or a password.
+ *
+ * The authenticator verifies its user (PIN, fingerprint), so a passkey counts as two factors. It signs a challenge that works once, for the
+ * host and origin of `public_url`; a counter that does not grow is a copied authenticator. Attestation is neither requested nor checked.
+ * The library is loaded at first use. Standard: WebAuthn Level 2, §7.
+ */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server'
+import { APPLIANCE } from '../../core/owner.js'
+import { AppError } from '../../core/errors.js'
+import type { Database, Tx } from '../../db/database.js'
+import { recordActivity } from '../../events/activity-store.js'
+import type { OperatorPrincipal } from '../../http/operator.js'
+import type { Clock } from '../../world/time/clock.js'
+import type { Random } from '../../world/random.js'
+import { hashToken } from './access.js'
+import { insertChallenge, takeChallenge, type Challenge, type ChallengeKind } from './challenge-store.js'
+import {
+  deletePasskey,
+  findOperator,
+  findPasskey,
+  insertPasskey,
+  listPasskeys,
+  updatePasskey,
+  type Passkey,
+} from './operator-store.js'
+import { noteConfirmed } from './session-store.js'
+import { newSessionToken, openSession, type Client, type SignedIn, type SignInParts } from './sign-in.js'
+
+export interface PasskeyParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly publicUrl: string
+  readonly hostname: string
+}
+
+const CHALLENGE_MS = 5 * 60_000
+const MAX_PASSKEYS = 20
+
+const library = () => import('@simplewebauthn/server')
+
+/** Options for `navigator.credentials.create`. */
+export async function proposePasskey(
+  parts: PasskeyParts,
+  { id, email, name }: OperatorPrincipal,
+): Promise<PublicKeyCredentialCreationOptionsJSON> {
+  const { generateRegistrationOptions } = await library()
+  const known = await listPasskeys(parts.database.reader, id)
+  if (known.length >= MAX_PASSKEYS)
+    throw new AppError('limit_reached', `an operator has at most ${MAX_PASSKEYS} passkeys; remove one first`)
+  return generateRegistrationOptions({
+    rpName: parts.hostname,
+    rpID: hostOf(parts),
+    userName: email,
+    userDisplayName: name || email,
+    userID: Uint8Array.from(Buffer.from(id)),
+    challenge: await newChallenge(parts, 'register', id),
+    timeout: CHALLENGE_MS,
+    attestationType: 'none',
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    excludeCredentials: known.map(passkey => ({ id: passkey.id, transports: [...passkey.transports] })),
+  })
+}
+
+/** @throws AppError validation_error, duplicate */
+export async function registerPasskey(
+  parts: PasskeyParts,
+  acting: OperatorPrincipal,
+  name: string,
+  response: RegistrationResponseJSON,
+): Promise<Passkey> {
+  const challenge = await takenChallenge(parts, 'register', response)
+  if (challenge?.operatorId !== acting.id)
+    throw refusedPasskey('its challenge is unknown, used or expired; start again')
+  const { verifyRegistrationResponse } = await library()
+  const { registrationInfo } = await verifyRegistrationResponse({
+    response,
+    ...expected(parts, challenge),
+    requireUserVerification: true,
+  }).catch((error: unknown) => {
+    throw refusedPasskey(messageOf(error))
+  })
+  if (!registrationInfo) throw refusedPasskey('its signature is invalid')
+  const { credential } = registrationInfo
+  const passkey: Passkey = {
+    id: credential.id,
+    operatorId: acting.id,
+    name,
+    publicKey: Buffer.from(credential.publicKey).toString('base64url'),
+    counter: credential.counter,
+    transports: (response.response.transports ?? []).slice(0, 10),
+    createdAt: parts.clock.now(),
+    lastUsedAt: null,
+  }
+  await parts.database.write(async tx => {
+    if (!(await insertPasskey(tx.db, passkey)))
+      throw new AppError('duplicate', 'this passkey is registered already')
+    await record(parts, tx, acting, 'operator.passkey_added', name)
+  })
+  return passkey
+}
+
+/** @throws AppError not_found */
+export async function removePasskey(
+  parts: PasskeyParts,
+  acting: OperatorPrincipal,
+  id: string,
+): Promise<void> {
+  await parts.database.write(async tx => {
+    const passkey = await findPasskey(tx.db, id)
+    if (!passkey || !(await deletePasskey(tx.db, acting.id, id)))
+      throw new AppError('not_found', `no passkey ${id}`)
+    await record(parts, tx, acting, 'operator.passkey_removed', passkey.name)
+  })
+}
+
+/** Options for `navigator.credentials.get`: any passkey of this host. */
+export async function challengePasskey(parts: PasskeyParts): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const { generateAuthenticationOptions } = await library()
+  return generateAuthenticationOptions({
+    rpID: hostOf(parts),
+    challenge: await newChallenge(parts, 'sign_in', null),
+    timeout: CHALLENGE_MS,
+    userVerification: 'required',
+  })
+}
+
+/** @throws AppError unauthorized */
+export async function signInWithPasskey(
+  parts: SignInParts & PasskeyParts,
+  response: AuthenticationResponseJSON,
+  client: Client,
+): Promise<SignedIn> {
+  const used = await verifyPasskey(parts, response)
+  const signedIn = await parts.database.write(async tx => {
+    const operator = await findOperator(tx.db, { id: used.passkey.operatorId })
+    if (!operator || !(await noteUsed(parts, tx, used))) return undefined
+    const token = await openSession(parts, tx, operator, { method: 'passkey', isPending: false, client })
+    return { token, operator, needsCode: false }
+  })
+  if (!signedIn) throw unknownPasskey()
+  return signedIn
+}
+
+/** As `confirmSignIn` does with a password. @returns the session's new token @throws AppError unauthorized */
+export async function confirmWithPasskey(
+  parts: PasskeyParts,
+  acting: OperatorPrincipal,
+  response: AuthenticationResponseJSON,
+): Promise<string> {
+  const used = await verifyPasskey(parts, response)
+  const token = newSessionToken(parts.random)
+  const isConfirmed =
+    used.passkey.operatorId === acting.id &&
+    (await parts.database.write(
+      async tx =>
+        (await noteUsed(parts, tx, used)) &&
+        noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now()),
+    ))
+  if (!isConfirmed) throw unknownPasskey()
+  return token
+}
+
+interface UsedPasskey {
+  readonly passkey: Passkey
+  readonly counter: number
+}
+
+/** @throws AppError unauthorized */
+async function verifyPasskey(
+  parts: PasskeyParts,
+  response: AuthenticationResponseJSON,
+): Promise<UsedPasskey> {
+  const challenge = await takenChallenge(parts, 'sign_in', response)
+  const passkey = challenge && (await findPasskey(parts.database.reader, response.id))
+  if (!passkey) throw unknownPasskey()
+  const { verifyAuthenticationResponse } = await library()
+  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+    response,
+    ...expected(parts, challenge),
+    credential: {
+      id: passkey.id,
+      publicKey: Uint8Array.from(Buffer.from(passkey.publicKey, 'base64url')),
+      counter: passkey.counter,
+    },
+    requireUserVerification: true,
+  }).catch(() => {
+    throw unknownPasskey()
+  })
+  if (!verified) throw unknownPasskey()
+  return { passkey, counter: authenticationInfo.newCounter }
+}
+
+/** @returns false if the passkey was removed or used meanwhile */
+async function noteUsed(
+  { clock }: PasskeyParts,
+  tx: Tx,
+  { passkey, counter }: UsedPasskey,
+): Promise<boolean> {
+  const current = await findPasskey(tx.db, passkey.id)
+  if (current?.counter !== passkey.counter) return false
+  await updatePasskey(tx.db, passkey.id, { counter, lastUsedAt: clock.now() })
+  return true
+}
+
+function expected({ publicUrl, hostname }: PasskeyParts, { challenge }: Challenge) {
+  return {
+    expectedChallenge: challenge,
+    expectedOrigin: new URL(publicUrl).origin,
+    expectedRPID: hostOf({ publicUrl, hostname }),
+  }
+}
+
+function hostOf({ publicUrl }: Pick<PasskeyParts, 'publicUrl' | 'hostname'>): string {
+  return new URL(publicUrl).hostname
+}
+
+async function newChallenge(
+  { database, clock, random }: PasskeyParts,
+  kind: ChallengeKind,
+  operatorId: string | null,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = random.bytes(32)
+  await database.write(tx =>
+    insertChallenge(tx.db, {
+      challenge: bytes.toString('base64url'),
+      kind,
+      operatorId,
+      expiresAt: clock.now() + CHALLENGE_MS,
+    }),
+  )
+  return Uint8Array.from(bytes)
+}
+
+/** The challenge that the authenticator signed; it cannot be used again, whatever the verdict. */
+async function takenChallenge(
+  { database, clock }: PasskeyParts,
+  kind: ChallengeKind,
+  { response }: { readonly response: { readonly clientDataJSON: string } },
+): Promise<Challenge | undefined> {
+  const signed = challengeIn(response.clientDataJSON)
+  if (signed === undefined) return undefined
+  return database.write(tx => takeChallenge(tx.db, kind, signed, clock.now()))
+}
+
+function challengeIn(clientData: string): string | undefined {
+  try {
+    const { challenge } = JSON.parse(Buffer.from(clientData, 'base64url').toString()) as {
+      challenge?: unknown
+    }
+    return typeof challenge === 'string' ? challenge : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function record(
+  { clock }: PasskeyParts,
+  tx: Tx,
+  { actor, email }: OperatorPrincipal,
+  action: 'operator.passkey_added' | 'operator.passkey_removed',
+  name: string,
+): Promise<void> {
+  const details = { name }
+  await recordActivity(tx, {
+    workspaceId: APPLIANCE,
+    actor,
+    action,
+    subject: email,
+    details,
+    createdAt: clock.now(),
+  })
+}
+
+function refusedPasskey(reason: string): AppError {
+  return new AppError('validation_error', `the passkey was not accepted: ${reason}`, { path: 'response' })
+}
+
+/** Does not say which check failed. */
+function unknownPasskey(): AppError {
+  return new AppError('unauthorized', 'the passkey was not accepted; start again')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'it is malformed'
+}

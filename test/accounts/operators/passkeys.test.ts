@@ -1,0 +1,231 @@
+/** Passkeys over the running server, with an authenticator in software: ES256, and the CBOR it needs written by hand. */
+import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { openTestAppliance } from '../../support/program/appliance.js'
+import { openBrowser, signedIn, type Browser } from '../../support/program/operators.js'
+
+const ORIGIN = 'https://mail.postroad.test'
+const HOST = 'mail.postroad.test'
+
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
+const base64url = (data: Buffer | string) => Buffer.from(data).toString('base64url')
+
+/** CBOR (RFC 8949 §3): a head of major type and length, for lengths below 65536. */
+function head(major: number, length: number): Buffer {
+  if (length < 24) return Buffer.from([(major << 5) | length])
+  return length < 256
+    ? Buffer.from([(major << 5) | 24, length])
+    : Buffer.from([(major << 5) | 25, length >> 8, length & 255])
+}
+const int = (n: number) => (n < 0 ? head(1, -1 - n) : head(0, n))
+const bytes = (data: Buffer) => Buffer.concat([head(2, data.length), data])
+const text = (word: string) => Buffer.concat([head(3, word.length), Buffer.from(word)])
+const map = (...pairs: Buffer[]) => Buffer.concat([head(5, pairs.length / 2), ...pairs])
+
+interface Made {
+  /** Origin of the page that the browser shows. */
+  readonly origin?: string
+  readonly host?: string
+  readonly isVerified?: boolean
+}
+
+/** An authenticator with one credential. */
+class Authenticator {
+  readonly id = randomBytes(32)
+  counter = 0
+  private readonly privateKey: KeyObject
+  private readonly coseKey: Buffer
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    this.privateKey = privateKey
+    const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+    const [px, py] = [Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]
+    // RFC 9053 §7.1.1: EC2, ES256, P-256, x, y.
+    this.coseKey = map(
+      int(1),
+      int(2),
+      int(3),
+      int(-7),
+      int(-1),
+      int(1),
+      int(-2),
+      bytes(px),
+      int(-3),
+      bytes(py),
+    )
+  }
+
+  create(challenge: string, made: Made = {}) {
+    const attested = Buffer.concat([
+      Buffer.alloc(16),
+      Buffer.from([0, this.id.length]),
+      this.id,
+      this.coseKey,
+    ])
+    const authData = Buffer.concat([this.data(0x40, made), attested])
+    const attestation = map(
+      text('fmt'),
+      text('none'),
+      text('attStmt'),
+      map(),
+      text('authData'),
+      bytes(authData),
+    )
+    return this.credential({
+      clientDataJSON: base64url(clientData('webauthn.create', challenge, made)),
+      attestationObject: base64url(attestation),
+      transports: ['internal'],
+    })
+  }
+
+  get(challenge: string, made: Made = {}) {
+    const client = clientData('webauthn.get', challenge, made)
+    const authData = this.data(0, made)
+    return this.credential({
+      clientDataJSON: base64url(client),
+      authenticatorData: base64url(authData),
+      signature: base64url(sign('sha256', Buffer.concat([authData, sha256(client)]), this.privateKey)),
+    })
+  }
+
+  /** WebAuthn §6.1. Flags: 1 user present, 4 user verified. */
+  private data(flags: number, { host = HOST, isVerified = true }: Made): Buffer {
+    const counter = Buffer.alloc(4)
+    counter.writeUInt32BE(++this.counter)
+    return Buffer.concat([sha256(host), Buffer.from([flags | 1 | (isVerified ? 4 : 0)]), counter])
+  }
+
+  private credential(response: object) {
+    const id = base64url(this.id)
+    return { id, rawId: id, type: 'public-key', response, clientExtensionResults: {} }
+  }
+}
+
+function clientData(type: string, challenge: string, { origin = ORIGIN }: Made): Buffer {
+  return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }))
+}
+
+async function challengeFor(browser: Browser, path: string): Promise<string> {
+  const { status, body } = await browser.ask('POST', path)
+  if (status !== 200) throw new Error(JSON.stringify(body))
+  return body.data.challenge as string
+}
+
+const toRegister = (browser: Browser) => challengeFor(browser, '/me/passkeys/options')
+const toSignIn = (browser: Browser) => challengeFor(browser, '/session/passkey/options')
+
+async function open(t: Test) {
+  const appliance = await openTestAppliance(t, {
+    toml: `public_url = "${ORIGIN}"`,
+    env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '0' },
+  })
+  const ann = await signedIn(appliance, { email: 'ann@postroad.test' }, ORIGIN)
+  return { appliance, ann, browser: () => openBrowser(appliance, ORIGIN) }
+}
+
+async function withPasskey(t: Test) {
+  const opened = await open(t)
+  const key = new Authenticator()
+  const response = key.create(await toRegister(opened.ann))
+  const { status } = await opened.ann.ask('POST', '/me/passkeys', { name: 'laptop', response })
+  t.equal(status, 201)
+  return { ...opened, key }
+}
+
+t.test('a passkey signs in without an address or a password, and can be removed', async t => {
+  const { ann, browser, key } = await withPasskey(t)
+  const elsewhere = browser()
+  const response = key.get(await toSignIn(elsewhere))
+  t.match(await elsewhere.ask('POST', '/session/passkey', response), {
+    status: 200,
+    body: { data: { needs_code: false } },
+  })
+  t.match(await elsewhere.ask('GET', '/me'), { status: 200, body: { data: { email: 'ann@postroad.test' } } })
+  const listed = await ann.ask('GET', '/me/passkeys')
+  t.match(listed.body.data, [{ name: 'laptop', last_used_at: String }])
+  t.equal((await ann.ask('DELETE', `/me/passkeys/${listed.body.data[0].id as string}`)).status, 200)
+  const again = await browser().ask('POST', '/session/passkey', key.get(await toSignIn(browser())))
+  t.equal(again.status, 401)
+})
+
+t.test('the options name this host and require a verified user', async t => {
+  const { ann, browser } = await open(t)
+  t.match((await ann.ask('POST', '/me/passkeys/options')).body.data, {
+    rp: { id: HOST },
+    user: { name: 'ann@postroad.test' },
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  })
+  t.match((await browser().ask('POST', '/session/passkey/options')).body.data, {
+    rpId: HOST,
+    userVerification: 'required',
+  })
+})
+
+t.test('a signature for another origin or host, or without a verified user, does not sign in', async t => {
+  const { browser, key } = await withPasskey(t)
+  const attempt = async (made: Made) =>
+    (await browser().ask('POST', '/session/passkey', key.get(await toSignIn(browser()), made))).status
+  t.equal(await attempt({ origin: 'https://mail.postroad.test.evil.example' }), 401)
+  t.equal(await attempt({ origin: 'http://mail.postroad.test' }), 401)
+  t.equal(await attempt({ host: 'evil.example' }), 401)
+  t.equal(await attempt({ isVerified: false }), 401)
+  t.equal(await attempt({}), 200)
+})
+
+t.test('nor is one registered', async t => {
+  const { ann } = await open(t)
+  for (const made of [{ origin: 'https://evil.example' }, { host: 'evil.example' }, { isVerified: false }]) {
+    const response = new Authenticator().create(await toRegister(ann), made)
+    t.match(await ann.ask('POST', '/me/passkeys', { name: 'x', response }), {
+      status: 400,
+      body: { error: { path: 'response' } },
+    })
+  }
+  t.same((await ann.ask('GET', '/me/passkeys')).body.data, [])
+})
+
+t.test('a challenge works once, for its purpose, for five minutes', async t => {
+  const { appliance, ann, browser, key } = await withPasskey(t)
+  const attempt = async (challenge: string) =>
+    (await browser().ask('POST', '/session/passkey', key.get(challenge))).status
+  const challenge = await toSignIn(browser())
+  const response = key.get(challenge)
+  t.equal((await browser().ask('POST', '/session/passkey', response)).status, 200)
+  t.equal((await browser().ask('POST', '/session/passkey', response)).status, 401, 'the same answer again')
+  t.equal(await attempt(challenge), 401, 'a new answer to it')
+  t.equal(await attempt(randomBytes(32).toString('base64url')), 401, 'a made-up one')
+  t.equal(await attempt(await toRegister(ann)), 401, 'one to register')
+  const late = await toSignIn(browser())
+  appliance.clock.skip(5 * 60_000)
+  t.equal(await attempt(late), 401)
+
+  const bob = await signedIn(appliance, {}, ORIGIN)
+  const foreign = new Authenticator().create(await toRegister(ann))
+  t.equal((await bob.ask('POST', '/me/passkeys', { name: 'x', response: foreign })).status, 400)
+})
+
+t.test('a copied authenticator is noticed by its counter', async t => {
+  const { browser, key } = await withPasskey(t)
+  const attempt = async () =>
+    (await browser().ask('POST', '/session/passkey', key.get(await toSignIn(browser())))).status
+  t.equal(await attempt(), 200)
+  t.equal(await attempt(), 200)
+  key.counter = 1
+  t.equal(await attempt(), 401)
+})
+
+t.test('registering needs a recent sign-in, which a passkey confirms', async t => {
+  const { appliance, ann, key } = await withPasskey(t)
+  appliance.clock.skip(15 * 60_000 + 1)
+  t.match(await ann.ask('POST', '/me/passkeys/options'), { body: { error: { code: 'sign_in_required' } } })
+  const before = ann.cookie
+  const response = key.get(await toSignIn(ann))
+  t.equal((await ann.ask('POST', '/session/confirm/passkey', response)).status, 200)
+  t.not(ann.cookie, before)
+  t.equal((await ann.ask('POST', '/me/passkeys/options')).status, 200)
+
+  const bob = await signedIn(appliance, {}, ORIGIN)
+  const foreign = key.get(await toSignIn(bob))
+  t.equal((await bob.ask('POST', '/session/confirm/passkey', foreign)).status, 401, "somebody else's")
+})
