@@ -13,6 +13,7 @@ import { MailQuota } from '../inbound/intake/mail-quota.js'
 import { SenderCache } from '../msa/sender.js'
 import type { WorkerPool } from '../mta/workers/worker-pool.js'
 import type { Settings } from '../config/settings.js'
+import type { Log } from '../world/log.js'
 import type { Appliance } from './appliance.js'
 import { openControl } from './listeners/control.js'
 import { openAgent, openComposer, siteLocator } from './open-delivery.js'
@@ -76,9 +77,11 @@ export async function openCommandApi(
   )
   const folder = mkdtempSync(join(tmpdir(), 'postroad-'))
   const socketPath = join(folder, 'api.sock')
-  const control = await openControl(appliance, socketPath, [
-    ...resources.flatMap(({ routes = [] }) => routes),
-  ])
+  const control = await openControl(
+    { ...appliance, world: { ...world, log: errorsOnly(world.log) } },
+    socketPath,
+    [...resources.flatMap(({ routes = [] }) => routes)],
+  )
   const closing = new AbortController()
   const running = resources
     .flatMap(one => one.jobs ?? [])
@@ -96,5 +99,18 @@ export async function openCommandApi(
       await agent?.terminate()
       await composer.close()
     },
+  }
+}
+
+/** Standard output is the command's, which reports refused requests itself. */
+function errorsOnly(log: Log): Log {
+  return {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (event, fields) => log.error(event, fields),
+    setLevel() {},
+    setFormat() {},
+    flush: () => log.flush(),
   }
 }

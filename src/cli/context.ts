@@ -33,8 +33,8 @@ export interface CliContext {
   readonly input?: () => AsyncIterable<Buffer | string>
   /** Whether the reader of standard output is gone; further output is discarded. */
   readonly isOutputClosed?: () => boolean
-  /** Sets exit status 1, for a command that ran but found something wrong. */
-  fail: () => void
+  /** Sets the exit status, by default 1, for a command that ran but found something wrong. */
+  fail: (status?: number) => void
 }
 
 export interface CommonOptions {

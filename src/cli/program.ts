@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { describeError } from '../core/errors.js'
 import { VERSION } from '../core/version.js'
+import { applyCommand } from './apply/apply.js'
 import { backupCommand, restoreCommand } from './backup.js'
 import { bounceCommands } from './mail/bounce.js'
 import { campaignCommands } from './tenant/campaign.js'
@@ -34,6 +35,7 @@ import { workspaceCommands } from './tenant/workspace.js'
 const COMMANDS = [
   serveCommand,
   initCommand,
+  applyCommand,
   workspaceCommands,
   keyCommands,
   loginCommands,
@@ -87,8 +89,8 @@ export async function runCli(args: readonly string[], context: Omit<CliContext, 
   for (const register of COMMANDS)
     register(program, {
       ...context,
-      fail: () => {
-        status = 1
+      fail: (failed = 1) => {
+        status = failed
       },
     })
   for (const group of everyCommand(program)) group.copyInheritedSettings(program)

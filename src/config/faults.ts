@@ -65,7 +65,7 @@ function linesByKey(text: string): Map<string, number> {
     }
     const [, isList, name] = HEADER.exec(line) ?? []
     if (name !== undefined) {
-      section = dotted(name)
+      section = withIndexes(dotted(name), tables)
       if (isList !== undefined) {
         const count = tables.get(section) ?? 0
         tables.set(section, count + 1)
@@ -80,6 +80,15 @@ function linesByKey(text: string): Map<string, number> {
     open = ['"""', "'''"].find(quotes => value.split(quotes).length === 2)
   }
   return lines
+}
+
+/** `a.b` in the second table of the list `a` is `a.1.b`. @param tables number of tables so far, by list */
+function withIndexes(section: string, tables: ReadonlyMap<string, number>): string {
+  const names = section.split('.')
+  return names.slice(1).reduce((path, name) => {
+    const count = tables.get(path)
+    return `${count === undefined ? path : `${path}.${count - 1}`}.${name}`
+  }, names[0] ?? '')
 }
 
 /** The first occurrence wins; a duplicate key is a separate error. */

@@ -30,7 +30,7 @@ const usageErrors: [string[], RegExp][] = [
 const failures: [string[], RegExp][] = [
   [['message', 'show', 'none'], /no message none/],
   [['queue', 'show', 'none'], /none is not in the queue/],
-  [['key', 'revoke', 'none'], /no unrevoked key none/],
+  [['key', 'revoke', 'none'], /no key none/],
   [['key', 'create', '--workspace', 'none', '--name', 'x'], /no workspace none/],
   [['key', 'create', '--workspace', 'none', '--name', 'x', '--permissions', 'fly'], /no workspace none/],
   [

@@ -83,7 +83,7 @@ eachDatabase(
     t.match(log.lines, [
       { level: 'info', event: 'domain verified', fields: { domain: 'example.com', workspaceId: 'w1' } },
     ])
-    t.same(await activities(), ['system domain.verified', 'operator domain.added'])
+    t.same(await activities(), ['system domain.verified', 'shell domain.added'])
   },
 )
 
