@@ -19,6 +19,10 @@ import { taggedRoutes } from './tags/tagged-routes.js'
 import { exportRoute } from './transfer/export-contacts.js'
 import { importRoutes } from './transfer/import-routes.js'
 import { deleteImportsBefore } from './transfer/import-store.js'
+import {
+  suppressionTransferRoutes,
+  type SuppressionTransferParts,
+} from './transfer/suppression-transfer-routes.js'
 import { ImportJob, type ImporterParts } from './transfer/importer.js'
 
 /** Includes rejected rows. */
@@ -26,7 +30,7 @@ const IMPORTS_KEPT_MS = 30 * 86_400_000
 
 export const contacts = resource({
   chapters: { Contacts: 'Contacts and their attributes.' },
-  open: (parts: ImporterParts) => {
+  open: (parts: ImporterParts & SuppressionTransferParts) => {
     const sweeps = new ContactSweeps(parts)
     const imports = new ImportJob(parts)
     return {
@@ -35,6 +39,7 @@ export const contacts = resource({
         ...importRoutes(parts, imports),
         exportRoute(parts),
         ...contactRoutes(parts),
+        ...suppressionTransferRoutes(parts),
       ],
       consumers: [contactConsumer(parts)],
       jobs: [
