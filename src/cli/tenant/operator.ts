@@ -223,7 +223,8 @@ export function linkText(email: string, link: string, token: string): string {
     '',
     `  ${link}`,
     '',
-    `or send {"token": "${token}"} to POST /api/admin/v1/session/link.`,
+    `or send {"token": "${token}"} to POST /api/admin/v1/session/link,`,
+    'with the header "Sec-Fetch-Site: same-origin", as a browser does.',
   ].join('\n')
 }
 
