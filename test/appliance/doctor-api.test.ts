@@ -38,7 +38,7 @@ t.test(
   'one examination runs at a time, shows finished checks meanwhile, and is cut off by a stop',
   async t => {
     let end = (): void => {}
-  const ended = new Promise<void>(resolve => (end = resolve))
+    const ended = new Promise<void>(resolve => (end = resolve))
     let reportCheck: (check: Check) => void = () => {}
     let stopping: AbortSignal | undefined
     let count = 0

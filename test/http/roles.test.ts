@@ -1,11 +1,6 @@
 /** What each role may do, and where. */
 import t from 'tap'
-import {
-  ADMIN_PERMISSIONS,
-  isGranted,
-  rolePermissions,
-  ROLES,
-} from '../../src/http/roles.js'
+import { ADMIN_PERMISSIONS, isGranted, rolePermissions, ROLES } from '../../src/http/roles.js'
 import { PERMISSIONS } from '../../src/http/principal.js'
 
 t.test('an owner may do everything, an operator everything but manage operators', async t => {
