@@ -7,6 +7,7 @@
  * also slows down guessing of keys.
  */
 import type { Context } from 'koa'
+import type { Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
 import type { Clock } from '../world/time/clock.js'
 import { addressKey } from '../world/net/ip-address.js'
@@ -108,7 +109,7 @@ export class Gate {
         'forbidden',
         `this ${caller.actor.type === 'api_key' ? 'key' : 'role'} lacks the permission ${access}`,
       )
-    return { principal: { ...caller, actor: { ...caller.actor, peer: peerOf(ctx) } } }
+    return { principal: { ...caller, actor: from(ctx, caller.actor) } }
   }
 
   private async admitOperator(ctx: Context, access: AdminAccess | ListedAccess): Promise<Caller> {
@@ -127,7 +128,7 @@ export class Gate {
     this.count(ctx, `operator:${operator.id}`, OPERATOR_RATE_LIMIT)
     const workspaceId = requireGrant(ctx, operator, access)
     if (access.isSensitive) requireRecentSignIn(operator, this.parts.clock.now())
-    const actor = { ...operator.actor, peer: peerOf(ctx) }
+    const actor = from(ctx, operator.actor)
     return {
       principal: { ...NOBODY, keyId: `operator:${operator.id}`, keyName: operator.email, actor },
       operator: { ...operator, actor },
@@ -284,6 +285,12 @@ function isOwn(origin: string, own: readonly (string | undefined)[]): boolean {
   if (!URL.canParse(origin)) return false
   const { host } = new URL(origin)
   return own.some(url => url !== undefined && URL.canParse(url) && new URL(url).host === host)
+}
+
+/** On the control socket there is no address. */
+function from(ctx: Context, actor: Actor): Actor {
+  const peer = peerOf(ctx)
+  return peer === '' ? actor : { ...actor, peer }
 }
 
 function peerOf({ req }: Context): string {

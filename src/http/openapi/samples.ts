@@ -53,8 +53,9 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   Pagination: { total: 1, limit: 100, offset: 0, has_more: false },
   CursorPagination: { total: 1, limit: 100, offset: 0, has_more: false, next_cursor: null },
   Activity: {
-    actor: { type: 'api_key', id: IDS.other, name: 'Website' },
-    ...{ action: 'domain.added', subject: 'example.com', details: { domain_id: IDS.domain } },
+    actor: { type: 'operator', id: IDS.other, name: 'ann@example.com', peer: '192.0.2.7' },
+    ...{ action: 'api_key.changed', subject: 'Website', details: { id: IDS.domain } },
+    changes: { rate_limit: { before: 100, after: 500 } },
   },
   Analytics: {
     ...{ period: '1d', since: today, until: today, ...total },
