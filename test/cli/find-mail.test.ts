@@ -110,11 +110,11 @@ t.test('each message is logged from acceptance to its final status, and can be f
   t.same(await subjectsOf('--subject', 'INVOICE'), ['ann@one.test'])
   t.same(await subjectsOf('--status', 'bounced', '--since', '1h'), ['bob@two.test'])
   // It is logged just before its claim ends.
-  const deferred = await until('the deferred message', async () => {
+  const waiting = await until('the deferred message', async () => {
     const found = await list('--status', 'deferred', '--to', 'eve@one.test')
     return found.length > 0 && found
   })
-  t.match(deferred, [{ to: 'eve@one.test', status: 'sent', delivery_state: 'deferred' }])
+  t.match(waiting, [{ to: 'eve@one.test', status: 'sent', delivery_state: 'deferred' }])
   t.same(await subjectsOf('--status', 'queued', '--to', 'eve@one.test'), [])
   t.match(await postroad.run('message', 'list', '--to', 'eve@one.test'), { out: /sent \(deferred\)/ })
   const deferred = await server.get('/api/v1/email?status=deferred&to=eve@one.test', { key: postroad.key })
