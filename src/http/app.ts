@@ -67,7 +67,7 @@ const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': '
 export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler {
   const { clock, log } = parts
   const isControl = parts.serves === 'control'
-  const gate = new Gate({ ...parts, isControl })
+  const gate = new Gate(parts, isControl)
   for (const route of routes) mustBeServedHere(route, parts.serves ?? 'network')
   const serving: Serving = {
     isControl,

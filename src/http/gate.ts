@@ -33,8 +33,6 @@ export interface GateParts {
   readonly authenticate: Authenticate
   /** Absent: neither sessions nor operator tokens are accepted. */
   readonly operators?: OperatorAccess
-  /** On the control socket: every caller is a user of the shell, named by X-Shell-User. */
-  readonly isControl?: boolean
   /** `public_url`, from whose pages operators may write. */
   readonly publicUrl?: string
   /** Requests per minute from an address without a valid key; 0 = unlimited. */
@@ -72,11 +70,14 @@ const NOBODY: Principal = {
 
 export class Gate {
   private readonly parts: GateParts
+  private readonly isControl: boolean
   private readonly keyWindows: SlidingWindow
   private readonly addressWindows: SlidingWindow
 
-  constructor(parts: GateParts) {
+  /** @param isControl on the control socket: every caller is a user of the shell, named by X-Shell-User */
+  constructor(parts: GateParts, isControl = false) {
     this.parts = parts
+    this.isControl = isControl
     this.keyWindows = new SlidingWindow(parts.clock)
     this.addressWindows = new SlidingWindow(parts.clock)
   }
@@ -138,8 +139,8 @@ export class Gate {
 
   /** @returns undefined if the request carries neither session nor operator token */
   private async findOperator(ctx: Context): Promise<OperatorPrincipal | undefined> {
-    const { isControl, operators } = this.parts
-    if (isControl) return shellOperator(shellUser(ctx))
+    const { operators } = this.parts
+    if (this.isControl) return shellOperator(shellUser(ctx))
     if (!operators) return undefined
     if (ctx.get('Authorization') !== '') {
       const token = bearerToken(ctx)
@@ -173,7 +174,7 @@ export class Gate {
    * @throws AppError forbidden
    */
   private requireOwnPage(ctx: Context): void {
-    if (['GET', 'HEAD', 'OPTIONS'].includes(ctx.method) || this.parts.isControl) return
+    if (['GET', 'HEAD', 'OPTIONS'].includes(ctx.method) || this.isControl) return
     const site = ctx.get('Sec-Fetch-Site')
     const origin = ctx.get('Origin')
     const isOwnOrigin = origin === '' || isOwn(origin, [this.parts.publicUrl, `http://${ctx.get('Host')}`])
