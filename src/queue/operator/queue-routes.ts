@@ -175,7 +175,7 @@ function summaryRoute({ database, clock, locateSite }: QueueRouteParts): Route {
     query: Type.Object(
       {
         by: Type.Optional(Type.Enum(['domain', 'site'], { description: 'Default domain.' })),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Rows, default 50.' })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Rows, default 50.' })),
         workspace_id: Type.Optional(workspaceField),
       },
       { additionalProperties: false },
