@@ -2,7 +2,7 @@
  * How commands reach an appliance: every command that has an API is a client of it.
  *
  * With `--server` and `--token` (or POSTROAD_SERVER and POSTROAD_TOKEN) it is a remote one. Otherwise it is the server running on the data
- * folder, through its control socket or, if none runs, an API that the command serves itself on a private socket for as long as it runs.
+ * folder, through its control socket or, if none runs, an API that the command serves itself on a private socket while it runs.
  * Errors of the API become the AppError they were.
  */
 import { userInfo } from 'node:os'

@@ -46,7 +46,7 @@ export const OPERATOR_TOKEN_PREFIX = 'pa_'
 /** Longest time since a sign-in for sensitive actions, ms. */
 export const CONFIRMED_MS = 15 * 60_000
 
-/** Full control, as whoever may open the control socket or the database has. @param user name of the system user */
+/** Full control: a user who can open the control socket or the database has it anyway. @param user name of the system user */
 export function shellOperator(user: string): OperatorPrincipal {
   return {
     id: 'shell',

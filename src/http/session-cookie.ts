@@ -26,7 +26,7 @@ export function sessionCookie(publicUrl: string, token: string, maxAgeMs: number
   return `${name}=${token}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${name === SECURE_NAME ? '; Secure' : ''}`
 }
 
-/** Only one of the names is accepted, so a cookie planted over http is none over https. */
+/** Only one of the names is accepted, so a cookie planted over http is ignored over https. */
 function cookieName(publicUrl: string): string {
   return publicUrl.startsWith('https:') ? SECURE_NAME : PLAIN_NAME
 }

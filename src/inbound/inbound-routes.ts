@@ -1,4 +1,4 @@
-/** Inbound mail in the admin API: bounces, complaints and reports received, and what became of them. */
+/** Inbound mail in the admin API: bounces, complaints and reports received, and their results. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'

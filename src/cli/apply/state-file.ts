@@ -1,7 +1,7 @@
 /**
  * The file of `postroad apply`: TOML, or JSON if its name ends in `.json`.
  *
- * Every resource is known by its name; a field that is absent is left as it is. Never contains secrets. Fails with a ConfigError that
+ * Every resource is known by its name; absent fields are left unchanged. Never contains secrets. Fails with a ConfigError that
  * names line and path.
  */
 import { readFileSync } from 'node:fs'

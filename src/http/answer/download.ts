@@ -77,7 +77,7 @@ export async function sendDownload(
   }: { readonly clock: Clock; readonly log: Log; readonly isControl?: boolean },
 ): Promise<void> {
   const { res } = ctx
-  // The reader of a command's output may pause for as long as it likes.
+  // The reader of a command's output may pause indefinitely.
   const stalledMs = isControl ? undefined : STALLED_MS
   const gone = new AbortController()
   res.once('close', () => gone.abort())

@@ -141,7 +141,7 @@ function requestFigure(placed: Placed, parts: ApiParts): string {
 
 type Responses = readonly [status: string, response: Operation['responses'][string]][]
 
-/** Each success by itself, the first one open; the errors behind one line. */
+/** One section per success, the first one open; errors share one section. */
 function responseExamples(successes: Responses, failures: Responses): string {
   const shown = successes.flatMap(([status, { description, content = {} }], index) => {
     const blocks = exampleBlocks(content)

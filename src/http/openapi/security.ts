@@ -1,4 +1,4 @@
-/** How the OpenAPI documents tell who may call an operation: security schemes, permissions, and a sentence. */
+/** Who may call an operation, in the OpenAPI documents: security schemes, permissions and a sentence. */
 import type { Access, AdminAccess, Route } from '../route.js'
 
 export const KEY_SCHEME = {
