@@ -1,3 +1,6 @@
+/** German. */
 import { en, type Texts } from './en'
 
-export const de: Texts = en
+export const de: Texts = {
+  ...en,
+}

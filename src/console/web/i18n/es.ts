@@ -1,3 +1,6 @@
+/** Spanish. */
 import { en, type Texts } from './en'
 
-export const es: Texts = en
+export const es: Texts = {
+  ...en,
+}
