@@ -52,6 +52,8 @@ export interface Api {
   readonly isRemote: boolean
   /** False if no server runs and the command serves the API to itself. */
   readonly isServing: boolean
+  /** The command serves the API to itself, but a server has started since. */
+  hasServerStarted(): boolean
 }
 
 /**
@@ -77,8 +79,8 @@ interface Target {
   readonly origin: string
   readonly headers: Readonly<Record<string, string>>
   readonly socketPath?: string
-  /** The command serves the API to itself. */
-  readonly isOwn?: true
+  /** The command serves the API of this data folder to itself. */
+  readonly own?: { readonly dataDir: string }
 }
 
 async function connected<T>(
@@ -98,7 +100,7 @@ async function connected<T>(
   return withOpened(context, config, async appliance => {
     const api = await openCommandApi(appliance, { ...needs, settings })
     try {
-      return await work({ ...local, socketPath: api.socketPath, isOwn: true })
+      return await work({ ...local, socketPath: api.socketPath, own: config })
     } finally {
       await api.close()
     }
@@ -141,7 +143,8 @@ function openApi(target: Target): Api {
       throw new AppError('not_found', `no workspace ${named}${didYouMean(named, names)}`)
     },
     isRemote: target.socketPath === undefined,
-    isServing: target.isOwn !== true,
+    isServing: target.own === undefined,
+    hasServerStarted: () => target.own !== undefined && isServing(target.own.dataDir),
   }
 }
 

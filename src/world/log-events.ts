@@ -99,6 +99,7 @@ export const LOG_EVENTS = {
     'form submission failed': 'A signup form could not store a submission.',
     'job interrupted': 'The server stopped while a job was running.',
     'log lines dropped': 'Standard output was not read in time. `lines` counts what is missing.',
+    'old backup not deleted': 'A backup beyond `backup.keep` could not be deleted.',
     'parts of an unfinished inbound mail not deleted': 'They are deleted at the next start.',
     'queue held after restore':
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
@@ -139,6 +140,7 @@ export const LOG_EVENTS = {
     'message not delivered': 'A message ended for another reason, such as cancellation, during an attempt.',
     'message skipped': 'A recipient was left out; `reason` says why.',
     'message suppressed': 'The recipient is on the suppression list.',
+    'old backup deleted': 'A new backup was completed, and `backup.keep` newer ones exist.',
     'old records deleted': 'Records beyond their retention were deleted.',
     'page refused': 'A public page answered with an error status.',
     'recipients at nonexistent domains suppressed': 'Their domains publish no mail host.',

@@ -1,9 +1,10 @@
 /** Backups by the admin API, and by the command line of another machine. */
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readBackup } from '../../src/db/sqlite/backup-file.js'
 import { openTestAppliance } from '../support/program/appliance.js'
+import { install } from '../support/program/process.js'
 import { makeOperatorToken } from '../support/program/operator-token.js'
 import { until } from '../support/until.js'
 
@@ -61,4 +62,49 @@ t.test('backup of a remote appliance is downloaded and verified, and leaves noth
   t.same(readdirSync(t.testdirName), ['remote.backup'])
   t.same(readdirSync(join(postroad.dataDir, 'backups')), [])
   t.match(await postroad.run('backup', file, ...remote), { status: 1, err: /exists already/ })
+})
+
+const namesIn = (dataDir: string) => readdirSync(join(dataDir, 'backups')).sort()
+
+t.test('backups are made on schedule, and only the newest are kept', async t => {
+  const postroad = await openTestAppliance(t, {
+    toml: '[backup]\nschedule = "30 10 * * *"\nkeep = 2\n',
+    onFolder: dataDir => {
+      mkdirSync(join(dataDir, 'backups'), { recursive: true })
+      for (const day of ['01', '02', '03'])
+        writeFileSync(join(dataDir, 'backups', `postroad-2026-01-${day}T10-30-00-000Z.db`), 'old')
+      writeFileSync(join(dataDir, 'backups', 'by-hand.db'), 'of the operator')
+    },
+  })
+  const job = async () =>
+    (await postroad.json<{ name: string; running: boolean }[]>('jobs')).find(({ name }) => name === 'backup')
+  t.match(await job(), { schedule: '30 10 * * *' })
+  await postroad.clock.advance(31 * 60_000)
+  const names = await until('the backup of today', () => {
+    const found = namesIn(postroad.dataDir)
+    return found.length === 3 && found[2]?.startsWith('postroad-2026-01-05T10-3') && found
+  })
+  t.same(names.slice(0, 2), ['by-hand.db', 'postroad-2026-01-03T10-30-00-000Z.db'])
+  t.match(readBackup(join(postroad.dataDir, 'backups', names[2] ?? '')).rows, { workspaces: 1 })
+  await until('the job to end', async () => (await job())?.running === false)
+  t.match(await job(), { last_ended_at: String, last_error: null })
+  const [first] = postroad.log.lines.filter(({ event }) => event === 'old backup deleted')
+  t.match(first, { fields: { name: 'postroad-2026-01-02T10-30-00-000Z.db' } })
+})
+
+t.test('a backup that fails deletes none', async t => {
+  const postroad = await openTestAppliance(t, { toml: '[backup]\nkeep = 1\n' })
+  const operator = { key: await makeOperatorToken(postroad, 'operator') }
+  mkdirSync(join(postroad.dataDir, 'backups'), { recursive: true })
+  const old = 'postroad-2026-01-03T10-30-00-000Z.db'
+  writeFileSync(join(postroad.dataDir, 'backups', old), 'old')
+  postroad.disk.free = 0
+  t.match(await postroad.post(BACKUPS, '', operator), { status: 503 })
+  t.same(namesIn(postroad.dataDir), [old])
+})
+
+t.test('a schedule that is no cron expression is refused', async t => {
+  const { status, err } = await install(t, { toml: '[backup]\nschedule = "daily"\n' }).run('config', 'check')
+  t.equal(status, 2)
+  t.match(err, /backup\.schedule.*cron expression/)
 })

@@ -71,6 +71,36 @@ t.test(
   },
 )
 
+t.test('an operator of all workspaces can vouch for a domain that waits for its records', async t => {
+  const postroad = await openTestAppliance(t)
+  const { workspaceId } = postroad
+  const owner = ['--workspace', workspaceId]
+  const { id } = await postroad.json<{ id: string }>('domain', 'add', 'printer.lan', ...owner)
+  const mail = { to: 'ann@one.test', from_email: 'me@printer.lan', subject: 'Hi', text: 'Hi.' }
+  t.match(await postroad.send(postroad.key, mail), { body: { error: { code: 'domain_invalid' } } })
+  const path = `${DOMAINS}/${id}/vouch`
+  const here = { key: await makeOperatorToken(postroad, 'owner', workspaceId) }
+  t.match(await postroad.post(path, '', here), { status: 403 })
+  t.match(await postroad.get(`${DOMAINS}/${id}`, here), { body: { data: { vouched: false } } })
+  const all = { key: await makeOperatorToken(postroad, 'operator') }
+  t.match(await postroad.post(path, '', all), {
+    status: 200,
+    body: { data: { vouched: true, verified: true, next_check_at: null } },
+  })
+  await postroad.clock.advance(2_000)
+  t.match(await postroad.send(postroad.key, mail), { status: 200 })
+  t.match(
+    await postroad.json('domain', 'vouch', 'printer.lan', ...owner),
+    { vouched: true },
+    'once more changes nothing',
+  )
+  t.match(await postroad.run('domain', 'vouch', 'other.lan', ...owner), { status: 1, err: /no domain/ })
+  const { body: log } = await postroad.get('/api/v1/activity', postroad)
+  const vouched = (log.data as { action: string }[]).filter(({ action }) => action === 'domain.vouched')
+  t.match(vouched, [{ subject: 'printer.lan', actor: { type: 'operator_token' } }])
+  t.equal(vouched.length, 1)
+})
+
 t.test('the zone file is downloaded with and without SOA', async t => {
   const postroad = await openTestAppliance(t)
   const headers = { Authorization: `Bearer ${await makeOperatorToken(postroad, 'viewer')}` }

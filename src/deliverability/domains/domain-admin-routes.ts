@@ -15,7 +15,7 @@ import { dnsRecords, domainZone, reportPermission, TTL_SECONDS, zoneLine } from 
 import type { DomainParts } from './domain-parts.js'
 import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-routes.js'
 import { getDomainOfAny, listDomainsOfAll, type Domain } from './domain-store.js'
-import { addDomain, deleteDomain, readDomainName, verifyDomain } from './domains.js'
+import { addDomain, deleteDomain, readDomainName, verifyDomain, vouchForDomain } from './domains.js'
 
 export interface DomainAdminParts {
   readonly domains: DomainParts
@@ -178,6 +178,25 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       async handle({ operator, params }) {
         const { owner, id } = await load(operator, 'domains:write', params.id)
         return detailsToApi(await verifyDomain(domains, owner, id, operator.actor), parts)
+      },
+    }),
+    adminRoute({
+      method: 'POST',
+      path: '/domains/:id/vouch',
+      access: { ...access('domains:write'), isSensitive: true },
+      operationId: 'vouchForDomain',
+      chapter: 'Domains',
+      summary: 'Mark a domain verified without DNS.',
+      description:
+        'For domains of a local network, and for trials. Its records are not checked any more; mail from it is sent as from a verified ' +
+        'domain. Requires a role in all workspaces. To return to verification by DNS, remove the domain and add it again.',
+      params: DomainParams,
+      response: DomainDetailsSchema,
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params }) {
+        const { owner, id } = await load(operator, 'domains:write', params.id)
+        requirePermission(operator, 'domains:write', ALL_WORKSPACES)
+        return detailsToApi(await vouchForDomain(domains, owner, id, operator.actor), parts)
       },
     }),
     adminRoute({

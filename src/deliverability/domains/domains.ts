@@ -11,6 +11,7 @@ import {
   getDomain,
   findDomainByName,
   insertDomain,
+  markVouched,
   recordCheck,
   removeDomain,
 } from './domain-store.js'
@@ -86,6 +87,33 @@ export async function verifyDomain(
   const check = await checkDomain(domain, parts.dkimZone, resolverFor(domain, parts))
   await recordCheckResult(parts, domain, check, actor)
   return getDomain(parts.database.reader, owner, id)
+}
+
+/**
+ * The operator declares the domain verified: DNS no longer decides, and it is not checked any more. A vouched domain is unchanged.
+ *
+ * @throws AppError not_found, conflict for a sandbox's domain, which needs no verification
+ */
+export async function vouchForDomain(
+  parts: DomainParts,
+  owner: string,
+  id: string,
+  actor: Actor,
+): Promise<Domain> {
+  const now = parts.clock.now()
+  return parts.database.write(async tx => {
+    const before = await getDomain(tx.db, owner, id)
+    if (before.isSandbox) throw new AppError('conflict', 'a domain of a sandbox is always verified')
+    if (before.isVouched) return before
+    await markVouched(tx.db, id, before.verifiedAt ?? now)
+    tx.changed('domains')
+    await recordActivity(tx, {
+      ...{ workspaceId: owner, actor, action: 'domain.vouched', subject: before.domain },
+      details: { id, verified: before.verifiedAt !== null },
+      createdAt: now,
+    })
+    return getDomain(tx.db, owner, id)
+  })
 }
 
 /** Queued mail is still signed and sent. @throws AppError not_found */

@@ -21,6 +21,7 @@ import { AGES, MAX_SUMMED, summaryByDomain, summaryBySite, type QueueCounts } fr
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]
+  siteNameOf(destination: string): string | undefined
   retryNow(destinations?: ReadonlySet<string>): Promise<void>
 }
 
