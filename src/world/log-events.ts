@@ -26,7 +26,7 @@ export const LOG_EVENTS = {
     'configuration reload failed':
       'The changed configuration is invalid. The running configuration stays in effect.',
     'database files missing':
-      'The database files were moved or deleted. Nothing is accepted or sent; `mend` says what to do.',
+      'The database files were moved or deleted. Nothing is accepted or sent; `fix` says what to do.',
     'database write failed': 'SQLite could not write. New mail is refused until a write succeeds.',
     'date trigger scan failed': 'The dates that start an automation could not be read. The scan is repeated.',
     'delivery agent failed': 'A delivery ended with an internal error. The message is retried.',

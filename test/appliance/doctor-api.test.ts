@@ -29,7 +29,7 @@ t.test('an operator examines the appliance, and a viewer reads the results', asy
   t.match(byName.get('server'), { status: 'ok', what: 'the server is running' })
   t.match(byName.get('schema'), { status: 'ok' })
   t.match(byName.get('port http'), { status: 'ok' })
-  t.match(byName.get('dns.hostname'), { status: 'fail', mend: /./ })
+  t.match(byName.get('dns.hostname'), { status: 'fail', fix: /./ })
   t.match(await postroad.get(`${DOCTOR}/${id}`, viewer), { body: { data: { id } } })
   t.match(await postroad.get(`${DOCTOR}/0192f000-0000-7000-8000-00000000abcd`, viewer), { status: 404 })
 })
