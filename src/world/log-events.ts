@@ -104,6 +104,8 @@ export const LOG_EVENTS = {
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
     'rejected message parts not deleted': 'They are deleted at the next start.',
     'restart required': 'Changed settings that take effect at the next start.',
+    'sign-in failed':
+      "An operator's password, code or passkey was wrong. `lockedOut`: further tries are refused, from this address or everywhere.",
     'slow read aborted': 'A query ran longer than `limitMs`.',
     'smtp client speaks HTTP': 'The connection was closed.',
     'smtp client spoke before the greeting': 'The connection was closed.',

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { initialise, type Initialised } from '../support/program/process.js'
 
 const SHOP = `
@@ -261,11 +261,11 @@ roles = [{ role = "viewer" }, { role = "marketer", workspace = "Shop" }]
 t.test('a file is applied to a remote appliance', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
-  const token = await tokenWith(postroad, [{ workspaceId: '*', role: 'owner' }])
+  const token = await tokenWith(postroad, 'owner')
   const remote = ['--server', server.baseUrl, '--token', token]
   t.equal((await applied(postroad, describe(postroad, SHOP), '--yes', ...remote)).length, 9)
   t.same(await applied(postroad, describe(postroad, SHOP), '--yes', ...remote), [])
-  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const viewer = await tokenWith(postroad, 'viewer')
   const changed = describe(postroad, SHOP.replace('hourly_limit = 5000', 'hourly_limit = 1'))
   t.match(await postroad.run('apply', changed, '--yes', '--server', server.baseUrl, '--token', viewer), {
     status: 1,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { LiveCounters } from '../../src/metrics/live.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 t.test('rates count the last whole seconds and forget what is older than a minute', async t => {
@@ -28,7 +28,7 @@ t.test('rates count the last whole seconds and forget what is older than a minut
 
 t.test('accepted and delivered messages show, one per recipient', async t => {
   const postroad = await openTestAppliance(t)
-  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const viewer = await tokenWith(postroad, 'viewer')
   const own = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }])
   const mail = {
     to: ['ann@one.test', 'bob@one.test'],
