@@ -26,7 +26,7 @@ export const LOG_EVENTS = {
     'configuration reload failed':
       'The changed configuration is invalid. The running configuration stays in effect.',
     'database files missing':
-      'The database files were moved or deleted. Nothing is accepted or sent; `mend` says what to do.',
+      'The database files were moved or deleted. Nothing is accepted or sent; `fix` says what to do.',
     'database write failed': 'SQLite could not write. New mail is refused until a write succeeds.',
     'date trigger scan failed': 'The dates that start an automation could not be read. The scan is repeated.',
     'delivery agent failed': 'A delivery ended with an internal error. The message is retried.',
@@ -105,6 +105,8 @@ export const LOG_EVENTS = {
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
     'rejected message parts not deleted': 'They are deleted at the next start.',
     'restart required': 'Changed settings that take effect at the next start.',
+    'sign-in failed':
+      "An operator's password, code or passkey was wrong. `lockedOut`: further tries are refused, from this address or everywhere.",
     'slow read aborted': 'A query ran longer than `limitMs`.',
     'smtp client speaks HTTP': 'The connection was closed.',
     'smtp client spoke before the greeting': 'The connection was closed.',

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readBackup } from '../../src/db/sqlite/backup-file.js'
 import { openTestAppliance } from '../support/program/appliance.js'
+import { tokenWith } from '../support/program/operators.js'
 import { install } from '../support/program/process.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
 import { until } from '../support/until.js'
 
 const BACKUPS = '/api/admin/v1/backups'
 
 t.test('a backup is made beside the running server, listed, downloaded and deleted', async t => {
   const postroad = await openTestAppliance(t)
-  const operator = { key: await makeOperatorToken(postroad, 'operator') }
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer') }
+  const operator = { key: await tokenWith(postroad, 'operator') }
+  const viewer = { key: await tokenWith(postroad, 'viewer') }
   t.match(await postroad.post(BACKUPS, '', viewer), { status: 403 })
   t.match(await postroad.get(BACKUPS, viewer), { status: 200, body: { data: [] } })
   const started = await postroad.post(BACKUPS, '', operator)
@@ -43,7 +43,7 @@ t.test('a backup is made beside the running server, listed, downloaded and delet
 
 t.test('a name never leads out of the folder of backups', async t => {
   const postroad = await openTestAppliance(t)
-  const operator = { key: await makeOperatorToken(postroad, 'owner') }
+  const operator = { key: await tokenWith(postroad, 'owner') }
   for (const name of ['..%2fpostroad.db', '%2e%2e%2fpostroad.db', 'postroad.db', 'control.sock', '..%5cx'])
     for (const method of ['get', 'delete'] as const) {
       const { status } = await postroad[method](`${BACKUPS}/${name}`, operator)
@@ -54,7 +54,7 @@ t.test('a name never leads out of the folder of backups', async t => {
 
 t.test('backup of a remote appliance is downloaded and verified, and leaves nothing there', async t => {
   const postroad = await openTestAppliance(t)
-  const remote = ['--server', postroad.baseUrl, '--token', await makeOperatorToken(postroad, 'operator')]
+  const remote = ['--server', postroad.baseUrl, '--token', await tokenWith(postroad, 'operator')]
   const file = join(t.testdir(), 'remote.backup')
   t.match(await postroad.json('backup', file, ...remote), { file, rows: { workspaces: 1 } })
   t.match(readBackup(file).rows, { workspaces: 1 })
@@ -94,7 +94,7 @@ t.test('backups are made on schedule, and only the newest are kept', async t => 
 
 t.test('a backup that fails deletes none', async t => {
   const postroad = await openTestAppliance(t, { toml: '[backup]\nkeep = 1\n' })
-  const operator = { key: await makeOperatorToken(postroad, 'operator') }
+  const operator = { key: await tokenWith(postroad, 'operator') }
   mkdirSync(join(postroad.dataDir, 'backups'), { recursive: true })
   const old = 'postroad-2026-01-03T10-30-00-000Z.db'
   writeFileSync(join(postroad.dataDir, 'backups', old), 'old')

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 import { initialise, routeTo } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 
@@ -135,7 +135,7 @@ t.test('send works through a remote appliance, as far as the operator may', asyn
   const postroad = await openTestAppliance(t)
   const { workspaceId } = postroad
   const remote = async (role: 'operator' | 'viewer') => [
-    ...['--server', postroad.baseUrl, '--token', await makeOperatorToken(postroad, role, workspaceId)],
+    ...['--server', postroad.baseUrl, '--token', await tokenWith(postroad, [{ workspaceId, role }])],
   ]
   const operator = await remote('operator')
   t.match(await postroad.json('send', ...mail, ...operator), {

@@ -1,6 +1,6 @@
 /** `POST /bounces/parse`: how a returned mail is read, for operators. */
 import t from 'tap'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { deliveryReport, group, notice, REPORTER } from '../support/returned/returned-mail.js'
 
@@ -8,7 +8,7 @@ const PARSE = '/api/admin/v1/bounces/parse'
 
 t.test('a returned mail is parsed by any operator, and nothing is stored', async t => {
   const postroad = await openTestAppliance(t)
-  const key = await makeOperatorToken(postroad, 'viewer', postroad.workspaceId)
+  const key = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'viewer' }])
   const parse = async (body: string | Buffer, type = 'message/rfc822') => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': type }
     const answer = await fetch(postroad.baseUrl + PARSE, { method: 'POST', headers, body })

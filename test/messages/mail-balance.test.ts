@@ -12,7 +12,7 @@ import { measureLiveQueue } from '../../src/queue/operator/queue-status-store.js
 import { claimEntries } from '../../src/queue/queue-store.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW } from '../support/mailroom.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 import { initialise, type Serving } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
@@ -124,7 +124,7 @@ t.test('the balance holds through sending, bouncing, cancelling, deleting and re
     },
   })
   const { id: other } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
-  const key = await makeOperatorToken(postroad, 'viewer')
+  const key = await tokenWith(postroad, 'viewer')
   const balanceOf = async (server: Serving, workspaceId?: string) => {
     const query = workspaceId === undefined ? '' : `?workspace_id=${workspaceId}`
     const { status, body } = await server.get(`/api/admin/v1/live/balance${query}`, { key })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { DestinationRates } from '../../src/metrics/destination-rates.js'
 import { LiveCounters } from '../../src/metrics/live.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
@@ -30,7 +30,7 @@ t.test('rates count the last whole seconds and forget what is older than a minut
 
 t.test('accepted and delivered messages show, one per recipient', async t => {
   const postroad = await openTestAppliance(t)
-  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const viewer = await tokenWith(postroad, 'viewer')
   const own = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }])
   const mail = {
     to: ['ann@one.test', 'bob@one.test'],

@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
-import { Done } from '../../http/answer/answer-fields.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { pageQuery } from '../../http/pagination.js'
 import { ALL_WORKSPACES, type OperatorPermission } from '../../http/roles.js'
@@ -145,7 +145,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
           throw new AppError('not_found', `no workspace ${body.workspace_id}`, { path: 'workspace_id' })
         const proof = body.vouch ? 'vouched' : 'dns'
         return detailsToApi(
-          await addDomain(domains, body.workspace_id, body.domain, proof, operator.actor),
+          await addDomain(domains, body.workspace_id, body.domain, operator.actor, proof),
           parts,
         )
       },
@@ -223,10 +223,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       errors: ['not_found', 'conflict'],
       async handle({ operator, params, body }) {
         const { owner, id } = await load(operator, 'domains:write', params.id)
-        return detailsToApi(
-          await rotateDomain(domains, owner, id, body.force ?? false, operator.actor),
-          parts,
-        )
+        return detailsToApi(await rotateDomain(domains, owner, id, operator.actor, body.force), parts)
       },
     }),
     adminRoute({
@@ -243,7 +240,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       async handle({ operator, params }) {
         const { owner, id } = await load(operator, 'domains:write', params.id)
         await deleteDomain(domains, owner, id, operator.actor)
-        return { success: true as const }
+        return DONE
       },
     }),
     adminRoute({

@@ -1,7 +1,7 @@
 /** Adds, verifies and removes sending domains. */
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
-import { type Actor, SHELL } from '../../core/actor.js'
+import { SYSTEM, type Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
 import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
@@ -26,8 +26,8 @@ export async function addDomain(
   parts: DomainParts,
   owner: string,
   name: string,
+  actor: Actor,
   proof: DomainProof = 'dns',
-  actor: Actor = SHELL,
 ): Promise<Domain> {
   const domain = readDomainName(name)
   const isVouched = proof === 'vouched'
@@ -80,7 +80,7 @@ export async function verifyDomain(
   parts: DomainParts,
   owner: string,
   id: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<Domain> {
   await renewRetiredKeys(parts, parts.clock.now(), id)
   const domain = await getDomain(parts.database.reader, owner, id)
@@ -121,7 +121,7 @@ export async function deleteDomain(
   parts: DomainParts,
   owner: string,
   id: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<void> {
   const now = parts.clock.now()
   await parts.database.write(async tx => {
@@ -142,7 +142,7 @@ export async function deleteDomain(
 /** The server's own domain, such as that of the shared sending address; created on first use. */
 export async function ensureApplianceDomain(parts: DomainParts, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, APPLIANCE, readDomainName(name))
-  return known ?? addDomain(parts, APPLIANCE, name, 'vouched', { type: 'system' })
+  return known ?? addDomain(parts, APPLIANCE, name, SYSTEM, 'vouched')
 }
 
 /** RFC 1035 §2.3.4 allows 253 characters; names below the domain need room. */
