@@ -16,6 +16,8 @@ import {
 import { openTestAppliance } from '../support/program/appliance.js'
 import { addOperator } from '../support/program/operators.js'
 
+const PASSWORD = 'correct horse battery staple'
+
 async function open(t: Test) {
   const appliance = await openTestAppliance(t)
   const { baseUrl } = appliance
@@ -59,7 +61,12 @@ async function inspect(
   const at = `${name}, ${looking.shape}, ${looking.scheme}`
   t.same(await axeFindings(page), [], `${at}: axe`)
   t.equal(await isTooWide(page), false, `${at}: nothing is cut off`)
-  t.same(complaints, [], `${at}: the browser complains of nothing`)
+  // Whether somebody is signed in is asked by a request that is refused if not.
+  t.same(
+    complaints.filter(text => !text.includes('401 (Unauthorized)')),
+    [],
+    `${at}: the browser complains of nothing`,
+  )
 }
 
 /** Path below /console, and the name of its picture. */
@@ -71,11 +78,10 @@ const SCREENS = [
 t.test('every screen can be read, in all forms', async t => {
   const postroad = await open(t)
   const visitor = await postroad.enter({ shape: 'wide', scheme: 'light' })
-  const looks = process.env['LOOKS'] ? ALL_LOOKS.slice(0, 1) : ALL_LOOKS
-  for (const looking of looks) {
-    await visitor.page.setViewportSize(
-      looking.shape === 'wide' ? { width: 1_440, height: 900 } : { width: 390, height: 844 },
-    )
+  for (const looking of ALL_LOOKS) {
+    const { width, height } =
+      looking.shape === 'wide' ? { width: 1_440, height: 900 } : { width: 390, height: 844 }
+    await visitor.page.setViewportSize({ width, height })
     await visitor.page.emulateMedia({ colorScheme: looking.scheme })
     for (const [path, name] of SCREENS) {
       await visitor.page.goto(`${postroad.baseUrl}/console${path}`)
@@ -83,4 +89,107 @@ t.test('every screen can be read, in all forms', async t => {
       await inspect(t, visitor, name, looking)
     }
   }
+})
+
+t.test('the palette leads everywhere by the keyboard alone', async t => {
+  const { enter } = await open(t)
+  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('messag')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Messages' }).waitFor()
+  t.match(page.url(), /\/console\/messages$/)
+  t.equal(await page.evaluate<string>('document.activeElement.tagName'), 'H1', 'the title has the focus')
+  await page.keyboard.press('g')
+  await page.keyboard.press('o')
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.press('?')
+  t.ok(await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).isVisible())
+  await page.keyboard.press('Escape')
+})
+
+t.test('every screen says which requests it makes, as curl commands that work', async t => {
+  const { enter, baseUrl } = await open(t)
+  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  await page.goto(`${baseUrl}/console/messages?status=delivered`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.getByRole('button', { name: 'As an API call' }).click()
+  const command = page.locator('pre', { hasText: '/api/admin/v1/messages?' })
+  t.match(
+    await command.textContent(),
+    `curl '${baseUrl}/api/admin/v1/messages?status=delivered&limit=100' \\\n  -H "Authorization: Bearer $POSTROAD_TOKEN"`,
+  )
+})
+
+t.test('what is stored is never run: subjects, senders and names are text', async t => {
+  const { enter, baseUrl, post, makeKey } = await open(t)
+  const hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${7*7}'
+  const key = await makeKey()
+  await post(
+    '/api/v1/email/send',
+    {
+      to: ['evil@recipient.example'],
+      from_email: 'a@sender.example',
+      from_name: hostile,
+      subject: hostile,
+      text: hostile,
+    },
+    { key },
+  )
+  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  await page.goto(`${baseUrl}/console/messages`)
+  await page.getByText(hostile).first().waitFor()
+  t.match(await page.title(), /^Messages/)
+  await page.getByRole('link', { name: 'evil@recipient.example' }).click()
+  await page.getByRole('heading', { level: 1, name: hostile }).waitFor()
+  t.match(await page.title(), /Postroad$/)
+})
+
+t.test('a session that ends is begun again without leaving the screen', async t => {
+  const { enter, baseUrl, email } = await open(t)
+  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.request.put(`${baseUrl}/api/admin/v1/me/password`, {
+    data: { password: PASSWORD },
+    headers: { Origin: baseUrl, 'Sec-Fetch-Site': 'same-origin' },
+  })
+  await page.goto(`${baseUrl}/console/messages`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.context().clearCookies()
+  await page.getByRole('searchbox', { name: 'Part of the subject' }).fill('Order 7')
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.getByLabel('Email address').fill(email)
+  await dialog.getByLabel('Password').fill(PASSWORD)
+  await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByText('Order 7 is on its way').waitFor()
+  t.match(page.url(), /subject=Order/, 'the filter is still there, and applied')
+})
+
+t.test('while the server is away the console says so', async t => {
+  const { enter, baseUrl } = await open(t)
+  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  await page.goto(`${baseUrl}/console/messages`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.context().setOffline(true)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByRole('alert').filter({ hasText: 'The server does not answer. What you see' }).waitFor()
+  await page.context().setOffline(false)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByRole('alert').first().waitFor({ state: 'detached' })
+  t.pass('and says no more of it once it is back')
+})
+
+t.test('languages and the theme are kept', async t => {
+  const { enter } = await open(t)
+  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  await page.getByRole('button', { name: 'Your account' }).click()
+  await page.getByLabel('Language').selectOption('de')
+  await page.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
+  await page.getByLabel('Darstellung').selectOption('dark')
+  await page.reload()
+  await page.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
+  t.equal(await page.evaluate<string>('document.documentElement.dataset.theme'), 'dark')
+  t.equal(await page.evaluate<string>('document.documentElement.lang'), 'de')
 })

@@ -6,6 +6,6 @@ import { startLanguage } from './i18n/i18n.svelte'
 import { startTheme } from './state/theme.svelte'
 
 startTheme()
-await startLanguage()
 const target = document.getElementById('app')
-if (target) mount(App, { target })
+// No await here: languages import this file's chunk, which would then wait for itself.
+if (target) void startLanguage().then(() => mount(App, { target }))

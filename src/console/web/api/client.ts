@@ -5,6 +5,7 @@
  * no form loses what was typed. POST requests carry an Idempotency-Key: one that is sent again does nothing twice.
  */
 import createClient from 'openapi-fetch'
+import { untrack } from 'svelte'
 import type { paths as AdminPaths } from '#api/admin'
 import type { paths as RestPaths } from '#api/rest'
 import { recordCall } from '../state/calls.svelte'
@@ -18,13 +19,28 @@ const MAX_WAIT_SECONDS = 10
 export const rest = createClient<RestPaths>({ baseUrl: `${location.origin}/api/v1`, fetch: send })
 export const admin = createClient<AdminPaths>({ baseUrl: `${location.origin}/api/admin/v1`, fetch: send })
 
-/** Whose data requests of the REST API are about. Set by the workspace switcher. */
-export const scope = { workspaceId: '', isSandbox: false }
+interface Scope {
+  readonly workspaceId: string | undefined
+  readonly isSandbox: boolean
+}
 
-async function send(request: Request): Promise<Response> {
+let scope = (): Scope => ({ workspaceId: undefined, isSandbox: false })
+
+/** Says whose data requests of the REST API are about, at the moment they are sent. */
+export function useScope(current: () => Scope): void {
+  scope = current
+}
+
+/** An effect that asks depends on nothing that is read here. */
+function send(request: Request): Promise<Response> {
+  return untrack(() => sendUntilAnswered(request))
+}
+
+async function sendUntilAnswered(request: Request): Promise<Response> {
   const isRest = new URL(request.url).pathname.startsWith('/api/v1/')
-  if (isRest && scope.workspaceId !== '') request.headers.set('X-Workspace', scope.workspaceId)
-  if (isRest && scope.isSandbox) request.headers.set('X-Sandbox', 'true')
+  const { workspaceId, isSandbox } = scope()
+  if (isRest && workspaceId !== undefined) request.headers.set('X-Workspace', workspaceId)
+  if (isRest && isSandbox) request.headers.set('X-Sandbox', 'true')
   if (isRest && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
     request.headers.set('Idempotency-Key', crypto.randomUUID())
   void recordCall(request.clone())

@@ -54,7 +54,8 @@ export const de: Texts = {
     apiCall: 'Als API-Aufruf',
     apiCallIntro: 'Die Anfragen hinter dieser Ansicht. POSTROAD_TOKEN ist ein Token aus „Ihr Konto“.',
     noCalls: 'Diese Ansicht hat noch keine Anfrage gestellt.',
-    unreachable: 'Der Server antwortet nicht. Was Sie sehen, kann veraltet sein; Ihre Eingaben bleiben erhalten.',
+    unreachable:
+      'Der Server antwortet nicht. Was Sie sehen, kann veraltet sein; Ihre Eingaben bleiben erhalten.',
     shortcuts: 'Tastenkürzel',
     shortcutPalette: 'Suchen oder zu einer Ansicht springen',
     shortcutHelp: 'Diese Liste anzeigen',
@@ -127,5 +128,42 @@ export const de: Texts = {
     setPassword: 'Passwort festlegen',
     setPasswordIntro: 'Ihr Link galt einmal. Legen Sie ein Passwort für die nächste Anmeldung fest.',
     newPassword: 'Neues Passwort',
+  },
+  overview: {
+    title: 'Übersicht',
+    attention: 'Braucht Aufmerksamkeit',
+    toHealth: 'Was hilft',
+    lastMinute: 'In der letzten Minute',
+    queued: 'In der Warteschlange',
+    held: (n: number) => `${zahl(n)} angehalten`,
+    oldest: 'Älteste',
+    accepted: 'Angenommen',
+    delivered: 'Zugestellt',
+    deferred: 'Aufgeschoben',
+    bounced: 'Abgewiesen',
+    failed: 'Fehlgeschlagen',
+    cancelled: 'Abgebrochen',
+    suppressed: 'Gesperrt',
+    waiting: 'Wartend',
+    proof: 'Der Verbleib jeder angenommenen Nachricht ist bekannt',
+    unaccounted: (n: number) =>
+      n === 1
+        ? 'Der Verbleib einer Nachricht ist unbekannt'
+        : `Der Verbleib von ${zahl(n)} Nachrichten ist unbekannt`,
+    period: 'Zeitraum',
+    days: (n: number) => `${n} Tage`,
+    figure: 'Kennzahl im Diagramm',
+    before: 'Verglichen mit ebenso vielen Tagen davor',
+    figures: {
+      accepted: 'Angenommen',
+      delivered: 'Zugestellt',
+      opens: 'Geöffnet',
+      clicks: 'Geklickt',
+      bounces: 'Abgewiesen',
+      complaints: 'Beschwerden',
+    },
+    emptyTitle: 'Noch keine Nachrichten',
+    emptyText:
+      'Fügen Sie eine Domain hinzu, legen Sie einen API-Schlüssel an und senden Sie die erste Nachricht: Hier sehen Sie, was mit ihr geschieht.',
   },
 }

@@ -1,6 +1,6 @@
 /** Who is signed in, and whose data they look at. */
 import type { components } from '#api/admin'
-import { admin, answer, scope } from '../api/client'
+import { admin, answer, useScope } from '../api/client'
 import { ApiFault } from '../api/fault'
 import { param, setParams } from './router.svelte'
 
@@ -43,7 +43,6 @@ export async function findSession(): Promise<void> {
   } finally {
     state.isKnown = true
   }
-  applyScope()
 }
 
 export async function signOut(): Promise<void> {
@@ -67,19 +66,13 @@ export function isSandbox(): boolean {
 
 export function chooseWorkspace(id: string): void {
   setParams({ workspace: id }, 'push')
-  applyScope()
 }
 
 export function chooseSandbox(isSandbox: boolean): void {
   setParams({ sandbox: isSandbox ? 'true' : '' }, 'push')
-  applyScope()
 }
 
-/** What requests of the REST API are about. Called when the place changes. */
-export function applyScope(): void {
-  scope.workspaceId = currentWorkspace()?.id ?? ''
-  scope.isSandbox = isSandbox()
-}
+useScope(() => ({ workspaceId: currentWorkspace()?.id, isSandbox: isSandbox() }))
 
 /** Whether a role held in the workspace, or in all, is one of these. @param workspaceId undefined: in all workspaces */
 export function hasRole(roles: readonly Role[], workspaceId?: string): boolean {
