@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import type { Flag } from '../../db/tables.js'
 import { totalsOfAll, type MailBalance } from '../../messages/mail-totals-store.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 import { laneFromKey } from '../lane.js'
@@ -20,36 +21,37 @@ export interface DestinationCounts {
   readonly hasMore: boolean
 }
 
-/** @param most messages counted */
-export async function countDestination(
+/** Destinations without mail are omitted. @param destinations at most a few dozen @param most messages counted for each */
+export async function countDestinations(
   db: Queries,
-  destination: string,
+  destinations: readonly string[],
   now: number,
   most: number,
-): Promise<DestinationCounts> {
-  const counted = db
-    .selectFrom('queue')
-    .select(['lane', 'is_held', 'next_attempt_at'])
-    .where('destination', '=', destination)
-    .limit(most)
-  const lanes = await db
-    .selectFrom(counted.as('counted'))
-    .select([
-      'lane',
-      'is_held',
-      e => e.fn.countAll<number>().as('queued'),
-      sql<number>`count(case when next_attempt_at <= ${now} then 1 end)`.as('due'),
-    ])
-    .groupBy(['lane', 'is_held'])
-    .execute()
+): Promise<DestinationCounts[]> {
+  if (destinations.length === 0) return []
+  const { rows } = await sql<{ lane: string; is_held: Flag; queued: number; due: number }>`
+    ${sql.join(
+      destinations.map(
+        destination => sql`
+          select lane, is_held, count(*) as queued, count(case when next_attempt_at <= ${now} then 1 end) as due
+          from (select lane, is_held, next_attempt_at from queue where destination = ${destination} limit ${most}) as counted
+          group by lane, is_held`,
+      ),
+      sql` union all `,
+    )}`.execute(db)
   const paused = await listHeldCampaigns(db)
-  const sum = { queued: 0, held: 0, due: 0 }
-  for (const row of lanes) {
-    sum.queued += row.queued
-    if (row.is_held === 1 || paused.has(laneFromKey(row.lane).campaignId ?? '')) sum.held += row.queued
-    else sum.due += row.due
+  const sums = new Map<string, Omit<DestinationCounts, 'destination' | 'hasMore'>>()
+  for (const row of rows) {
+    const { destination, campaignId } = laneFromKey(row.lane)
+    const isHeld = row.is_held === 1 || paused.has(campaignId ?? '')
+    const { queued, held, due } = sums.get(destination) ?? { queued: 0, held: 0, due: 0 }
+    sums.set(destination, {
+      queued: queued + row.queued,
+      held: held + (isHeld ? row.queued : 0),
+      due: due + (isHeld ? 0 : row.due),
+    })
   }
-  return { destination, ...sum, hasMore: sum.queued === most }
+  return [...sums].map(([destination, sum]) => ({ destination, ...sum, hasMore: sum.queued === most }))
 }
 
 export interface LiveQueue extends MailBalance {
