@@ -13,7 +13,7 @@ import type { Route } from '../http/route.js'
 import type { LocateSite } from '../queue/delivery-agent.js'
 import { listDestinations } from '../queue/operator/queue-admin-store.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
-import { countDestination, type DestinationCounts } from '../queue/operator/queue-status-store.js'
+import { countDestinations, type DestinationCounts } from '../queue/operator/queue-status-store.js'
 import type { Clock } from '../world/time/clock.js'
 import { addRates, attemptsOf, NO_RATES, type DestinationRates, type Rates } from './destination-rates.js'
 import { cachedCount, WATCHED } from './metrics.js'
@@ -114,12 +114,8 @@ interface CountedDestination {
 
 async function countBusiest(parts: LiveQueueParts): Promise<CountedDestination[]> {
   const { database, clock, locateSite, runningQueue } = parts
-  const all: DestinationCounts[] = []
-  for (const destination of await busiest(parts))
-    all.push(await countDestination(database.slowReader, destination, clock.now(), MAX_COUNTED))
-  const queued = all
-    .filter(counts => counts.queued > 0)
-    .sort((a, b) => b.queued - a.queued || (a.destination < b.destination ? -1 : 1))
+  const all = await countDestinations(database.slowReader, await busiest(parts), clock.now(), MAX_COUNTED)
+  const queued = all.sort((a, b) => b.queued - a.queued || (a.destination < b.destination ? -1 : 1))
   return Promise.all(
     queued.map(async counts => ({
       counts,

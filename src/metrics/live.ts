@@ -12,7 +12,7 @@ import { adminRoute } from '../http/admin-route.js'
 import { Moment, MomentOrNull, orNull } from '../http/answer/answer-fields.js'
 import type { Route } from '../http/route.js'
 import { differenceOf, readMailBalance, type MailBalance } from '../messages/mail-totals-store.js'
-import { measureLiveQueue } from '../queue/operator/queue-status-store.js'
+import { countHeldAndDue, measureLiveQueue } from '../queue/operator/queue-status-store.js'
 import type { Disk } from '../world/disk.js'
 import type { Clock } from '../world/time/clock.js'
 import type { DestinationRates } from './destination-rates.js'
@@ -141,7 +141,10 @@ const LiveSchema = Type.Object(
         oldest_at: MomentOrNull({ description: 'When the oldest was queued.' }),
         backing_off_sites: Type.Integer(),
       },
-      { description: 'Counted at most once a second, and less often if that takes long.' },
+      {
+        description:
+          'Counted at most once a second. `due` and `held` are counted less often the longer it takes: every 6 seconds with 100,000 messages.',
+      },
     ),
     balance: BalanceSchema,
     database: orNull(
@@ -173,7 +176,8 @@ const NO_CONNECTIONS = { http: 0, submission: 0, inbound: 0, deliveries: 0 }
 
 export function liveRoute(parts: LiveParts): Route {
   const { database, clock, live } = parts
-  const measured = cachedCount(clock, () => measureLiveQueue(database.slowReader, clock.now()), WATCHED)
+  const measured = cachedCount(clock, () => measureLiveQueue(database.slowReader), WATCHED)
+  const heldAndDue = cachedCount(clock, () => countHeldAndDue(database.slowReader, clock.now()), WATCHED)
   return adminRoute({
     method: 'GET',
     path: '/live',
@@ -186,7 +190,7 @@ export function liveRoute(parts: LiveParts): Route {
     response: LiveSchema,
     async handle() {
       const sources = live()
-      const { held, due, oldestAt, ...balance } = await measured()
+      const [{ oldestAt, ...balance }, { held, due }] = await Promise.all([measured(), heldAndDue()])
       const { rss, heapUsed } = process.memoryUsage()
       return {
         time: isoTime(clock.now()),

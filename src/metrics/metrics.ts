@@ -53,11 +53,13 @@ export interface CountRest {
   readonly holdsMs: number
   /** Pause after a count, as a multiple of its duration. */
   readonly rest: number
+  /** A caller who comes later than this after the pause waits for the next count, ms. */
+  readonly patienceMs: number
 }
 
-const SCRAPED: CountRest = { holdsMs: 10_000, rest: 50 }
-/** For figures that people watch: newer, at a 200th of a thread. */
-export const WATCHED: CountRest = { holdsMs: 1_000, rest: 200 }
+const SCRAPED: CountRest = { holdsMs: 10_000, rest: 50, patienceMs: Infinity }
+/** For figures that people watch: newer, at a 200th of a thread, and current at the first look. */
+export const WATCHED: CountRest = { holdsMs: 1_000, rest: 200, patienceMs: 2_000 }
 
 /**
  * Caches an expensive count: a scrape gets the last value while a new one is computed in the background.
@@ -68,7 +70,7 @@ export const WATCHED: CountRest = { holdsMs: 1_000, rest: 200 }
 export function cachedCount<T>(
   clock: Clock,
   count: () => Promise<T>,
-  { holdsMs, rest }: CountRest = SCRAPED,
+  { holdsMs, rest, patienceMs }: CountRest = SCRAPED,
 ): () => Promise<T> {
   let last: { readonly value: T; readonly until: number } | undefined
   let counting: Promise<T> | undefined
@@ -85,7 +87,8 @@ export function cachedCount<T>(
     if (last && clock.monotonic() < last.until) return last.value
     counting ??= countNow().finally(() => (counting = undefined))
     if (!last) return counting
-    counting.catch(() => {})
-    return last.value
+    const { value, until } = last
+    const next = counting.catch(() => value)
+    return clock.monotonic() < until + patienceMs ? value : next
   }
 }

@@ -149,6 +149,17 @@ t.test('only what differs is changed, and nothing is deleted without prune', asy
   )
 })
 
+t.test('a domain that waits for its records can be vouched for later', async t => {
+  const postroad = await initialise(t)
+  const waiting = SHOP.replace('vouched = true', '')
+  await applied(postroad, describe(postroad, waiting), '--yes')
+  t.match(await applied(postroad, describe(postroad, SHOP), '--yes'), [
+    { action: 'change', resource: 'domain', name: 'shop.example', applied: true },
+  ])
+  t.match(await postroad.json('domain', 'show', 'shop.example', '--workspace', 'Shop'), { vouched: true })
+  t.same(await applied(postroad, describe(postroad, SHOP), '--yes'), [])
+})
+
 t.test('what cannot be reached is refused before anything is changed', async t => {
   const postroad = await initialise(t)
   await applied(postroad, describe(postroad, SHOP), '--yes')

@@ -75,7 +75,7 @@ eachDatabase(t, 'each message counts once, wherever its history ends', async (t,
   await database.write(tx => claimEntries(tx.db, ['m6', 'other1'], NOW, 'run'))
   t.match(await balanced(t, database, 'w1'), { waiting: 3 }, 'claimed and deferred mail waits as well')
   t.match(await balanced(t, database), { accepted: 10, waiting: 5 })
-  t.match(await measureLiveQueue(database.reader, NOW), { accepted: 10, waiting: 5, held: 0, due: 5 })
+  t.match(await measureLiveQueue(database.reader), { accepted: 10, waiting: 5 })
   await database.write(tx => deleteMessagesOf(tx.db, ['w2'], 100))
   t.same(await balanced(t, database, 'w2'), {}, 'deleted with its workspace')
   t.match(await balanced(t, database), { accepted: 8, waiting: 3 })

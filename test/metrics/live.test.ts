@@ -52,6 +52,16 @@ t.test('accepted and delivered messages show, one per recipient', async t => {
     database: { octets: Number, log_octets: Number },
     memory: { resident: Number },
   })
+  await postroad.send(postroad.key, {
+    ...mail,
+    send_at: new Date(postroad.clock.now() + 60_000).toISOString(),
+  })
+  await postroad.clock.advance(10_000)
+  t.match(
+    await postroad.get('/api/admin/v1/live', { key: viewer }),
+    { body: { data: { balance: { accepted: 4, waiting: 2 } } } },
+    'who looks again later sees no old count',
+  )
   t.ok((live.body.data.connections as { http: number }).http > 0)
   t.ok((live.body.data.consumers as object[]).length > 3)
   t.equal((await postroad.get('/api/admin/v1/live', { key: own })).status, 403)

@@ -16,7 +16,7 @@ import {
   type QueuePosition,
   type QueueSelection,
 } from '../../src/queue/operator/queue-admin-store.js'
-import { countDestination } from '../../src/queue/operator/queue-status-store.js'
+import { countDestinations } from '../../src/queue/operator/queue-status-store.js'
 import { Site, type Turn } from '../../src/queue/pacing/site.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { eachDatabase } from '../support/db/database.js'
@@ -38,14 +38,16 @@ eachDatabase(t, 'waiting messages are counted by destination: total, held and du
     { id: 'y', to: 'a@y.example' },
   ])
   await hold(database, 'x1')
-  const count = (destination: string, most: number) =>
-    countDestination(database.reader, destination, NOW, most)
+  const countAll = (destinations: string[], most: number) =>
+    countDestinations(database.reader, destinations, NOW, most)
+  const count = async (destination: string, most: number) => (await countAll([destination], most))[0]
   const x = { destination: 'x.example', queued: 4, held: 1, due: 2 }
   t.same(await count('x.example', 5), { ...x, hasMore: false })
   t.match(await count('x.example', 4), { ...x, hasMore: true }, 'there may be more')
   t.match(await count('x.example', 2), { queued: 2, hasMore: true })
   t.match(await count('y.example', 5), { queued: 1, held: 0, due: 1 })
-  t.match(await count('z.example', 5), { queued: 0, hasMore: false })
+  t.match(await countAll(['y.example', 'z.example', 'x.example'], 5), [{ queued: 1 }, { queued: 4 }])
+  t.same(await countAll([], 5), [])
   t.same(await listDestinations(database.reader), ['x.example', 'y.example'])
   t.same(await listDestinations(database.reader, 1), ['x.example'])
 })

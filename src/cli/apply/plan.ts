@@ -111,8 +111,8 @@ interface Kind {
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly isCaseSensitive?: true
-  /** Fields that cannot be changed later. */
-  readonly fixed?: readonly string[]
+  /** Whether a field cannot get this value later. */
+  readonly isFixed?: (field: string, after: unknown) => boolean
   /** Whether lists omit fields, so that each one has to be read. */
   readonly isReadSingly?: true
   /** The fields as the file would give them, from a record of the API. */
@@ -120,6 +120,8 @@ interface Kind {
   /** The fields as the API takes them. @param id undefined for a new one */
   readonly body?: (fields: Fields, place: Place) => Fields
   readonly create?: (place: Place, fields: Fields) => Promise<Found>
+  /** Instead of PATCH. */
+  readonly change?: (place: Place, id: string) => Promise<unknown>
   readonly remove?: (rest: ApiClient, id: string) => Promise<unknown>
 }
 
@@ -128,7 +130,8 @@ const KINDS: Readonly<Record<Section, Kind>> = {
     what: 'domain',
     key: 'domain',
     path: '/domains',
-    fixed: ['vouched'],
+    isFixed: (field, after) => field === 'vouched' && after !== true,
+    change: ({ api }, id) => api.admin.send('POST', `/domains/${segment(id)}/vouch`),
     create: ({ api, workspaceId }, { domain, vouched }) =>
       api.admin.send<Found>('POST', '/domains', {
         domain,
@@ -137,7 +140,13 @@ const KINDS: Readonly<Record<Section, Kind>> = {
       }),
   },
   tags: { what: 'tag', key: 'name', path: '/tags' },
-  lists: { what: 'list', key: 'name', path: '/lists', isCaseSensitive: true, fixed: ['type'] },
+  lists: {
+    what: 'list',
+    key: 'name',
+    path: '/lists',
+    isCaseSensitive: true,
+    isFixed: field => field === 'type',
+  },
   templates: { what: 'template', key: 'name', path: '/templates', isCaseSensitive: true, isReadSingly: true },
   webhooks: {
     what: 'webhook',
@@ -248,7 +257,7 @@ async function planSection(
     const changed = differences(without(fields, [key, 'url', 'event']), current)
     const names = Object.keys(changed)
     if (names.length === 0) continue
-    const fixed = names.find(one => kind.fixed?.includes(one))
+    const fixed = names.find(one => kind.isFixed?.(one, fields[one]))
     if (fixed !== undefined)
       throw new AppError(
         'conflict',
@@ -258,7 +267,9 @@ async function planSection(
       ...{ act: 'change', ...at, name, fields: changed },
       async apply() {
         const after = afterOf(changed)
-        await rest().send('PATCH', `${kind.path}/${segment(known.id)}`, kind.body?.(after, place) ?? after)
+        if (kind.change) await kind.change(place, known.id)
+        else
+          await rest().send('PATCH', `${kind.path}/${segment(known.id)}`, kind.body?.(after, place) ?? after)
       },
     })
   }

@@ -80,7 +80,7 @@ export function messageText(
     ['from', view.from],
     ['subject', view.subject],
     ['accepted', view.created_at],
-    ['submitted by', submittedBy?.key_id ? `key ${submittedBy.key_id} from ${submittedBy.peer ?? ''}` : null],
+    ['submitted by', submittedBy ? submitterOf(submittedBy) : null],
     ['delivered', view.delivered_at],
     ['bounced', view.bounced_at],
     ['next attempt', view.next_attempt_at],
@@ -89,6 +89,11 @@ export function messageText(
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name.padEnd(13)} ${value ?? ''}`)
   return [...lines, ...view.trace.flatMap(attemptLines)].join('\n')
+}
+
+/** A user of the shell has no address. */
+function submitterOf({ key_id: key, peer }: Pick<MessageDetail, 'key_id' | 'peer'>): string | null {
+  return key && (peer ? `key ${key} from ${peer}` : `key ${key}`)
 }
 
 function attemptLines(attempt: MessageView['trace'][number]): string[] {

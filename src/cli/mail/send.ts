@@ -189,7 +189,9 @@ async function attempted(api: Api, { world: { clock } }: CliContext, id: string)
   const until = clock.monotonic() + WAIT_MS
   for (;;) {
     const message = await getMessage(api, id)
-    if (message.status !== 'sent' || message.trace.length > 0 || clock.monotonic() >= until) return message
+    if (message.status !== 'sent' || clock.monotonic() >= until) return message
+    // The status may have been read before the attempt ended.
+    if (message.trace.length > 0) return getMessage(api, id)
     await clock.sleep(POLL_MS)
   }
 }

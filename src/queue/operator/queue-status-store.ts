@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import type { Flag } from '../../db/tables.js'
 import { totalsOfAll, type MailBalance } from '../../messages/mail-totals-store.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 import { laneFromKey } from '../lane.js'
@@ -20,60 +21,71 @@ export interface DestinationCounts {
   readonly hasMore: boolean
 }
 
-/** @param most messages counted */
-export async function countDestination(
+/** Destinations without mail are omitted. @param destinations at most a few dozen @param most messages counted for each */
+export async function countDestinations(
   db: Queries,
-  destination: string,
+  destinations: readonly string[],
   now: number,
   most: number,
-): Promise<DestinationCounts> {
-  const counted = db
-    .selectFrom('queue')
-    .select(['lane', 'is_held', 'next_attempt_at'])
-    .where('destination', '=', destination)
-    .limit(most)
-  const lanes = await db
-    .selectFrom(counted.as('counted'))
-    .select([
-      'lane',
-      'is_held',
-      e => e.fn.countAll<number>().as('queued'),
-      sql<number>`count(case when next_attempt_at <= ${now} then 1 end)`.as('due'),
-    ])
-    .groupBy(['lane', 'is_held'])
-    .execute()
+): Promise<DestinationCounts[]> {
+  if (destinations.length === 0) return []
+  const { rows } = await sql<{ lane: string; is_held: Flag; queued: number; due: number }>`
+    ${sql.join(
+      destinations.map(
+        destination => sql`
+          select lane, is_held, count(*) as queued, count(case when next_attempt_at <= ${now} then 1 end) as due
+          from (select lane, is_held, next_attempt_at from queue where destination = ${destination} limit ${most}) as counted
+          group by lane, is_held`,
+      ),
+      sql` union all `,
+    )}`.execute(db)
   const paused = await listHeldCampaigns(db)
-  const sum = { queued: 0, held: 0, due: 0 }
-  for (const row of lanes) {
-    sum.queued += row.queued
-    if (row.is_held === 1 || paused.has(laneFromKey(row.lane).campaignId ?? '')) sum.held += row.queued
-    else sum.due += row.due
+  const sums = new Map<string, Omit<DestinationCounts, 'destination' | 'hasMore'>>()
+  for (const row of rows) {
+    const { destination, campaignId } = laneFromKey(row.lane)
+    const isHeld = row.is_held === 1 || paused.has(campaignId ?? '')
+    const { queued, held, due } = sums.get(destination) ?? { queued: 0, held: 0, due: 0 }
+    sums.set(destination, {
+      queued: queued + row.queued,
+      held: held + (isHeld ? row.queued : 0),
+      due: due + (isHeld ? 0 : row.due),
+    })
   }
-  return { destination, ...sum, hasMore: sum.queued === most }
+  return [...sums].map(([destination, sum]) => ({ destination, ...sum, hasMore: sum.queued === most }))
 }
 
 export interface LiveQueue extends MailBalance {
-  /** Held by an operator. */
-  readonly held: number
-  /** Not held by an operator, and due. */
-  readonly due: number
   /** When the oldest was enqueued, ms since epoch UTC. */
   readonly oldestAt: number | undefined
 }
 
-/** Size of the queue and mail totals, of the same moment. Walks two indexes. @param db the slow reader */
-export async function measureLiveQueue(db: Queries, now: number): Promise<LiveQueue> {
-  const { rows } = await sql<MailBalance & { unheld: number; due: number; oldest_at: number | null }>`
-    select totals.*, waiting.waiting, unheld.unheld, unheld.due,
+/** Size of the queue and mail totals, of the same moment. A plain count reads no rows: 5 ms for 10 million. */
+export async function measureLiveQueue(db: Queries): Promise<LiveQueue> {
+  const { rows } = await sql<MailBalance & { oldest_at: number | null }>`
+    select ${totalsOfAll}, (select count(*) from queue) as waiting,
       (select enqueued_at from queue order by message_id limit 1) as oldest_at
-    from (select ${totalsOfAll} from mail_totals) as totals,
-      (select count(*) as waiting from queue) as waiting,
-      (select count(*) as unheld, count(case when next_attempt_at <= ${now} then 1 end) as due
-        from queue where is_held = 0) as unheld`.execute(db)
+    from mail_totals`.execute(db)
   const [row] = rows
   if (!row) throw new Error('sum query returned no row')
-  const { unheld, due, oldest_at: oldestAt, ...balance } = row
-  return { ...balance, held: balance.waiting - unheld, due, oldestAt: oldestAt ?? undefined }
+  const { oldest_at: oldestAt, ...balance } = row
+  return { ...balance, oldestAt: oldestAt ?? undefined }
+}
+
+export interface HeldAndDue {
+  /** Held by an operator. */
+  readonly held: number
+  /** Not held by an operator, and due. */
+  readonly due: number
+}
+
+/** Reads an index entry of each message: 30 ms for 100,000. @param db the slow reader */
+export async function countHeldAndDue(db: Queries, now: number): Promise<HeldAndDue> {
+  const { rows } = await sql<{ waiting: number; unheld: number; due: number }>`
+    select (select count(*) from queue) as waiting, count(*) as unheld,
+      count(case when next_attempt_at <= ${now} then 1 end) as due
+    from queue where is_held = 0`.execute(db)
+  const { waiting, unheld, due } = rows[0] ?? { waiting: 0, unheld: 0, due: 0 }
+  return { held: waiting - unheld, due }
 }
 
 export interface Waiting {
