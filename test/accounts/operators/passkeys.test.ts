@@ -251,3 +251,15 @@ t.test('rejected passkeys are logged and counted, so that they cannot flood the 
   t.equal(await attempt(new Authenticator()), 429)
   t.equal(await attempt(key), 200, 'a right one still signs in')
 })
+
+t.test('a passkey that keeps failing is locked like a password, to sign in and to confirm', async t => {
+  const { appliance, ann, browser, key } = await withPasskey(t)
+  const attempt = async (made: Made = {}) =>
+    (await browser().ask('POST', '/session/passkey', key.get(await toSignIn(browser()), made))).status
+  for (let n = 0; n < 10; n++) t.equal(await attempt({ origin: 'https://evil.example' }), 401)
+  t.equal(await attempt(), 429)
+  const response = key.get(await toSignIn(ann))
+  t.equal((await ann.ask('POST', '/session/confirm/passkey', response)).status, 429)
+  appliance.clock.skip(15 * 60_000)
+  t.equal(await attempt(), 200)
+})
