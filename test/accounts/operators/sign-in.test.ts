@@ -239,9 +239,10 @@ eachDatabase(t, 'a code has to follow the password within five minutes', async (
 
 eachDatabase(t, 'a link signs in once and not after its time', async (t, database) => {
   const { link, parts, ann, clock, who } = await office(database)
-  await t.rejects(signInWithLink(parts, link, HOME), UNAUTHORIZED)
+  await t.rejects(signInWithLink(parts, link, HOME), UNAUTHORIZED, 'the new password ended it')
   const reset = await resetOperator(parts, ann.id, SHELL)
   t.ok(await who((await signInWithLink(parts, reset.link, HOME)).token))
+  await t.rejects(signInWithLink(parts, reset.link, HOME), UNAUTHORIZED)
   const late = await resetOperator(parts, ann.id, SHELL)
   clock.skip(HOUR_MS)
   await t.rejects(signInWithLink(parts, late.link, HOME), UNAUTHORIZED)
