@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * The file that `node` runs: refuses a Node.js that is too old in one sentence, then loads the program.
+ * Entry point: rejects a Node.js that is too old with a one-line message, otherwise loads the program.
  *
- * Built as `dist/main.js`, with the program beside it as `dist/postroad.js`. The program itself cannot do this: an old Node.js fails while
- * it loads the imports. Only what Node.js 14 understands may stand here.
+ * Built as `dist/main.js`, with the program beside it as `dist/postroad.js`. The program cannot check this itself: an old Node.js fails on its
+ * imports. Use only syntax that Node.js 14 understands.
  */
 const [major = 0] = process.versions.node.split('.').map(Number)
 if (major < 24) {

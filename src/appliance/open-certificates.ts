@@ -44,7 +44,11 @@ export async function openCertificates(
         keys: 'tls.cert, tls.key, tls.acme',
       })
     return {
-      ...{ certificate, challenges: undefined, acme: undefined, jobs: [watch], standing },
+      certificate,
+      challenges: undefined,
+      acme: undefined,
+      jobs: [watch],
+      standing,
       reload: () => certificate.reload(),
     }
   }
@@ -69,7 +73,11 @@ export async function openCertificates(
     run: stopping => renewal.run(stopping),
   }
   return {
-    ...{ certificate, challenges, acme: renewal, jobs: [watch, order], standing },
+    certificate,
+    challenges,
+    acme: renewal,
+    jobs: [watch, order],
+    standing,
     reload: () => renewal.hasten(),
   }
 }

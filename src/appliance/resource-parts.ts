@@ -97,7 +97,10 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     acmeDirectory: config.tls.acmeDirectory,
     examine: (report, stopping) =>
       examine({
-        ...{ appliance, world, report, stopping },
+        appliance,
+        world,
+        report,
+        stopping,
         config: appliance.live.current,
         file: running.settings?.request.file ?? 'the configuration file',
         isServing: running.jobs !== undefined,

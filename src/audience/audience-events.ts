@@ -44,20 +44,20 @@ interface Tagging extends AboutContact {
   readonly source: AudienceSource
 }
 
-interface NamedThing {
+interface NamedResource {
   readonly id: string
   readonly name: string
 }
 
-/** What an import did to contacts, the same to each of them; at most MAX_CONTACTS_PER_EVENT (`transfer/import-events.ts`). */
+/** One change that an import made to up to MAX_CONTACTS_PER_EVENT contacts alike (`transfer/import-events.ts`). */
 export interface ImportedContacts {
   readonly is_created: boolean
   /** Names of the fields changed, of contacts that existed. */
   readonly changed: readonly string[]
   /** Added to these lists and tags. */
-  readonly lists: readonly NamedThing[]
-  readonly tags: readonly NamedThing[]
-  /** Contact numbers, which say nothing once a contact is erased. */
+  readonly lists: readonly NamedResource[]
+  readonly tags: readonly NamedResource[]
+  /** Contact numbers; they identify nobody once a contact is erased. */
   readonly contacts: readonly number[]
 }
 

@@ -16,7 +16,7 @@ export interface AutomationParts extends AudienceParts {
    * @param isPermitted whether the workspace's settings allow private addresses
    */
   readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
-  /** Passed in because `campaigns/` is on the same floor and cannot be imported. */
+  /** Passed in because `campaigns/` is in the same layer and cannot be imported. */
   readonly hasCampaign: (db: Queries, workspaceId: string, id: string) => Promise<boolean>
   readonly log: Log
   readonly random: Random

@@ -18,10 +18,10 @@ export interface WatchParts {
   readonly certificate: TlsCertificate
 }
 
-const TOLD_EVERY_MS = 86_400_000
+const WARN_EVERY_MS = 86_400_000
 
 export function watchCertificate({ clock, log, certificate }: WatchParts): Job {
-  let toldAt = -Infinity
+  let warnedAt = -Infinity
   return {
     name: 'watch-certificate',
     schedule: '* * * * *',
@@ -34,9 +34,9 @@ export function watchCertificate({ clock, log, certificate }: WatchParts): Job {
         log.error('certificate reload failed', { error: describeError(error) })
       }
       const { fault, daysLeft, expiresAt } = certificateStanding(certificate, clock)
-      if (fault === undefined) toldAt = -Infinity
-      else if (clock.now() - toldAt >= TOLD_EVERY_MS) {
-        toldAt = clock.now()
+      if (fault === undefined) warnedAt = -Infinity
+      else if (clock.now() - warnedAt >= WARN_EVERY_MS) {
+        warnedAt = clock.now()
         log.warn('certificate check failed', { fault, daysLeft, until: isoTime(expiresAt) })
       }
     },

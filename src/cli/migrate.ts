@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
+import type { Config } from '../config/config.js'
 import { AppError } from '../core/errors.js'
 import { compactFile } from '../db/sqlite/open-sqlite.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
@@ -12,16 +13,10 @@ import { command } from './options.js'
 export function migrateCommand(program: Command, context: CliContext): void {
   command(program, 'migrate', 'upgrade the database schema (the server must be stopped)').action(
     async (options: CommonOptions) => {
-      const { config } = readConfig(context, options)
-      requireInitialised(config)
-      actAsOwnerOf(config.dataDir)
-      const lock = takeServeLock(config.dataDir)
-      try {
+      await whileStopped(context, options, async config => {
         const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
         await appliance[Symbol.asyncDispose]()
-      } finally {
-        lock[Symbol.dispose]()
-      }
+      })
       printResult(context, options, { success: true }, () => 'the schema is up to date')
     },
   )
@@ -33,13 +28,8 @@ export function compactCommand(program: Command, context: CliContext): void {
     program,
     'compact',
     'compact the database file (the server must be stopped; needs twice its size in free disk space)',
-  ).action(async (options: CommonOptions) => {
-    const { config } = readConfig(context, options)
-    requireInitialised(config)
-    actAsOwnerOf(config.dataDir)
-    const lock = takeServeLock(config.dataDir)
-    try {
-      const { databaseFile: file, dataDir } = config
+  ).action((options: CommonOptions) =>
+    whileStopped(context, options, async ({ databaseFile: file, dataDir }) => {
       const before = statSync(file).size
       const free = await context.world.disk.freeSpace(dataDir)
       if (free < 2 * before)
@@ -55,10 +45,25 @@ export function compactCommand(program: Command, context: CliContext): void {
         { octets_before: before, octets_after: after },
         () => `${megabytes(before)} before, ${megabytes(after)} now`,
       )
-    } finally {
-      lock[Symbol.dispose]()
-    }
-  })
+    }),
+  )
+}
+
+/** Keeps the server from starting during the work, and fails if it runs. */
+async function whileStopped(
+  context: CliContext,
+  options: CommonOptions,
+  work: (config: Config) => Promise<void>,
+): Promise<void> {
+  const { config } = readConfig(context, options)
+  requireInitialised(config)
+  actAsOwnerOf(config.dataDir)
+  const lock = takeServeLock(config.dataDir)
+  try {
+    await work(config)
+  } finally {
+    lock[Symbol.dispose]()
+  }
 }
 
 function megabytes(octets: number): string {

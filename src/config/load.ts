@@ -87,7 +87,8 @@ function readText(file: string, readFile: (path: string) => string): string {
   }
 }
 
-function parseToml(file: string, text: string): Table {
+/** @throws ConfigError with line and column */
+export function parseToml(file: string, text: string): Table {
   try {
     return parse(text)
   } catch (error) {

@@ -3,7 +3,7 @@
  *
  *   declare module './tables.js' { interface Tables { domains: DomainRow } }
  *
- * so that this floor knows no resource, and a table's columns are read where they are used.
+ * so that this layer knows no resource, and a table's columns are read where they are used.
  *
  * Columns are neutral between SQLite and PostgreSQL: moments are integers (ms since epoch UTC), truth values 0 or 1,
  * structured values JSON text, identifiers UUID text.

@@ -1,4 +1,4 @@
-/** The interface of an event consumer. Implemented on higher floors; the dispatcher calls it. */
+/** The interface of an event consumer. Implemented in higher layers, called by the dispatcher. */
 import type { Queries, Tx } from '../db/database.js'
 import type { Event, EventKind } from './event.js'
 import type { StoredEvent } from './store.js'
@@ -15,7 +15,7 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   readonly startsAt: 'oldest' | 'newest'
   /** Whether it also gets events about mail the server itself sends, which belongs to no workspace. */
   readonly includesOwnMail?: boolean
-  /** Batch size, default 100; lower if events are expensive, higher if they are cheap. */
+  /** Batch size, default 100; lower for expensive events, higher for cheap ones. */
   readonly eventsPerTurn?: number
   /** How many events this one counts as in a batch; default 1. */
   weigh?(event: StoredEvent<Kind>): number

@@ -1,7 +1,7 @@
 /**
  * All event kinds and their payloads. Events are appended in the transaction of the change they report.
  *
- * Kinds about mail are declared here because all higher floors produce or consume them. A resource declares its own kinds beside the
+ * Kinds about mail are declared here because all higher layers produce or consume them. A resource declares its own kinds beside the
  * code that appends them:
  *
  *   declare module '../events/event.js' { interface ContactEvents { 'product.viewed': ProductViewed } }

@@ -22,7 +22,7 @@ import { DownloadPlaces, sendDownload, type Download } from './answer/download.j
 import { answerEarly } from './answer/early-answer.js'
 import { FixedAnswers } from './answer/fixed-answers.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
-import { Gate } from './gate.js'
+import { Gate, peerOf } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
 import { answerBudget, bodyBudget, type MemoryBudget } from './memory-budget.js'
 import { isNoneMatch, readIfMatch } from './preconditions.js'
@@ -356,10 +356,6 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   ctx.body = JSON.stringify(answer.body)
   // RFC 9112 §9.6: the rest of a late body must not be read as the next request.
   if (answer.status === 408) ctx.set('Connection', 'close')
-}
-
-function peerOf({ req }: Context): string {
-  return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
 }
 
 function logRequest(ctx: Context, log: Log, ms: number): void {

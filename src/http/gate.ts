@@ -288,13 +288,13 @@ function isOwn(origin: string, own: readonly (string | undefined)[]): boolean {
   return own.some(url => url !== undefined && URL.canParse(url) && new URL(url).host === host)
 }
 
-/** On the control socket there is no address. */
 function from(ctx: Context, actor: Actor): Actor {
   const peer = peerOf(ctx)
   return peer === '' ? actor : { ...actor, peer }
 }
 
-function peerOf({ req }: Context): string {
+/** IP address of the client or reverse proxy, never IPv4-mapped; empty on the control socket. */
+export function peerOf({ req }: Pick<Context, 'req'>): string {
   return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
 }
 

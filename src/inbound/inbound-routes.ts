@@ -145,8 +145,11 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
         await database.write(async tx => {
           if (!(await markUnprocessed(tx.db, id))) throw noSuchMail(params.id)
           await recordActivity(tx, {
-            ...{ workspaceId: APPLIANCE, actor: operator.actor, action: 'inbound_mail.reprocessed' },
-            ...{ subject: `inbound mail ${id}`, createdAt: clock.now() },
+            workspaceId: APPLIANCE,
+            actor: operator.actor,
+            action: 'inbound_mail.reprocessed',
+            subject: `inbound mail ${id}`,
+            createdAt: clock.now(),
           })
         })
         return { id, status: 'waiting' as const }

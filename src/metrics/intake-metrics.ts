@@ -1,4 +1,4 @@
-/** Metrics of message intake: volume, latency and connections. Fails: never. */
+/** Metrics of message intake: volume, latency and connections. Never throws. */
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { OnAnswer } from '../http/app.js'
 import type { SmtpCounts } from '../smtp/service.js'
@@ -79,22 +79,23 @@ function followConnections(metrics: Metrics, { smtp, http, deliveries }: Connect
     help: 'Open HTTP connections of clients.',
     registers,
   })
-  const underWay = new Gauge({
+  const activeDeliveries = new Gauge({
     name: 'postroad_deliveries_active',
     help: 'Deliveries in progress; each uses one connection.',
     registers,
   })
-  const known: Record<SmtpListener, SmtpCounts> = { submission: NONE, inbound: NONE }
+  /** As of the previous scrape. */
+  const previous: Record<SmtpListener, SmtpCounts> = { submission: NONE, inbound: NONE }
   metrics.addSource('connections', () => {
     for (const listener of ['submission', 'inbound'] as const) {
       const counts = smtp[listener]()
       sessions.set({ listener }, counts.sessions)
-      opened.inc({ listener }, counts.opened - known[listener].opened)
-      refused.inc({ listener }, counts.rejected - known[listener].rejected)
-      known[listener] = counts
+      opened.inc({ listener }, counts.opened - previous[listener].opened)
+      refused.inc({ listener }, counts.rejected - previous[listener].rejected)
+      previous[listener] = counts
     }
     httpConnections.set(http())
-    underWay.set(deliveries())
+    activeDeliveries.set(deliveries())
   })
 }
 

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** 29 February falls on a given weekday every 28 years, or 40 across 2100, which is no leap year. */
+/** 29 February falls on a given weekday every 28 years, or 40 across 2100, which is not a leap year. */
 const MAX_DAYS = 41 * 366
 
 export interface CronTimes {

@@ -52,11 +52,15 @@ t.test('a whole database is opened, also one whose log was not brought over', as
 for (const [what, damage, fault] of [
   ['cut short', async (file: string) => truncateSync(file, 40 * PAGE), /has 163840 octets of \d+/],
   ['cut to less than a header', async (file: string) => truncateSync(file, 50), /has 50 octets/],
-  ['that is text', async (file: string) => writeFileSync(file, 'Hello.\n'.repeat(100)), /no SQLite database/],
+  [
+    'that is text',
+    async (file: string) => writeFileSync(file, 'Hello.\n'.repeat(100)),
+    /not an SQLite database/,
+  ],
   [
     'with an invalid page size',
     (file: string) => overwrite(file, 16, Buffer.from([3, 3])),
-    /header makes no sense/,
+    /header is invalid/,
   ],
   [
     'whose schema is overwritten',

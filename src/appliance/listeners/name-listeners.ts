@@ -15,13 +15,13 @@ export interface NameListeners {
   close(): Promise<void>
 }
 
-/** @param besides names in the zone other than DKIM keys */
+/** @param otherRecords of the zone, besides DKIM keys */
 export async function openNameListeners(
   { config: { dns, hostname }, world: { clock }, database }: Appliance,
-  besides?: ZoneSource,
+  otherRecords?: ZoneSource,
 ): Promise<NameListeners> {
   const keys = openServedZone({ database, clock })
-  const source: ZoneSource = { find: async label => (await besides?.find(label)) ?? keys.find(label) }
+  const source: ZoneSource = { find: async label => (await otherRecords?.find(label)) ?? keys.find(label) }
   const handler = openNameServer({ zone: dns.dkimZone, server: hostname, clock, source })
   const listeners: DnsListener[] = []
   const close = async (): Promise<void> => {

@@ -49,7 +49,8 @@ export const timeline = resource({
           return {
             ...found,
             items: found.items.map(({ type, at, data }) => ({
-              ...{ type, occurred_at: isoTime(at) },
+              type,
+              occurred_at: isoTime(at),
               data: { ...data },
             })),
           }

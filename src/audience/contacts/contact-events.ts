@@ -77,8 +77,10 @@ export function contactFieldsUpdatedEvents(
   return [
     update,
     newContactEvent(acting, at, after.subscribed ? 'contact.subscribed' : 'contact.unsubscribed', {
-      ...{ contact_id: id, email },
-      ...{ list_id: null, source: acting.source },
+      contact_id: id,
+      email,
+      list_id: null,
+      source: acting.source,
     }),
   ]
 }

@@ -42,7 +42,7 @@ export interface SweepResult {
   readonly begunAt: number
 }
 
-interface Asked {
+interface SweepRequest {
   readonly id: string
   readonly kind: Sweep['kind']
   readonly acting: Acting
@@ -54,7 +54,7 @@ export class ContactSweeps {
   /** Ids of sweeps running in this process. */
   private readonly running = new Set<string>()
   /** Promises that `stop` awaits. */
-  private readonly underWay = new Set<Promise<unknown>>()
+  private readonly pending = new Set<Promise<unknown>>()
   private readonly stopping = new AbortController()
 
   constructor(parts: AudienceParts) {
@@ -93,12 +93,12 @@ export class ContactSweeps {
   /** Ends running sweeps after the current step; their requests fail with `unavailable`. */
   async stop(): Promise<void> {
     this.stopping.abort()
-    await Promise.allSettled(this.underWay)
+    await Promise.allSettled(this.pending)
   }
 
   private awaited<T>(work: Promise<T>): Promise<T> {
-    this.underWay.add(work)
-    return work.finally(() => this.underWay.delete(work))
+    this.pending.add(work)
+    return work.finally(() => this.pending.delete(work))
   }
 
   private get restorableSince(): number {
@@ -111,7 +111,7 @@ export class ContactSweeps {
     // Before the commit, so that the job never sees this sweep as abandoned.
     this.running.add(id)
     try {
-      const sweep = await database.write(tx => this.note(tx, { id, kind, acting, actor }))
+      const sweep = await database.write(tx => this.recordStart(tx, { id, kind, acting, actor }))
       if (!sweep) return { changed: 0, skipped: 0, begunAt: clock.now() }
       const ended = await this.run(sweep, this.stopping.signal)
       if (ended.finishedAt === null) throw stopped()
@@ -121,8 +121,8 @@ export class ContactSweeps {
     }
   }
 
-  /** Records the sweep. @returns undefined if the audience never had a contact */
-  private async note(tx: Tx, { id, kind, acting, actor }: Asked): Promise<Sweep | undefined> {
+  /** Stores the sweep and records it in the activity log. @returns undefined if the audience never had a contact */
+  private async recordStart(tx: Tx, { id, kind, acting, actor }: SweepRequest): Promise<Sweep | undefined> {
     if (this.stopping.signal.aborted) throw stopped()
     const { workspaceId, isSandbox } = acting
     if ((await unfinishedSweeps(tx.db, workspaceId)).length > 0)
@@ -144,8 +144,16 @@ export class ContactSweeps {
     const [{ first }, last] = [contactsOf(audience.number), await newestContact(tx.db, audience.number)]
     const [position, endPosition] = kind === 'delete' ? [first, last] : [last, first]
     const begun = {
-      ...{ id, workspaceId, isSandbox, kind, position, endPosition, begunAt },
-      ...{ changed: 0, skipped: 0, finishedAt: null },
+      id,
+      workspaceId,
+      isSandbox,
+      kind,
+      position,
+      endPosition,
+      begunAt,
+      changed: 0,
+      skipped: 0,
+      finishedAt: null,
     }
     await insertSweep(tx.db, begun)
     return begun

@@ -144,7 +144,10 @@ export async function findNamedLists(db: Queries, workspaceId: string): Promise<
     .where('deleted_at', 'is', null)
     .execute()
   return rows.map(({ seq, id, name, member_count: contacts, conditions }) => ({
-    ...{ seq, id, folded: fold(name), contacts },
+    seq,
+    id,
+    folded: fold(name),
+    contacts,
     ...(conditions === null ? {} : { conditions: JSON.parse(conditions) as Conditions }),
   }))
 }

@@ -72,8 +72,16 @@ export async function ensureLists(
     refuseMoreThan(MAX_LISTS, (await countLists(tx.db, workspaceId)) + missing.length - 1, 'lists')
   for (const [, name] of missing)
     await insertList(tx.db, {
-      ...{ id: newId(), workspaceId, name, description: null, type: 'static', conditions: null },
-      ...{ isPublic: false, doubleOptIn: false, createdAt: at, updatedAt: at },
+      id: newId(),
+      workspaceId,
+      name,
+      description: null,
+      type: 'static',
+      conditions: null,
+      isPublic: false,
+      doubleOptIn: false,
+      createdAt: at,
+      updatedAt: at,
     })
   if (missing.length > 0) found = await find()
   return name => {

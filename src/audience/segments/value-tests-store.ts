@@ -55,7 +55,9 @@ export function attributeValues(attribute: string, dialect: Dialect): Values {
     const numberAt = (index: number) => sql`cast(${at(index)} as double precision)`
     return {
       isThere: sql<boolean>`jsonb_exists(compared, ${key})`,
-      ...{ text: at(COMPARED.text), number: numberAt(COMPARED.number), moment: numberAt(COMPARED.moment) },
+      text: at(COMPARED.text),
+      number: numberAt(COMPARED.number),
+      moment: numberAt(COMPARED.moment),
       hasItem: (kind, isMet) => sql<boolean>`exists (
         select 1 from jsonb_array_elements_text(
           case when jsonb_typeof(compared -> cast(${key} as text) -> ${sql.lit(COMPARED[kind])}) = 'array'
@@ -66,7 +68,9 @@ export function attributeValues(attribute: string, dialect: Dialect): Values {
   const at = (index: number) => sql`(compared ->> ${pathOf(index)})`
   return {
     isThere: sql<boolean>`json_type(compared, ${pathOf(COMPARED.text)}) is not null`,
-    ...{ text: at(COMPARED.text), number: at(COMPARED.number), moment: at(COMPARED.moment) },
+    text: at(COMPARED.text),
+    number: at(COMPARED.number),
+    moment: at(COMPARED.moment),
     hasItem: (kind, isMet) => sql<boolean>`exists (
       select 1 from json_each(compared, ${pathOf(COMPARED[kind])}) as item where ${isMet})`,
   }

@@ -90,7 +90,13 @@ export async function ensureTags(
     refuseMoreThan(MAX_TAGS, (await countTags(tx.db, workspaceId)) + missing.length - 1, 'tags')
   for (const [, name] of missing)
     await insertTag(tx.db, {
-      ...{ id: newId(), workspaceId, name, color: null, description: null, createdAt: at, updatedAt: at },
+      id: newId(),
+      workspaceId,
+      name,
+      color: null,
+      description: null,
+      createdAt: at,
+      updatedAt: at,
     })
   if (missing.length > 0) found = await find()
   return name => {

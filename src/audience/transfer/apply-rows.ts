@@ -35,7 +35,7 @@ import { rejected, type ImportedContact } from './reading/read-row.js'
 
 export type RowCounts = Pick<ImportCounts, 'created' | 'updated' | 'unchanged'>
 
-interface Doing {
+interface ApplyContext {
   readonly tx: Tx
   readonly acting: Acting
   readonly at: number
@@ -43,7 +43,7 @@ interface Doing {
 }
 
 /** Input for adding contacts to lists and tags. */
-interface Pairing extends Doing {
+interface Pairing extends ApplyContext {
   /** All contacts of the rows, by address. */
   readonly contacts: ReadonlyMap<string, Contact>
   readonly done: ImportChanges
@@ -61,20 +61,20 @@ export interface Applied {
 export async function applyRows(
   tx: Tx,
   { workspaceId, isSandbox, options }: Pick<Import, 'workspaceId' | 'isSandbox' | 'options'>,
-  said: readonly ImportedContact[],
-  { at, newId }: Pick<Doing, 'at' | 'newId'>,
+  imported: readonly ImportedContact[],
+  { at, newId }: Pick<ApplyContext, 'at' | 'newId'>,
 ): Promise<Applied> {
-  if (said.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
-  const doing: Doing = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
+  if (imported.length === 0) return { counts: { created: 0, updated: 0, unchanged: 0 }, refused: [] }
+  const context: ApplyContext = { tx, at, newId, acting: { workspaceId, isSandbox, source: 'import' } }
   // First, so that contacts written below respect these suppressions.
-  const suppressed = await suppressRows(doing, said)
+  const suppressed = await suppressRows(context, imported)
   if (!options.makesContacts) return { counts: suppressed, refused: [] }
-  const known = await findKnown(doing, said)
-  const { changes, refused } = changesBy(said, known, at)
+  const known = await findKnown(context, imported)
+  const { changes, refused } = changesBy(imported, known, at)
   for (const { email } of refused) known.delete(email)
-  const rows = refused.length === 0 ? said : said.filter(row => !refused.includes(row))
+  const rows = refused.length === 0 ? imported : imported.filter(row => !refused.includes(row))
   const made = await makeContacts(
-    doing,
+    context,
     rows.filter(({ email }) => !known.has(email)),
   )
   const audience = await findAudience(tx.db, workspaceId)
@@ -83,10 +83,10 @@ export async function applyRows(
   const done = new ImportChanges()
   for (const contact of made) done.created(contact)
   for (const { before, after } of changes) done.updated(after, changedFields(before, after))
-  const pairing: Pairing = { ...doing, contacts, done, firstMade: made[0]?.seq ?? Infinity }
+  const pairing: Pairing = { ...context, contacts, done, firstMade: made[0]?.seq ?? Infinity }
   await addToLists(pairing, options.listId, rows)
   await addTags(pairing, options.tags, rows)
-  await appendEvents(tx, done.events(doing.acting, at))
+  await appendEvents(tx, done.events(context.acting, at))
   const counts = {
     created: made.length,
     updated: done.count - made.length,
@@ -100,7 +100,7 @@ function byEmail(contacts: readonly Contact[]): [string, Contact][] {
 }
 
 async function findKnown(
-  { tx, acting }: Doing,
+  { tx, acting }: ApplyContext,
   rows: readonly ImportedContact[],
 ): Promise<Map<string, Contact>> {
   const audience = await findAudience(tx.db, acting.workspaceId)
@@ -117,7 +117,7 @@ async function findKnown(
 }
 
 async function makeContacts(
-  { tx, acting, at, newId }: Doing,
+  { tx, acting, at, newId }: ApplyContext,
   rows: readonly ImportedContact[],
 ): Promise<Contact[]> {
   const emails = rows.map(({ email }) => email)
@@ -172,12 +172,12 @@ function changesBy(
 
 /** @returns undefined if the limits would be exceeded */
 function attributesBy(
-  { attributes: said }: ImportedContact,
+  { attributes: imported }: ImportedContact,
   { attributes }: Contact,
 ): Attributes | undefined {
-  const more = said ? changedValues(attributes, said) : {}
-  if (Object.keys(more).length === 0) return attributes
-  return isWithinBounds(attributes, more) ? mergeAttributes(attributes, more) : undefined
+  const changed = imported ? changedValues(attributes, imported) : {}
+  if (Object.keys(changed).length === 0) return attributes
+  return isWithinBounds(attributes, changed) ? mergeAttributes(attributes, changed) : undefined
 }
 
 function changedBy(
@@ -198,9 +198,9 @@ function changedBy(
 }
 
 /** Drops values equal to the existing ones: in a file, the number 5 is the text "5". */
-function changedValues(before: Attributes, said: Attributes): Attributes {
+function changedValues(before: Attributes, imported: Attributes): Attributes {
   return Object.fromEntries(
-    Object.entries(said).filter(
+    Object.entries(imported).filter(
       ([name, value]) => !Object.hasOwn(before, name) || attributeText(before[name]) !== attributeText(value),
     ),
   )
@@ -211,8 +211,12 @@ function exceedsLimits(columns: readonly Column[], row: ImportedContact): Reject
   const { line, email, firstName, lastName, subscribed, tags } = row
   const attributes = row.attributes ?? {}
   const cellsOf: Readonly<Record<string, string>> = {
-    ...{ email, first_name: firstName ?? '', last_name: lastName ?? '', tags: tags.join(', ') },
-    ...{ subscribed: subscribed === null ? '' : String(subscribed), attributes: JSON.stringify(attributes) },
+    email,
+    first_name: firstName ?? '',
+    last_name: lastName ?? '',
+    tags: tags.join(', '),
+    subscribed: subscribed === null ? '' : String(subscribed),
+    attributes: JSON.stringify(attributes),
   }
   const cells = columns.map(({ field }) => {
     const attribute = field === null ? undefined : attributeOf(field)
@@ -228,15 +232,21 @@ export function attributeText(value: unknown): string {
 }
 
 /** Suppresses addresses where rows ask for it. @returns number added, widened and unchanged */
-async function suppressRows({ tx, acting, at }: Doing, rows: readonly ImportedContact[]): Promise<RowCounts> {
+async function suppressRows(
+  { tx, acting, at }: ApplyContext,
+  rows: readonly ImportedContact[],
+): Promise<RowCounts> {
   const counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   const changed: Suppression[] = []
   for (const { email, suppress: reason } of rows) {
     if (reason === null) continue
     const suppression: Suppression = {
-      ...{ workspaceId: acting.workspaceId, email, reason },
+      workspaceId: acting.workspaceId,
+      email,
+      reason,
       scope: reason === 'unsubscribe' ? 'marketing' : 'all',
-      ...{ sourceMessageId: null, createdAt: at },
+      sourceMessageId: null,
+      createdAt: at,
     }
     const result = await suppressOrWiden(tx.db, suppression)
     counts[result] += 1
@@ -279,32 +289,32 @@ async function addTags(
   await pair(pairing, CONTACT_TAGS, rows, ({ tags }) => [...ofAll, ...tags].map(tagOf))
 }
 
-type Thing = Named & { readonly seq: number }
+type Target = Named & { readonly seq: number }
 
 /** Adds the contacts to their lists or tags. */
 async function pair(
   { tx, at, contacts, firstMade, done }: Pairing,
   kind: PairKind,
   rows: readonly ImportedContact[],
-  thingsOf: (row: ImportedContact) => readonly Thing[],
+  targetsOf: (row: ImportedContact) => readonly Target[],
 ): Promise<void> {
-  const members = new Map<number, { readonly thing: Thing; readonly contacts: Map<number, Contact> }>()
+  const members = new Map<number, { readonly target: Target; readonly contacts: Map<number, Contact> }>()
   for (const row of rows) {
     const contact = contacts.get(row.email)
-    for (const thing of contact ? thingsOf(row) : []) {
-      const of = members.get(thing.seq) ?? { thing, contacts: new Map<number, Contact>() }
-      members.set(thing.seq, of)
+    for (const target of contact ? targetsOf(row) : []) {
+      const of = members.get(target.seq) ?? { target, contacts: new Map<number, Contact>() }
+      members.set(target.seq, of)
       if (contact) of.contacts.set(contact.seq, contact)
     }
   }
-  for (const { thing, contacts: bySeq } of members.values()) {
+  for (const { target, contacts: bySeq } of members.values()) {
     const made = [...bySeq.keys()].filter(seq => seq >= firstMade)
     const known = [...bySeq.keys()].filter(seq => seq < firstMade)
-    await addPairsOfNew(tx.db, kind, thing.seq, made, at)
-    const added = await addPairs(tx.db, kind, thing.seq, known, at)
+    await addPairsOfNew(tx.db, kind, target.seq, made, at)
+    const added = await addPairs(tx.db, kind, target.seq, known, at)
     for (const seq of [...made, ...added]) {
       const contact = bySeq.get(seq)
-      if (contact) done.added(contact, kind === LIST_MEMBERS ? 'lists' : 'tags', thing)
+      if (contact) done.added(contact, kind === LIST_MEMBERS ? 'lists' : 'tags', target)
     }
   }
 }

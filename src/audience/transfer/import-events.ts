@@ -73,8 +73,12 @@ export class ImportChanges {
           contacts: contacts.slice(at, at + MAX_CONTACTS_PER_EVENT),
         }
         events.push({
-          ...{ kind: 'contacts.imported', workspaceId, messageId: null },
-          ...{ isSandbox, occurredAt, payload },
+          kind: 'contacts.imported',
+          workspaceId,
+          messageId: null,
+          isSandbox,
+          occurredAt,
+          payload,
         })
       }
     return events

@@ -65,8 +65,13 @@ declare module '../../db/tables.js' {
 
 /** Options of imports without a file yet, and of imports from before options were stored. */
 const NO_OPTIONS: ImportOptions = {
-  ...{ listId: null, tags: [], mapping: {}, columns: [], hasHeading: true },
-  ...{ preset: null, makesContacts: true },
+  listId: null,
+  tags: [],
+  mapping: {},
+  columns: [],
+  hasHeading: true,
+  preset: null,
+  makesContacts: true,
   everyRow: { suppress: null, isUnsubscribed: false, isTyped: false },
   order: 'file',
 }
@@ -79,7 +84,10 @@ export async function insertImport(
   const { seq } = await db
     .insertInto('contact_imports')
     .values({
-      ...{ id: one.id, workspace_id: one.workspaceId, is_sandbox: flag(one.isSandbox), status: 'receiving' },
+      id: one.id,
+      workspace_id: one.workspaceId,
+      is_sandbox: flag(one.isSandbox),
+      status: 'receiving',
       ...{
         file_name: null,
         charset: 'utf-8',
@@ -87,8 +95,15 @@ export async function insertImport(
         octets: 0,
         octets_read: 0,
       },
-      ...{ rows_done: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, error: null },
-      ...{ created_at: one.createdAt, started_at: null, finished_at: null },
+      rows_done: 0,
+      created: 0,
+      updated: 0,
+      unchanged: 0,
+      rejected: 0,
+      error: null,
+      created_at: one.createdAt,
+      started_at: null,
+      finished_at: null,
     })
     .returning('seq')
     .executeTakeFirstOrThrow()

@@ -98,9 +98,15 @@ export async function receiveFile(
     const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
     if (!maySuppress) refuseToSuppress(heading)
     const options: ImportOptions = {
-      ...{ listId: listId ?? null, tags: named(tags), mapping, columns: heading.columns },
-      ...{ hasHeading: heading.hasHeading, order: 'address', preset: heading.preset },
-      ...{ everyRow: heading.everyRow, makesContacts: heading.makesContacts },
+      listId: listId ?? null,
+      tags: named(tags),
+      mapping,
+      columns: heading.columns,
+      hasHeading: heading.hasHeading,
+      order: 'address',
+      preset: heading.preset,
+      everyRow: heading.everyRow,
+      makesContacts: heading.makesContacts,
     }
     await database.write(async tx => {
       if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')
@@ -111,7 +117,10 @@ export async function receiveFile(
         octets: spool.writtenBytes,
       })
       await recordActivity(tx, {
-        ...{ workspaceId, actor, action: 'contacts.imported', createdAt: clock.now() },
+        workspaceId,
+        actor,
+        action: 'contacts.imported',
+        createdAt: clock.now(),
         subject: fileName ?? 'contacts',
         details: { import_id: id, size: spool.writtenBytes },
       })

@@ -91,7 +91,11 @@ export async function createAutomation(
   const now = clock.now()
   const name = checkName(givenName)
   const automation = {
-    ...{ id: newId(), workspaceId, isSandbox, name, triggerType },
+    id: newId(),
+    workspaceId,
+    isSandbox,
+    name,
+    triggerType,
     status: 'draft' as const,
     triggerConfig: readTriggerConfig(triggerType, triggerConfig),
     createdAt: now,
@@ -103,7 +107,11 @@ export async function createAutomation(
     const seq = await insertAutomation(tx.db, automation)
     await insertSteps(tx.db, seq, steps)
     await recordActivity(tx, {
-      ...{ workspaceId, actor, action: 'automation.created', subject: name, createdAt: now },
+      workspaceId,
+      actor,
+      action: 'automation.created',
+      subject: name,
+      createdAt: now,
     })
     return getAutomation(tx.db, workspaceId, automation.id)
   })
@@ -125,7 +133,11 @@ export async function duplicateAutomation(
     const { seq, triggerType, triggerConfig, ...original } = await getAutomation(tx.db, workspaceId, id)
     refuseMoreThan(MAX_AUTOMATIONS, await countAutomations(tx.db, workspaceId), 'automations')
     const copy = {
-      ...{ id: newId(), workspaceId, isSandbox, triggerType, triggerConfig },
+      id: newId(),
+      workspaceId,
+      isSandbox,
+      triggerType,
+      triggerConfig,
       name: givenName === undefined ? copyName('Copy of', original.name) : checkName(givenName),
       status: 'draft' as const,
       createdAt: now,
@@ -134,7 +146,11 @@ export async function duplicateAutomation(
     const copySeq = await insertAutomation(tx.db, copy)
     await insertSteps(tx.db, copySeq, copySteps(await findSteps(tx.db, seq), newId))
     await recordActivity(tx, {
-      ...{ workspaceId, actor, action: 'automation.created', subject: copy.name, createdAt: now },
+      workspaceId,
+      actor,
+      action: 'automation.created',
+      subject: copy.name,
+      createdAt: now,
     })
     return getAutomation(tx.db, workspaceId, copy.id)
   })
@@ -239,7 +255,11 @@ export async function deleteAutomation(
     const now = parts.clock.now()
     await markAutomationDeleted(tx.db, seq, now)
     await recordActivity(tx, {
-      ...{ workspaceId, actor, action: 'automation.deleted', subject: name, createdAt: now },
+      workspaceId,
+      actor,
+      action: 'automation.deleted',
+      subject: name,
+      createdAt: now,
     })
     tx.onCommit(parts.wakeRunner)
   })

@@ -179,7 +179,11 @@ export function stepToApi(
 export function headToApi(automation: Automation): Static<typeof AutomationHeadSchema> {
   const { id, name, status, triggerType, triggerConfig, isSandbox } = automation
   return {
-    ...{ id, name, status, trigger_type: triggerType, trigger_config: triggerConfig },
+    id,
+    name,
+    status,
+    trigger_type: triggerType,
+    trigger_config: triggerConfig,
     stats: statsOf(automation),
     activated_at: isoTimeOrNull(automation.activatedAt),
     is_sandbox: isSandbox,

@@ -207,9 +207,15 @@ class Advance {
       const { until, event, detail } = outcome
       await this.record(step, 'waiting', detail)
       await moveRun(tx.db, run.seq, {
-        ...{ step: step.seq, wait: event ? 'event' : 'time', dueAt: until, stepsDone },
-        ...{ failures: 0, refusals: 0, lastMessageId: run.lastMessageId },
-        ...{ waitEvent: event?.type ?? null, waitMessage: event?.messageId ?? null },
+        step: step.seq,
+        wait: event ? 'event' : 'time',
+        dueAt: until,
+        stepsDone,
+        failures: 0,
+        refusals: 0,
+        lastMessageId: run.lastMessageId,
+        waitEvent: event?.type ?? null,
+        waitMessage: event?.messageId ?? null,
       })
       return until <= now ? 'continue' : 'stop'
     }
@@ -222,8 +228,15 @@ class Advance {
       return this.end({ status: 'failed', exitReason: 'step_failed', error })
     }
     await moveRun(tx.db, run.seq, {
-      ...{ step: next?.seq ?? null, wait: null, waitEvent: null, waitMessage: null, dueAt: now, stepsDone },
-      ...{ failures: 0, refusals: 0, lastMessageId: outcome.messageId ?? run.lastMessageId },
+      step: next?.seq ?? null,
+      wait: null,
+      waitEvent: null,
+      waitMessage: null,
+      dueAt: now,
+      stepsDone,
+      failures: 0,
+      refusals: 0,
+      lastMessageId: outcome.messageId ?? run.lastMessageId,
     })
     if (next) return 'continue'
     return this.end({ status: 'completed', exitReason: 'end_of_flow' })
@@ -244,7 +257,10 @@ class Advance {
     await appendEvents(tx, [
       {
         kind: 'flow.completed',
-        ...{ workspaceId, isSandbox, messageId: null, occurredAt: now },
+        workspaceId,
+        isSandbox,
+        messageId: null,
+        occurredAt: now,
         payload: { ...about, exitReason: ending.exitReason },
       },
     ])
@@ -255,7 +271,10 @@ class Advance {
   private record({ id, type }: StoredStep, outcome: StepResult, detail?: Detail): Promise<void> {
     const { tx, run, now } = this
     return recordStep(tx.db, run.seq, {
-      ...{ stepId: id, stepType: type, outcome, at: now },
+      stepId: id,
+      stepType: type,
+      outcome,
+      at: now,
       detail: detail && Object.keys(detail).length > 0 ? detail : null,
     })
   }

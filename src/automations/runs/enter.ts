@@ -147,9 +147,17 @@ async function start(
     if (runId === undefined || !contact) return []
     return [
       {
-        ...{ id: runId, automation: automation.seq, workspaceId, isSandbox, startedAt },
-        ...{ contactId: contact.id, contactEmail: contact.email, step: first?.seq ?? null, stepsDone },
-        ...{ triggerType, triggerData: entrant.triggerData },
+        id: runId,
+        automation: automation.seq,
+        workspaceId,
+        isSandbox,
+        startedAt,
+        contactId: contact.id,
+        contactEmail: contact.email,
+        step: first?.seq ?? null,
+        stepsDone,
+        triggerType,
+        triggerData: entrant.triggerData,
       },
     ]
   })
@@ -160,7 +168,10 @@ async function start(
     tx,
     runs.map(run => ({
       kind: 'flow.triggered',
-      ...{ workspaceId, isSandbox, messageId: null, occurredAt: startedAt },
+      workspaceId,
+      isSandbox,
+      messageId: null,
+      occurredAt: startedAt,
       payload: { automationId: automation.id, runId: run.id, contactId: run.contactId, triggerType },
     })),
   )

@@ -277,7 +277,11 @@ export async function endRuns(
         exit_reason: exitReason,
         error: error ?? null,
         ended_at: at,
-        ...{ due_at: null, parked_due_at: null, wait: null, wait_event: null, wait_message: null },
+        due_at: null,
+        parked_due_at: null,
+        wait: null,
+        wait_event: null,
+        wait_message: null,
       })
       .where('seq', 'in', list)
       .where('ended_at', 'is', null)

@@ -110,7 +110,10 @@ async function buildMail({ parts, automation, step }: StepContext): Promise<Step
   const content = {
     ...sender,
     ...source,
-    ...{ trackOpens, trackClicks, templateId: template.id, automationId: automation.id },
+    trackOpens,
+    trackClicks,
+    templateId: template.id,
+    automationId: automation.id,
     ...given({ merging }),
   }
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest('base64')

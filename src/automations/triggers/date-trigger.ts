@@ -234,9 +234,15 @@ const MINUTE_MS = 60_000
 export type Day = number
 
 const formatParts = zoneTime({
-  ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
-  ...{ hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' },
-  ...{ calendar: 'gregory', numberingSystem: 'latn' },
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
+  hourCycle: 'h23',
+  calendar: 'gregory',
+  numberingSystem: 'latn',
 })
 
 /** The zone's wall-clock time, encoded as if it were UTC. @param at ms since epoch UTC */

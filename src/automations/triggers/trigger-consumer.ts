@@ -78,7 +78,9 @@ function signalOf(event: TriggerEvent): TriggerSignal | undefined {
     case 'list.member_removed': {
       const { contact_id: contactId, list_id: id, list_name: name } = event.payload
       return {
-        ...{ ...base, contactId, data: { list_id: id, list_name: name } },
+        ...base,
+        contactId,
+        data: { list_id: id, list_name: name },
         type: TRIGGER_BY_KIND[event.kind],
         matches: ({ listId }) => listId === id,
       }
@@ -87,7 +89,9 @@ function signalOf(event: TriggerEvent): TriggerSignal | undefined {
     case 'tag.removed': {
       const { contact_id: contactId, tag_name: name } = event.payload
       return {
-        ...{ ...base, contactId, data: { tag_name: name } },
+        ...base,
+        contactId,
+        data: { tag_name: name },
         type: TRIGGER_BY_KIND[event.kind],
         matches: ({ tagName }) => typeof tagName === 'string' && fold(tagName.trim()) === fold(name),
       }
@@ -95,7 +99,9 @@ function signalOf(event: TriggerEvent): TriggerSignal | undefined {
     case 'form.submitted': {
       const { form_id: id, contact_id: contactId, fields } = event.payload
       return {
-        ...{ ...base, contactId, data: { ...fields, form_id: id } },
+        ...base,
+        contactId,
+        data: { ...fields, form_id: id },
         type: TRIGGER_BY_KIND[event.kind],
         matches: ({ formId }) => formId === undefined || formId === id,
       }
@@ -105,7 +111,9 @@ function signalOf(event: TriggerEvent): TriggerSignal | undefined {
     case 'product.viewed': {
       const { contactId, productId: id } = event.payload
       return {
-        ...{ ...base, contactId, data: { product_id: id } },
+        ...base,
+        contactId,
+        data: { product_id: id },
         type: 'page_viewed',
         awaited: 'page_viewed',
         matches: ({ productId }) => productId === undefined || productId === id,
@@ -125,7 +133,9 @@ function purchaseSignal({
   const { contact_id: contactId, value, currency, id } = payload
   if (value < 0) return undefined
   return {
-    ...{ contactId, email: undefined, messageId: null },
+    contactId,
+    email: undefined,
+    messageId: null,
     type: 'purchase',
     awaited: 'purchase',
     data: { conversion_id: id, value, currency },
@@ -144,7 +154,9 @@ function visitSignal(
   const url = event.kind === 'email.clicked' ? event.payload.url : undefined
   const type = event.kind === 'email.opened' ? ('email_opened' as const) : ('email_clicked' as const)
   return {
-    ...{ messageId, email, contactId },
+    messageId,
+    email,
+    contactId,
     type,
     awaited: type,
     data: { message_id: messageId, ...(url === undefined ? {} : { url }) },

@@ -58,7 +58,10 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
 
 export const RESEND_EXAMPLE: ShownCampaign = {
   ...DRAFT_EXAMPLE,
-  ...{ name: 'Resend of January news', list_id: null, resend_of: EXAMPLE_ID, resend_to: 'not_opened' },
+  name: 'Resend of January news',
+  list_id: null,
+  resend_of: EXAMPLE_ID,
+  resend_to: 'not_opened',
 }
 
 export const SENT_EXAMPLE: ShownCampaign = {

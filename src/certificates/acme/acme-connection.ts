@@ -12,7 +12,7 @@ import { Value } from 'typebox/value'
 import type { HttpClient, HttpResponse } from '../../world/net/fetch.js'
 import type { AccountKey } from './account-key.js'
 
-/** Server error. */
+/** An error response of the ACME server. */
 export class AcmeError extends Error {
   override readonly name = 'AcmeError'
   /** Without `urn:ietf:params:acme:error:`, e.g. `rateLimited`. */
@@ -103,11 +103,10 @@ export class AcmeConnection {
   /** Unsigned GET. */
   async get<Schema extends TSchema>(url: string, schema: Schema): Promise<AcmeAnswer<Static<Schema>>> {
     const answer = await send(this.parts, 'GET', url)
-    const { now } = this.parts
     return {
       body: read(schema, answer, this.parts),
       location: undefined,
-      retryAfterMs: retryAfterMs(answer, now()),
+      retryAfterMs: retryAfterMs(answer, this.parts.now()),
     }
   }
 
@@ -117,8 +116,7 @@ export class AcmeConnection {
         const nonce = this.nonce ?? (await this.freshNonce())
         this.nonce = undefined
         const body = JSON.stringify(this.key.sign(url, nonce, this.account, payload))
-        const answer = await send(this.parts, 'POST', url, body, fresh => (this.nonce = fresh))
-        return answer
+        return await send(this.parts, 'POST', url, body, fresh => (this.nonce = fresh))
       } catch (error) {
         const isStale = error instanceof AcmeError && error.type === 'badNonce'
         if (!isStale || nonces === MAX_NONCES) throw error

@@ -36,7 +36,10 @@ export async function planOperators(
         `pruning would remove ${email}, who runs this; describe that operator too`,
       )
     planned.push({
-      ...{ act: 'delete', what: 'operator', name: email, fields: {} },
+      act: 'delete',
+      what: 'operator',
+      name: email,
+      fields: {},
       async apply() {
         await admin.send('DELETE', `/operators/${segment(id)}`)
       },
@@ -85,7 +88,10 @@ function planOperator(
     if (!first) throw new AppError('validation_error', `the new operator ${email} needs roles`)
     return [
       {
-        ...{ act: 'create', what: 'operator', name: email, fields },
+        act: 'create',
+        what: 'operator',
+        name: email,
+        fields,
         async apply() {
           const place = placeOf(first.workspace)
           const made = await admin.send<{ id: string }>('POST', '/operators', {
@@ -103,7 +109,10 @@ function planOperator(
   if (Object.keys(fields).length === 0) return []
   return [
     {
-      ...{ act: 'change', what: 'operator', name: email, fields },
+      act: 'change',
+      what: 'operator',
+      name: email,
+      fields,
       async apply() {
         const path = `/operators/${known.id}`
         if (fields['name']) await admin.send('PATCH', path, { name })

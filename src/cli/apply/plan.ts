@@ -37,7 +37,10 @@ export async function makePlan(api: Api, state: State): Promise<PlannedChange[]>
     const kept = new Set((state.workspaces ?? []).map(({ name }) => name.toLowerCase()))
     for (const { id, name } of existing.filter(one => !kept.has(one.name.toLowerCase())))
       deletions.push({
-        ...{ act: 'delete', what: 'workspace', name, fields: {} },
+        act: 'delete',
+        what: 'workspace',
+        name,
+        fields: {},
         async apply() {
           await api.admin.send('DELETE', `/workspaces/${id}`)
         },
@@ -65,7 +68,10 @@ async function planWorkspace(
   const planned: PlannedChange[] = []
   if (!found)
     planned.push({
-      ...{ act: 'create', what: 'workspace', name, fields },
+      act: 'create',
+      what: 'workspace',
+      name,
+      fields,
       async apply() {
         const made = await api.admin.send<Found>('POST', '/workspaces', settings)
         ids.set(name.toLowerCase(), made.id)
@@ -73,7 +79,10 @@ async function planWorkspace(
     })
   else if (Object.keys(fields).length > 0)
     planned.push({
-      ...{ act: 'change', what: 'workspace', name, fields },
+      act: 'change',
+      what: 'workspace',
+      name,
+      fields,
       async apply() {
         await api.admin.send('PATCH', `/workspaces/${found.id}`, afterOf(fields))
       },
@@ -242,7 +251,10 @@ async function planSection(
       )
     if (!known) {
       planned.push({
-        ...{ act: 'create', ...at, name, fields: differences(fields, undefined) },
+        act: 'create',
+        ...at,
+        name,
+        fields: differences(fields, undefined),
         async apply() {
           const body = () => kind.body?.(fields, place) ?? fields
           const made = await (kind.create?.(place, fields) ?? rest().send<Found>('POST', kind.path, body()))
@@ -264,7 +276,10 @@ async function planSection(
         `${fixed} of the ${what} ${name} in workspace ${place.name} cannot be changed; delete it first`,
       )
     planned.push({
-      ...{ act: 'change', ...at, name, fields: changed },
+      act: 'change',
+      ...at,
+      name,
+      fields: changed,
       async apply() {
         const after = afterOf(changed)
         if (kind.change) await kind.change(place, known.id)
@@ -276,7 +291,10 @@ async function planSection(
   const kept = new Set(wanted.map(nameOf))
   for (const { id, fields } of isPruned ? existing.filter(one => !kept.has(nameOf(one.fields))) : [])
     planned.push({
-      ...{ act: 'delete', ...at, name: String(fields[key]), fields: {} },
+      act: 'delete',
+      ...at,
+      name: String(fields[key]),
+      fields: {},
       async apply() {
         await (kind.remove?.(rest(), id) ?? rest().send('DELETE', `${kind.path}/${segment(id)}`))
       },

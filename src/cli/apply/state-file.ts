@@ -6,13 +6,13 @@
  */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { parse, TomlError } from 'smol-toml'
 import Type, { type Static } from 'typebox'
 import { Settings } from '../../accounts/workspace-settings.js'
 import { NewFormBody } from '../../audience/forms/form-routes.js'
 import { ConditionsSchema } from '../../audience/segments/conditions.js'
 import { ConfigError } from '../../config/faults.js'
 import { nearestName } from '../../config/key-names.js'
+import { parseToml } from '../../config/load.js'
 import { AppError, describeError } from '../../core/errors.js'
 import { ROLES } from '../../http/roles.js'
 import { validator } from '../../http/validate.js'
@@ -150,16 +150,6 @@ function readText(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     throw new ConfigError(file, [`cannot be read: ${describeError(error)}`])
-  }
-}
-
-function parseToml(file: string, text: string): unknown {
-  try {
-    return parse(text)
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error
-    const what = error.message.split('\n', 1)[0]?.replace('Invalid TOML document: ', '') ?? ''
-    throw new ConfigError(file, [`line ${error.line}, column ${error.column}: ${what}`])
   }
 }
 

@@ -241,7 +241,10 @@ function exportCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
         const { search, list, segment: segmentId, tag } = options
         const isPrinted = file === undefined || file === '-'
         const pieces = await api.inWorkspace(options.workspace).download('/contacts/export', {
-          ...{ search, list_id: list, segment_id: segmentId, tag_id: tag },
+          search,
+          list_id: list,
+          segment_id: segmentId,
+          tag_id: tag,
           ...(isPrinted && options.json ? { format: 'json' } : {}),
         })
         if (isPrinted) await printPieces(context, pieces)

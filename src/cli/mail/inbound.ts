@@ -71,7 +71,10 @@ function showCommand(group: Command, context: CliContext): void {
         const octets = await octetsOf(await admin.download(`${path}/source`))
         const raw = octets.toString('latin1')
         await printMail(context, options, {
-          ...{ octets, json: { ...mail, raw }, raw: printable(raw), facts: factsOf(mail) },
+          octets,
+          json: { ...mail, raw },
+          raw: printable(raw),
+          facts: factsOf(mail),
         })
       })
     },

@@ -182,7 +182,12 @@ function readSearch(options: SearchOptions, now: number): Query {
   if (messageId !== undefined && others.some(value => value !== undefined))
     throw new UsageError('--message-id cannot be combined with other options')
   return {
-    ...{ to, from, status, subject, key_id: key, message_id: messageId },
+    to,
+    from,
+    status,
+    subject,
+    key_id: key,
+    message_id: messageId,
     since: since === undefined ? undefined : isoTime(readWhen('--since', since, now, readMoment)),
     until: until === undefined ? undefined : isoTime(readWhen('--until', until, now, readRangeEnd)),
   }

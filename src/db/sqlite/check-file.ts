@@ -49,10 +49,10 @@ function hasLog(file: string): boolean {
 
 function faultOfHeader(header: Buffer, size: number, hasLog: boolean): string | undefined {
   if (header.length < HEADER_OCTETS) return `it has ${size} octets`
-  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) return 'it is no SQLite database'
+  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) return 'it is not an SQLite database'
   const stated = header.readUInt16BE(16)
   const pageSize = stated === 1 ? 65_536 : stated
-  if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0) return 'its header makes no sense'
+  if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0) return 'its header is invalid'
   const pages = header.readUInt32BE(28)
   // The page count is valid if both change counters agree; old SQLite versions did not maintain it.
   const isCountValid = header.readUInt32BE(24) === header.readUInt32BE(92)

@@ -153,7 +153,8 @@ export class SlowReader {
       if (this.clock.monotonic() - begunAt >= LONG_MS) this.remember(sql)
     }
     return {
-      ...{ sql, parameters },
+      sql,
+      parameters,
       resolve: result => {
         ended()
         resolve(result)

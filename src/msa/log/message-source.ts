@@ -28,9 +28,18 @@ export async function messageSource(
   const [content] = await findContents(reader, [contentId])
   const entry = {
     messageId: id,
-    ...{ workspaceId, recipient, contentId, destination: '', priority: PRIORITIES.transactional },
-    ...{ attempts: 1, nextAttemptAt: createdAt, expiresAt: createdAt, enqueuedAt: createdAt },
-    ...{ isHeld: false, wasOffered: false, isWithdrawn: false },
+    workspaceId,
+    recipient,
+    contentId,
+    destination: '',
+    priority: PRIORITIES.transactional,
+    attempts: 1,
+    nextAttemptAt: createdAt,
+    expiresAt: createdAt,
+    enqueuedAt: createdAt,
+    isHeld: false,
+    wasOffered: false,
+    isWithdrawn: false,
   }
   const { jobs: loaded } = content && !content.isPruned ? await jobLoader.load([entry]) : { jobs: [] }
   const [job] = loaded

@@ -98,7 +98,9 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
     const { lockedOut: where, throttledForMs } = guard.failed(peerAddress, loginOf(password))
     if (where !== undefined)
       parts.log.warn('submission login locked', {
-        ...{ peer: peerAddress, where, lockoutMs: guard.lockoutMs },
+        peer: peerAddress,
+        where,
+        lockoutMs: guard.lockoutMs,
       })
     if (throttledForMs > 0) throw lockedOut(throttledForMs)
   }

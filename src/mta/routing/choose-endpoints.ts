@@ -105,16 +105,16 @@ function addressNotPublic(
 }
 
 function applyPolicies({ egress }: MxParts, named: readonly Endpoint[]) {
-  const within = named.filter(({ address }) => egress.refusal(address) === undefined)
-  const beyond = named.filter(({ address }) => egress.refusal(address) !== undefined)
+  const allowed = named.filter(({ address }) => egress.refusal(address) === undefined)
+  const refused = named.filter(({ address }) => egress.refusal(address) !== undefined)
   return {
-    endpoints: within.filter(endpoint => !isExcludedBySts(endpoint)),
+    endpoints: allowed.filter(endpoint => !isExcludedBySts(endpoint)),
     skipped: [
-      ...oncePerHost(within.filter(isExcludedBySts)).map(endpoint => ({
+      ...oncePerHost(allowed.filter(isExcludedBySts)).map(endpoint => ({
         ...notTried(endpoint, 'not in the MTA-STS policy'),
         sts: { mode: 'enforce', result: 'failed', reason: NOT_LISTED } as const,
       })),
-      ...oncePerHost(beyond).map(endpoint =>
+      ...oncePerHost(refused).map(endpoint =>
         notTried(endpoint, `the address ${egress.refusal(endpoint.address) ?? ''}`),
       ),
     ],

@@ -322,7 +322,9 @@ export function logAttempt(log: Log, { job, startedAt, finishedAt, outcome, verd
     address: last?.address,
     status: statusOf(outcome, verdict),
     ...delays({
-      ...{ acceptedAt, startedAt, finishedAt },
+      acceptedAt,
+      startedAt,
+      finishedAt,
       ...(dueAt === undefined ? {} : { dueAt }),
       ...(last?.transmissionMs === undefined ? {} : { transmissionMs: last.transmissionMs }),
     }),

@@ -73,7 +73,7 @@ export async function subscribe(
     disabledReason: null,
   }
   await insertSubscription(tx.db, subscription)
-  await note(parts, tx, subscription, 'webhook.created', actor)
+  await record(parts, tx, subscription, 'webhook.created', actor)
   return { subscription, secret }
 }
 
@@ -120,14 +120,14 @@ export async function changeSubscription(
   }
   if (isMoved || event !== before.event) {
     await updateSubscription(tx.db, after)
-    await note(parts, tx, after, 'webhook.updated', actor)
+    await record(parts, tx, after, 'webhook.updated', actor)
   }
   if (status === 'active') after = await enable(parts, tx, after, actor)
   else if (status === 'disabled' && after.disabledAt === null) {
     const disabledAt = parts.clock.now()
     await disableSubscription(tx.db, after.id, 'manual', disabledAt)
     after = { ...after, disabledAt, disabledReason: 'manual' }
-    await note(parts, tx, after, 'webhook.disabled', actor)
+    await record(parts, tx, after, 'webhook.disabled', actor)
   }
   return after
 }
@@ -154,7 +154,7 @@ export async function rotateSecret(
     formerSecret: box.seal(former, formerPlace(id)),
     formerUntil,
   })
-  await note(parts, tx, subscription, 'webhook.secret_rotated', actor)
+  await record(parts, tx, subscription, 'webhook.secret_rotated', actor)
   return { secret, formerUntil }
 }
 
@@ -177,7 +177,7 @@ export async function unsubscribe(
   actor: Actor,
 ): Promise<void> {
   await markSubscriptionDeleted(tx.db, subscription.id, parts.clock.now())
-  await note(parts, tx, subscription, 'webhook.deleted', actor)
+  await record(parts, tx, subscription, 'webhook.deleted', actor)
 }
 
 export async function enable(
@@ -188,7 +188,7 @@ export async function enable(
 ): Promise<Subscription> {
   if (subscription.disabledAt === null) return subscription
   await enableSubscription(tx.db, subscription.id)
-  await note(parts, tx, subscription, 'webhook.enabled', actor)
+  await record(parts, tx, subscription, 'webhook.enabled', actor)
   return { ...subscription, disabledAt: null, disabledReason: null, failingSince: null }
 }
 
@@ -209,7 +209,7 @@ export async function requireWorkspace(db: Queries, workspaceId: string): Promis
   return workspace
 }
 
-async function note(
+async function record(
   { clock }: WebhookParts,
   tx: Tx,
   { id, workspaceId, event, targetUrl }: Subscription,

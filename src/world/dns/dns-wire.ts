@@ -2,7 +2,7 @@
  * One DNS query to one server, over UDP, and over TCP if the answer is truncated. Checks only that the response matches; never retries.
  *
  * Standards: RFC 1035 §4 (format, transport), RFC 5452 §9 (fresh port and random id per query, question checked), RFC 6891 (EDNS0),
- * RFC 7766 (TCP). Rejects with an error that says what happened.
+ * RFC 7766 (TCP). Rejects with the socket's error, or one that says what was wrong with the answer.
  */
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
@@ -99,7 +99,8 @@ function overUdp(
     const finish = (end: () => void) => {
       timer.cancel()
       signal?.removeEventListener('abort', onAbort)
-      socket.removeAllListeners().on('error', () => {}) // an error after the end has nobody left to tell
+      // An unhandled error event would end the process.
+      socket.removeAllListeners().on('error', () => {})
       socket.close()
       end()
     }

@@ -1,6 +1,23 @@
 /** Passkeys over the running server, with an authenticator in software: ES256, and the CBOR it needs written by hand. */
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { LoginGuard } from '../../../src/accounts/login-guard.js'
+import { createOperator } from '../../../src/accounts/operators/operators.js'
+import {
+  challengePasskey,
+  proposePasskey,
+  registerPasskey,
+  signInWithPasskey,
+} from '../../../src/accounts/operators/passkeys.js'
+import { Passwords } from '../../../src/accounts/operators/password.js'
+import { plainBox } from '../../../src/accounts/secret-box.js'
+import { uuidv7 } from '../../../src/core/ids.js'
+import type { Database, Tx } from '../../../src/db/database.js'
+import { shellOperator } from '../../../src/http/operator.js'
+import { FakeLog } from '../../../src/world/fake-log.js'
+import { SeededRandom } from '../../../src/world/fake-random.js'
+import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { eachDatabase } from '../../support/db/database.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 import { openBrowser, signedIn, type Browser } from '../../support/program/operators.js'
 
@@ -250,4 +267,52 @@ t.test('rejected passkeys are logged and counted, so that they cannot flood the 
   t.ok(lines().length <= 10, `${lines().length} lines of 33 attempts`)
   t.equal(await attempt(new Authenticator()), 429)
   t.equal(await attempt(key), 200, 'a right one still signs in')
+})
+
+t.test('a passkey that keeps failing is locked like a password, to sign in and to confirm', async t => {
+  const { appliance, ann, browser, key } = await withPasskey(t)
+  const attempt = async (made: Made = {}) =>
+    (await browser().ask('POST', '/session/passkey', key.get(await toSignIn(browser()), made))).status
+  for (let n = 0; n < 10; n++) t.equal(await attempt({ origin: 'https://evil.example' }), 401)
+  t.equal(await attempt(), 429)
+  const response = key.get(await toSignIn(ann))
+  t.equal((await ann.ask('POST', '/session/confirm/passkey', response)).status, 429)
+  appliance.clock.skip(15 * 60_000)
+  t.equal(await attempt(), 200)
+})
+
+eachDatabase(t, 'of a passkey and its copy, used at the same moment, one signs in', async (t, database) => {
+  const clock = new FakeClock()
+  const random = new SeededRandom()
+  const parts = {
+    database,
+    clock,
+    random,
+    box: plainBox,
+    log: new FakeLog(),
+    publicUrl: ORIGIN,
+    hostname: HOST,
+    newId: () => uuidv7(clock.now(), random.bytes(10)),
+    passwords: new Passwords(random),
+    guard: new LoginGuard(clock, { failures: 5, lockoutMs: 60_000 }),
+  }
+  const shell = shellOperator('')
+  const grant = { workspaceId: '*', role: 'owner' } as const
+  const { operator } = await createOperator(parts, { email: 'ann@postroad.test', grant }, 'sign_in', shell)
+  const ann = { ...shell, id: operator.id, email: operator.email }
+  const key = new Authenticator()
+  const made = key.create((await proposePasskey(parts, ann)).challenge)
+  await registerPasskey(parts, ann, 'laptop', made as Parameters<typeof registerPasskey>[3])
+  type Assertion = Parameters<typeof signInWithPasskey>[1]
+  const signature = async () => key.get((await challengePasskey(parts)).challenge) as Assertion
+  const [first, second] = [await signature(), await signature()]
+  const home = { peer: '192.0.2.1', userAgent: 'browser' }
+  let writes = 0
+  // The first write takes the challenge, the second opens the session.
+  const write = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+    if (++writes === 2) t.ok(await signInWithPasskey(parts, second, home))
+    return database.write(work)
+  }
+  const slow = Object.create(database, { write: { value: write } }) as Database
+  await t.rejects(signInWithPasskey({ ...parts, database: slow }, first, home), { code: 'unauthorized' })
 })

@@ -170,6 +170,8 @@ eachDatabase(t, 'with TOTP a password alone opens nothing', async (t, database) 
   t.ok(await who(complete.token))
   t.not(complete.token, token, 'the token is a new one')
   await t.rejects(who(token), UNAUTHORIZED)
+  clock.skip(30_000)
+  await t.rejects(signInWithCode(parts, token, code(), HOME), UNAUTHORIZED, 'the step was completed once')
 })
 
 eachDatabase(t, 'a code works once, also in two sign-ins at the same time', async (t, database) => {
@@ -208,6 +210,25 @@ eachDatabase(t, 'guessing codes locks the account, the right code included', asy
   await t.rejects(signInWithCode(parts, token, code(), HOME), { code: 'rate_limited' })
 })
 
+eachDatabase(
+  t,
+  'guessing in a session, as a thief of one would, locks the confirmation',
+  async (t, database) => {
+    const { signIn, who, enableTotp, clock, parts } = await office(database)
+    const { code } = await enableTotp()
+    clock.skip(30_000)
+    const { token } = await signInWithCode(parts, (await signIn()).token, code(), HOME)
+    const stolen = await who(token)
+    for (let n = 0; n < 5; n++)
+      await t.rejects(confirmSignIn(parts, stolen, { password: `wrong ${n}` }, ELSEWHERE), UNAUTHORIZED)
+    await t.rejects(confirmSignIn(parts, stolen, { password: PASSWORD }, ELSEWHERE), { code: 'rate_limited' })
+    for (let n = 0; n < 5; n++)
+      await t.rejects(confirmSignIn(parts, stolen, { code: String(100_000 + n) }, ELSEWHERE))
+    clock.skip(30_000)
+    await t.rejects(confirmSignIn(parts, stolen, { code: code() }, ELSEWHERE), { code: 'rate_limited' })
+  },
+)
+
 eachDatabase(t, 'a code has to follow the password within five minutes', async (t, database) => {
   const { signIn, enableTotp, clock, parts } = await office(database)
   const { code } = await enableTotp()
@@ -218,9 +239,10 @@ eachDatabase(t, 'a code has to follow the password within five minutes', async (
 
 eachDatabase(t, 'a link signs in once and not after its time', async (t, database) => {
   const { link, parts, ann, clock, who } = await office(database)
-  await t.rejects(signInWithLink(parts, link, HOME), UNAUTHORIZED)
+  await t.rejects(signInWithLink(parts, link, HOME), UNAUTHORIZED, 'the new password ended it')
   const reset = await resetOperator(parts, ann.id, SHELL)
   t.ok(await who((await signInWithLink(parts, reset.link, HOME)).token))
+  await t.rejects(signInWithLink(parts, reset.link, HOME), UNAUTHORIZED)
   const late = await resetOperator(parts, ann.id, SHELL)
   clock.skip(HOUR_MS)
   await t.rejects(signInWithLink(parts, late.link, HOME), UNAUTHORIZED)
@@ -255,6 +277,38 @@ eachDatabase(t, 'a new password ends all other sessions at once', async (t, data
   t.ok(await who(mine.token))
   await t.rejects(who(stolen.token), UNAUTHORIZED)
   await t.rejects(signIn(PASSWORD), UNAUTHORIZED)
+})
+
+eachDatabase(t, 'a password that is changed while it is checked opens nothing', async (t, database) => {
+  const { first, who, parts, random } = await office(database)
+  const ann = await who(first)
+  class SlowPasswords extends Passwords {
+    override async matches(stored: string | undefined, password: string): Promise<boolean> {
+      const isRight = await parts.passwords.matches(stored, password)
+      if (isRight) await changePassword(parts, ann, 'another horse battery')
+      return isRight
+    }
+  }
+  const login = { email: 'ann@example.com', password: PASSWORD }
+  await t.rejects(
+    signInWithPassword({ ...parts, passwords: new SlowPasswords(random) }, login, HOME),
+    UNAUTHORIZED,
+  )
+})
+
+eachDatabase(t, 'the database holds no token that could be used', async (t, database) => {
+  const { parts, ann, signIn } = await office(database)
+  const { token: session } = await signIn()
+  const { token } = await createToken(parts, ann.id, { name: 'ansible' }, SHELL)
+  const tables = ['operator_sessions', 'operator_tokens', 'operator_links'] as const
+  const read = async () =>
+    JSON.stringify(
+      await Promise.all(tables.map(table => database.reader.selectFrom(table).selectAll().execute())),
+    )
+  t.notMatch(await read(), session)
+  t.notMatch(await read(), token.slice(3, 30))
+  const { link } = await resetOperator(parts, ann.id, SHELL)
+  t.notMatch(await read(), link)
 })
 
 eachDatabase(t, 'short and guessable passwords are refused', async (t, database) => {

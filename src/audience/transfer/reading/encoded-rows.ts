@@ -98,7 +98,9 @@ function encode(row: ParsedRow | Rejection): string {
   if ('reason' in row) return JSON.stringify(row)
   const { line, email, firstName, lastName, attributes, subscribed, tags, lists, suppress } = row
   const form = storedForm({
-    ...{ email, firstName, lastName },
+    email,
+    firstName,
+    lastName,
     attributes: attributes ? mergeAttributes(attributes, {}) : {},
   })
   const values: unknown[] = [

@@ -118,7 +118,8 @@ const LAYOUTS: Readonly<Record<PresetName, (names: Names, fileName: string) => L
   listmonk: () =>
     contacts('listmonk', {
       ...skipped(['uuid', 'createdat', 'updatedat']),
-      ...{ name: 'name', status: 'status' },
+      name: 'name',
+      status: 'status',
     }),
   mailchimp(names, fileName) {
     const fields = { ...skipped(MAILCHIMP_SKIPPED), name: 'name', unsubreason: 'unsubscribe_reason' }
@@ -143,7 +144,9 @@ const LAYOUTS: Readonly<Record<PresetName, (names: Names, fileName: string) => L
   postmark: () =>
     suppressions('postmark', {
       ...skipped(['createdat', 'messagestream', 'streamid', 'date']),
-      ...{ suppressionreason: 'status', reason: 'status', origin: 'origin' },
+      suppressionreason: 'status',
+      reason: 'status',
+      origin: 'origin',
     }),
   brevo(names) {
     const common = {
@@ -156,8 +159,13 @@ const LAYOUTS: Readonly<Record<PresetName, (names: Names, fileName: string) => L
         'blockedat',
         'message',
       ]),
-      ...{ emailblacklisted: 'blocked', emailblocklisted: 'blocked', blocklisted: 'blocked' },
-      ...{ emailmarketing: 'status', reason: 'status', reasoncode: 'status', reasonmessage: null },
+      emailblacklisted: 'blocked',
+      emailblocklisted: 'blocked',
+      blocklisted: 'blocked',
+      emailmarketing: 'status',
+      reason: 'status',
+      reasoncode: 'status',
+      reasonmessage: null,
     }
     return names.has('blockedat') ? suppressions('brevo', common) : contacts('brevo', common)
   },
