@@ -174,7 +174,7 @@ t.test(
 
 t.test('groups are read again at every sign-in', async t => {
   const { browser, me, provider } = await open(t)
-  const roles = async (groups: readonly string[]) => {
+  const roles = async (groups: readonly string[] | string) => {
     provider.person = { ...ANN, groups }
     const ann = browser()
     await ann.signIn()
@@ -188,6 +188,7 @@ t.test('groups are read again at every sign-in', async t => {
     'the first of the roles',
   )
   t.match(await roles(['watchers', 'marketing']), [{ role: 'marketer' }])
+  t.match(await roles('watchers'), [{ role: 'viewer' }], 'a single one may be text')
 })
 
 t.test('roles of a workspace are given there, and one that does not exist is ignored and logged', async t => {
@@ -510,6 +511,14 @@ t.test('only the person who is signed in confirms, in the session that began', a
   )
 
   provider.person = ANN
+  const elsewhere = browser()
+  await elsewhere.signIn()
+  const begun = await ann.authenticate(await ann.start('?confirm=true'))
+  const own = ann.cookies.get(SESSION) ?? ''
+  ann.cookies.set(SESSION, elsewhere.cookies.get(SESSION) ?? '')
+  t.equal(await ann.finish(begun), '/console/?oidc_error=other_account', 'another session of hers')
+  ann.cookies.set(SESSION, own)
+
   const callback = await ann.authenticate(await ann.start('?confirm=true'))
   await api(ann).ask('DELETE', '/session')
   t.equal(await ann.finish(callback), '/console/?oidc_error=other_account', 'the session has ended')

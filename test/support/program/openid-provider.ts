@@ -14,7 +14,7 @@ export interface Account {
   readonly email?: string
   readonly email_verified?: boolean
   readonly name?: string
-  readonly groups?: readonly string[]
+  readonly groups?: readonly string[] | string
 }
 
 type Claims = Record<string, unknown>

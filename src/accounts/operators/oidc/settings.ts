@@ -80,7 +80,7 @@ export const OIDC_SECTION = table(
       default: '',
       example: '/etc/postroad/oidc-secret',
       description:
-        'File with the client secret; white space around it is ignored. Read at the first sign-in.',
+        'File with the client secret; white space around it is ignored. Read at sign-ins, at most once an hour.',
     }),
     name: nonEmpty('a name', {
       default: 'Single sign-on',
