@@ -50,7 +50,7 @@ dist/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 # bundled, with what several of them use in chunks: tap looks at every module that a test file or one of its threads loads,
 # which was most of what a run took. The threads' programs lie beside the chunks, where the code in these looks for them.
 # What only tests use stays outside; there must be one tap.
-TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator esbuild mailauth mailparser openapi-typescript smtp-server typescript
+TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator esbuild mailauth mailparser oidc-provider openapi-typescript smtp-server typescript
 CHUNKS := test/chunks
 build/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 	@rm -rf build

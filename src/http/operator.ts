@@ -92,5 +92,5 @@ export function requirePermission(
 /** For sensitive actions. @throws AppError sign_in_required */
 export function requireRecentSignIn({ confirmedAt }: OperatorPrincipal, now: number): void {
   if (now - confirmedAt > CONFIRMED_MS)
-    throw new AppError('sign_in_required', 'confirm your password or passkey, then repeat the request')
+    throw new AppError('sign_in_required', 'confirm who you are, then repeat the request')
 }

@@ -49,13 +49,16 @@ export interface ListedAccess extends AdminAccess {
  */
 export type Access = 'public' | 'control' | 'key' | Permission | AdminAccess | ListedAccess
 
+/** Header fields of an answer; a list repeats the field. */
+export type AnswerHeaders = Readonly<Record<string, string | string[]>>
+
 /** A success with another status than the route's default, e.g. 202 for a scheduled send, or with header fields. */
 export class Reply<T> {
   readonly status: number
   readonly value: T
-  readonly headers: Readonly<Record<string, string>> | undefined
+  readonly headers: AnswerHeaders | undefined
 
-  constructor(status: number, value: T, headers?: Readonly<Record<string, string>>) {
+  constructor(status: number, value: T, headers?: AnswerHeaders) {
     this.status = status
     this.value = value
     this.headers = headers
@@ -208,7 +211,7 @@ export interface Route {
   /** @returns as `value` the `data` of the answer, or the complete answer of a list or bare route */
   handle(
     request: KeyedRequest<TObject, TObject, TSchema>,
-  ): Promise<{ status: number; value: unknown; etag?: string; headers?: Readonly<Record<string, string>> }>
+  ): Promise<{ status: number; value: unknown; etag?: string; headers?: AnswerHeaders }>
 }
 
 export const NoFields = Type.Object({}, { additionalProperties: false })

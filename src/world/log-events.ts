@@ -97,6 +97,8 @@ export const LOG_EVENTS = {
     'domain verification lost':
       'The records of a domain have been wrong for too long. Its mail is no longer sent in its name.',
     'form submission failed': 'A signup form could not store a submission.',
+    'identity provider unavailable':
+      'The OpenID provider gave no usable answer to a sign-in of an operator. `reason` says why.',
     'job interrupted': 'The server stopped while a job was running.',
     'log lines dropped': 'Standard output was not read in time. `lines` counts what is missing.',
     'old backup not deleted': 'A backup beyond `backup.keep` could not be deleted.',
@@ -105,6 +107,7 @@ export const LOG_EVENTS = {
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
     'rejected message parts not deleted': 'They are deleted at the next start.',
     'restart required': 'Changed settings that take effect at the next start.',
+    'role mapping ignored': '`[[oidc.roles]]` names workspaces that do not exist. Their roles are not given.',
     'sign-in failed':
       "An operator's password, code or passkey was wrong. `lockedOut`: further tries are refused, from this address or everywhere.",
     'slow read aborted': 'A query ran longer than `limitMs`.',
@@ -144,6 +147,8 @@ export const LOG_EVENTS = {
     'message suppressed': 'The recipient is on the suppression list.',
     'old backup deleted': 'A new backup was completed, and `backup.keep` newer ones exist.',
     'old records deleted': 'Records beyond their retention were deleted.',
+    'operator sign-in refused':
+      'A sign-in with OpenID Connect was refused. `code` is what the sign-in page shows, `reason` says more.',
     'page refused': 'A public page answered with an error status.',
     'recipients at nonexistent domains suppressed': 'Their domains publish no mail host.',
     'request refused': 'An API request was answered with an error status.',

@@ -693,7 +693,7 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
-  operator_roles: [{ operator_id: 'operator', workspace_id: WORKSPACE, role: 'owner' }],
+  operator_roles: [{ operator_id: 'operator', workspace_id: WORKSPACE, role: 'owner', given_by: 'operator' }],
   operator_recovery_codes: [{ operator_id: 'operator', code_hash: 'digest' }],
   operator_passkeys: [
     {
@@ -731,7 +731,16 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
-  operator_challenges: [{ challenge: 'challenge', kind: 'register', operator_id: 'operator', expires_at: T }],
+  operator_challenges: [
+    { challenge: 'challenge', kind: 'register', operator_id: 'operator', expires_at: T },
+    {
+      challenge: 'state',
+      kind: 'oidc',
+      browser_hash: 'cookie-digest',
+      sealed: 'sealed:1:a.b.c',
+      expires_at: T,
+    },
+  ],
   operator_links: [{ token_hash: 'link-digest', operator_id: 'operator', kind: 'reset', expires_at: T }],
   jobs: [{ name: 'old events', schedule: '7 * * * *', is_running: 0, started_at: T }],
   restore_holds: [{ id: 1, since: T }],

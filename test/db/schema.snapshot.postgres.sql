@@ -632,6 +632,8 @@ create table operator_challenges (
   challenge text not null,
   kind text not null,
   operator_id text,
+  browser_hash text,
+  sealed text,
   expires_at bigint not null
 );
 
@@ -667,7 +669,8 @@ create table operator_recovery_codes (
 create table operator_roles (
   operator_id text not null,
   workspace_id text not null,
-  role text not null
+  role text not null,
+  given_by text not null
 );
 
 create table operator_sessions (

@@ -764,9 +764,14 @@ CREATE TABLE messages (
   );
 
 CREATE TABLE operator_challenges (
+    -- Of OpenID Connect: SHA-256 of the state.
     challenge text primary key,
     kind text not null,
     operator_id text,
+    -- SHA-256 of the cookie of the browser that began.
+    browser_hash text,
+    -- PKCE verifier, nonce and return path of OpenID Connect.
+    sealed text,
     expires_at bigint not null
   );
 
@@ -809,6 +814,8 @@ CREATE TABLE operator_roles (
     -- Or * for all workspaces and the appliance.
     workspace_id text not null,
     role text not null,
+    -- operator: by hand; oidc: by the groups of an OpenID provider, which each sign-in reads.
+    given_by text not null,
     constraint operator_roles_pk primary key (operator_id, workspace_id)
   ) without rowid;
 

@@ -4,10 +4,10 @@ import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull, readMoment } from '../../core/moments.js'
 import { Address, Id, IdOrNull, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
-import { ALL_WORKSPACES, ROLES, type RoleGrant } from '../../http/roles.js'
+import { ALL_WORKSPACES, ROLES } from '../../http/roles.js'
 import { SESSION_LIFETIME } from './access.js'
 import type { CreatedToken, NewToken } from './credentials.js'
-import type { Operator } from './operator-store.js'
+import type { HeldRole, Operator } from './operator-store.js'
 import type { OperatorToken, Session, SignInMethod } from './session-store.js'
 
 export const RoleName = (remarks: TSchemaOptions = {}) => Type.Enum([...ROLES], remarks)
@@ -17,16 +17,20 @@ export const RolesSchema = Type.Array(
     {
       workspace_id: IdOrNull({ description: 'Null: all workspaces.' }),
       role: RoleName(),
+      from_groups: Type.Boolean({
+        description: "Given by the person's groups at the OpenID provider, and updated at each sign-in.",
+      }),
     },
     { title: 'RoleGrant' },
   ),
-  { description: 'A role in a workspace adds to one for all workspaces.' },
+  { description: 'A role in a workspace adds to one for all workspaces; at most one in each.' },
 )
 
-export function rolesToApi(grants: readonly RoleGrant[]): Static<typeof RolesSchema> {
-  return grants.map(({ workspaceId, role }) => ({
+export function rolesToApi(grants: readonly HeldRole[]): Static<typeof RolesSchema> {
+  return grants.map(({ workspaceId, role, givenBy }) => ({
     workspace_id: workspaceId === ALL_WORKSPACES ? null : workspaceId,
     role,
+    from_groups: givenBy === 'oidc',
   }))
 }
 

@@ -1,11 +1,14 @@
-/** SQL of challenges, which passkeys sign. Each is taken once, before its expiry. */
+/** SQL of challenges: what passkeys sign, and the states of sign-ins by OpenID Connect. Each is taken once, before its expiry. */
+import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 
 interface ChallengeRow {
   challenge: string
   kind: ChallengeKind
-  /** Who registers a passkey; null for sign-ins. */
+  /** Who registers a passkey or confirms; null for sign-ins. */
   operator_id: string | null
+  browser_hash: string | null
+  sealed: string | null
   expires_at: number
 }
 
@@ -15,12 +18,17 @@ declare module '../../db/tables.js' {
   }
 }
 
-export type ChallengeKind = 'register' | 'sign_in'
+export type ChallengeKind = 'register' | 'sign_in' | 'oidc'
 
 export interface Challenge {
+  /** Of OpenID Connect, the hash of the state. */
   readonly challenge: string
   readonly kind: ChallengeKind
   readonly operatorId: string | null
+  /** Hash of the cookie that binds it to a browser; passkeys have none. */
+  readonly browserHash?: string
+  /** Opened with `challengePlace`. */
+  readonly sealed?: string
   readonly expiresAt: number
 }
 
@@ -31,6 +39,8 @@ export async function insertChallenge(db: Queries, challenge: Challenge): Promis
       challenge: challenge.challenge,
       kind: challenge.kind,
       operator_id: challenge.operatorId,
+      browser_hash: challenge.browserHash ?? null,
+      sealed: challenge.sealed ?? null,
       expires_at: challenge.expiresAt,
     })
     .execute()
@@ -50,7 +60,11 @@ export async function takeChallenge(
     .returningAll()
     .executeTakeFirst()
   if (!row || row.expires_at <= now) return undefined
-  return { challenge, kind, operatorId: row.operator_id, expiresAt: row.expires_at }
+  const { operator_id: operatorId, browser_hash: browserHash, sealed, expires_at: expiresAt } = row
+  return {
+    ...{ challenge, kind, operatorId, expiresAt },
+    ...given({ browserHash: browserHash ?? undefined, sealed: sealed ?? undefined }),
+  }
 }
 
 /** @returns how many, at most `limit` */
@@ -62,4 +76,9 @@ export async function deleteChallengesBefore(db: Queries, now: number, limit: nu
     )
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Where `sealed` is stored, as `SecretBox` binds it. */
+export function challengePlace(challenge: string): string {
+  return `operator_challenges/sealed/${challenge}`
 }

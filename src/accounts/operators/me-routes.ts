@@ -35,12 +35,15 @@ import {
   type CredentialParts,
 } from './credentials.js'
 import { countRecoveryCodes, findOperator, updateOperator } from './operator-store.js'
+import { hasIdentity } from './oidc/identity-store.js'
 import { PASSWORD_LENGTH } from './password.js'
 import { deleteSession, deleteSessions, listSessions, listTokens } from './session-store.js'
 
 export interface MeRouteParts extends CredentialParts {
   /** Names the account in authenticator apps. */
   readonly hostname: string
+  /** Issuer of the OpenID provider; undefined without one. */
+  readonly oidcIssuer: string | undefined
 }
 
 const OWN: AdminAccess = { permission: 'any', scope: 'appliance' }
@@ -55,6 +58,9 @@ const MeSchema = Type.Object(
     roles: RolesSchema,
     has_password: Type.Boolean(),
     has_totp: Type.Boolean(),
+    has_oidc: Type.Boolean({
+      description: 'Whether you can sign in, and confirm who you are, with OpenID Connect.',
+    }),
     recovery_codes_left: Type.Integer(),
     limited_to: orNull(RoleName(), { description: 'Role that limits the token of this request.' }),
     signed_in_with: Type.Enum(['session', 'token', 'shell']),
@@ -321,7 +327,10 @@ function tokenRoutes(parts: MeRouteParts): Route[] {
   ]
 }
 
-async function meToApi({ database }: Pick<MeRouteParts, 'database'>, operator: OperatorPrincipal) {
+async function meToApi(
+  { database, oidcIssuer }: Pick<MeRouteParts, 'database' | 'oidcIssuer'>,
+  operator: OperatorPrincipal,
+) {
   const { credential } = operator
   const account = await findOperator(database.reader, { id: operator.id })
   return {
@@ -331,6 +340,7 @@ async function meToApi({ database }: Pick<MeRouteParts, 'database'>, operator: O
     roles: rolesToApi(operator.grants),
     has_password: typeof account?.passwordHash === 'string',
     has_totp: typeof account?.totpSecret === 'string',
+    has_oidc: oidcIssuer !== undefined && (await hasIdentity(database.reader, operator.id, oidcIssuer)),
     recovery_codes_left: await countRecoveryCodes(database.reader, operator.id),
     limited_to: operator.limitedTo ?? null,
     signed_in_with: credential.kind,

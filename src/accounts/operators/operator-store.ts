@@ -23,6 +23,7 @@ interface OperatorRoleRow {
   operator_id: string
   workspace_id: string
   role: Role
+  given_by: RoleSource
 }
 
 interface RecoveryCodeRow {
@@ -44,20 +45,21 @@ interface PasskeyRow {
   last_used_at: number | null
 }
 
-interface IdentityRow {
-  issuer: string
-  subject: string
-  operator_id: string
-}
-
 declare module '../../db/tables.js' {
   interface Tables {
     operators: OperatorRow
     operator_roles: OperatorRoleRow
     operator_recovery_codes: RecoveryCodeRow
     operator_passkeys: PasskeyRow
-    operator_identities: IdentityRow
   }
+}
+
+/** `operator`: by hand; `oidc`: by the groups of an OpenID provider. */
+export type RoleSource = 'operator' | 'oidc'
+
+export interface HeldRole extends RoleGrant {
+  /** Absent: by hand. */
+  readonly givenBy?: 'oidc'
 }
 
 export interface Operator {
@@ -71,7 +73,8 @@ export interface Operator {
   readonly totpStep: number
   readonly createdAt: number
   readonly lastSignInAt: number | null
-  readonly grants: readonly RoleGrant[]
+  /** At most one in a workspace. */
+  readonly grants: readonly HeldRole[]
 }
 
 export interface Passkey {
@@ -184,15 +187,17 @@ export async function deleteOperator(db: Queries, id: string): Promise<void> {
   await db.deleteFrom('operators').where('id', '=', id).execute()
 }
 
+/** Replaces the operator's role in the workspace. */
 export async function putRole(
   db: Queries,
   operatorId: string,
-  { workspaceId, role }: RoleGrant,
+  { workspaceId, role, givenBy = 'operator' }: RoleGrant & { readonly givenBy?: RoleSource },
 ): Promise<void> {
+  const held = { role, given_by: givenBy }
   await db
     .insertInto('operator_roles')
-    .values({ operator_id: operatorId, workspace_id: workspaceId, role })
-    .onConflict(conflict => conflict.columns(['operator_id', 'workspace_id']).doUpdateSet({ role }))
+    .values({ operator_id: operatorId, workspace_id: workspaceId, ...held })
+    .onConflict(conflict => conflict.columns(['operator_id', 'workspace_id']).doUpdateSet(held))
     .execute()
 }
 
@@ -295,30 +300,6 @@ export async function deletePasskey(db: Queries, operatorId: string, id: string)
   return numDeletedRows > 0n
 }
 
-/** An account of an OpenID provider. */
-export interface Identity {
-  readonly issuer: string
-  readonly subject: string
-}
-
-export async function findIdentity(db: Queries, { issuer, subject }: Identity): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('operator_identities')
-    .select('operator_id')
-    .where('issuer', '=', issuer)
-    .where('subject', '=', subject)
-    .executeTakeFirst()
-  return row?.operator_id
-}
-
-export async function insertIdentity(db: Queries, operatorId: string, identity: Identity): Promise<void> {
-  await db
-    .insertInto('operator_identities')
-    .values({ ...identity, operator_id: operatorId })
-    .onConflict(conflict => conflict.columns(['issuer', 'subject']).doNothing())
-    .execute()
-}
-
 /** Where a TOTP secret is stored, as `SecretBox` binds it. */
 export function totpPlace(operatorId: string): string {
   return `operators/totp_secret/${operatorId}`
@@ -346,7 +327,9 @@ function operatorOf(row: OperatorRow, roles: readonly OperatorRoleRow[]): Operat
     totpStep: row.totp_step,
     createdAt: row.created_at,
     lastSignInAt: row.last_sign_in_at,
-    grants: roles.map(({ workspace_id: workspaceId, role }) => ({ workspaceId, role })),
+    grants: roles.map(({ workspace_id: workspaceId, role, given_by: givenBy }) =>
+      givenBy === 'oidc' ? { workspaceId, role, givenBy } : { workspaceId, role },
+    ),
   }
 }
 

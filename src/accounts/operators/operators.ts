@@ -27,6 +27,7 @@ import {
   updateOperator,
   type Operator,
 } from './operator-store.js'
+import { deleteIdentities } from './oidc/identity-store.js'
 import { ALL_WORKSPACES, type RoleGrant } from '../../http/roles.js'
 import { ownerOf, recordedAt, requireMayGrant, requirePowerOver, visibleTo } from './privileges.js'
 import {
@@ -202,6 +203,7 @@ export async function resetOperator(
     await endAccess(tx.db, id)
     await updateOperator(tx.db, id, { passwordHash: null, totpSecret: null, totpStep: 0 })
     await replaceRecoveryCodes(tx.db, id, [])
+    await deleteIdentities(tx.db, id)
     for (const passkey of await listPasskeys(tx.db, id)) await deletePasskey(tx.db, id, passkey.id)
     await record(parts, tx, acting, 'operator.reset', operator)
     const link = await addLink(parts, tx, id, 'reset')

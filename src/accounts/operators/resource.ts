@@ -7,16 +7,25 @@ import { operatorRoutes, type OperatorRouteParts } from './operator-routes.js'
 import { deleteChallengesBefore } from './challenge-store.js'
 import { passkeyRoutes } from './passkey-routes.js'
 import { deleteLinksBefore, deleteSessionsBefore } from './session-store.js'
+import { oidcRoutes, type OidcRouteParts } from './oidc/oidc-routes.js'
+import { OIDC_SECTION } from './oidc/settings.js'
 import { sessionRoutes, type SessionRouteParts } from './session-routes.js'
 
 export const operators = resource({
+  section: { name: 'oidc', schema: OIDC_SECTION },
   chapters: {
     'Sign-in': 'Sessions of operators.',
     'Your account': 'Your own name, credentials, sessions and tokens.',
     Operators: 'Accounts of the people who run the appliance, and their roles.',
   },
-  open: (parts: OperatorRouteParts & SessionRouteParts) => ({
-    routes: [...sessionRoutes(parts), ...passkeyRoutes(parts), ...meRoutes(parts), ...operatorRoutes(parts)],
+  open: (parts: OperatorRouteParts & SessionRouteParts & OidcRouteParts, settings) => ({
+    routes: [
+      ...sessionRoutes(parts),
+      ...oidcRoutes(parts, settings),
+      ...passkeyRoutes(parts),
+      ...meRoutes({ ...parts, oidcIssuer: settings.issuer }),
+      ...operatorRoutes(parts),
+    ],
     retention: [
       retentionRule({ what: 'operator sessions', keep: SESSION_LIFETIME.idleMs }, (db, before, limit) =>
         deleteSessionsBefore(

@@ -106,7 +106,8 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
       chapter: 'Sign-in',
       summary: 'Confirm who you are.',
       description:
-        'For actions that answer `sign_in_required`: they need a sign-in within the last 15 minutes.',
+        'For actions that answer `sign_in_required`: they need a sign-in within the last 15 minutes. Without password and codes: ' +
+        '`POST /session/confirm/passkey`, or `GET /session/oidc/start?confirm=true`.',
       body: Type.Object(
         { password: Type.Optional(Password), code: Type.Optional(Code) },
         { additionalProperties: false, minProperties: 1, maxProperties: 1 },

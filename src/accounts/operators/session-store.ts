@@ -163,6 +163,15 @@ export async function deleteSessions(db: Queries, operatorId: string, except = '
     .execute()
 }
 
+/** Only those signed in with the method. */
+export async function deleteSessionsBy(db: Queries, operatorId: string, method: SignInMethod): Promise<void> {
+  await db
+    .deleteFrom('operator_sessions')
+    .where('operator_id', '=', operatorId)
+    .where('method', '=', method)
+    .execute()
+}
+
 /** @returns how many, at most `limit` */
 export async function deleteSessionsBefore(
   db: Queries,

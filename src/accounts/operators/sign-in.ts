@@ -1,5 +1,5 @@
 /**
- * Signs operators in: password, then TOTP or a recovery code if enabled; or a one-time link.
+ * Signs operators in: password, then TOTP or a recovery code if enabled; or a one-time link. Passkeys and OpenID Connect have their own files.
  *
  * Each step issues a new session token, so a token planted in a browser never becomes a session (session fixation). Wrong passwords, codes and
  * passkeys count against account and address in `LoginGuard`; an unknown account takes as long and fails with the same message as a known one.
@@ -176,6 +176,15 @@ export async function confirmSignIn(
   return token
 }
 
+export interface Opening {
+  readonly method: SignInMethod
+  /** A code is still missing. */
+  readonly isPending: boolean
+  readonly client: Client
+  /** When the operator proved who they are, ms; default: now. */
+  readonly confirmedAt?: number
+}
+
 /**
  * Stores a new session in the caller's transaction, as the last step of any way to sign in.
  *
@@ -185,7 +194,7 @@ export async function openSession(
   { clock, random, newId }: Pick<SignInParts, 'clock' | 'random' | 'newId'>,
   tx: Tx,
   operator: Operator,
-  { method, isPending, client }: { method: SignInMethod; isPending: boolean; client: Client },
+  { method, isPending, client, confirmedAt }: Opening,
 ): Promise<string> {
   const now = clock.now()
   const token = newSessionToken(random)
@@ -195,7 +204,7 @@ export async function openSession(
     operatorId: operator.id,
     method,
     isPending,
-    confirmedAt: now,
+    confirmedAt: confirmedAt ?? now,
     seenAt: now,
     createdAt: now,
     peer: client.peer,

@@ -8,6 +8,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { oidcSettings } from '../../accounts/operators/oidc/settings.js'
 import { AcmeFiles } from '../../certificates/acme/acme-files.js'
 import { acmeNames } from '../../certificates/acme/names.js'
 import { mayTryAt, renewAt } from '../../certificates/acme/renewal-plan.js'
@@ -70,7 +71,9 @@ function ownerOf(folder: string, machine: Machine): Account | undefined {
   return machine.account(uid) ?? { name: `user ${uid}`, uid, gid, groups: [gid] }
 }
 
-function wantedFiles({ dataDir, databaseFile, tls, mta, secrets }: Config, file: string): Wanted[] {
+function wantedFiles(config: Config, file: string): Wanted[] {
+  const { dataDir, databaseFile, tls, mta, secrets } = config
+  const oidc = oidcSettings(config)
   const written = (path: string): Wanted => ({ path, kinds: ['read', 'write'], key: 'data_dir' })
   const read = (key: string, path: string): Wanted[] => (path === '' ? [] : [{ path, kinds: ['read'], key }])
   const { key } = secrets
@@ -84,6 +87,8 @@ function wantedFiles({ dataDir, databaseFile, tls, mta, secrets }: Config, file:
     ...read('tls.key', tls.key),
     ...read('tls.acme_ca', tls.acmeCa),
     ...read('mta.tls_ca', mta.tlsCa),
+    ...read('oidc.client_secret_file', oidc.clientSecretFile),
+    ...read('oidc.ca', oidc.ca),
     ...(key !== undefined && 'file' in key ? read('secrets.key', key.file) : []),
   ]
   return wanted.filter(({ path }, index, all) => all.findIndex(one => one.path === path) === index)

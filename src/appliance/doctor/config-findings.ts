@@ -8,6 +8,7 @@
 import { X509Certificate } from 'node:crypto'
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { oidcFindings, oidcSettings } from '../../accounts/operators/oidc/settings.js'
 import { certificateFindings } from '../../certificates/certificate-findings.js'
 import type { Config } from '../../config/config.js'
 import {
@@ -48,6 +49,7 @@ export function findConfigFaults(request: FindingsRequest): Finding[] {
     ...certificateFindings(config, request.now),
     ...authorityFindings(config),
     ...secretFindings(request),
+    ...oidcFindings(oidcSettings(config)),
     ...exposureFindings(config),
     ...publicUrlFindings(config),
     ...addressFindings(config, addresses),
@@ -215,7 +217,10 @@ function authorityFindings({ mta }: Config): Finding[] {
 function secretFindings({ config, file }: FindingsRequest): Finding[] {
   const findings: Finding[] = []
   const { key } = config.secrets
-  const hasSecrets = (key && 'bytes' in key) || config.mta.routes.some(({ password }) => password !== '')
+  const hasSecrets =
+    (key && 'bytes' in key) ||
+    config.mta.routes.some(({ password }) => password !== '') ||
+    oidcSettings(config).clientSecret !== ''
   const stat = findStat(file)
   if (hasSecrets && stat && (stat.mode & 0o004) !== 0)
     findings.push(

@@ -5,6 +5,8 @@
  */
 import type { Appliance } from '../appliance.js'
 import { findKey, type FoundKey } from '../../accounts/key-store.js'
+import { unknownWorkspaces } from '../../accounts/operators/oidc/group-roles.js'
+import { oidcSettings } from '../../accounts/operators/oidc/settings.js'
 import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
@@ -86,6 +88,7 @@ export async function stateChecks(appliance: Appliance): Promise<Check[]> {
           'see the errors: postroad jobs',
         ),
     ...(await trustedNetworkChecks(appliance)),
+    ...(await roleMappingChecks(appliance)),
   ]
 }
 
@@ -114,6 +117,23 @@ async function trustedNetworkChecks({ config, database: { reader } }: Appliance)
   const faulty = checks.flat()
   if (trustedNetworks.length === 0 || faulty.length > 0) return faulty
   return [ok(name, `the keys of ${trustedNetworks.map(({ network }) => network).join(', ')} are valid`)]
+}
+
+/** Workspaces in `oidc.roles`. */
+async function roleMappingChecks({ config, database: { reader } }: Appliance): Promise<Check[]> {
+  const name = 'oidc.roles'
+  const { issuer, roles } = oidcSettings(config)
+  if (issuer === undefined) return []
+  const unknown = await unknownWorkspaces(reader, roles)
+  return unknown.length === 0
+    ? [ok(name, 'the workspaces of all roles exist')]
+    : [
+        fail(
+          name,
+          `no workspace ${unknown.join(', ')}: its roles are not given`,
+          'set workspace to an id or name that postroad workspace list prints',
+        ),
+      ]
 }
 
 function keyFault(found: FoundKey | undefined): string | undefined {

@@ -260,6 +260,13 @@ const LOCATION_HEADER = {
   },
 }
 
+const REDIRECT_HEADER = {
+  Location: {
+    description: 'Where the browser goes next.',
+    schema: { type: 'string', format: 'uri-reference' },
+  },
+}
+
 const REPEAT_HEADER = {
   'X-Idempotency-Status': {
     description: 'If an Idempotency-Key was sent: new, or cached for a repeat.',
@@ -272,6 +279,7 @@ const SUCCESSES: Readonly<Record<string, string>> = {
   200: 'Done',
   201: 'Created',
   202: 'Accepted',
+  302: 'Redirect',
   503: 'Service unavailable',
 }
 
@@ -285,6 +293,7 @@ function successes(route: Route, components: Components): Record<string, object>
         ...RATE_HEADERS,
         ...(acceptsIdempotencyKey(head) ? REPEAT_HEADER : {}),
         ...(code === '201' ? LOCATION_HEADER : {}),
+        ...(code === '302' ? REDIRECT_HEADER : {}),
         ...(head.hasEtag ? ETAG_HEADER : {}),
       }
       if (response.kind === 'download')

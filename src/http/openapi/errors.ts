@@ -96,7 +96,7 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   no_content: { when: 'no html, text or template_id', message: 'give html, text or template_id' },
   sign_in_required: {
     when: 'the last sign-in is more than 15 minutes ago, and the action is sensitive; sign in again and repeat the request',
-    message: 'confirm your password or passkey, then repeat the request',
+    message: 'confirm who you are, then repeat the request',
   },
   confirmation_required: {
     when: 'confirm is not true; nothing was done',

@@ -21,6 +21,8 @@ export const operatorsTables = ({ withoutRowid }: ColumnTypes): string[] => [
     -- Or * for all workspaces and the appliance.
     workspace_id text not null,
     role text not null,
+    -- operator: by hand; oidc: by the groups of an OpenID provider, which each sign-in reads.
+    given_by text not null,
     constraint operator_roles_pk primary key (operator_id, workspace_id)
   )${withoutRowid}`,
   'create index operator_roles_by_workspace on operator_roles (workspace_id)',
@@ -88,9 +90,14 @@ export const operatorsTables = ({ withoutRowid }: ColumnTypes): string[] => [
   'create index operator_links_by_operator on operator_links (operator_id)',
   'create index operator_links_by_expiry on operator_links (expires_at)',
   `create table operator_challenges (
+    -- Of OpenID Connect: SHA-256 of the state.
     challenge text primary key,
     kind text not null,
     operator_id text,
+    -- SHA-256 of the cookie of the browser that began.
+    browser_hash text,
+    -- PKCE verifier, nonce and return path of OpenID Connect.
+    sealed text,
     expires_at bigint not null
   )`,
   'create index operator_challenges_by_expiry on operator_challenges (expires_at)',
