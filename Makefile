@@ -5,7 +5,7 @@ BIN := node_modules/.bin
 # Node itself is a package, so that everything here runs on the same version, whichever the machine has.
 NODE_FOLDER := node_modules/node-linux-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin
 export PATH := $(CURDIR)/$(NODE_FOLDER):$(PATH)
-TS := $(shell find src test bench -name '*.ts' 2>/dev/null)
+TS := $(shell find src test bench -name '*.ts' -not -path 'src/console/web/*' 2>/dev/null)
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,10 +32,17 @@ DEFINE = --define:POSTROAD_VERSION='"$(VERSION)"'
 # What pages run and look like in a browser: one script and one style sheet each, read from beside the program.
 BROWSER := $(shell find src -path '*/browser/*' -name 'reference.*')
 BUILD_BROWSER := $(BIN)/esbuild $(BROWSER) --entry-names=[name] --bundle --minify --format=iife --platform=browser --target=es2022 --log-level=warning
-dist/.built: node_modules/.installed $(shell find src -name '*.ts' -o -name '*.css')
+# The console's front end: built once, copied beside every program that serves it.
+CONSOLE := node_modules/.cache/console
+$(CONSOLE)/.built: node_modules/.installed $(shell find src/console/web -type f)
+	@$(BIN)/vite build --config src/console/web/vite.config.ts --logLevel warn
+	@touch $@
+
+dist/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 	@rm -rf dist
 	@$(ESBUILD) main=src/check-node.ts postroad=src/main.ts $(foreach file,$(THREADS),$(notdir $(basename $(file)))=$(file)) --outdir=dist --entry-names=[name] $(BUNDLE) $(DEFINE)
 	@$(BUILD_BROWSER) --outdir=dist/browser
+	@cp -r $(CONSOLE)/files dist/console
 	@ln -s "$$(realpath --relative-to=dist "$$(command -v node)")" dist/node
 	@touch $@
 
@@ -45,13 +52,14 @@ dist/.built: node_modules/.installed $(shell find src -name '*.ts' -o -name '*.c
 # What only tests use stays outside; there must be one tap.
 TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator esbuild mailauth mailparser oidc-provider openapi-typescript smtp-server typescript
 CHUNKS := test/chunks
-build/.built: node_modules/.installed $(TS) $(BROWSER)
+build/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 	@rm -rf build
 	@$(ESBUILD) $(filter-out %.test.ts,$(TS)) --outdir=build --outbase=.
 	@$(ESBUILD) $(filter %.test.ts,$(TS)) --outdir=build --outbase=. --splitting --chunk-names=$(CHUNKS)/[hash] $(BUNDLE) \
 	  $(TEST_ONLY:%=--external:%)
 	@$(ESBUILD) $(THREADS) --outdir=build/$(CHUNKS) --entry-names=[name] $(BUNDLE)
 	@for folder in build/src/http/openapi build/$(CHUNKS); do $(BUILD_BROWSER) --outdir=$$folder/browser || exit 1; done
+	@for folder in build/src/console build/$(CHUNKS); do cp -r $(CONSOLE)/files $$folder/console || exit 1; done
 	@touch $@
 
 TAP := NODE_OPTIONS='--import="$(CURDIR)/build/test/support/light-tap.js"' $(BIN)/tap $(TAP_FLAGS)
@@ -73,9 +81,15 @@ run: dist/.built ## install, build and start in the foreground with config/dev.t
 	@node dist/main.js init --config config/dev.toml
 	@exec node dist/main.js serve --config config/dev.toml
 
-check: node_modules/.installed ## types, lint, format
+# What the console's code may ask of the two APIs. A field that changes there is a type error here.
+$(CONSOLE)/types/.written: build/.built
+	@node build/test/console/write-api-types.js $(CONSOLE)/types >/dev/null
+	@touch $@
+
+check: node_modules/.installed $(CONSOLE)/types/.written ## types, lint, format
 	$(BIN)/tsc -p test/tsconfig.json
 	$(BIN)/tsc -p src/http/openapi/browser/tsconfig.json
+	$(BIN)/svelte-check --workspace src/console/web --tsconfig ./tsconfig.json --fail-on-warnings --output human
 	$(BIN)/eslint --cache --cache-location node_modules/.cache/eslint .
 	$(BIN)/prettier --check --log-level warn --cache .
 

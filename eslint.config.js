@@ -1,5 +1,6 @@
 // Lint rules: what the type checker cannot see and a mail server cannot afford, first of all a promise nobody awaits.
 import js from '@eslint/js'
+import svelte from 'eslint-plugin-svelte'
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
@@ -9,7 +10,11 @@ export default tseslint.config(
     extends: [js.configs.recommended, ...tseslint.configs.strictTypeChecked],
     languageOptions: {
       parserOptions: {
-        project: ['./test/tsconfig.json', './src/http/openapi/browser/tsconfig.json'],
+        project: [
+          './test/tsconfig.json',
+          './src/http/openapi/browser/tsconfig.json',
+          './src/console/web/tsconfig.json',
+        ],
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -45,6 +50,21 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-call': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',
       'no-console': 'off',
+    },
+  },
+  // The policy of the console's pages forbids style attributes; style: directives set properties by script. Types of .svelte files are svelte-check's concern.
+  ...svelte.configs['flat/recommended'],
+  {
+    files: ['**/*.svelte', '**/*.svelte.ts'],
+    languageOptions: { parserOptions: { parser: tseslint.parser, extraFileExtensions: ['.svelte'] } },
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'SvelteAttribute[key.name="style"]', message: 'Use a class, or a style: directive.' },
+      ],
+      'svelte/no-unused-svelte-ignore': 'off',
+      'svelte/no-navigation-without-resolve': 'off',
+      'svelte/prefer-svelte-reactivity': 'off',
     },
   },
 )

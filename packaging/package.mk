@@ -11,6 +11,7 @@ dist/postroad: dist/.built $(wildcard packaging/binary/*)
 	  --alias:better-sqlite3=./packaging/binary/better-sqlite3.cjs --alias:mailparser=./packaging/binary/mailparser.cjs
 	@$(BIN)/esbuild packaging/binary/mailparser-inside.js --outfile=$(INSIDE)/mailparser.js $(BINARY) --metafile=dist/mailparser.json
 	@$(BUILD_BROWSER) --outdir=$(INSIDE)
+	@cp -r $(CONSOLE)/files $(INSIDE)/console
 	@cp node_modules/better-sqlite3/prebuilds/linux-$$(node -p process.arch).node $(INSIDE)/better_sqlite3.node
 	@packaging/binary/inject.sh $(INSIDE) $@
 	@rm -rf $(INSIDE)

@@ -17,6 +17,7 @@ import { VERSION } from './core/version.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp } from './http/app.js'
+import { withConsole } from './console/console-app.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
 import type { PublicRoute } from './http/public/public-route.js'
@@ -231,7 +232,7 @@ function openApi(
   routes: readonly Route[],
   { acceptance }: Meters,
 ): HttpHandler {
-  return buildApp(
+  const api = buildApp(
     {
       ...world,
       newId,
@@ -254,6 +255,7 @@ function openApi(
       }),
     ],
   )
+  return withConsole(api)
 }
 
 function openPages({ config, world, newId }: Appliance, pages: readonly PublicRoute[]): PublicApp {

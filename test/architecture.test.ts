@@ -122,7 +122,11 @@ interface Source {
   readonly imports: readonly Import[]
 }
 
-const names = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+/** The console's front end is a program of its own, with the browser's world. */
+const FRONT_END = join('console', 'web')
+const names = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(
+  name => name.endsWith('.ts') && !name.startsWith(FRONT_END),
+)
 const sources = names.sort().map(name => readSource(name, readFileSync(join(SOURCE, name), 'utf8')))
 
 function readSource(path: string, text: string): Source {

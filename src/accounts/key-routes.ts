@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
-import { Done, Id, Moment, MomentOrNull } from '../http/answer/answer-fields.js'
+import { DONE, Done, Id, Moment, MomentOrNull } from '../http/answer/answer-fields.js'
 import { requirePermission, type OperatorPrincipal } from '../http/operator.js'
 import { cursorQuery, type Page } from '../http/pagination.js'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
@@ -194,7 +194,7 @@ export function keyRoutes(parts: KeyParts): Route[] {
       async handle({ operator, params }) {
         await getKey(operator, 'keys:write', params.id)
         await revokeKey(parts, params.id, operator.actor)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

@@ -2,12 +2,11 @@
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
-import { APPLIANCE } from '../core/owner.js'
 import type { Database } from '../db/database.js'
-import { recordActivity } from '../events/activity-store.js'
+import { recordAction } from '../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Moment, TextOrNull } from '../http/answer/answer-fields.js'
-import { pageQuery } from '../http/pagination.js'
+import { listingOf, PageQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import { ipVersion } from '../world/net/ip-address.js'
 import type { Clock } from '../world/time/clock.js'
@@ -26,7 +25,7 @@ const LockSchema = Type.Object(
         '`address`: failed logins from it are delayed; `account`: locked everywhere; `account_at_address`: locked for one address.',
     }),
     address: TextOrNull({ description: 'IPv4 address or IPv6 /64.' }),
-    account: TextOrNull({ description: 'Email address of an operator; null for an API key.' }),
+    account: TextOrNull({ description: 'Email address of an operator; null for an API key or a passkey.' }),
     failures: Type.Integer(),
     locked_until: Moment(),
   },
@@ -42,21 +41,17 @@ export function loginLockRoutes({ database, clock, guard }: LoginLockParts): Rou
       operationId: 'listLoginLocks',
       chapter: 'Login locks',
       summary: 'List locked accounts and addresses.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: LockSchema,
-      async handle(_request, { limit, offset }) {
-        const locks = guard.locks()
+      async handle(_request, page) {
         const now = clock.now()
-        return {
-          total: locks.length,
-          items: locks.slice(offset, offset + limit).map(lock => ({
-            scope: lock.scope,
-            address: lock.address ?? null,
-            account: lock.account ?? null,
-            failures: lock.failures,
-            locked_until: isoTime(now + lock.remainingMs),
-          })),
-        }
+        return listingOf(guard.locks(), page, lock => ({
+          scope: lock.scope,
+          address: lock.address ?? null,
+          account: lock.account ?? null,
+          failures: lock.failures,
+          locked_until: isoTime(now + lock.remainingMs),
+        }))
       },
     }),
     adminRoute({
@@ -79,13 +74,7 @@ export function loginLockRoutes({ database, clock, guard }: LoginLockParts): Rou
         if (ipVersion(address) === 0)
           throw new AppError('validation_error', `${address} is not a valid IP address`, { path: 'address' })
         const unlocked = guard.forgive(address)
-        if (unlocked)
-          await database.write(tx =>
-            recordActivity(tx, {
-              ...{ workspaceId: APPLIANCE, actor: operator.actor, action: 'login.unlocked' },
-              ...{ subject: address, createdAt: clock.now() },
-            }),
-          )
+        if (unlocked) await recordAction({ database, clock }, operator.actor, 'login.unlocked', address)
         return { unlocked }
       },
     }),

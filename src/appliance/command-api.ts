@@ -34,10 +34,12 @@ export interface CommandNeeds {
 }
 
 export async function openCommandApi(
-  appliance: Appliance,
+  opened: Appliance,
   { jobs = [], settings }: CommandNeeds = {},
 ): Promise<CommandApi> {
-  const { config, world, database } = appliance
+  const world = { ...opened.world, log: errorsOnly(opened.world.log) }
+  const appliance = { ...opened, world }
+  const { config, database } = appliance
   let agent: WorkerPool | undefined
   const renderQueue = new RenderQueue({
     clock: world.clock,
@@ -77,11 +79,9 @@ export async function openCommandApi(
   )
   const folder = mkdtempSync(join(tmpdir(), 'postroad-'))
   const socketPath = join(folder, 'api.sock')
-  const control = await openControl(
-    { ...appliance, world: { ...world, log: errorsOnly(world.log) } },
-    socketPath,
-    [...resources.flatMap(({ routes = [] }) => routes)],
-  )
+  const control = await openControl(appliance, socketPath, [
+    ...resources.flatMap(({ routes = [] }) => routes),
+  ])
   const closing = new AbortController()
   const running = resources
     .flatMap(one => one.jobs ?? [])
@@ -102,7 +102,7 @@ export async function openCommandApi(
   }
 }
 
-/** Standard output is the command's, which reports refused requests itself. */
+/** Standard output is the command's, which reports results and refused requests itself. */
 function errorsOnly(log: Log): Log {
   return {
     debug() {},

@@ -1,8 +1,7 @@
 /**
  * Wires outgoing delivery: the queue, its job loader, and the delivery threads.
  *
- * Part of the composition root, used by `server.ts`. Commands take the router and site locator from here, so that they see what the server
- * would do. Only translates configuration into options.
+ * Part of the composition root, used by `server.ts`. Only translates configuration into options.
  */
 import { readFileSync } from 'node:fs'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
@@ -10,6 +9,7 @@ import { nameServers, openResolver, type Appliance } from './appliance.js'
 import type { Config } from '../config/config.js'
 import { readSigningKeys } from '../deliverability/domains/domain-store.js'
 import type { LinkOptions } from '../mta/render.js'
+import { findRoute } from '../mta/routing/route.js'
 import { openSiteLocator } from '../mta/routing/locate-site.js'
 import { StsPolicies } from '../mta/routing/mta-sts.js'
 import type { AgentOptions } from '../mta/workers/worker-agent.js'
@@ -138,8 +138,20 @@ function agentOptions(config: Config, links: LinkOptions, workers: number): Agen
   }
 }
 
-/** Dependencies of routing; `postroad send --dry-run` shows the result. */
-export function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
+/** Describes the hosts that mail to a domain is offered to, or why there are none. */
+export function routeDescriber({
+  live,
+  world,
+}: Pick<Appliance, 'live' | 'world'>): (domain: string) => Promise<readonly string[]> {
+  return async domain => {
+    const route = await findRoute(routerParts({ config: live.current, world }), domain)
+    return route.kind === 'endpoints'
+      ? route.endpoints.map(({ host, address, port }) => `${host} [${address}]:${port}`)
+      : [route.summary]
+  }
+}
+
+function routerParts({ config, world }: Pick<Appliance, 'config' | 'world'>) {
   const { clock, systemLookup, random } = world
   const resolver = openResolver(config, world)
   const egress = egressPolicyFor(config.mta)

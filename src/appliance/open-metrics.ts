@@ -14,7 +14,9 @@ import type { HttpListeners } from './listeners/http-listeners.js'
 import type { MailListeners } from './listeners/mail-listeners.js'
 import { intakeMetrics, type IntakeMetrics } from '../metrics/intake-metrics.js'
 import { commitMetrics, observeStorage, observeServer, observeProcess } from '../metrics/server-metrics.js'
+import { addressDomain } from '../mail/address.js'
 import { deliveryMetrics, observeQueue } from '../metrics/delivery-metrics.js'
+import { DestinationRates } from '../metrics/destination-rates.js'
 import { LiveCounters, type LiveSources } from '../metrics/live.js'
 import { Metrics } from '../metrics/metrics.js'
 import type { OnCommitted } from '../db/sqlite/group-commit.js'
@@ -36,12 +38,14 @@ export interface Meters {
   readonly onAttempt: OnAttempt
   readonly acceptance: IntakeMetrics
   readonly live: LiveCounters
+  readonly rates: DestinationRates
 }
 
 export function openMeters(world: World): Meters {
   const metrics = new Metrics()
   const dns = new DnsWatch(world.clock)
   const live = new LiveCounters(world.clock)
+  const rates = new DestinationRates(world.clock)
   const countAttempt = deliveryMetrics(metrics)
   return {
     metrics,
@@ -53,9 +57,12 @@ export function openMeters(world: World): Meters {
     },
     onCommitted: commitMetrics(metrics),
     live,
+    rates,
     onAttempt: attempt => {
       countAttempt(attempt)
-      live.count(attempt.verdict.kind === 'gone' ? 'deferred' : attempt.verdict.kind)
+      const kind = attempt.verdict.kind === 'gone' ? 'deferred' : attempt.verdict.kind
+      live.count(kind)
+      rates.count(addressDomain(attempt.job.recipient), kind === 'failed' ? 'bounced' : kind)
     },
     acceptance: intakeMetrics(metrics),
   }
@@ -124,9 +131,13 @@ export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): (
 }
 
 /** What `GET /live` reports. */
-export function liveSources({ live }: Meters, { queue, dispatcher, mail, http }: OpenParts): LiveSources {
+export function liveSources(
+  { live, rates }: Meters,
+  { queue, dispatcher, mail, http }: OpenParts,
+): LiveSources {
   return {
     counters: live,
+    rates,
     connections: () => ({
       http: http.connections,
       submission: mail.counts.submission.sessions,

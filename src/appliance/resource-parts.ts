@@ -26,7 +26,7 @@ import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
 import { examine } from './doctor/doctor.js'
 import type { OutgoingCallsOfServer } from './outgoing-calls.js'
-import { openJobs } from './open-delivery.js'
+import { openJobs, routeDescriber } from './open-delivery.js'
 import { openReferences, type ResourceParts } from './resources.js'
 
 export interface RunningParts {
@@ -90,6 +90,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findPublicSender,
     publicUrl: config.publicUrl,
     returnPath: appliance.returnPath,
+    describeRoute: routeDescriber(appliance),
     // Its own cache, since the queue's holds what is being delivered.
     jobLoader: openJobs(appliance),
     config: () => appliance.live.current,

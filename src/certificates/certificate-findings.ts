@@ -57,12 +57,12 @@ function sourceFindings(config: Config, now: number): Finding[] {
 }
 
 function selfSignedFindings({ hostname, submission, http }: Config): Finding[] {
-  const mend = `set tls.acme, or tls.cert and tls.key to a certificate for ${hostname}`
+  const fix = `set tls.acme, or tls.cert and tls.key to a certificate for ${hostname}`
   const isSubmissionOpen =
     submission.requireTls && [...submission.listen, ...submission.listenTls].some(isReachable)
   const isWebOpen = [...http.listenTls, ...http.publicListenTls].some(isReachable)
   return isSubmissionOpen || isWebOpen
-    ? [warning('tls.cert', 'a self-signed certificate is used, which clients reject or do not verify', mend)]
+    ? [warning('tls.cert', 'a self-signed certificate is used, which clients reject or do not verify', fix)]
     : []
 }
 

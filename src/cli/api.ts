@@ -3,7 +3,7 @@
  *
  * With `--server` and `--token` (or POSTROAD_SERVER and POSTROAD_TOKEN) it is a remote one. Otherwise it is the server running on the data
  * folder, through its control socket or, if none runs, an API that the command serves itself on a private socket while it runs.
- * Errors of the API become the AppError they were.
+ * Errors of the API become the AppError they were. Rate-limited requests are repeated when the server says.
  */
 import { userInfo } from 'node:os'
 import { requireInitialised } from '../appliance/appliance.js'
@@ -12,6 +12,7 @@ import { isServing } from '../db/sqlite/serve-lock.js'
 import { controlSocketPath } from '../appliance/listeners/control.js'
 import { openCommandApi, type CommandNeeds } from '../appliance/command-api.js'
 import { AppError, describeError, type ErrorCode } from '../core/errors.js'
+import { given } from '../core/given.js'
 import { isUuid } from '../core/ids.js'
 import { ADMIN_BASE, API_BASE } from '../http/route.js'
 import { streamRequest, type StreamResponse } from '../world/net/stream-request.js'
@@ -52,6 +53,8 @@ export interface Api {
   readonly isRemote: boolean
   /** False if no server runs and the command serves the API to itself. */
   readonly isServing: boolean
+  /** The command serves the API to itself, but a server has started since. */
+  hasServerStarted(): boolean
 }
 
 /**
@@ -66,7 +69,7 @@ export async function withApi<T>(
   needs: CommandNeeds = {},
 ): Promise<T> {
   return connected(context, options, needs, async target => {
-    const api = openApi(target)
+    const api = openApi(target, context)
     const given = options as { workspace?: unknown }
     if (typeof given.workspace === 'string') given.workspace = await api.findWorkspaceId(given.workspace)
     return work(api)
@@ -77,8 +80,8 @@ interface Target {
   readonly origin: string
   readonly headers: Readonly<Record<string, string>>
   readonly socketPath?: string
-  /** The command serves the API to itself. */
-  readonly isOwn?: true
+  /** The command serves the API of this data folder to itself. */
+  readonly own?: { readonly dataDir: string }
 }
 
 async function connected<T>(
@@ -98,7 +101,7 @@ async function connected<T>(
   return withOpened(context, config, async appliance => {
     const api = await openCommandApi(appliance, { ...needs, settings })
     try {
-      return await work({ ...local, socketPath: api.socketPath, isOwn: true })
+      return await work({ ...local, socketPath: api.socketPath, own: config })
     } finally {
       await api.close()
     }
@@ -123,12 +126,12 @@ function remoteTarget({ env }: CliContext, options: CommonOptions): Target | und
   return { origin: url.origin, headers: { Authorization: `Bearer ${token}` } }
 }
 
-function openApi(target: Target): Api {
-  const admin = openClient(target, ADMIN_BASE, {})
+function openApi(target: Target, context: CliContext): Api {
+  const admin = openClient(target, context, ADMIN_BASE, {})
   return {
     admin,
     inWorkspace: (workspaceId, { isSandbox } = { isSandbox: false }) =>
-      openClient(target, API_BASE, {
+      openClient(target, context, API_BASE, {
         'X-Workspace': workspaceId,
         ...(isSandbox ? { 'X-Sandbox': 'true' } : {}),
       }),
@@ -141,41 +144,63 @@ function openApi(target: Target): Api {
       throw new AppError('not_found', `no workspace ${named}${didYouMean(named, names)}`)
     },
     isRemote: target.socketPath === undefined,
-    isServing: target.isOwn !== true,
+    isServing: target.own === undefined,
+    hasServerStarted: () => target.own !== undefined && isServing(target.own.dataDir),
   }
 }
 
 const PAGE = 1_000
 /** A server that accepts a request sends something within this time, ms. */
 const SILENCE_MS = 120_000
+const MAX_REPEATS = 5
+/** The limits of the APIs are per minute. A longer wait, e.g. for an hourly sending limit, is left to the user. */
+const MAX_RETRY_AFTER_MS = 60_000
 
-function openClient(target: Target, base: string, headers: Readonly<Record<string, string>>): ApiClient {
+interface RequestBody {
+  readonly body: string | AsyncIterable<Buffer>
+  /** Media type. */
+  readonly type: string
+}
+
+function openClient(
+  target: Target,
+  { world: { clock }, complain }: CliContext,
+  base: string,
+  headers: Readonly<Record<string, string>>,
+): ApiClient {
   async function call(
     method: string,
     path: string,
     query: Query,
-    rest: object = {},
+    sent?: RequestBody,
   ): Promise<StreamResponse> {
     const url = new URL(target.origin + base + path)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value))
     const { socketPath } = target
-    const answer = await streamRequest({
-      method,
-      url: url.href,
-      silenceMs: SILENCE_MS,
-      ...(socketPath === undefined ? {} : { socketPath }),
-      ...rest,
-      headers: {
-        ...target.headers,
-        ...headers,
-        ...('type' in rest ? { 'Content-Type': String(rest.type) } : {}),
-      },
-    }).catch((error: unknown) => {
-      throw new AppError('unavailable', `cannot reach ${target.origin}: ${describeError(error)}`, {
-        cause: error,
+    const attempt = () =>
+      streamRequest({
+        method,
+        url: url.href,
+        silenceMs: SILENCE_MS,
+        ...given({ socketPath, body: sent?.body }),
+        headers: { ...target.headers, ...headers, ...given({ 'Content-Type': sent?.type }) },
+      }).catch((error: unknown) => {
+        throw new AppError('unavailable', `cannot reach ${target.origin}: ${describeError(error)}`, {
+          cause: error,
+        })
       })
-    })
+    let answer = await attempt()
+    // A stream is gone after the first attempt.
+    const repeats = typeof sent?.body === 'object' ? 0 : MAX_REPEATS
+    for (let n = 0; n < repeats; n++) {
+      const waitMs = retryAfterMs(answer)
+      if (waitMs === undefined) break
+      await octetsOf(answer.body)
+      complain(`the server limits requests; trying again in ${Math.ceil(waitMs / 1_000)} s`)
+      await clock.sleep(waitMs)
+      answer = await attempt()
+    }
     if (answer.status >= 400) throw await errorOf(answer, target.origin)
     return answer
   }
@@ -203,7 +228,7 @@ function openClient(target: Target, base: string, headers: Readonly<Record<strin
           method,
           path,
           query,
-          body === undefined ? {} : { body: JSON.stringify(body), type: 'application/json' },
+          body === undefined ? undefined : { body: JSON.stringify(body), type: 'application/json' },
         ),
       ),
     upload: async (path, file, mediaType, query = {}) =>
@@ -226,6 +251,12 @@ export async function octetsOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const pieces: Buffer[] = []
   for await (const piece of body) pieces.push(piece)
   return Buffer.concat(pieces)
+}
+
+/** @returns undefined unless the request was refused by a rate limit and soon may be repeated */
+function retryAfterMs({ status, headers }: StreamResponse): number | undefined {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN)
+  return status === 429 && seconds * 1_000 <= MAX_RETRY_AFTER_MS ? seconds * 1_000 : undefined
 }
 
 /** The error as the API threw it. */

@@ -72,5 +72,5 @@ async function withFetched(
   if (fetched === undefined) return findings
   return fetched.status === 'works'
     ? findings.filter(({ path }) => path !== 'public_url')
-    : [...findings, (fetched.status === 'dead' ? outage : warning)('public_url', fetched.what, fetched.mend)]
+    : [...findings, (fetched.status === 'dead' ? outage : warning)('public_url', fetched.what, fetched.fix)]
 }

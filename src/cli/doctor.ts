@@ -52,8 +52,8 @@ function examineRemote(
   })
 }
 
-function inWords({ status, name, what, mend }: Check): string {
-  return [`${MARKS[status]}  ${name}: ${what}`, ...(mend === undefined ? [] : [`      ${mend}`])].join('\n')
+function inWords({ status, name, what, fix }: Check): string {
+  return [`${MARKS[status]}  ${name}: ${what}`, ...(fix === undefined ? [] : [`      ${fix}`])].join('\n')
 }
 
 function summary(checks: readonly Check[]): string {

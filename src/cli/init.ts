@@ -17,6 +17,7 @@ import {
 import type { Appliance } from '../appliance/appliance.js'
 import { SHELL } from '../core/actor.js'
 import { baseUrl, type Config } from '../config/config.js'
+import { shellOperator } from '../http/operator.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
@@ -99,7 +100,12 @@ async function initOperator(appliance: Appliance, email: string): Promise<Made> 
       text: `There is an operator already: ${existing.email}. For another link: postroad operator reset ${existing.email}`,
     }
   const grant = { workspaceId: ALL_WORKSPACES, role: 'owner' } as const
-  const { operator, link } = await createOperator({ ...appliance, ...world }, { email, grant }, 'sign_in')
+  const { operator, link } = await createOperator(
+    { ...appliance, ...world },
+    { email, grant },
+    'sign_in',
+    shellOperator(''),
+  )
   const url = signInUrl(config.publicUrl, link)
   return {
     json: { operator: { id: operator.id, email: operator.email }, link: url, link_token: link },

@@ -11,30 +11,30 @@ export interface Finding {
   readonly path: string
   readonly what: string
   /** What the operator should do. */
-  readonly mend: string
+  readonly fix: string
   /** Marks a warning that breaks part of the service, which `doctor` counts as a failure. */
   readonly outage?: true
   /** Line of the key, or of its section if the key is missing; absent if neither is in the file. */
   readonly line?: number
 }
 
-export const fault = (path: string, what: string, mend: string): Finding => ({
+export const fault = (path: string, what: string, fix: string): Finding => ({
   severity: 'fault',
   path,
   what,
-  mend,
+  fix,
 })
 
-export const warning = (path: string, what: string, mend: string): Finding => ({
+export const warning = (path: string, what: string, fix: string): Finding => ({
   severity: 'warning',
   path,
   what,
-  mend,
+  fix,
 })
 
 /** A warning that `doctor` counts as a failure. */
-export const outage = (path: string, what: string, mend: string): Finding => ({
-  ...warning(path, what, mend),
+export const outage = (path: string, what: string, fix: string): Finding => ({
+  ...warning(path, what, fix),
   outage: true,
 })
 

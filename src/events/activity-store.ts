@@ -7,10 +7,12 @@
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Actor } from '../core/actor.js'
 import { given } from '../core/given.js'
-import type { Queries, Tx } from '../db/database.js'
+import { APPLIANCE } from '../core/owner.js'
+import type { Database, Queries, Tx } from '../db/database.js'
 import { likeText } from '../db/folded-words.js'
 import { newestFirst, type Listed, type PageOf } from '../db/listing.js'
 import { deleteOldest } from '../db/retention.js'
+import type { Clock } from '../world/time/clock.js'
 
 interface ActivityRow {
   seq: Generated<number>
@@ -70,6 +72,18 @@ export async function recordActivity(tx: Tx, activity: Activity): Promise<void> 
       created_at: createdAt,
     })
     .execute()
+}
+
+/** Records an action on the appliance in a transaction of its own, for actions that change no rows. */
+export async function recordAction(
+  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  actor: Actor,
+  action: Activity['action'],
+  subject: string,
+): Promise<void> {
+  await database.write(tx =>
+    recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, createdAt: clock.now() }),
+  )
 }
 
 export interface RecordedActivity extends Required<Activity> {

@@ -20,6 +20,7 @@ import { bodyDigest } from './body/body-digest.js'
 import { faultAnswer } from './answer/connection-faults.js'
 import { DownloadPlaces, sendDownload, type Download } from './answer/download.js'
 import { answerEarly } from './answer/early-answer.js'
+import { FixedAnswers } from './answer/fixed-answers.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
@@ -57,8 +58,7 @@ interface Serving extends BodyParts {
   readonly gate: Gate
   readonly repeats: Repeats | undefined
   readonly answers: MemoryBudget
-  /** Answers that never change. */
-  readonly fixed: WeakMap<Route['head'], Buffer>
+  readonly fixed: FixedAnswers
   readonly downloads: DownloadPlaces
 }
 
@@ -77,7 +77,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     large: new LargeBodies(parts),
     memory: bodyBudget(Math.max(0, ...routes.map(route => bodyBounds(route.head).octets))),
     answers: answerBudget(),
-    fixed: new WeakMap(),
+    fixed: new FixedAnswers(),
     downloads: new DownloadPlaces(),
     repeats: parts.keptAnswers && new Repeats(parts.keptAnswers, openExpiryTime(clock), log),
   }
@@ -262,7 +262,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       return
     }
   }
-  give(ctx, route, isWhole(route) ? value : { data: value }, principal, serving)
+  await give(ctx, route, isWhole(route) ? value : { data: value }, principal, serving)
   ctx.status = status
 }
 
@@ -310,11 +310,19 @@ function answerHolderOf(ctx: Context, principal: Principal): string {
   return principal.liveWorkspaceId === '' ? holderOf(ctx, principal) : principal.liveWorkspaceId
 }
 
-function give(ctx: Context, route: Route, body: unknown, principal: Principal, serving: Serving): void {
-  const { headers = {}, mediaType = 'application/json' } = route.head
-  const octets = serialize(route, body, serving.fixed)
+async function give(
+  ctx: Context,
+  route: Route,
+  body: unknown,
+  principal: Principal,
+  serving: Serving,
+): Promise<void> {
+  const { headers = {}, mediaType = 'application/json', method, isFixed } = route.head
+  const octets = isFixed
+    ? await serving.fixed.encode(ctx, route.head, () => serialize(route, body))
+    : serialize(route, body)
   // Answers of writes are never refused for lack of memory; reads can be retried.
-  if (route.head.method === 'GET' && !route.head.isFixed) {
+  if (method === 'GET' && !isFixed) {
     const hold = serving.answers.hold(answerHolderOf(ctx, principal))
     hold.reach(octets.length)
     ctx.res.once('close', () => hold.release())
@@ -325,12 +333,8 @@ function give(ctx: Context, route: Route, body: unknown, principal: Principal, s
 }
 
 /** Text of a route with its own media type is sent unchanged, anything else as JSON. */
-function serialize({ head }: Route, body: unknown, fixed: WeakMap<Route['head'], Buffer>): Buffer {
-  const known = fixed.get(head)
-  if (known) return known
-  const octets = Buffer.from(typeof body === 'string' && head.mediaType ? body : JSON.stringify(body))
-  if (head.isFixed) fixed.set(head, octets)
-  return octets
+function serialize({ head }: Route, body: unknown): Buffer {
+  return Buffer.from(typeof body === 'string' && head.mediaType ? body : JSON.stringify(body))
 }
 
 function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {

@@ -7,7 +7,7 @@
  * also slows down guessing of keys.
  */
 import type { Context } from 'koa'
-import type { Actor } from '../core/actor.js'
+import { SYSTEM, type Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
 import type { Clock } from '../world/time/clock.js'
 import { addressKey } from '../world/net/ip-address.js'
@@ -58,7 +58,7 @@ const OPERATOR_RATE_LIMIT = 3_000
 const NOBODY: Principal = {
   keyId: '',
   keyName: '',
-  actor: { type: 'system' },
+  actor: SYSTEM,
   workspaceId: '',
   liveWorkspaceId: '',
   keyType: 'custom',

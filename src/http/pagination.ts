@@ -23,6 +23,9 @@ export const pageQuery = {
   ),
 }
 
+/** The query of a list without filters. */
+export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
+
 /** For lists that also support cursors: `listRoute` reads `after` and passes it to the store in the page. */
 export const cursorQuery = {
   ...pageQuery,
@@ -64,18 +67,18 @@ export interface Page {
   readonly after?: After
 }
 
-interface PageQuery {
+interface PageFields {
   readonly limit?: number
   readonly offset?: number
   readonly after?: string
 }
 
-export function pageOf(query: PageQuery): Page {
+export function pageOf(query: PageFields): Page {
   return { limit: query.limit ?? 100, offset: query.offset ?? 0 }
 }
 
 /** @param scope identifies the list, its order and its filters @throws AppError validation_error */
-export function cursorPageOf(query: PageQuery, scope: string): Page {
+export function cursorPageOf(query: PageFields, scope: string): Page {
   const page = pageOf(query)
   if (query.after === undefined) return page
   if (page.offset > 0)
@@ -92,6 +95,15 @@ export interface Listing<T> {
   readonly end?: Position | undefined
   /** For cursor pages: whether more rows follow. */
   readonly hasMore?: boolean
+}
+
+/** A page of a list that is in memory. */
+export function listingOf<A, T>(
+  all: readonly A[],
+  { offset, limit }: Page,
+  toApi: (one: A) => T,
+): Listing<T> {
+  return { items: all.slice(offset, offset + limit).map(toApi), total: all.length }
 }
 
 /** @param scope present for lists with cursors */

@@ -7,7 +7,7 @@ import type { Database, Queries } from '../db/database.js'
 import { recordActivity } from '../events/activity-store.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../http/admin-route.js'
 import type { ClientRequest } from '../http/network-access.js'
-import { listBody, pageOf, pageQuery } from '../http/pagination.js'
+import { listBody, pageOf, PageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
 import { octetsToText } from '../mail/mime/charset.js'
 import type { Clock } from '../world/time/clock.js'
@@ -45,7 +45,7 @@ export function captureRoutes({ database: { reader }, isListed }: CaptureParts):
       isBare: true,
       access,
       summary: 'List captured mails.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       response: Type.Unknown(),
       async handle({ query }) {
         const page = pageOf(query)
@@ -99,7 +99,7 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
       operationId: 'listCapturedMail',
       chapter: CHAPTER,
       summary: 'List captured mail, newest first.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: CapturedMailSchema,
       async handle(_, page) {
         const { items, total } = await listCapturedMails(reader, page)
@@ -118,8 +118,12 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
         const deleted = await database.write(async tx => {
           const mails = await deleteCapturedMails(tx.db)
           await recordActivity(tx, {
-            ...{ workspaceId: APPLIANCE, actor: operator.actor, action: 'captured_mail.deleted' },
-            ...{ subject: 'all captured mail', details: { mails }, createdAt: clock.now() },
+            workspaceId: APPLIANCE,
+            actor: operator.actor,
+            action: 'captured_mail.deleted',
+            subject: 'all captured mail',
+            details: { mails },
+            createdAt: clock.now(),
           })
           return mails
         })

@@ -18,6 +18,7 @@ import {
   type MessageHead,
   removeQueued,
 } from './message-status-store.js'
+import { TotalsChange } from './mail-totals-store.js'
 
 export type FactsOf<Kind extends Event['kind']> = Omit<
   Extract<Event, { kind: Kind }>['payload'],
@@ -25,7 +26,7 @@ export type FactsOf<Kind extends Event['kind']> = Omit<
 >
 
 type TransitionFacts =
-  | { readonly kind: 'started' | 'cancelled' | 'offered' | 'suppressed' | 'withheld' }
+  | { readonly kind: 'started' | 'cancelled' | 'offered' | 'suppressed' | 'withheld' | 'presumed' }
   | { readonly kind: 'delivered'; readonly facts: FactsOf<'email.delivered'> }
   | { readonly kind: 'opened'; readonly facts: FactsOf<'email.opened'> }
   | { readonly kind: 'inferred_open'; readonly facts: FactsOf<'email.opened'> }
@@ -57,12 +58,20 @@ export async function recordTransitions(
   const heads = new Map<string, MessageHead>()
   const taken = new Set<Transition>()
   const ended: string[] = []
+  const totals = new TotalsChange()
   const groups = byKind(transitions)
   for (const group of groups.filter(({ kind }) => changesMessages(kind))) {
     const changed = await change(tx, group)
-    for (const head of changed) heads.set(head.id, head)
+    for (const head of changed) {
+      heads.set(head.id, head)
+      totals.moved(group.kind, head)
+    }
     take(group, new Set(changed.map(({ id }) => id)), taken)
     if (RULES[group.kind].endsDelivery) ended.push(...changed.map(({ id }) => id))
+    for (const head of await presume(tx, group, changed)) {
+      totals.moved('presumed', head)
+      ended.push(head.id)
+    }
   }
   for (const group of groups.filter(({ kind }) => !changesMessages(kind))) {
     await lookUp(tx, group, heads)
@@ -74,6 +83,7 @@ export async function recordTransitions(
     take(group, new Set(takers.map(({ messageId }) => messageId)), taken)
   }
   await removeQueued(tx.db, ended)
+  await totals.write(tx.db)
   await appendEvents(
     tx,
     await eventsOf(
@@ -118,6 +128,20 @@ function change(tx: Tx, { kind, transitions }: Group): Promise<MessageHead[]> {
   const ids = transitions.map(({ messageId }) => messageId)
   const bounceType = first?.kind === 'bounced' ? first.facts.bounceType : undefined
   return applyTransition(tx.db, kind, ids, first?.at ?? 0, bounceType)
+}
+
+const GIVES_UP: ReadonlySet<TransitionKind> = new Set(['failed', 'suppressed', 'withheld'])
+
+/** What was opened has been delivered, so it does not fail: it leaves the queue as delivered. */
+async function presume(
+  tx: Tx,
+  { kind, transitions }: Group,
+  changed: readonly MessageHead[],
+): Promise<MessageHead[]> {
+  if (!GIVES_UP.has(kind) || changed.length === transitions.length) return []
+  const known = new Set(changed.map(({ id }) => id))
+  const ids = transitions.map(({ messageId }) => messageId).filter(id => !known.has(id))
+  return applyTransition(tx.db, 'presumed', ids, transitions[0]?.at ?? 0)
 }
 
 async function lookUp(tx: Tx, { transitions }: Group, heads: Map<string, MessageHead>): Promise<void> {

@@ -18,6 +18,8 @@ export interface MessageHead {
   readonly recipient: string
   readonly status: MessageStatus
   readonly isSandbox: boolean
+  readonly deliveredAt: number | null
+  readonly bouncedAt: number | null
   readonly campaignId: string | null
   readonly contactId: string | null
 }
@@ -29,6 +31,8 @@ const HEAD = [
   'recipient',
   'status',
   'is_sandbox',
+  'delivered_at',
+  'bounced_at',
   'campaign_id',
   'contact_id',
 ] as const
@@ -40,6 +44,8 @@ interface HeadRow {
   readonly recipient: string
   readonly status: MessageStatus
   readonly is_sandbox: Flag
+  readonly delivered_at: number | null
+  readonly bounced_at: number | null
   readonly campaign_id: string | null
   readonly contact_id: string | null
 }
@@ -143,6 +149,8 @@ function headFromRow(row: HeadRow): MessageHead {
     recipient: row.recipient,
     status: row.status,
     isSandbox: row.is_sandbox === 1,
+    deliveredAt: row.delivered_at,
+    bouncedAt: row.bounced_at,
     campaignId: row.campaign_id,
     contactId: row.contact_id,
   }

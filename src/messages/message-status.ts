@@ -17,10 +17,11 @@
  *   failed        failed      ·          failed      ·          ·        ·        ·        ·       ·           email.failed
  *   suppressed    suppressed  ·          suppressed  ·          ·        ·        ·        ·       ·           email.suppressed
  *   withheld      ·           ·          suppressed  ·          ·        ·        ·        ·       ·           email.suppressed
+ *   presumed      ·           ·          ·           ·          =        =        ·        ·       ·           none
  *
  *   ·  does not apply: no change, no event     =  applies: moments are set, the event is written, the status stays
  *
- * `delivered`, `inferred_open`, `bounced` and `complained` apply once per message, known by their moment. Opens and
+ * `delivered`, `presumed`, `inferred_open`, `bounced` and `complained` apply once per message, known by their moment. Opens and
  * clicks apply each time and set their moment the first time. `failed` and `suppressed` are final; later news of an
  * earlier attempt is recorded beside them. Accepted, queued and deferred messages are all `sent`. Opens and clicks by
  * machines are events but not transitions.
@@ -70,6 +71,8 @@ export const TRANSITIONS = [
   'suppressed',
   /** The recipient was suppressed between two attempts. */
   'withheld',
+  /** Opened or clicked, but leaves the queue without a reply that confirms its delivery. */
+  'presumed',
 ] as const
 export type TransitionKind = (typeof TRANSITIONS)[number]
 
@@ -162,6 +165,12 @@ export const RULES: Readonly<Record<TransitionKind, Rule>> = {
     reason: 'suppressed',
     endsDelivery: true,
     event: 'email.suppressed',
+  },
+  presumed: {
+    next: { opened: 'opened', clicked: 'clicked' },
+    sets: ['deliveredAt'],
+    once: 'deliveredAt',
+    endsDelivery: true,
   },
 }
 

@@ -1,18 +1,22 @@
 /**
- * What happens right now: rates of the last minute, connections, queue, event lag and memory, for `GET /live`.
+ * What happens right now: rates of the last minute, connections, queue, event lag and memory, for `GET /live`; and the balance of all mail.
  *
- * Meant to be polled once a second: everything comes from memory, but the queue's size, which is counted in a reader thread at most every
- * ten seconds. Figures begin with the start of the server.
+ * Meant to be polled once a second: everything comes from memory but the queue's size and the balance, which are counted in a reader
+ * thread that rests in between. Rates begin with the start of the server.
  */
 import Type, { type Static } from 'typebox'
+import { AppError } from '../core/errors.js'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
-import type { Database } from '../db/database.js'
+import type { Database, Queries } from '../db/database.js'
 import { adminRoute } from '../http/admin-route.js'
 import { Moment, MomentOrNull, orNull } from '../http/answer/answer-fields.js'
 import type { Route } from '../http/route.js'
-import { measureQueue } from '../queue/operator/queue-status-store.js'
+import { differenceOf, readMailBalance, type MailBalance } from '../messages/mail-totals-store.js'
+import { measureLiveQueue } from '../queue/operator/queue-status-store.js'
+import type { Disk } from '../world/disk.js'
 import type { Clock } from '../world/time/clock.js'
-import { cachedCount } from './metrics.js'
+import type { DestinationRates } from './destination-rates.js'
+import { cachedCount, WATCHED } from './metrics.js'
 
 const KINDS = ['accepted', 'delivered', 'deferred', 'bounced', 'failed'] as const
 type Kind = (typeof KINDS)[number]
@@ -67,14 +71,18 @@ function noCounts(): Counts {
 /** What the running server reports. */
 export interface LiveSources {
   readonly counters: LiveCounters
+  readonly rates: DestinationRates
   readonly connections: () => LiveView['connections']
   readonly consumerLags: () => Promise<readonly { readonly consumer: string; readonly events: number }[]>
   readonly backingOffSites: () => number
 }
 
 export interface LiveParts {
-  readonly database: Pick<Database, 'slowReader'>
+  readonly database: Pick<Database, 'slowReader' | 'file'>
   readonly clock: Clock
+  readonly disk: Disk
+  readonly dataDir: string
+  readonly hasWorkspace: (db: Queries, id: string) => Promise<boolean>
   /** A function, since they open after the resources; undefined if no server runs. */
   readonly live: () => LiveSources | undefined
 }
@@ -89,6 +97,29 @@ const RateSchema = Type.Object(
   },
   { title: 'LiveRate' },
 )
+
+const BalanceSchema = Type.Object(
+  {
+    accepted: Type.Integer({ description: 'Messages accepted for delivery, one per recipient.' }),
+    delivered: Type.Integer({ description: 'Delivered, and not returned later.' }),
+    bounced: Type.Integer({ description: 'Rejected permanently, expired, or returned later.' }),
+    failed: Type.Integer({ description: 'Impossible to send, or deleted from the queue.' }),
+    cancelled: Type.Integer({ description: 'Scheduled, and cancelled before they were sent.' }),
+    suppressed: Type.Integer({ description: 'Their recipient was suppressed while they were queued.' }),
+    waiting: Type.Integer({ description: 'In the queue: due, deferred, scheduled or held.' }),
+    difference: Type.Integer({
+      description:
+        '`accepted` minus all others: mail that is unaccounted for. Always 0 in an intact database.',
+    }),
+  },
+  {
+    title: 'MailBalance',
+    description:
+      'What became of all mail since the start: accepted = delivered + bounced + failed + cancelled + suppressed + waiting. `waiting` is ' +
+      'counted in the queue, the others when they happen. Retention does not change it; sandbox mail is not counted.',
+  },
+)
+export type MailBalanceView = Static<typeof BalanceSchema>
 
 const LiveSchema = Type.Object(
   {
@@ -105,11 +136,22 @@ const LiveSchema = Type.Object(
     queue: Type.Object(
       {
         messages: Type.Integer({ description: 'Waiting for delivery, held ones included.' }),
+        due: Type.Integer({ description: 'Due now, and not held by an operator.' }),
         held: Type.Integer({ description: 'Held by an operator.' }),
         oldest_at: MomentOrNull({ description: 'When the oldest was queued.' }),
         backing_off_sites: Type.Integer(),
       },
-      { description: 'Counted at most every ten seconds.' },
+      { description: 'Counted at most once a second, and less often if that takes long.' },
+    ),
+    balance: BalanceSchema,
+    database: orNull(
+      Type.Object({
+        octets: Type.Integer({ description: 'Size of the file.' }),
+        free_octets: Type.Integer({ description: 'Unused space in the file.' }),
+        log_octets: Type.Integer({ description: 'Size of the write-ahead log.' }),
+        disk_free_octets: Type.Integer({ description: 'Free space on the disk of the data folder.' }),
+      }),
+      { description: 'Null if the database is not a local file.' },
     ),
     consumers: Type.Array(
       Type.Object({
@@ -129,8 +171,9 @@ export type LiveView = Static<typeof LiveSchema>
 
 const NO_CONNECTIONS = { http: 0, submission: 0, inbound: 0, deliveries: 0 }
 
-export function liveRoute({ database, clock, live }: LiveParts): Route {
-  const depth = cachedCount(clock, () => measureQueue(database.slowReader, []))
+export function liveRoute(parts: LiveParts): Route {
+  const { database, clock, live } = parts
+  const measured = cachedCount(clock, () => measureLiveQueue(database.slowReader, clock.now()), WATCHED)
   return adminRoute({
     method: 'GET',
     path: '/live',
@@ -143,7 +186,7 @@ export function liveRoute({ database, clock, live }: LiveParts): Route {
     response: LiveSchema,
     async handle() {
       const sources = live()
-      const { all, held } = await depth()
+      const { held, due, oldestAt, ...balance } = await measured()
       const { rss, heapUsed } = process.memoryUsage()
       return {
         time: isoTime(clock.now()),
@@ -152,11 +195,14 @@ export function liveRoute({ database, clock, live }: LiveParts): Route {
         last_minute: sources?.counters.lastSeconds(SECONDS) ?? noCounts(),
         connections: sources?.connections() ?? NO_CONNECTIONS,
         queue: {
-          messages: all.messages,
+          messages: balance.waiting,
+          due,
           held,
-          oldest_at: isoTimeOrNull(all.oldestAt ?? null),
+          oldest_at: isoTimeOrNull(oldestAt ?? null),
           backing_off_sites: sources?.backingOffSites() ?? 0,
         },
+        balance: balanceToApi(balance),
+        database: await databaseToApi(parts),
         consumers: ((await sources?.consumerLags()) ?? []).map(({ consumer, events }) => ({
           consumer,
           lag: events,
@@ -166,4 +212,49 @@ export function liveRoute({ database, clock, live }: LiveParts): Route {
       }
     },
   })
+}
+
+export function balanceRoute({ database, hasWorkspace }: LiveParts): Route {
+  return adminRoute({
+    method: 'GET',
+    path: '/live/balance',
+    access: { permission: 'email:read', scope: 'query' },
+    operationId: 'getMailBalance',
+    chapter: 'Live figures',
+    summary: 'Account for all accepted mail.',
+    query: Type.Object(
+      {
+        workspace_id: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description: "Only mail of this workspace; default: all mail, with the appliance's own.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    response: BalanceSchema,
+    errors: ['not_found'],
+    async handle({ workspaceId }) {
+      if (workspaceId !== undefined && !(await hasWorkspace(database.slowReader, workspaceId)))
+        throw new AppError('not_found', `no workspace ${workspaceId}`, { path: 'workspace_id' })
+      return balanceToApi(await readMailBalance(database.slowReader, workspaceId))
+    },
+  })
+}
+
+function balanceToApi(balance: MailBalance): MailBalanceView {
+  return { ...balance, difference: differenceOf(balance) }
+}
+
+async function databaseToApi({ database, disk, dataDir }: LiveParts): Promise<LiveView['database']> {
+  const now = database.file?.size()
+  if (!now) return null
+  return {
+    octets: now.octets,
+    free_octets: now.freeOctets,
+    log_octets: now.logOctets,
+    disk_free_octets: await disk.freeSpace(dataDir),
+  }
 }

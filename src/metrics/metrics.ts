@@ -48,17 +48,28 @@ export class Metrics {
   }
 }
 
-const HOLDS_MS = 10_000
-/** Pause after a count, as a multiple of its duration. */
-const REST = 50
+export interface CountRest {
+  /** How long a count is used at least, ms. */
+  readonly holdsMs: number
+  /** Pause after a count, as a multiple of its duration. */
+  readonly rest: number
+}
+
+const SCRAPED: CountRest = { holdsMs: 10_000, rest: 50 }
+/** For figures that people watch: newer, at a 200th of a thread. */
+export const WATCHED: CountRest = { holdsMs: 1_000, rest: 200 }
 
 /**
  * Caches an expensive count: a scrape gets the last value while a new one is computed in the background.
  *
- * The pause between counts grows with their duration, so counting uses at most a fiftieth of a reader thread. Only the first count can fail a
+ * The pause between counts grows with their duration, so counting uses at most a fiftieth of a reader thread by default. Only the first count can fail a
  * scrape; later failures keep the last value.
  */
-export function cachedCount<T>(clock: Clock, count: () => Promise<T>): () => Promise<T> {
+export function cachedCount<T>(
+  clock: Clock,
+  count: () => Promise<T>,
+  { holdsMs, rest }: CountRest = SCRAPED,
+): () => Promise<T> {
   let last: { readonly value: T; readonly until: number } | undefined
   let counting: Promise<T> | undefined
 
@@ -66,7 +77,7 @@ export function cachedCount<T>(clock: Clock, count: () => Promise<T>): () => Pro
     const started = clock.monotonic()
     const value = await count()
     const ended = clock.monotonic()
-    last = { value, until: ended + Math.max(HOLDS_MS, REST * (ended - started)) }
+    last = { value, until: ended + Math.max(holdsMs, rest * (ended - started)) }
     return value
   }
 

@@ -10,10 +10,11 @@ import { parseNetwork } from '../config/schema/values.js'
 import { openNetworkAccess, type ClientRequest, type NetworkRule } from '../http/network-access.js'
 import { openRoute } from '../http/route.js'
 import { resource } from '../resource/resource.js'
-import { liveRoute, type LiveParts } from './live.js'
+import { balanceRoute, liveRoute, type LiveParts } from './live.js'
+import { liveQueueRoute, type LiveQueueParts } from './live-queue.js'
 import type { Metrics } from './metrics.js'
 
-export interface MetricsParts extends LiveParts {
+export interface MetricsParts extends LiveParts, Omit<LiveQueueParts, 'live' | 'database'> {
   readonly metrics: Metrics
   readonly hostname: string
   readonly publicUrl: string
@@ -51,6 +52,8 @@ export const metrics = resource({
     return {
       routes: [
         liveRoute(parts),
+        balanceRoute(parts),
+        liveQueueRoute(parts),
         openRoute({
           method: 'GET',
           path: '/metrics',

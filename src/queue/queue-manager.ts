@@ -166,6 +166,11 @@ export class QueueManager {
     return this.schedule.listSites()
   }
 
+  /** Name of the destination's site, if it was looked up. */
+  siteNameOf(destination: string): string | undefined {
+    return this.schedule.siteNameOf(destination)
+  }
+
   /** Call it after a configuration reload: the site of every destination is looked up again. */
   invalidateSites(): void {
     this.schedule.invalidateSites()

@@ -10,6 +10,7 @@ import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
+import { TotalsChange } from '../messages/mail-totals-store.js'
 import { laneKey } from './lane.js'
 import type { Priority } from '../messages/mail-origin.js'
 
@@ -86,6 +87,7 @@ const insertRows = statement((db, { rows }: { rows: readonly QueueRow[] }) =>
   db.insertInto('queue').values(rows),
 )
 
+/** Also counts them as accepted. */
 export async function insertQueueEntries(db: Queries, entries: readonly NewQueueEntry[]): Promise<void> {
   const rows = entries.map(entry => ({
     message_id: entry.messageId,
@@ -107,6 +109,9 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
     crashes: 0,
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+  const totals = new TotalsChange()
+  for (const { workspaceId } of entries) totals.accepted(workspaceId, 1)
+  await totals.write(db)
 }
 
 /**

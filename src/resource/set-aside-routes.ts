@@ -6,7 +6,7 @@ import { APPLIANCE } from '../core/owner.js'
 import type { Database, Queries } from '../db/database.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Moment, TextOrNull } from '../http/answer/answer-fields.js'
-import { pageQuery } from '../http/pagination.js'
+import { PageQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import type { Clock } from '../world/time/clock.js'
 import { recordActivity } from '../events/activity-store.js'
@@ -60,7 +60,7 @@ export function setAsideRoutes(parts: SetAsideParts): Route[] {
       operationId: 'listSetAsideEvents',
       chapter: CHAPTER,
       summary: 'List set-aside events, oldest first.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: SetAsideSchema,
       async handle(_, page) {
         const [items, total] = await Promise.all([listSetAside(reader, page), countSetAside(reader)])
@@ -101,7 +101,9 @@ function changeRoute(
         const events = await change(tx.db, selection)
         if (events > 0)
           await recordActivity(tx, {
-            ...{ workspaceId: APPLIANCE, actor: operator.actor, action: ACTIONS[kind] },
+            workspaceId: APPLIANCE,
+            actor: operator.actor,
+            action: ACTIONS[kind],
             subject:
               'seq' in selection ? `event ${selection.seq} of ${selection.consumer}` : 'all set-aside events',
             details: { events },

@@ -26,7 +26,7 @@ export const LOG_EVENTS = {
     'configuration reload failed':
       'The changed configuration is invalid. The running configuration stays in effect.',
     'database files missing':
-      'The database files were moved or deleted. Nothing is accepted or sent; `mend` says what to do.',
+      'The database files were moved or deleted. Nothing is accepted or sent; `fix` says what to do.',
     'database write failed': 'SQLite could not write. New mail is refused until a write succeeds.',
     'date trigger scan failed': 'The dates that start an automation could not be read. The scan is repeated.',
     'delivery agent failed': 'A delivery ended with an internal error. The message is retried.',
@@ -101,12 +101,15 @@ export const LOG_EVENTS = {
       'The OpenID provider gave no usable answer to a sign-in of an operator. `reason` says why.',
     'job interrupted': 'The server stopped while a job was running.',
     'log lines dropped': 'Standard output was not read in time. `lines` counts what is missing.',
+    'old backup not deleted': 'A backup beyond `backup.keep` could not be deleted.',
     'parts of an unfinished inbound mail not deleted': 'They are deleted at the next start.',
     'queue held after restore':
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
     'rejected message parts not deleted': 'They are deleted at the next start.',
     'restart required': 'Changed settings that take effect at the next start.',
     'role mapping ignored': '`[[oidc.roles]]` names workspaces that do not exist. Their roles are not given.',
+    'sign-in failed':
+      "An operator's password, code or passkey was wrong. `lockedOut`: further tries are refused, from this address or everywhere.",
     'slow read aborted': 'A query ran longer than `limitMs`.',
     'smtp client speaks HTTP': 'The connection was closed.',
     'smtp client spoke before the greeting': 'The connection was closed.',
@@ -142,6 +145,7 @@ export const LOG_EVENTS = {
     'message not delivered': 'A message ended for another reason, such as cancellation, during an attempt.',
     'message skipped': 'A recipient was left out; `reason` says why.',
     'message suppressed': 'The recipient is on the suppression list.',
+    'old backup deleted': 'A new backup was completed, and `backup.keep` newer ones exist.',
     'old records deleted': 'Records beyond their retention were deleted.',
     'operator sign-in refused':
       'A sign-in with OpenID Connect was refused. `code` is what the sign-in page shows, `reason` says more.',

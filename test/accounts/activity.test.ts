@@ -132,8 +132,8 @@ t.test('adding, rotating and removing a domain is recorded with its name', async
   const database = await sqliteDatabase(t)
   const { parts } = domainOffice(database)
   const { ask } = await serveRoutes(t, [activityRoute(database.reader), ...domainRoutes(parts)])
-  const { id } = await addDomain(parts, 'w1', 'lan.example', 'vouched')
-  await rotateDomain(parts, 'w1', id, true)
+  const { id } = await addDomain(parts, 'w1', 'lan.example', SHELL, 'vouched')
+  await rotateDomain(parts, 'w1', id, SHELL, true)
   const path = '/api/v1/domains'
   const added = await ask({ method: 'POST', path, body: { domain: 'Shop.example' } })
   const shop = (added.json as { data: { id: string } }).data

@@ -2,14 +2,14 @@
 import t from 'tap'
 import { LoginGuard } from '../../src/accounts/login-guard.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 const ADMIN = '/api/admin/v1'
 
 t.test('an operator sees and changes only workspaces in which they have a role', async t => {
   const postroad = await openTestAppliance(t)
-  const owner = await tokenWith(postroad, [{ workspaceId: '*', role: 'owner' }])
+  const owner = await tokenWith(postroad, 'owner')
   const { body: made } = await postroad.post(
     `${ADMIN}/workspaces`,
     { name: 'Shop', hourly_limit: 500 },
@@ -39,7 +39,7 @@ t.test('an operator sees and changes only workspaces in which they have a role',
 
 t.test('a workspace is removed and restored through the API, with its name free meanwhile', async t => {
   const postroad = await openTestAppliance(t)
-  const key = await tokenWith(postroad, [{ workspaceId: '*', role: 'owner' }])
+  const key = await tokenWith(postroad, 'owner')
   const path = `${ADMIN}/workspaces/${postroad.workspaceId}`
   t.match(await postroad.delete(path, { key }), { status: 200, body: { data: { success: true, held: 0 } } })
   t.match(await postroad.delete(path, { key }), { status: 404 })
@@ -103,7 +103,7 @@ t.test('workspace keys have no access to workspaces, keys, locks or the whole ac
 t.test('the activity log is searched by action, actor, subject and time, and exported', async t => {
   const postroad = await openTestAppliance(t)
   const { clock } = postroad
-  const key = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const key = await tokenWith(postroad, 'viewer')
   for (const email of ['ann@x.example', '=1+1@x.example', 'bob@y.example']) {
     await postroad.post('/api/v1/suppressions', { email }, { key: postroad.key })
     await clock.advance(1_000)

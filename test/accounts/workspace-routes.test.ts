@@ -1,6 +1,6 @@
 /** Workspaces in the admin API: what a role in one workspace may change, and what it may not. */
 import t from 'tap'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 t.test(
@@ -27,7 +27,7 @@ t.test(
       workspaceId,
     )
     t.match(shown, { company_name: 'Acme', hourly_limit: 1_000 })
-    const all = await tokenWith(postroad, [{ workspaceId: '*', role: 'operator' }])
+    const all = await tokenWith(postroad, 'operator')
     t.equal(await change(all, { hourly_limit: 0 }), 200)
   },
 )

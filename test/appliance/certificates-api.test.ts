@@ -1,14 +1,14 @@
 /** The server's certificate by the admin API. */
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 
 const CERTIFICATES = '/api/admin/v1/certificates'
 
 t.test('the certificate is shown with names and expiry, and renewed only by ACME', async t => {
   const postroad = await openTestAppliance(t)
-  const operator = { key: await makeOperatorToken(postroad, 'operator') }
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer') }
+  const operator = { key: await tokenWith(postroad, 'operator') }
+  const viewer = { key: await tokenWith(postroad, 'viewer') }
   const { body } = await postroad.get(CERTIFICATES, viewer)
   t.match(body.data, [
     { names: ['mx.postroad.test'], source: 'self_signed', expires_at: /Z$/, days_left: Number, acme: null },

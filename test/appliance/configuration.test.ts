@@ -1,7 +1,7 @@
 /** The configuration in effect by the admin API: sources, secrets, and changes that await a reload or restart. */
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 
 const PATH = '/api/admin/v1/configuration'
 
@@ -15,7 +15,7 @@ sessions = 40
 
 t.test('each key is shown with its source, and no secret', async t => {
   const postroad = await openTestAppliance(t, { toml: FILE })
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer') }
+  const viewer = { key: await tokenWith(postroad, 'viewer') }
   const { status, body } = await postroad.get(PATH, viewer)
   t.equal(status, 200)
   const settings = new Map(body.data.settings.map((one: { key: string }) => [one.key, one]))
@@ -29,13 +29,13 @@ t.test('each key is shown with its source, and no secret', async t => {
   t.match(settings.get('mta.routes'), { value: [{ password: '********' }] })
   t.notMatch(JSON.stringify(body), 'correct horse')
   t.match(body.data, { file: postroad.configFile, fault: null, toml: /sessions = 40/ })
-  const elsewhere = { key: await makeOperatorToken(postroad, 'owner', postroad.workspaceId) }
+  const elsewhere = { key: await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }]) }
   t.match(await postroad.get(PATH, elsewhere), { status: 403 })
 })
 
 t.test('a change of the file is pending until it is loaded, and a faulty file is reported', async t => {
   const postroad = await openTestAppliance(t, { toml: FILE })
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer') }
+  const viewer = { key: await tokenWith(postroad, 'viewer') }
   const pending = async () => {
     const { data } = (await postroad.get(PATH, viewer)).body
     const keys = (data.settings as { key: string; pending: boolean }[]).filter(one => one.pending)
@@ -50,7 +50,7 @@ t.test('a change of the file is pending until it is loaded, and a faulty file is
 
 t.test('config show prints the configuration of a remote appliance', async t => {
   const postroad = await openTestAppliance(t, { toml: FILE })
-  const remote = ['--server', postroad.baseUrl, '--token', await makeOperatorToken(postroad, 'viewer')]
+  const remote = ['--server', postroad.baseUrl, '--token', await tokenWith(postroad, 'viewer')]
   const here = await postroad.run('config', 'show')
   t.match(here, { status: 0, out: /sessions = 40/ })
   t.same((await postroad.run('config', 'show', ...remote)).out, here.out)

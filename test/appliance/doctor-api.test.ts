@@ -4,15 +4,15 @@ import type { Check } from '../../src/appliance/doctor/check.js'
 import { DoctorRuns } from '../../src/appliance/system/doctor-routes.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 import { until } from '../support/until.js'
 
 const DOCTOR = '/api/admin/v1/doctor'
 
 t.test('an operator examines the appliance, and a viewer reads the results', async t => {
   const postroad = await openTestAppliance(t, { zone: {} })
-  const operator = { key: await makeOperatorToken(postroad, 'operator') }
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer') }
+  const operator = { key: await tokenWith(postroad, 'operator') }
+  const viewer = { key: await tokenWith(postroad, 'viewer') }
   t.match(await postroad.get(`${DOCTOR}/latest`, viewer), { status: 404 })
   t.match(await postroad.post(DOCTOR, '', viewer), { status: 403 })
   const first = await postroad.post(DOCTOR, '', operator)
@@ -29,7 +29,7 @@ t.test('an operator examines the appliance, and a viewer reads the results', asy
   t.match(byName.get('server'), { status: 'ok', what: 'the server is running' })
   t.match(byName.get('schema'), { status: 'ok' })
   t.match(byName.get('port http'), { status: 'ok' })
-  t.match(byName.get('dns.hostname'), { status: 'fail', mend: /./ })
+  t.match(byName.get('dns.hostname'), { status: 'fail', fix: /./ })
   t.match(await postroad.get(`${DOCTOR}/${id}`, viewer), { body: { data: { id } } })
   t.match(await postroad.get(`${DOCTOR}/0192f000-0000-7000-8000-00000000abcd`, viewer), { status: 404 })
 })
@@ -66,7 +66,7 @@ t.test(
 
 t.test('doctor checks a remote appliance from there', async t => {
   const postroad = await openTestAppliance(t, { zone: {} })
-  const remote = ['--server', postroad.baseUrl, '--token', await makeOperatorToken(postroad, 'operator')]
+  const remote = ['--server', postroad.baseUrl, '--token', await tokenWith(postroad, 'operator')]
   const { status, out } = await postroad.run('doctor', ...remote)
   t.equal(status, 1, 'the hostname is not in DNS')
   t.match(out, /^ok {4}server: the server is running$/m)

@@ -38,7 +38,12 @@ eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: T
   for (const email of [ANN, 'joann@x.example']) await add(email)
   const suppression = { workspaceId: 'w1', email: ANN, reason: 'manual', scope: 'all' } as const
   await database.write(tx =>
-    addSuppression(tx, { ...suppression, sourceMessageId: null, createdAt: NOW }, followSuppressions()),
+    addSuppression(
+      tx,
+      { ...suppression, sourceMessageId: null, createdAt: NOW },
+      followSuppressions(),
+      SHELL,
+    ),
   )
   t.match(await erasePerson(parts, ANN, SHELL, 'w1'), {
     contacts: 1,
@@ -52,7 +57,9 @@ eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: T
   t.match(rows, [{ email: /^erased:[0-9a-f]{64}$/ }])
   t.same([...(await findSuppressed(database.reader, 'w1', [ANN, 'joann@x.example'], false))], [ANN])
   t.equal((await add(ANN)).subscribed, false, 'a new contact follows it')
-  await database.write(tx => removeSuppression(tx, { ...suppression, createdAt: NOW }, followSuppressions()))
+  await database.write(tx =>
+    removeSuppression(tx, { ...suppression, createdAt: NOW }, followSuppressions(), SHELL),
+  )
   t.equal((await findContact(database.reader, 'w1', { email: ANN }))?.subscribed, true, 'it can be removed')
   await erasePerson(parts, ANN, SHELL, 'w1')
   const again = await erasePerson(parts, ANN, SHELL, 'w1')

@@ -1,7 +1,7 @@
 /** Scheduled jobs by the admin API and the command line. */
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 import { initialise } from '../support/program/process.js'
 import { until } from '../support/until.js'
 
@@ -16,8 +16,8 @@ const JOBS = '/api/admin/v1/jobs'
 
 t.test('an operator runs a job now and reads its result; a viewer only reads', async t => {
   const postroad = await openTestAppliance(t)
-  const operator = { key: await makeOperatorToken(postroad, 'operator') }
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer') }
+  const operator = { key: await tokenWith(postroad, 'operator') }
+  const viewer = { key: await tokenWith(postroad, 'viewer') }
   const find = async (name: string) =>
     ((await postroad.get(JOBS, viewer)).body.data as JobView[]).find(job => job.name === name)
   t.match(await find('shrink database'), { running: false, last_started_at: null, next_run_at: /Z$/ })

@@ -59,10 +59,13 @@ function open(database: Database) {
             ...entry,
           },
           contacts,
+          SHELL,
         ),
       ),
     release: (email = ANN) =>
-      database.write(tx => removeSuppression(tx, { workspaceId: 'w1', email, createdAt: NOW }, contacts)),
+      database.write(tx =>
+        removeSuppression(tx, { workspaceId: 'w1', email, createdAt: NOW }, contacts, SHELL),
+      ),
     unsubscribe: (email = ANN) =>
       database.write(tx =>
         unsubscribeRecipient(tx, {

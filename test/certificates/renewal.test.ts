@@ -167,7 +167,7 @@ t.test(
   },
 )
 
-t.test('an operator who has mended something need not wait, as far as the day goes', async t => {
+t.test('an operator who has fixed something need not wait, as far as the day goes', async t => {
   const { run, renewal, isUp, orders } = await office(t)
   isUp.value = false
   for (let times = 0; times < 8; times++) {

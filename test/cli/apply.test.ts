@@ -1,8 +1,9 @@
 /** `postroad apply`: a file describes workspaces; what differs is planned, applied once, and then there is nothing to do. */
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import t from 'tap'
-import { tokenWith } from '../support/api/operators.js'
+import t, { type Test } from 'tap'
+import { tokenWith } from '../support/program/operators.js'
 import { initialise, type Initialised } from '../support/program/process.js'
 
 const SHOP = `
@@ -261,11 +262,11 @@ roles = [{ role = "viewer" }, { role = "marketer", workspace = "Shop" }]
 t.test('a file is applied to a remote appliance', async t => {
   const postroad = await initialise(t)
   const server = await postroad.serve()
-  const token = await tokenWith(postroad, [{ workspaceId: '*', role: 'owner' }])
+  const token = await tokenWith(postroad, 'owner')
   const remote = ['--server', server.baseUrl, '--token', token]
   t.equal((await applied(postroad, describe(postroad, SHOP), '--yes', ...remote)).length, 9)
   t.same(await applied(postroad, describe(postroad, SHOP), '--yes', ...remote), [])
-  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const viewer = await tokenWith(postroad, 'viewer')
   const changed = describe(postroad, SHOP.replace('hourly_limit = 5000', 'hourly_limit = 1'))
   t.match(await postroad.run('apply', changed, '--yes', '--server', server.baseUrl, '--token', viewer), {
     status: 1,
@@ -276,4 +277,67 @@ t.test('a file is applied to a remote appliance', async t => {
     status: 1,
     err: /who runs this/,
   })
+})
+
+/** A proxy whose first answers are 429. @param retryAfter seconds */
+async function limitingProxy(t: Test, target: string, refused: number, retryAfter: number) {
+  const seen: string[] = []
+  const proxy = createServer((request, response) => {
+    seen.push(`${request.method ?? ''} ${request.url ?? ''}`)
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      if (seen.length <= refused) {
+        response.writeHead(429, { 'Retry-After': String(retryAfter), 'Content-Type': 'application/json' })
+        response.end(JSON.stringify({ error: { code: 'rate_limited', message: 'too many requests' } }))
+        return
+      }
+      const body = Buffer.concat(chunks)
+      void fetch(target + (request.url ?? ''), {
+        method: request.method ?? 'GET',
+        headers: {
+          authorization: request.headers.authorization ?? '',
+          ...(body.length > 0 ? { 'content-type': 'application/json' } : {}),
+          ...(request.headers['x-workspace']
+            ? { 'x-workspace': String(request.headers['x-workspace']) }
+            : {}),
+        },
+        ...(body.length > 0 ? { body } : {}),
+      }).then(async answer => {
+        response.writeHead(answer.status, { 'Content-Type': 'application/json' })
+        response.end(await answer.text())
+      })
+    })
+  })
+  await new Promise<void>(resolve => {
+    proxy.listen(0, '127.0.0.1', resolve)
+  })
+  t.teardown(() => proxy.close())
+  return { url: `http://127.0.0.1:${(proxy.address() as { port: number }).port}`, seen }
+}
+
+t.test('a rate limit is waited for as the server asks, within bounds', async t => {
+  const postroad = await initialise(t)
+  const server = await postroad.serve()
+  const token = await tokenWith(postroad, 'owner')
+  const file = describe(postroad, '[[workspaces]]\nname = "Shop"\n\n  [[workspaces.tags]]\n  name = "vip"\n')
+  const apply = (url: string) =>
+    postroad.run('apply', file, '--yes', '--json', '--server', url, '--token', token)
+
+  const hourly = await limitingProxy(t, server.baseUrl, Infinity, 3_600)
+  t.match(await apply(hourly.url), { status: 1, err: /too many requests/ })
+  t.equal(hourly.seen.length, 1, 'a long wait is left to the user')
+
+  const endless = await limitingProxy(t, server.baseUrl, Infinity, 0)
+  t.match(await apply(endless.url), { status: 1, err: /too many requests/ })
+  t.equal(endless.seen.length, 6)
+
+  const busy = await limitingProxy(t, server.baseUrl, 2, 1)
+  const done = await apply(busy.url)
+  t.match(done, { status: 0, err: /trying again in 1 s/ })
+  t.same(namesOf((JSON.parse(done.out) as { changes: Planned[] }).changes), [
+    'create workspace Shop',
+    'create tag vip',
+  ])
+  t.equal(busy.seen[0], busy.seen[2], 'the same request')
 })

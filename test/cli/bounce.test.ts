@@ -20,6 +20,8 @@ t.test('bounce parse prints the parsed file in the REST form', async t => {
     {
       file,
       kind: 'bounce',
+      format: 'rfc3464',
+      original_message_id: 'm1.abc@sender.example',
       recipients: [
         {
           recipient: 'ann@example.net',
@@ -28,9 +30,11 @@ t.test('bounce parse prints the parsed file in the REST form', async t => {
           reply_code: 550,
           diagnostic_code: '550 5.1.1 <ann@example.net>: no such user',
           remote_mta: 'mx.example.net',
+          isp_name: null,
           type: 'permanent',
           subtype: 'no_such_mailbox',
           cause: 'recipient',
+          scope: 'address',
           feedback_type: null,
         },
       ],

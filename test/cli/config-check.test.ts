@@ -14,7 +14,7 @@ import { makeSelfSigned } from '../../src/world/tls/self-signed-certificate.js'
 
 interface Check {
   readonly ok: boolean
-  readonly findings: readonly { severity: string; path: string; what: string; mend: string }[]
+  readonly findings: readonly { severity: string; path: string; what: string; fix: string }[]
 }
 
 async function check(postroad: ReturnType<typeof install>): Promise<Check & { status: number | null }> {
@@ -105,7 +105,7 @@ t.test('expired or mismatched certificates and world-readable files get warnings
   t.match(told, /is not for mx\.postroad\.test/)
   t.match(told, /contains passwords/)
   t.notMatch(told, /hunter2/)
-  t.ok(found.findings.every(({ mend }) => mend.length > 5))
+  t.ok(found.findings.every(({ fix }) => fix.length > 5))
 })
 
 t.test('open relays and addresses this machine lacks get warnings', async t => {
@@ -181,7 +181,7 @@ t.test('a public_url without a listener or proxy behind it gets a warning', asyn
     {
       path: 'public_url',
       what: /https:\/\/mx\.postroad\.test, but no listener serves it/,
-      mend: /public_listen_tls/,
+      fix: /public_listen_tls/,
     },
   ])
   t.same(await warned('public_url = "http://links.postroad.test"'), ['public_url'])
@@ -298,6 +298,6 @@ t.test('a public_url that is not in DNS is dead before the server starts', async
   const found = await check(postroad)
   t.match(found, { status: 0, ok: true })
   t.match(found.findings, [
-    { path: 'public_url', what: /mx\.postroad\.test has no address in DNS/, mend: /publish an A record/ },
+    { path: 'public_url', what: /mx\.postroad\.test has no address in DNS/, fix: /publish an A record/ },
   ])
 })

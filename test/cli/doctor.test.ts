@@ -21,7 +21,7 @@ interface Check {
   readonly status: 'ok' | 'warn' | 'fail'
   readonly name: string
   readonly what: string
-  readonly mend?: string
+  readonly fix?: string
 }
 
 const NAME = 'mx.postroad.test'
@@ -136,17 +136,17 @@ t.test('a healthy setup passes, with only the server not running', async t => {
     ['server'],
   )
   t.equal(status, 1)
-  t.ok(checks.filter(one => one.status !== 'ok').every(({ mend }) => mend !== undefined))
+  t.ok(checks.filter(one => one.status !== 'ok').every(({ fix }) => fix !== undefined))
 })
 
 t.test('each DNS fault comes with the record to publish', async t => {
   const postroad = await prepared(t)
   const empty = await doctor(postroad, {})
-  t.match(empty.of('dns.hostname'), [{ status: 'fail', mend: /A record/ }])
+  t.match(empty.of('dns.hostname'), [{ status: 'fail', fix: /A record/ }])
   t.match(empty.of('dns.return_path'), [
-    { status: 'fail', mend: `publish: bounce.mx.postroad.test. IN MX 10 ${NAME}.` },
+    { status: 'fail', fix: `publish: bounce.mx.postroad.test. IN MX 10 ${NAME}.` },
   ])
-  t.match(empty.of('dns.spf'), [{ status: 'fail', mend: /v=spf1 mx -all/ }])
+  t.match(empty.of('dns.spf'), [{ status: 'fail', fix: /v=spf1 mx -all/ }])
   t.match(empty.of('port 25 out'), [{ status: 'warn' }])
   const wrong = await doctor(postroad, {
     ...GOOD,
@@ -157,11 +157,11 @@ t.test('each DNS fault comes with the record to publish', async t => {
     [`${reversedOctets(ADDRESS)}.bl.spamcop.net`]: { A: ['127.255.255.254'] },
   })
   t.match(wrong.of('dns.ptr'), [
-    { status: 'warn', what: /host25\.provider\.test/, mend: /PTR record of 192\.0\.2\.25/ },
+    { status: 'warn', what: /host25\.provider\.test/, fix: /PTR record of 192\.0\.2\.25/ },
   ])
   t.match(wrong.of('dns.return_path'), [{ status: 'fail', what: /other\.test/ }])
   t.match(wrong.of('dns.spf'), [
-    { status: 'fail', what: /fail for 192\.0\.2\.25 \(by "-all"\)/, mend: /TXT "v=spf1 mx -all"/ },
+    { status: 'fail', what: /fail for 192\.0\.2\.25 \(by "-all"\)/, fix: /TXT "v=spf1 mx -all"/ },
   ])
   t.match(wrong.of('dnsbl'), [{ status: 'fail', what: /by zen\.spamhaus\.org$/ }])
   const silent = await doctor(postroad, { [NAME]: 'servfail', 'bounce.mx.postroad.test': 'servfail' })
@@ -174,7 +174,7 @@ t.test('each domain is checked in public DNS, and its state is not changed', asy
   await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
   const { of } = await doctor(postroad, GOOD)
   t.match(of('domain sender.test'), [
-    { status: 'fail', what: /_postroad\.sender\.test/, mend: /domain show sender\.test/ },
+    { status: 'fail', what: /_postroad\.sender\.test/, fix: /domain show sender\.test/ },
   ])
   t.match(await postroad.json('domain', 'show', 'sender.test', '--workspace', postroad.workspaceId), {
     checked_at: null,
@@ -187,7 +187,7 @@ t.test('free ports of ours and a blocked outgoing port 25 are named', async t =>
     refused: ['127.0.0.1', '192.0.2.200'],
   })
   t.match(of('port http'), [{ status: 'ok', what: /127\.0\.0\.1:8025 is free/ }], 'the server does not run')
-  t.match(of('port 25 out'), [{ status: 'fail', what: /mx\.gmail\.test/, mend: /provider/ }])
+  t.match(of('port 25 out'), [{ status: 'fail', what: /mx\.gmail\.test/, fix: /provider/ }])
   const routed = await prepared(t, {
     POSTROAD_MTA_ROUTES: JSON.stringify([{ domain: '*', host: '192.0.2.99', port: 25 }]),
   })
@@ -216,12 +216,12 @@ t.test('a zone served by the appliance must be delegated to it', async t => {
   const zone = 'dkim.mx.postroad.test'
   const line = `${zone}. 3600 IN NS ${NAME}.`
   t.match((await doctor(postroad, GOOD)).of('dns.dkim_zone'), [
-    { status: 'fail', what: /delegated to no name server/, mend: line },
+    { status: 'fail', what: /delegated to no name server/, fix: line },
   ])
   const elsewhere = await doctor(postroad, { ...GOOD, [zone]: { NS: ['ns.other.test'] } })
-  t.match(elsewhere.of('dns.dkim_zone'), [{ status: 'fail', what: /ns\.other\.test/, mend: line }])
+  t.match(elsewhere.of('dns.dkim_zone'), [{ status: 'fail', what: /ns\.other\.test/, fix: line }])
   const silent = await doctor(postroad, { ...GOOD, [zone]: { NS: 'servfail' } })
-  t.match(silent.of('dns.dkim_zone'), [{ status: 'fail', mend: /port 53/ }])
+  t.match(silent.of('dns.dkim_zone'), [{ status: 'fail', fix: /port 53/ }])
   const right = await doctor(postroad, { ...GOOD, [zone]: { NS: [NAME] } })
   t.match(right.of('dns.dkim_zone'), [{ status: 'ok' }])
 })
@@ -238,11 +238,11 @@ t.test(
       {
         status: 'fail',
         what: /mx\.postroad\.test is 192\.0\.2\.25 in DNS, which is another machine/,
-        mend: 'publish: mx.postroad.test. IN A 203.0.113.9',
+        fix: 'publish: mx.postroad.test. IN A 203.0.113.9',
       },
     ])
     t.match(await found(elsewhere, { greetings: { [ADDRESS]: `220 ${NAME} ESMTP Postroad` } }), [
-      { status: 'warn', what: /a Postroad of that name answers there/, mend: /load balancer/ },
+      { status: 'warn', what: /a Postroad of that name answers there/, fix: /load balancer/ },
     ])
     const behindNat = { addresses: ['127.0.0.1', '10.0.0.5'], sources: ['10.0.0.5'] }
     t.match(await found(behindNat, { greetings: { [ADDRESS]: `220 ${NAME} ESMTP Postroad` } }), [
@@ -252,7 +252,7 @@ t.test(
       { status: 'fail', what: /another machine: it says "220 old\.test ESMTP Exim 4\.96"/ },
     ])
     t.match(await found(behindNat, { refused: [ADDRESS] }), [
-      { status: 'warn', what: /this machine does not have \(it has 10\.0\.0\.5\)/, mend: /forward port 25/ },
+      { status: 'warn', what: /this machine does not have \(it has 10\.0\.0\.5\)/, fix: /forward port 25/ },
     ])
   },
 )
@@ -296,17 +296,17 @@ t.test('SPF is evaluated for every sending address, with the record to publish',
     {
       status: 'fail',
       what: 'bounce.mx.postroad.test: softfail for 192.0.2.26, 2001:db8::26 (by "~all")',
-      mend: 'publish: bounce.mx.postroad.test. IN TXT "v=spf1 ip4:192.0.2.26 ip6:2001:db8::26 mx ~all"',
+      fix: 'publish: bounce.mx.postroad.test. IN TXT "v=spf1 ip4:192.0.2.26 ip6:2001:db8::26 mx ~all"',
     },
   ])
   t.match(await spf('v=spf1 mx a:%{x} -all'), [
-    { status: 'fail', what: /permerror.*a:%\{x\}/, mend: /correct or remove "a:%\{x\}" in: bounce/ },
+    { status: 'fail', what: /permerror.*a:%\{x\}/, fix: /correct or remove "a:%\{x\}" in: bounce/ },
   ])
   t.match(await spf('v=spf1 include:many.test -all', { 'many.test': 'servfail' }), [
     { status: 'warn', what: /temperror/ },
   ])
   t.match(await spf('v=spf1 redirect=_spf.test', { '_spf.test': { TXT: ['v=spf1 -all'] } }), [
-    { status: 'fail', what: /by "-all" of _spf\.test/, mend: /ip4:192\.0\.2\.25 ip4:192\.0\.2\.26/ },
+    { status: 'fail', what: /by "-all" of _spf\.test/, fix: /ip4:192\.0\.2\.25 ip4:192\.0\.2\.26/ },
   ])
 })
 
@@ -319,12 +319,12 @@ t.test('a failing SPF record of the hostname or a sending domain is reported', a
     'sender.test': { TXT: ['v=spf1 include:other.test -all'] },
     'other.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 -all'] },
   })
-  t.match(of('dns.spf_hello'), [{ status: 'fail', what: /bounces/, mend: /"v=spf1 a -all"/ }])
+  t.match(of('dns.spf_hello'), [{ status: 'fail', what: /bounces/, fix: /"v=spf1 a -all"/ }])
   t.match(of('spf'), [
     {
       status: 'warn',
       what: /sender\.test: fail for 192\.0\.2\.25/,
-      mend: 'publish: sender.test. IN TXT "v=spf1 a:mx.postroad.test include:other.test -all"',
+      fix: 'publish: sender.test. IN TXT "v=spf1 a:mx.postroad.test include:other.test -all"',
     },
     { what: /mail\.postroad\.test: none/, status: 'ok' },
   ])
@@ -346,7 +346,7 @@ t.test('a port taken by another program is named with the program and its greeti
     {
       status: 'fail',
       what: `[::]:${port} is held by postfix (master), process 123, which says "220 debian.test ESMTP Postfix"`,
-      mend: /systemctl disable --now postfix/,
+      fix: /systemctl disable --now postfix/,
     },
   ])
   t.match(known.of('port submission'), [{ status: 'ok', what: /free/ }])
@@ -372,7 +372,7 @@ t.test('capture fails in production and passes for trials', async t => {
   t.same((await doctor(await prepared(t, env), GOOD)).of('mta.capture'), [], 'below .test')
   const real = await prepared(t, { ...env, POSTROAD_HOSTNAME: 'mail.shop-real.net' })
   t.match((await doctor(real, GOOD)).of('mta.capture'), [
-    { status: 'fail', what: /no mail is delivered/, mend: /false/ },
+    { status: 'fail', what: /no mail is delivered/, fix: /false/ },
   ])
 })
 
@@ -421,7 +421,7 @@ t.test('keys of trusted networks must exist, be valid and be allowed to send', a
     return (await doctor({ ...folder, environment }, GOOD)).of('submission.trusted_networks')
   }
   t.match(await trusting('nobody', revoked, reading), [
-    { status: 'fail', what: /10\.0\.0\.0\/24: the key nobody does not exist/, mend: /key create/ },
+    { status: 'fail', what: /10\.0\.0\.0\/24: the key nobody does not exist/, fix: /key create/ },
     { status: 'fail', what: /was revoked/ },
     { status: 'fail', what: /lacks the permission smtp:send/ },
   ])
@@ -452,7 +452,7 @@ t.test('routes are tried as deliveries use them, reporting unverified TLS and re
     {
       status: 'fail',
       what: `a.test -> relay.test:${port}: TLS does not verify: certificate not trusted: self-signed certificate`,
-      mend: /tls_ca/,
+      fix: /tls_ca/,
     },
   ])
   t.match(await route({ tls: 'verify', host: 'alias.test' }, trusted), [
@@ -467,7 +467,7 @@ t.test('routes are tried as deliveries use them, reporting unverified TLS and re
   const login = { tls: 'verify', username: 'me' }
   t.match(await route({ ...login, password: 'right' }, trusted), [{ status: 'ok', what: /login accepted/ }])
   t.match(await route({ ...login, password: 'hunter2' }, trusted), [
-    { status: 'fail', what: /login fails: it answers 535/, mend: /username and password/ },
+    { status: 'fail', what: /login fails: it answers 535/, fix: /username and password/ },
   ])
   t.match(await route({ host: 'nowhere.test' }), [{ status: 'fail', what: /has no address/ }])
   t.match(await route({ port: await unusedPort() }), [{ status: 'fail', what: /connection refused/ }])
@@ -500,8 +500,8 @@ t.test('run as root, files that the service user cannot open or the unit hides a
     status: 'fail',
     what: new RegExp(`may not read .*: ${folder}/closed belongs to .*mode 0700`),
   })
-  t.match(about(key), { status: 'fail', what: /\(tls\.key\): it belongs to .* mode 0600/, mend: /setfacl/ })
-  t.match(about(postroad.dataDir), { status: 'fail', mend: /chown -R postroad:/ })
+  t.match(about(key), { status: 'fail', what: /\(tls\.key\): it belongs to .* mode 0600/, fix: /setfacl/ })
+  t.match(about(postroad.dataDir), { status: 'fail', fix: /chown -R postroad:/ })
   const opened = [link, key, postroad.configFile, postroad.dataDir]
   const granted = await asked({ userId: 0, units: unit, opened })
   t.notOk(
@@ -537,7 +537,7 @@ t.test('with a silent name server it ends in time, names the unfinished checks, 
   await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
   const { of, status } = await doctor(postroad, {}, { resolver })
   t.equal(status, 1)
-  t.match(of('dns.servers'), [{ status: 'fail', what: /cut off after 10 s/, mend: /dns\.servers/ }])
+  t.match(of('dns.servers'), [{ status: 'fail', what: /cut off after 10 s/, fix: /dns\.servers/ }])
   t.match(of('dns.spf'), [{ status: 'warn', what: /cut off/ }])
   t.match(of('domain'), [{ status: 'warn', what: /sender\.test: cut off/ }])
   t.match(of('disk'), [{ status: 'ok' }], 'what needs no DNS was checked')

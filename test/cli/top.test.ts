@@ -48,6 +48,8 @@ t.test('a frame shows active deliveries, the queue and the outcomes of the last 
     trouble: null,
     active: 1,
     total: { queued: 2, due: 0, held: 0, delivered: 2, deferred: 1, bounced: 0 },
+    balance: { accepted: 4, delivered: 2, bounced: 0, failed: 0, waiting: 2, difference: 0 },
+    database: { octets: Number, disk_free_octets: Number },
     destinations: [
       { destination: 'gone.test', site: `127.0.0.1:${gone}`, queued: 1, due: 0, delivered: 0, deferred: 1 },
       { destination: 'one.test', site: `127.0.0.1:${sink.port}`, queued: 1, delivered: 1 },
@@ -57,6 +59,10 @@ t.test('a frame shows active deliveries, the queue and the outcomes of the last 
   t.ok((frame.sites[0]?.window ?? 0) >= 4)
   const { out } = await postroad.run('top', '--once')
   t.match(out, /2 queued, 0 due, 0 held; 1 active; last minute: 2 delivered, 1 deferred, 0 bounced/)
+  t.match(
+    out,
+    /all mail: 4 accepted = 2 delivered \+ 0 bounced \+ 0 failed \+ 0 cancelled \+ 0 suppressed \+ 2 waiting\n/,
+  )
   t.match(out, /\ngone\.test +1 +0 +0 +0 +1 +0 +127\.0\.0\.1:/)
   t.notOk(out.includes('\x1b'), 'no control sequences outside the live view')
   sink.release()
@@ -67,13 +73,14 @@ t.test('without a server it says so and shows the state in the database', async 
   const server = await postroad.serve()
   await server.send(postroad.key, mailTo('ann@one.test'))
   rmSync(join(postroad.dataDir, 'control.sock'))
-  t.match(await postroad.json('top'), { serving: true, active: null, trouble: /did not answer/ })
+  t.match(await postroad.run('top'), { status: 1, err: /cannot reach .*control\.sock/ })
   await server.end('SIGTERM')
   t.match(await postroad.json('top'), {
     serving: false,
     active: null,
     trouble: 'the server is not running',
     total: { queued: 1 },
+    balance: { accepted: 1, waiting: 1, difference: 0 },
     destinations: [{ destination: 'one.test', queued: 1 }],
   })
 })

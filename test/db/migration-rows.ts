@@ -185,6 +185,19 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
+  mail_totals: [
+    {
+      ...{
+        workspace_id: WORKSPACE,
+        accepted: 7,
+        delivered: 4,
+        bounced: 1,
+        failed: 0,
+        cancelled: 1,
+        suppressed: 0,
+      },
+    },
+  ],
   sending_usage: [{ workspace_id: WORKSPACE, window_kind: 'hour', window_start: T, accepted: 7 }],
   secrets: [{ name: 'return_path', version: 1, value: 'secret', created_at: T }],
   dkim_keys: [

@@ -553,6 +553,16 @@ create table lists (
   deleted_at bigint
 );
 
+create table mail_totals (
+  workspace_id text not null,
+  accepted bigint not null,
+  delivered bigint not null,
+  bounced bigint not null,
+  failed bigint not null,
+  cancelled bigint not null,
+  suppressed bigint not null
+);
+
 create table message_contents (
   id text not null,
   workspace_id text not null,
@@ -1055,6 +1065,8 @@ alter table list_members add constraint list_members_pk PRIMARY KEY (list, conta
 alter table lists add constraint lists_id_key UNIQUE (id);
 
 alter table lists add constraint lists_pkey PRIMARY KEY (seq);
+
+alter table mail_totals add constraint mail_totals_pkey PRIMARY KEY (workspace_id);
 
 alter table message_contents add constraint message_contents_pkey PRIMARY KEY (id);
 

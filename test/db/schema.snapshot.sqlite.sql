@@ -674,6 +674,16 @@ CREATE TABLE lists (
     deleted_at bigint
   );
 
+CREATE TABLE mail_totals (
+    workspace_id text primary key,
+    accepted bigint not null,
+    delivered bigint not null,
+    bounced bigint not null,
+    failed bigint not null,
+    cancelled bigint not null,
+    suppressed bigint not null
+  );
+
 CREATE TABLE message_contents (
     id text primary key,
     workspace_id text not null,

@@ -1,5 +1,6 @@
 /** The DKIM zone file. */
 import t from 'tap'
+import { SHELL } from '../../src/core/actor.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import {
   wholeZoneFile,
@@ -17,11 +18,11 @@ const DAY_MS = 24 * 3_600_000
 eachDatabase(t, 'the zone answers at the target of every CNAME', async (t, database) => {
   const { parts, clock } = domainOffice(database)
   const domains = [
-    await addDomain(parts, 'w1', 'one.example'),
-    await addDomain(parts, 'w2', 'two.example', 'vouched'),
+    await addDomain(parts, 'w1', 'one.example', SHELL),
+    await addDomain(parts, 'w2', 'two.example', SHELL, 'vouched'),
     await ensureApplianceDomain(parts, 'mail.example.net'),
   ]
-  await rotateDomain(parts, 'w2', domains[1]!.id)
+  await rotateDomain(parts, 'w2', domains[1]!.id, SHELL)
   const wanted = domains
     .flatMap(domain => dnsRecords(domain, ZONE))
     .flatMap(({ type, value, alternative }) => (type === 'CNAME' ? [[value, alternative?.value]] : []))
@@ -36,8 +37,8 @@ eachDatabase(
   'a removed domain stays in the zone while its mail may be in transit',
   async (t, database) => {
     const { parts, clock } = domainOffice(database)
-    const { id } = await addDomain(parts, 'w1', 'one.example')
-    await deleteDomain(parts, 'w1', id)
+    const { id } = await addDomain(parts, 'w1', 'one.example', SHELL)
+    await deleteDomain(parts, 'w1', id, SHELL)
     const count = async () => (await zoneRecords(database.reader, ZONE, clock.now())).length
     await clock.advance(37 * DAY_MS)
     t.equal(await count(), 4)
@@ -63,9 +64,9 @@ t.test('a zone without domains is a comment and its origin', async t => {
 
 eachDatabase(t, 'the name server answers as the zone file, removed domains included', async (t, database) => {
   const { parts, clock } = domainOffice(database)
-  await addDomain(parts, 'w1', 'one.example')
-  const { id } = await addDomain(parts, 'w1', 'two.example')
-  await rotateDomain(parts, 'w1', id, true)
+  await addDomain(parts, 'w1', 'one.example', SHELL)
+  const { id } = await addDomain(parts, 'w1', 'two.example', SHELL)
+  await rotateDomain(parts, 'w1', id, SHELL, true)
   const zone = openServedZone({ database, clock })
   const served = async () => {
     const records = await zoneRecords(database.reader, ZONE, clock.now())
@@ -75,7 +76,7 @@ eachDatabase(t, 'the name server answers as the zone file, removed domains inclu
   }
   const records = await served()
   t.equal(records.length, 8)
-  await deleteDomain(parts, 'w1', id)
+  await deleteDomain(parts, 'w1', id, SHELL)
   await served()
   await clock.advance(38 * DAY_MS)
   t.equal((await served()).length, 4)

@@ -1,7 +1,7 @@
 /** Sending domains by the admin API: across workspaces, by role. */
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { makeOperatorToken } from '../support/program/operator-token.js'
+import { tokenWith } from '../support/program/operators.js'
 
 const DOMAINS = '/api/admin/v1/domains'
 const ELSEWHERE = '0192f000-0000-7000-8000-00000000abcd'
@@ -9,8 +9,8 @@ const ELSEWHERE = '0192f000-0000-7000-8000-00000000abcd'
 t.test('an operator of one workspace adds, lists and removes domains there, and sees no others', async t => {
   const postroad = await openTestAppliance(t)
   const { workspaceId } = postroad
-  const here = { key: await makeOperatorToken(postroad, 'operator', workspaceId) }
-  const all = { key: await makeOperatorToken(postroad, 'operator') }
+  const here = { key: await tokenWith(postroad, [{ workspaceId, role: 'operator' }]) }
+  const all = { key: await tokenWith(postroad, 'operator') }
   const added = await postroad.post(DOMAINS, { workspace_id: workspaceId, domain: 'Shop.example' }, here)
   t.match(added, {
     status: 201,
@@ -41,7 +41,7 @@ t.test('an operator of one workspace adds, lists and removes domains there, and 
   const shared = (await postroad.get(`${DOMAINS}?domain=mail.postroad.test`, all)).body.data[0]
   t.match(await postroad.get(`${DOMAINS}/${shared.id}`, here), { status: 403 }, "the server's own domain")
   t.match(await postroad.get(`${DOMAINS}/${shared.id}`, all), { status: 200 })
-  const viewer = { key: await makeOperatorToken(postroad, 'viewer', workspaceId) }
+  const viewer = { key: await tokenWith(postroad, [{ workspaceId, role: 'viewer' }]) }
   const { id } = added.body.data
   t.match(await postroad.get(`${DOMAINS}/${id}`, viewer), { status: 200 })
   t.match(await postroad.delete(`${DOMAINS}/${id}`, viewer), { status: 403 })
@@ -55,9 +55,9 @@ t.test(
     const postroad = await openTestAppliance(t)
     const { workspaceId } = postroad
     const body = { workspace_id: workspaceId, domain: 'printer.lan', vouch: true }
-    const here = { key: await makeOperatorToken(postroad, 'owner', workspaceId) }
+    const here = { key: await tokenWith(postroad, [{ workspaceId, role: 'owner' }]) }
     t.match(await postroad.post(DOMAINS, body, here), { status: 403 })
-    const all = { key: await makeOperatorToken(postroad, 'operator') }
+    const all = { key: await tokenWith(postroad, 'operator') }
     const added = await postroad.post(DOMAINS, body, all)
     t.match(added, { status: 201, body: { data: { vouched: true, verified: true } } })
     const path = `${DOMAINS}/${added.body.data.id}/rotate-dkim`
@@ -71,9 +71,39 @@ t.test(
   },
 )
 
+t.test('an operator of all workspaces can vouch for a domain that waits for its records', async t => {
+  const postroad = await openTestAppliance(t)
+  const { workspaceId } = postroad
+  const owner = ['--workspace', workspaceId]
+  const { id } = await postroad.json<{ id: string }>('domain', 'add', 'printer.lan', ...owner)
+  const mail = { to: 'ann@one.test', from_email: 'me@printer.lan', subject: 'Hi', text: 'Hi.' }
+  t.match(await postroad.send(postroad.key, mail), { body: { error: { code: 'domain_invalid' } } })
+  const path = `${DOMAINS}/${id}/vouch`
+  const here = { key: await tokenWith(postroad, [{ workspaceId: workspaceId, role: 'owner' }]) }
+  t.match(await postroad.post(path, '', here), { status: 403 })
+  t.match(await postroad.get(`${DOMAINS}/${id}`, here), { body: { data: { vouched: false } } })
+  const all = { key: await tokenWith(postroad, 'operator') }
+  t.match(await postroad.post(path, '', all), {
+    status: 200,
+    body: { data: { vouched: true, verified: true, next_check_at: null } },
+  })
+  await postroad.clock.advance(2_000)
+  t.match(await postroad.send(postroad.key, mail), { status: 200 })
+  t.match(
+    await postroad.json('domain', 'vouch', 'printer.lan', ...owner),
+    { vouched: true },
+    'once more changes nothing',
+  )
+  t.match(await postroad.run('domain', 'vouch', 'other.lan', ...owner), { status: 1, err: /no domain/ })
+  const { body: log } = await postroad.get('/api/v1/activity', postroad)
+  const vouched = (log.data as { action: string }[]).filter(({ action }) => action === 'domain.vouched')
+  t.match(vouched, [{ subject: 'printer.lan', actor: { type: 'operator_token' } }])
+  t.equal(vouched.length, 1)
+})
+
 t.test('the zone file is downloaded with and without SOA', async t => {
   const postroad = await openTestAppliance(t)
-  const headers = { Authorization: `Bearer ${await makeOperatorToken(postroad, 'viewer')}` }
+  const headers = { Authorization: `Bearer ${await tokenWith(postroad, 'viewer')}` }
   const download = async (query: string) => {
     const answer = await fetch(`${postroad.baseUrl}/api/admin/v1/dns-zone/file${query}`, { headers })
     t.match(answer.headers.get('content-type'), 'text/dns')

@@ -1,5 +1,6 @@
 /** Sending domains on both databases: adding, the records to publish, verifying against DNS, removing. */
 import t from 'tap'
+import { SHELL } from '../../src/core/actor.js'
 import { plainBox } from '../../src/accounts/secret-box.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
 import {
@@ -75,7 +76,7 @@ t.test('an invalid domain name is rejected', async t => {
 
 eachDatabase(t, 'a new domain comes with the records to publish', async (t, database) => {
   const { parts } = domainOffice(database)
-  const domain = await addDomain(parts, 'w1', 'Example.com')
+  const domain = await addDomain(parts, 'w1', 'Example.com', SHELL)
   t.match(domain, { domain: 'example.com', owner: 'w1', verifiedAt: null, checkedAt: null, isVouched: false })
   t.match(domain.selectors, [
     { algorithm: 'rsa', state: 'active' },
@@ -112,31 +113,31 @@ eachDatabase(t, 'a new domain comes with the records to publish', async (t, data
 
 eachDatabase(t, 'a domain is unique within a workspace, not across workspaces', async (t, database) => {
   const { parts } = domainOffice(database)
-  const first = await addDomain(parts, 'w1', 'example.com')
-  await t.rejects(addDomain(parts, 'w1', 'EXAMPLE.com.'), { code: 'duplicate', path: 'domain' })
-  const second = await addDomain(parts, 'w2', 'example.com')
+  const first = await addDomain(parts, 'w1', 'example.com', SHELL)
+  await t.rejects(addDomain(parts, 'w1', 'EXAMPLE.com.', SHELL), { code: 'duplicate', path: 'domain' })
+  const second = await addDomain(parts, 'w2', 'example.com', SHELL)
   t.not(second.verificationToken, first.verificationToken)
   const atOnce = await Promise.allSettled([
-    addDomain(parts, 'w3', 'example.com'),
-    addDomain(parts, 'w3', 'example.com'),
+    addDomain(parts, 'w3', 'example.com', SHELL),
+    addDomain(parts, 'w3', 'example.com', SHELL),
   ])
   t.same(atOnce.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
 })
 
 eachDatabase(t, "another workspace's domain cannot be read, verified or removed", async (t, database) => {
   const { parts } = domainOffice(database)
-  const { id } = await addDomain(parts, 'w1', 'example.com')
+  const { id } = await addDomain(parts, 'w1', 'example.com', SHELL)
   t.equal(await findDomain(database.reader, 'w2', id), undefined)
   t.equal(await findDomainByName(database.reader, 'w2', 'example.com'), undefined)
   t.same(await listDomains(database.reader, 'w2', PAGE), { items: [], total: 0 })
-  await t.rejects(verifyDomain(parts, 'w2', id), { code: 'not_found' })
-  await t.rejects(deleteDomain(parts, 'w2', id), { code: 'not_found' })
+  await t.rejects(verifyDomain(parts, 'w2', id, SHELL), { code: 'not_found' })
+  await t.rejects(deleteDomain(parts, 'w2', id, SHELL), { code: 'not_found' })
   t.ok(await findDomain(database.reader, 'w1', id))
 })
 
 eachDatabase(t, 'domains are listed by name, in pages', async (t, database) => {
   const { parts } = domainOffice(database)
-  for (const name of ['c.example', 'a.example', 'b.example']) await addDomain(parts, 'w1', name)
+  for (const name of ['c.example', 'a.example', 'b.example']) await addDomain(parts, 'w1', name, SHELL)
   const { items, total } = await listDomains(database.reader, 'w1', { limit: 2, offset: 1 })
   t.equal(total, 3)
   t.same(
@@ -151,10 +152,10 @@ eachDatabase(t, 'domains are listed by name, in pages', async (t, database) => {
 for (const as of ['CNAME', 'TXT'] as const)
   eachDatabase(t, `with the DKIM records published as ${as} it is verified`, async (t, database) => {
     const { parts, zone, clock } = domainOffice(database)
-    const added = await addDomain(parts, 'w1', 'example.com')
+    const added = await addDomain(parts, 'w1', 'example.com', SHELL)
     publish(zone, added, as)
     await clock.advance(60_000)
-    const verified = await verifyDomain(parts, 'w1', added.id)
+    const verified = await verifyDomain(parts, 'w1', added.id, SHELL)
     t.equal(verified.verifiedAt, clock.now())
     t.equal(verified.checkedAt, clock.now())
     t.same(statuses(verified), [
@@ -173,8 +174,8 @@ eachDatabase(
   'without published records verification fails, and every record shows it',
   async (t, database) => {
     const { parts } = domainOffice(database)
-    const { id } = await addDomain(parts, 'w1', 'example.com')
-    const checked = await verifyDomain(parts, 'w1', id)
+    const { id } = await addDomain(parts, 'w1', 'example.com', SHELL)
+    const checked = await verifyDomain(parts, 'w1', id, SHELL)
     t.equal(checked.verifiedAt, null)
     t.same(statuses(checked), [
       'verification failed',
@@ -186,7 +187,7 @@ eachDatabase(
 
 eachDatabase(t, 'a wrong record fails alone and shows the values found', async (t, database) => {
   const { parts, zone } = domainOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   const [token, first] = dnsRecords(added, ZONE)
   const { publicKey } = await systemRandom.keyPair('rsa')
   const otherKey = dkimRecord('rsa', publicKeyText(publicKey))
@@ -199,7 +200,7 @@ eachDatabase(t, 'a wrong record fails alone and shows the values found', async (
   for (const [name, records, found] of wrong) {
     publish(zone, added)
     zone[name] = records
-    const checked = await verifyDomain(parts, 'w1', added.id)
+    const checked = await verifyDomain(parts, 'w1', added.id, SHELL)
     t.equal(checked.verifiedAt, null)
     t.match(
       dnsRecords(checked, ZONE).filter(({ required, status }) => required && status !== 'verified'),
@@ -210,12 +211,12 @@ eachDatabase(t, 'a wrong record fails alone and shows the values found', async (
 
 eachDatabase(t, 'the right record counts among others and in another case', async (t, database) => {
   const { parts, zone } = domainOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
   const [token, first] = dnsRecords(added, ZONE)
   zone[token!.name] = { TXT: ['v=spf1 -all', token!.value] }
   zone[first!.name] = { CNAME: first!.value.toUpperCase() }
-  t.ok((await verifyDomain(parts, 'w1', added.id)).verifiedAt)
+  t.ok((await verifyDomain(parts, 'w1', added.id, SHELL)).verifiedAt)
 })
 
 eachDatabase(
@@ -223,12 +224,12 @@ eachDatabase(
   'silent name servers leave a verified domain verified, and the findings say so',
   async (t, database) => {
     const { parts, zone, clock } = domainOffice(database)
-    const added = await addDomain(parts, 'w1', 'example.com')
+    const added = await addDomain(parts, 'w1', 'example.com', SHELL)
     publish(zone, added)
-    const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+    const { verifiedAt } = await verifyDomain(parts, 'w1', added.id, SHELL)
     for (const name of Object.keys(zone)) zone[name] = 'servfail'
     await clock.advance(60_000)
-    const checked = await verifyDomain(parts, 'w1', added.id)
+    const checked = await verifyDomain(parts, 'w1', added.id, SHELL)
     t.equal(checked.verifiedAt, verifiedAt)
     t.equal(checked.checkedAt, clock.now())
     t.match(
@@ -240,19 +241,19 @@ eachDatabase(
 
 eachDatabase(t, 'silent name servers verify nothing', async (t, database) => {
   const { parts, zone } = domainOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
   zone[dnsRecords(added, ZONE)[0]!.name] = 'servfail'
-  t.equal((await verifyDomain(parts, 'w1', added.id)).verifiedAt, null)
+  t.equal((await verifyDomain(parts, 'w1', added.id, SHELL)).verifiedAt, null)
 })
 
 eachDatabase(t, 'removed records end a verification', async (t, database) => {
   const { parts, zone } = domainOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
-  t.ok((await verifyDomain(parts, 'w1', added.id)).verifiedAt)
+  t.ok((await verifyDomain(parts, 'w1', added.id, SHELL)).verifiedAt)
   for (const name of Object.keys(zone)) Reflect.deleteProperty(zone, name)
-  const looked = await verifyDomain(parts, 'w1', added.id)
+  const looked = await verifyDomain(parts, 'w1', added.id, SHELL)
   t.ok(looked.verifiedAt, 'the operator who only looks ends nothing')
   t.ok(looked.failingSince)
   const client = { type: 'api_key', id: 'k1', name: 'shop' } as const
@@ -261,9 +262,9 @@ eachDatabase(t, 'removed records end a verification', async (t, database) => {
 
 eachDatabase(t, 'a vouched domain is verified from the start, whatever DNS says', async (t, database) => {
   const { parts, clock } = domainOffice(database)
-  const added = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
+  const added = await addDomain(parts, 'w1', 'printer.lan', SHELL, 'vouched')
   t.match(added, { isVouched: true, verifiedAt: clock.now() })
-  const checked = await verifyDomain(parts, 'w1', added.id)
+  const checked = await verifyDomain(parts, 'w1', added.id, SHELL)
   t.equal(checked.verifiedAt, added.verifiedAt)
   t.equal(statuses(checked)[0], 'verification failed')
 })
@@ -273,23 +274,23 @@ eachDatabase(
   'a removed domain is gone and can be added again; its queued mail is still signed',
   async (t, database) => {
     const { parts } = domainOffice(database)
-    const added = await addDomain(parts, 'w1', 'example.com')
-    await deleteDomain(parts, 'w1', added.id)
-    await t.rejects(deleteDomain(parts, 'w1', added.id), { code: 'not_found' })
-    await t.rejects(verifyDomain(parts, 'w1', added.id), { code: 'not_found' })
+    const added = await addDomain(parts, 'w1', 'example.com', SHELL)
+    await deleteDomain(parts, 'w1', added.id, SHELL)
+    await t.rejects(deleteDomain(parts, 'w1', added.id, SHELL), { code: 'not_found' })
+    await t.rejects(verifyDomain(parts, 'w1', added.id, SHELL), { code: 'not_found' })
     t.same(await listDomains(database.reader, 'w1', PAGE), { items: [], total: 0 })
     const keys = (await readSigningKeys(database.reader, [added.id], plainBox)).get(added.id)
     t.match(keys, [{ domain: 'example.com', algorithm: 'rsa', privateKey: /BEGIN PRIVATE KEY/ }])
     t.equal(keys?.[0]?.selector, added.selectors.find(({ state }) => state === 'active')?.name)
-    const again = await addDomain(parts, 'w1', 'example.com')
+    const again = await addDomain(parts, 'w1', 'example.com', SHELL)
     t.not(again.id, added.id)
   },
 )
 
 eachDatabase(t, 'only the active key of each domain signs', async (t, database) => {
   const { parts } = domainOffice(database)
-  const one = await addDomain(parts, 'w1', 'one.example')
-  const two = await addDomain(parts, 'w1', 'two.example')
+  const one = await addDomain(parts, 'w1', 'one.example', SHELL)
+  const two = await addDomain(parts, 'w1', 'two.example', SHELL)
   const keys = await readSigningKeys(database.reader, [one.id, two.id, 'unknown'], plainBox)
   t.equal(keys.size, 2)
   t.same(

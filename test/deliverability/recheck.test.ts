@@ -1,6 +1,7 @@
 /** Automatic rechecks of domains: how often, and their effects. */
 import t from 'tap'
 import { getEventListeners } from 'node:events'
+import { SHELL } from '../../src/core/actor.js'
 import type { Database } from '../../src/db/database.js'
 import { findDomain, type Domain } from '../../src/deliverability/domains/domain-store.js'
 import { addDomain, deleteDomain, verifyDomain } from '../../src/deliverability/domains/domains.js'
@@ -74,7 +75,7 @@ eachDatabase(
   'a domain is verified within minutes after its records are published',
   async (t, database) => {
     const { parts, zone, find, pass, log, activities } = openOffice(database)
-    const added = await addDomain(parts, 'w1', 'example.com')
+    const added = await addDomain(parts, 'w1', 'example.com', SHELL)
     await pass(20 * MINUTE_MS)
     t.match(await find(added.id), { verifiedAt: null, failingSince: null })
     publish(zone, added)
@@ -89,7 +90,7 @@ eachDatabase(
 
 t.test('an unverified domain is checked less often the longer it waits', async t => {
   const { parts, pass } = openOffice(await sqliteDatabase(t))
-  const { id } = await addDomain(parts, 'w1', 'example.com')
+  const { id } = await addDomain(parts, 'w1', 'example.com', SHELL)
   const within = async (what: string, ms: number, least: number, most: number) => {
     const asked = await pass(ms)
     t.ok(asked >= least && asked <= most, `${what}: ${asked} times`)
@@ -98,16 +99,16 @@ t.test('an unverified domain is checked less often the longer it waits', async t
   await within('in the rest of the day', 23 * HOUR_MS, 23, 26)
   await within('in the rest of the week', 6 * DAY_MS, 23, 28)
   await within('in the month after it', 30 * DAY_MS, 29, 34)
-  await verifyDomain(parts, 'w1', id)
+  await verifyDomain(parts, 'w1', id, SHELL)
   await within('in the hour after a request', HOUR_MS, 10, 13)
 })
 
 t.test('a verified domain is checked daily and stays verified', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, find, pass, log } = openOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
-  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id, SHELL)
   const asked = await pass(10 * DAY_MS)
   t.ok(asked >= 10 && asked <= 12, `${asked} times`)
   t.match(await find(added.id), { verifiedAt, failingSince: null })
@@ -116,9 +117,9 @@ t.test('a verified domain is checked daily and stays verified', async t => {
 
 eachDatabase(t, 'a verified domain without its records can send for three more days', async (t, database) => {
   const { parts, zone, find, pass, log, activities } = openOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
-  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id, SHELL)
   unpublish(zone)
   await pass(DAY_MS)
   const failing = await find(added.id)
@@ -145,9 +146,9 @@ eachDatabase(t, 'a verified domain without its records can send for three more d
 t.test('records restored in time leave no trace', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, find, pass, log } = openOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
-  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id)
+  const { verifiedAt } = await verifyDomain(parts, 'w1', added.id, SHELL)
   for (let round = 0; round < 3; round += 1) {
     unpublish(zone)
     await pass(2 * DAY_MS + 12 * HOUR_MS)
@@ -162,9 +163,9 @@ t.test('records restored in time leave no trace', async t => {
 t.test('two failed checks days apart do not end a verification', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, clock, find, recheck } = openOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
-  await verifyDomain(parts, 'w1', added.id)
+  await verifyDomain(parts, 'w1', added.id, SHELL)
   unpublish(zone)
   for (const isVerified of [true, true, false]) {
     clock.jump(5 * DAY_MS)
@@ -176,9 +177,9 @@ t.test('two failed checks days apart do not end a verification', async t => {
 t.test('silent name servers change nothing, even for weeks', async t => {
   const database = await sqliteDatabase(t)
   const { parts, zone, find, pass, log } = openOffice(database)
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added, 'CNAME', 'all')
-  const { verifiedAt, findings } = await verifyDomain(parts, 'w1', added.id)
+  const { verifiedAt, findings } = await verifyDomain(parts, 'w1', added.id, SHELL)
   silence(zone)
   await pass(21 * DAY_MS)
   const after = await find(added.id)
@@ -193,9 +194,9 @@ t.test('silent name servers change nothing, even for weeks', async t => {
 
 eachDatabase(t, 'vouched and removed domains are never checked', async (t, database) => {
   const { parts, pass } = openOffice(database)
-  await addDomain(parts, 'w1', 'printer.lan', 'vouched')
-  const { id } = await addDomain(parts, 'w1', 'example.com')
-  await deleteDomain(parts, 'w1', id)
+  await addDomain(parts, 'w1', 'printer.lan', SHELL, 'vouched')
+  const { id } = await addDomain(parts, 'w1', 'example.com', SHELL)
+  await deleteDomain(parts, 'w1', id, SHELL)
   t.equal(await pass(2 * DAY_MS), 0)
 })
 
@@ -207,8 +208,8 @@ t.test('a domain that cannot be checked does not delay others', async t => {
       txt: name => (name.endsWith('.broken.test') ? Promise.reject(new Error('no sockets')) : dns.txt(name)),
     }
   })
-  await addDomain(parts, 'w1', 'a.broken.test')
-  const added = await addDomain(parts, 'w1', 'example.com')
+  await addDomain(parts, 'w1', 'a.broken.test', SHELL)
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, added)
   await pass(10 * MINUTE_MS)
   t.ok((await find(added.id)).verifiedAt)
@@ -234,7 +235,7 @@ t.test('a shutdown does not wait for DNS, and late answers change nothing', asyn
     txt: () =>
       new Promise(resolve => (answer = () => resolve({ kind: 'missing', why: 'nxdomain', ttlSeconds: 1 }))),
   }))
-  const added = await addDomain(parts, 'w1', 'example.com')
+  const added = await addDomain(parts, 'w1', 'example.com', SHELL)
   clock.jump(HOUR_MS)
   const running = recheck()
   await comeToRest()

@@ -1,5 +1,6 @@
 /** Rotation of DKIM keys on both databases: publish, switch, retire, and what prevents it. */
 import t from 'tap'
+import { SHELL } from '../../src/core/actor.js'
 import { plainBox } from '../../src/accounts/secret-box.js'
 import type { Database } from '../../src/db/database.js'
 import { dnsRecords } from '../../src/deliverability/domains/dns-records.js'
@@ -15,9 +16,9 @@ const WEEK_MS = 7 * 24 * HOUR_MS
 
 /** A verified domain, all its records published. */
 async function verified({ parts, zone }: DomainOffice, as: 'CNAME' | 'TXT' = 'CNAME'): Promise<Domain> {
-  const { id } = await addDomain(parts, 'w1', 'example.com')
-  publish(zone, await verifyDomain(parts, 'w1', id), as, 'all')
-  return verifyDomain(parts, 'w1', id)
+  const { id } = await addDomain(parts, 'w1', 'example.com', SHELL)
+  publish(zone, await verifyDomain(parts, 'w1', id, SHELL), as, 'all')
+  return verifyDomain(parts, 'w1', id, SHELL)
 }
 
 async function signing(database: Database, { id }: Domain): Promise<string[]> {
@@ -38,7 +39,7 @@ eachDatabase(
   async (t, database) => {
     const office = domainOffice(database)
     const domain = await verified(office)
-    const rotated = await rotateDomain(office.parts, 'w1', domain.id)
+    const rotated = await rotateDomain(office.parts, 'w1', domain.id, SHELL)
     t.same(await signing(database, domain), namesOf(domain, 'standby'))
     t.same(namesOf(rotated, 'retiring'), namesOf(domain, 'active'))
     t.same(keyStates(rotated), [
@@ -60,11 +61,11 @@ eachDatabase(
     const { parts, clock, ...office } = domainOffice(database)
     const domain = await verified({ parts, clock, ...office })
     const possible = new Date(clock.now() + WEEK_MS).toISOString()
-    const rotated = await rotateDomain(parts, 'w1', domain.id)
+    const rotated = await rotateDomain(parts, 'w1', domain.id, SHELL)
     await clock.advance(WEEK_MS - 1)
     const refusal = { code: 'conflict', message: new RegExp(possible) }
-    await t.rejects(rotateDomain(parts, 'w1', domain.id), refusal)
-    await t.rejects(rotateDomain(parts, 'w1', domain.id, true), refusal, 'forced or not')
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL), refusal)
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL, true), refusal, 'forced or not')
     t.same(await signing(database, domain), namesOf(rotated, 'active'))
   },
 )
@@ -72,7 +73,9 @@ eachDatabase(
 eachDatabase(t, 'two concurrent rotations rotate once', async (t, database) => {
   const office = domainOffice(database)
   const domain = await verified(office)
-  const results = await Promise.allSettled([1, 2, 3].map(() => rotateDomain(office.parts, 'w1', domain.id)))
+  const results = await Promise.allSettled(
+    [1, 2, 3].map(() => rotateDomain(office.parts, 'w1', domain.id, SHELL)),
+  )
   t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
   for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'conflict' })
   t.same(await signing(database, domain), namesOf(domain, 'standby'))
@@ -86,12 +89,15 @@ eachDatabase(t, 'a standby key without its record is rejected by name', async (t
     const { name } = recordOf(domain, missing)
     const records = zone[name]!
     Reflect.deleteProperty(zone, name)
-    await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL), {
       code: 'conflict',
       message: `the standby key ${name} was not found in DNS`,
     })
     zone[name] = 'servfail'
-    await t.rejects(rotateDomain(parts, 'w1', domain.id), { code: 'conflict', message: /did not answer/ })
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL), {
+      code: 'conflict',
+      message: /did not answer/,
+    })
     zone[name] = records
   }
   t.same(await signing(database, domain), namesOf(domain, 'active'))
@@ -103,40 +109,40 @@ eachDatabase(t, 'a rotation is rejected while the CNAME leads to a stale key', a
   const domain = await verified(office)
   const standby = recordOf(domain, 'rsa standby')
   zone[standby.value] = { TXT: [recordOf(domain, 'rsa active').alternative!.value] }
-  await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+  await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL), {
     code: 'conflict',
     message: `DNS has a different key at ${standby.name}; reload the zone`,
   })
   zone[standby.value] = { TXT: [standby.alternative!.value] }
-  t.ok(await rotateDomain(parts, 'w1', domain.id))
+  t.ok(await rotateDomain(parts, 'w1', domain.id, SHELL))
 })
 
 eachDatabase(t, 'a domain without published Ed25519 keys rotates with RSA only', async (t, database) => {
   const { parts, zone } = domainOffice(database)
-  const domain = await addDomain(parts, 'w1', 'example.com')
+  const domain = await addDomain(parts, 'w1', 'example.com', SHELL)
   publish(zone, domain)
-  await verifyDomain(parts, 'w1', domain.id)
-  await rotateDomain(parts, 'w1', domain.id)
+  await verifyDomain(parts, 'w1', domain.id, SHELL)
+  await rotateDomain(parts, 'w1', domain.id, SHELL)
   t.same(await signing(database, domain), namesOf(domain, 'standby').slice(0, 1))
 })
 
 eachDatabase(t, 'a forced rotation, and one of a vouched domain, needs no DNS', async (t, database) => {
   const { parts: usual } = domainOffice(database)
   const parts = { ...usual, freshResolver: () => t.fail('DNS was asked') as never }
-  const vouched = await addDomain(parts, 'w1', 'printer.lan', 'vouched')
-  await rotateDomain(parts, 'w1', vouched.id)
+  const vouched = await addDomain(parts, 'w1', 'printer.lan', SHELL, 'vouched')
+  await rotateDomain(parts, 'w1', vouched.id, SHELL)
   t.same(await signing(database, vouched), namesOf(vouched, 'standby'))
-  const unverified = await addDomain(parts, 'w1', 'example.com')
-  await rotateDomain(parts, 'w1', unverified.id, true)
+  const unverified = await addDomain(parts, 'w1', 'example.com', SHELL)
+  await rotateDomain(parts, 'w1', unverified.id, SHELL, true)
   t.same(await signing(database, unverified), namesOf(unverified, 'standby').slice(0, 1))
 })
 
 eachDatabase(t, "another workspace's domain and a removed one are not rotated", async (t, database) => {
   const office = domainOffice(database)
   const domain = await verified(office)
-  await t.rejects(rotateDomain(office.parts, 'w2', domain.id), { code: 'not_found' })
-  await deleteDomain(office.parts, 'w1', domain.id)
-  await t.rejects(rotateDomain(office.parts, 'w1', domain.id), { code: 'not_found' })
+  await t.rejects(rotateDomain(office.parts, 'w2', domain.id, SHELL), { code: 'not_found' })
+  await deleteDomain(office.parts, 'w1', domain.id, SHELL)
+  await t.rejects(rotateDomain(office.parts, 'w1', domain.id, SHELL), { code: 'not_found' })
   t.same(await signing(database, domain), namesOf(domain, 'active'))
 })
 
@@ -148,13 +154,13 @@ eachDatabase(
     const { parts, clock } = office
     const domain = await verified(office)
     const before = new Map(domain.selectors.map(({ name, publicKey }) => [name, publicKey]))
-    const { selectors } = await rotateDomain(parts, 'w1', domain.id)
+    const { selectors } = await rotateDomain(parts, 'w1', domain.id, SHELL)
     await clock.advance(WEEK_MS - 1)
     await renewRetiredKeys(parts, clock.now())
-    t.same((await verifyDomain(parts, 'w1', domain.id)).selectors, selectors, 'a moment too early')
+    t.same((await verifyDomain(parts, 'w1', domain.id, SHELL)).selectors, selectors, 'a moment too early')
     await clock.advance(1)
     await renewRetiredKeys(parts, clock.now())
-    const renewed = await verifyDomain(parts, 'w1', domain.id)
+    const renewed = await verifyDomain(parts, 'w1', domain.id, SHELL)
     t.same(keyStates(renewed), [
       'rsa standby verified',
       'rsa active verified',
@@ -166,9 +172,12 @@ eachDatabase(
     t.same(await signing(database, domain), namesOf(domain, 'standby'), 'what signs stays')
 
     const known = new Date(clock.now() + HOUR_MS).toISOString()
-    await t.rejects(rotateDomain(parts, 'w1', domain.id), { code: 'conflict', message: new RegExp(known) })
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL), {
+      code: 'conflict',
+      message: new RegExp(known),
+    })
     await clock.advance(HOUR_MS)
-    await rotateDomain(parts, 'w1', domain.id)
+    await rotateDomain(parts, 'w1', domain.id, SHELL)
     t.same(await signing(database, domain), namesOf(domain, 'active'), 'back on the first selectors')
   },
 )
@@ -180,16 +189,16 @@ eachDatabase(
     const office = domainOffice(database, 'real')
     const { parts, clock, zone } = office
     const domain = await verified(office, 'TXT')
-    await rotateDomain(parts, 'w1', domain.id)
+    await rotateDomain(parts, 'w1', domain.id, SHELL)
     await clock.advance(WEEK_MS + HOUR_MS)
     await renewRetiredKeys(parts, clock.now())
     await clock.advance(HOUR_MS)
     const { name } = recordOf(domain, 'rsa active')
-    await t.rejects(rotateDomain(parts, 'w1', domain.id), {
+    await t.rejects(rotateDomain(parts, 'w1', domain.id, SHELL), {
       code: 'conflict',
       message: `the standby key ${name} is not published yet`,
     })
-    const pending = await verifyDomain(parts, 'w1', domain.id)
+    const pending = await verifyDomain(parts, 'w1', domain.id, SHELL)
     t.equal(pending.verifiedAt, domain.verifiedAt)
     t.same(keyStates(pending), [
       'rsa standby pending',
@@ -202,7 +211,7 @@ eachDatabase(
       recordOf(domain, 'rsa active').alternative?.value,
     )
     publish(zone, pending, 'TXT', 'all')
-    t.same(namesOf(await rotateDomain(parts, 'w1', domain.id), 'active'), namesOf(domain, 'active'))
+    t.same(namesOf(await rotateDomain(parts, 'w1', domain.id, SHELL), 'active'), namesOf(domain, 'active'))
   },
 )
 
@@ -210,10 +219,10 @@ eachDatabase(t, 'a retired key is renewed once, even concurrently', async (t, da
   const office = domainOffice(database, 'real')
   const { parts, clock } = office
   const domain = await verified(office)
-  await rotateDomain(parts, 'w1', domain.id)
+  await rotateDomain(parts, 'w1', domain.id, SHELL)
   await clock.advance(WEEK_MS)
-  const views = await Promise.all([1, 2, 3].map(() => verifyDomain(parts, 'w1', domain.id)))
-  const last = await verifyDomain(parts, 'w1', domain.id)
+  const views = await Promise.all([1, 2, 3].map(() => verifyDomain(parts, 'w1', domain.id, SHELL)))
+  const last = await verifyDomain(parts, 'w1', domain.id, SHELL)
   const keysOf = ({ selectors }: Domain) => selectors.map(({ publicKey }) => publicKey)
   for (const view of views) t.same(keysOf(view), keysOf(last))
 })
@@ -222,8 +231,8 @@ eachDatabase(t, 'a removed domain keeps the keys of its last mail', async (t, da
   const office = domainOffice(database)
   const { parts, clock } = office
   const domain = await verified(office)
-  await rotateDomain(parts, 'w1', domain.id)
-  await deleteDomain(parts, 'w1', domain.id)
+  await rotateDomain(parts, 'w1', domain.id, SHELL)
+  await deleteDomain(parts, 'w1', domain.id, SHELL)
   await clock.advance(WEEK_MS)
   await renewRetiredKeys(parts, clock.now())
   t.same(await signing(database, domain), namesOf(domain, 'standby'))

@@ -2,6 +2,7 @@
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { zipSync } from 'fflate'
 import t from 'tap'
+import { SHELL } from '../../src/core/actor.js'
 import { reportRoutes } from '../../src/deliverability/reports/report-routes.js'
 import { addDomain } from '../../src/deliverability/domains/domains.js'
 import { readReport, unpack } from '../../src/inbound/reports/read-report.js'
@@ -89,13 +90,13 @@ ${Buffer.from(octets).toString('base64').replace(/.{76}/g, '$&\n')}
 async function openReports(t: Parameters<typeof openInboundTest>[0]) {
   const inbound = await openInboundTest(t)
   const { parts } = domainOffice(inbound.database)
-  const domain = await addDomain(parts, 'w1', 'example.com')
+  const domain = await addDomain(parts, 'w1', 'example.com', SHELL)
   const setVerified = (id: string, verifiedAt: number | null) =>
     inbound.database.write(({ db }) =>
       db.updateTable('domains').set({ verified_at: verifiedAt }).where('id', '=', id).execute(),
     )
   await setVerified(domain.id, parts.clock.now())
-  const foreign = await addDomain(parts, 'w2', 'other.example')
+  const foreign = await addDomain(parts, 'w2', 'other.example', SHELL)
   const api = await serveRoutes(t, reportRoutes(inbound.database.reader))
   const list = async (query = '') => {
     const { json, status } = await api.ask({ path: `/api/v1/domains/${domain.id}/reports${query}` })
@@ -226,8 +227,8 @@ t.test(
     const { take, parts, api, list, domain, setVerified } = await openReports(t)
     await take(DMARC_ADDRESS, mailWith(dmarc(), 'text/xml', 'r.xml'))
     const [report] = (await list()).data
-    const other = await addDomain(parts, 'w3', 'example.com')
-    const parent = await addDomain(parts, 'w3', 'sub.example.com')
+    const other = await addDomain(parts, 'w3', 'example.com', SHELL)
+    const parent = await addDomain(parts, 'w3', 'sub.example.com', SHELL)
     await setVerified(parent.id, parts.clock.now())
     const ask = (id: string, more = '') =>
       api.ask({ path: `/api/v1/domains/${id}/reports${more}`, key: 'other_workspace' })

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { until } from '../support/until.js'
 
@@ -116,7 +116,7 @@ t.test('by default nobody reads metrics or captured mail without a credential; o
   const postroad = await openTestAppliance(t, {
     env: { POSTROAD_METRICS_NETWORKS: '', POSTROAD_MTA_CAPTURE_NETWORKS: '' },
   })
-  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const viewer = await tokenWith(postroad, 'viewer')
   const ofOneWorkspace = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'owner' }])
   const forwarded = { 'X-Forwarded-For': '192.0.2.7' }
   t.match(await scrape(postroad), { status: 404, text: /no such path/ })

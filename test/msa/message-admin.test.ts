@@ -1,6 +1,6 @@
 /** Messages of all workspaces in the admin API: search, trace, source, and who may see them. */
 import t from 'tap'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 const MESSAGES = '/api/admin/v1/messages'
@@ -8,7 +8,7 @@ const MESSAGES = '/api/admin/v1/messages'
 async function office(t: Parameters<typeof openTestAppliance>[0]) {
   const postroad = await openTestAppliance(t)
   const other = await postroad.json<{ id: string }>('workspace', 'create', 'Other')
-  const all = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const all = await tokenWith(postroad, 'viewer')
   const own = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'marketer' }])
   const elsewhere = await tokenWith(postroad, [{ workspaceId: other.id, role: 'owner' }])
   const send = async (to: string[], subject: string, key = postroad.key) => {

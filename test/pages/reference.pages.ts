@@ -158,3 +158,35 @@ t.test('without its script every page is complete', async t => {
   await page.getByText('Fields of ContactDetails').first().click()
   t.match(page.url(), '#object-ContactDetails', 'the link leads to the object')
 })
+
+t.test('a page is printed black on white, without navigation and buttons, with all of its text', async t => {
+  const { see, at } = await open(t)
+  const { page } = await see({ shape: 'wide', scheme: 'dark' })
+  await page.goto(at('/docs/api/suppressions'))
+  const errors = page.locator('details.errors dl').first()
+  t.equal(await errors.isVisible(), false, 'closed on the screen')
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+  for (const hidden of ['nav#nav', 'header.top', 'button'])
+    for (const one of await page.locator(hidden).all()) t.equal(await one.isVisible(), false, hidden)
+  t.ok(await errors.isVisible(), 'no closed section')
+  const colours = await page.evaluate<string[][]>(
+    `['body', 'pre', '.endpoints a', '.responses .status', 'h2 a'].map(one => {
+      const { color, backgroundColor } = getComputedStyle(document.querySelector(one))
+      return [one, color, backgroundColor]
+    })`,
+  )
+  for (const [one = '', ink, ground = ''] of colours) {
+    t.equal(ink, 'rgb(0, 0, 0)', one)
+    t.match(ground, /^rgba?\((255, 255, 255|0, 0, 0, 0)\)$/, one)
+  }
+  await page.goto(at('/docs/webhooks'))
+  const [href = '', shown = ''] = await page.evaluate<string[]>(
+    `[document.querySelector('main a[href^="/"]')].flatMap(one => [
+      one.getAttribute('href'),
+      getComputedStyle(one, '::after').content,
+    ])`,
+  )
+  t.ok(href !== '' && shown.includes(href), 'the address of a link can be read')
+  t.equal(await isTooWide(page), false)
+  await takePicture(page, 'docs-printed', { shape: 'wide', scheme: 'light' })
+})

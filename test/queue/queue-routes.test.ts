@@ -5,7 +5,7 @@ import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import type { Database } from '../../src/db/database.js'
 import { changeQueue } from '../../src/queue/operator/change-queue.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW } from '../support/mailroom.js'
 import { openTestAppliance } from '../support/program/appliance.js'
@@ -33,7 +33,7 @@ async function filled(t: Test) {
     await enqueue(database, own, { workspaceId: postroad.workspaceId })
     await enqueue(database, [one(3, 'dan@one.test')], { workspaceId: OTHER })
   })
-  const all = await tokenWith(postroad, [{ workspaceId: '*', role: 'operator' }])
+  const all = await tokenWith(postroad, 'operator')
   const own = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'operator' }])
   const list = async (query: string, key = all) => {
     const { status, body } = await postroad.get(`${QUEUE}${query}`, { key })
@@ -87,7 +87,7 @@ t.test('a part that reaches into other workspaces needs a role in all of them', 
   t.match(await change('delete', { domain: 'one.test', workspace_id: workspaceId }, own), { changed: 2 })
   t.match(await change('delete', { workspace_id: workspaceId }, own), { changed: 1 })
   t.same(await list(''), [id(3)])
-  const viewer = await tokenWith(postroad, [{ workspaceId: '*', role: 'viewer' }])
+  const viewer = await tokenWith(postroad, 'viewer')
   t.equal(await change('hold', { all: true }, viewer), 403)
   const { body } = await postroad.get('/api/v1/activity', { key: postroad.key })
   t.match(body.data, [

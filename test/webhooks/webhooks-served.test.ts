@@ -324,10 +324,10 @@ t.test(
   async t => {
     const { subscribe, addContact, receiver, list, pass } = await open(t)
     const failing = await subscribe('contact.created', '/failing')
-    await subscribe('contact.created', '/mending')
+    await subscribe('contact.created', '/recovering')
     receiver.answers({ status: 500 })
     for (let day = 0; day < 6; day += 1) {
-      receiver.answers({ status: day === 3 ? 200 : 500 }, '/mending')
+      receiver.answers({ status: day === 3 ? 200 : 500 }, '/recovering')
       await addContact(`day${day}@x.example`)
       for (let hour = 0; hour < 24; hour += 1) {
         await new Promise(resolve => setTimeout(resolve, 50))
@@ -340,7 +340,7 @@ t.test(
       return found.length > 0 ? found : undefined
     })
     t.match(disabled, { id: failing.id, disabledReason: 'failing' })
-    t.match(await list(), [{ targetUrl: `${receiver.url}/mending` }])
+    t.match(await list(), [{ targetUrl: `${receiver.url}/recovering` }])
   },
 )
 

@@ -1,9 +1,12 @@
-/** Operators, sessions and tokens as the admin API answers them. */
+/** Operators, sessions and tokens as the admin API answers and reads them. */
 import Type, { type Static, type TSchemaOptions } from 'typebox'
-import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { isoTime, isoTimeOrNull, readMoment } from '../../core/moments.js'
 import { Address, Id, IdOrNull, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
 import { ALL_WORKSPACES, ROLES } from '../../http/roles.js'
 import { SESSION_LIFETIME } from './access.js'
+import type { CreatedToken, NewToken } from './credentials.js'
 import type { HeldRole, Operator } from './operator-store.js'
 import type { OperatorToken, Session, SignInMethod } from './session-store.js'
 
@@ -125,6 +128,10 @@ export function tokenToApi(token: OperatorToken): Static<typeof TokenSchema> {
   }
 }
 
+export function newTokenToApi({ row, token }: CreatedToken): Static<typeof NewTokenSchema> {
+  return { ...tokenToApi(row), token }
+}
+
 /** Body of the routes that create tokens. */
 export const TokenBody = Type.Object(
   {
@@ -136,3 +143,13 @@ export const TokenBody = Type.Object(
   },
   { additionalProperties: false },
 )
+
+/** @throws AppError validation_error */
+export function readNewToken({ name, role, expires_at }: Static<typeof TokenBody>): NewToken {
+  const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at)
+  if (expires_at !== undefined && expiresAt === undefined)
+    throw new AppError('validation_error', `expires_at ${expires_at} is not an ISO 8601 time`, {
+      path: 'expires_at',
+    })
+  return { name, ...given({ role, expiresAt }) }
+}

@@ -1,5 +1,5 @@
 /** What operators do with their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
-import { SHELL, type Actor } from '../../core/actor.js'
+import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { NewId } from '../../core/ids.js'
@@ -94,7 +94,7 @@ export async function enableTotp(
   operatorId: string,
   secret: string,
   code: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<string[]> {
   const bytes = fromBase32(secret)
   const step = bytes && matchTotp(bytes, code, clock.now(), 0)
@@ -115,7 +115,7 @@ export async function enableTotp(
 export async function disableTotp(
   { database, clock }: Pick<CredentialParts, 'database' | 'clock'>,
   operatorId: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<void> {
   await database.write(async tx => {
     await updateOperator(tx.db, operatorId, { totpSecret: null, totpStep: 0 })
@@ -128,7 +128,7 @@ export async function disableTotp(
 export async function renewRecoveryCodes(
   { database, clock, random }: Pick<CredentialParts, 'database' | 'clock' | 'random'>,
   operatorId: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<string[]> {
   const codes = newRecoveryCodes(random)
   await database.write(async tx => {
@@ -139,6 +139,12 @@ export async function renewRecoveryCodes(
     await record(clock, tx, actor, 'operator.recovery_codes_renewed', operator.email)
   })
   return codes
+}
+
+export interface CreatedToken {
+  readonly row: OperatorToken
+  /** Only its hash is stored. */
+  readonly token: string
 }
 
 export interface NewToken {
@@ -158,8 +164,8 @@ export async function createToken(
   { database, clock, random, newId }: Pick<CredentialParts, 'database' | 'clock' | 'random' | 'newId'>,
   operatorId: string,
   { name, role, expiresAt }: NewToken,
-  acting?: OperatorPrincipal,
-): Promise<{ row: OperatorToken; token: string }> {
+  acting: OperatorPrincipal,
+): Promise<CreatedToken> {
   const now = clock.now()
   if (expiresAt !== undefined && expiresAt <= now)
     throw new AppError('validation_error', 'expires_at is in the past', { path: 'expires_at' })
@@ -181,14 +187,14 @@ export async function createToken(
     const tokens = await listTokens(tx.db, operatorId)
     if (tokens.length >= MAX_TOKENS)
       throw new AppError('limit_reached', `an operator has at most ${MAX_TOKENS} tokens; revoke one first`)
-    if (acting?.credential.kind === 'token')
+    if (acting.credential.kind === 'token')
       requireNoWider(
         row,
         tokens.find(({ id }) => id === acting.credential.id),
       )
     await insertToken(tx.db, row)
     const details = { name, role: row.role }
-    await record(clock, tx, acting?.actor ?? SHELL, 'operator_token.created', operator.email, details)
+    await record(clock, tx, acting.actor, 'operator_token.created', operator.email, details)
   })
   return { row, token }
 }

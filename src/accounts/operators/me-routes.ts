@@ -3,16 +3,18 @@
  *
  * Credentials are changed in a session with a recent sign-in, never with a token, so that a leaked token cannot become a way to sign in.
  */
-import Type, { type Static } from 'typebox'
+import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
-import { isoTimeOrNull, readMoment } from '../../core/moments.js'
-import { Address, Done, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
+import { isoTimeOrNull } from '../../core/moments.js'
+import { Address, DONE, Done, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
-import { pageQuery } from '../../http/pagination.js'
+import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { AdminAccess, Route } from '../../http/route.js'
 import {
   NewTokenSchema,
+  newTokenToApi,
+  readNewToken,
   RoleName,
   RolesSchema,
   rolesToApi,
@@ -143,7 +145,7 @@ function passwordRoute(parts: MeRouteParts): Route {
     async handle({ operator, body }) {
       requireSession(operator)
       await changePassword(parts, operator, body.password)
-      return { success: true as const }
+      return DONE
     },
   })
 }
@@ -201,7 +203,7 @@ function totpRoutes(parts: MeRouteParts): Route[] {
       async handle({ operator }) {
         requireSession(operator)
         await disableTotp(parts, operator.id, operator.actor)
-        return { success: true as const }
+        return DONE
       },
     }),
     adminRoute({
@@ -230,13 +232,12 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
       access: OWN,
       operationId: 'listMySessions',
       summary: 'List your sessions.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: SessionSchema,
-      async handle({ operator }, { offset, limit }) {
+      async handle({ operator }, page) {
         requireAccount(operator)
         const all = await listSessions(database.reader, operator.id)
-        const items = all.slice(offset, offset + limit)
-        return { items: items.map(one => sessionToApi(one, operator.credential.id)), total: all.length }
+        return listingOf(all, page, one => sessionToApi(one, operator.credential.id))
       },
     }),
     adminRoute({
@@ -250,7 +251,7 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
       async handle({ operator }) {
         requireSession(operator)
         await database.write(tx => deleteSessions(tx.db, operator.id, operator.credential.id))
-        return { success: true as const }
+        return DONE
       },
     }),
     adminRoute({
@@ -266,7 +267,7 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
         requireSession(operator)
         if (!(await database.write(tx => deleteSession(tx.db, operator.id, id))))
           throw new AppError('not_found', `no session ${id}`)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]
@@ -281,12 +282,11 @@ function tokenRoutes(parts: MeRouteParts): Route[] {
       access: OWN,
       operationId: 'listMyTokens',
       summary: 'List your tokens.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: TokenSchema,
-      async handle({ operator }, { offset, limit }) {
+      async handle({ operator }, page) {
         requireAccount(operator)
-        const all = await listTokens(parts.database.reader, operator.id)
-        return { items: all.slice(offset, offset + limit).map(tokenToApi), total: all.length }
+        return listingOf(await listTokens(parts.database.reader, operator.id), page, tokenToApi)
       },
     }),
     adminRoute({
@@ -304,8 +304,7 @@ function tokenRoutes(parts: MeRouteParts): Route[] {
       errors: ['limit_reached'],
       async handle({ operator, body }) {
         requireAccount(operator)
-        const { row, token } = await createToken(parts, operator.id, newToken(body), operator)
-        return { ...tokenToApi(row), token }
+        return newTokenToApi(await createToken(parts, operator.id, readNewToken(body), operator))
       },
     }),
     adminRoute({
@@ -322,20 +321,10 @@ function tokenRoutes(parts: MeRouteParts): Route[] {
         // A token may revoke itself, but not lock its operator's other scripts out.
         if (credential.kind !== 'token' || credential.id !== id) requireSession(operator)
         await revokeToken(parts, operator, id)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]
-}
-
-/** @throws AppError validation_error */
-export function newToken({ name, role, expires_at }: Static<typeof TokenBody>) {
-  const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at)
-  if (expires_at !== undefined && expiresAt === undefined)
-    throw new AppError('validation_error', `expires_at ${expires_at} is not an ISO 8601 time`, {
-      path: 'expires_at',
-    })
-  return { name, ...(role === undefined ? {} : { role }), ...(expiresAt === undefined ? {} : { expiresAt }) }
 }
 
 async function meToApi(

@@ -6,14 +6,16 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
-import { Done, orNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, orNull } from '../../http/answer/answer-fields.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
-import { pageQuery } from '../../http/pagination.js'
+import { listingOf, PageQuery } from '../../http/pagination.js'
 import { ALL_WORKSPACES } from '../../http/roles.js'
 import type { AdminAccess, Route } from '../../http/route.js'
 import {
   NewTokenSchema,
+  newTokenToApi,
+  readNewToken,
   operatorToApi,
   OperatorSchema,
   RoleName,
@@ -24,7 +26,6 @@ import {
   tokenToApi,
 } from './answers.js'
 import { createToken, type CredentialParts } from './credentials.js'
-import { newToken } from './me-routes.js'
 import { findOperator, listOperators, type Operator } from './operator-store.js'
 import {
   createOperator,
@@ -84,12 +85,12 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       operationId: 'listOperators',
       summary: 'List operators.',
       description: 'Those with a role in a workspace whose operators you may list, with these roles only.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: OperatorSchema,
-      async handle({ operator }, { offset, limit }) {
+      async handle({ operator }, page) {
         const all = await listOperators(parts.database.reader)
         const visible = all.flatMap(one => visibleTo(operator, one) ?? [])
-        return { items: visible.slice(offset, offset + limit).map(operatorToApi), total: visible.length }
+        return listingOf(visible, page, operatorToApi)
       },
     }),
     adminRoute({
@@ -127,7 +128,8 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
             grant: { workspaceId, role: body.role },
           },
           'invitation',
-          { acting, ...(sendLink ? { sendLink } : {}) },
+          acting,
+          sendLink,
         )
         return linkedToApi(parts, operator, sendLink ? undefined : link)
       },
@@ -170,7 +172,7 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       errors: ['conflict'],
       async handle({ operator, params }) {
         await removeOperator(parts, await idOf(parts, params.id), operator)
-        return { success: true as const }
+        return DONE
       },
     }),
     adminRoute({
@@ -193,10 +195,7 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
         const sendLink = body.send_mail
           ? await openLinkMail(parts, grants[0]?.workspaceId ?? ALL_WORKSPACES, 'reset')
           : undefined
-        const { operator, link } = await resetOperator(parts, id, {
-          acting,
-          ...(sendLink ? { sendLink } : {}),
-        })
+        const { operator, link } = await resetOperator(parts, id, acting, sendLink)
         return linkedToApi(parts, operator, sendLink ? undefined : link)
       },
     }),
@@ -240,7 +239,7 @@ function roleRoutes(parts: OperatorRouteParts): Route[] {
       errors: ['conflict'],
       async handle({ operator: acting, params: { id, workspaceId } }) {
         await removeRole(parts, await idOf(parts, id), placeOf(workspaceId), acting)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]
@@ -257,12 +256,11 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       operationId: 'listOperatorSessions',
       summary: "List an operator's sessions.",
       params: OperatorParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: SessionSchema,
-      async handle({ operator, params: { id } }, { offset, limit }) {
+      async handle({ operator, params: { id } }, page) {
         const all = await listSessionsOf(parts, await idOf(parts, id), operator)
-        const items = all.slice(offset, offset + limit)
-        return { items: items.map(one => sessionToApi(one, operator.credential.id)), total: all.length }
+        return listingOf(all, page, one => sessionToApi(one, operator.credential.id))
       },
     }),
     adminRoute({
@@ -273,7 +271,7 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       params: OperatorParams,
       async handle({ operator, params: { id } }) {
         await endSessions(parts, await idOf(parts, id), undefined, operator)
-        return { success: true as const }
+        return DONE
       },
     }),
     adminRoute({
@@ -284,7 +282,7 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       params: Type.Object({ ...WithId, sessionId: Type.String({ maxLength: 64 }) }),
       async handle({ operator, params: { id, sessionId } }) {
         await endSessions(parts, await idOf(parts, id), sessionId, operator)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]
@@ -300,12 +298,10 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       operationId: 'listOperatorTokens',
       summary: "List an operator's tokens.",
       params: OperatorParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: TokenSchema,
-      async handle({ operator, params: { id } }, { offset, limit }) {
-        const all = await listTokensOf(parts, await idOf(parts, id), operator)
-        return { items: all.slice(offset, offset + limit).map(tokenToApi), total: all.length }
-      },
+      handle: async ({ operator, params: { id } }, page) =>
+        listingOf(await listTokensOf(parts, await idOf(parts, id), operator), page, tokenToApi),
     }),
     adminRoute({
       ...common,
@@ -324,8 +320,7 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       errors: ['limit_reached'],
       async handle({ operator, params: { id }, body }) {
         requireShell(operator)
-        const { row, token } = await createToken(parts, await idOf(parts, id), newToken(body), operator)
-        return { ...tokenToApi(row), token }
+        return newTokenToApi(await createToken(parts, await idOf(parts, id), readNewToken(body), operator))
       },
     }),
     adminRoute({
@@ -339,7 +334,7 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       response: Done,
       async handle({ operator, params: { id, tokenId } }) {
         await revokeTokenOf(parts, await idOf(parts, id), tokenId, operator)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

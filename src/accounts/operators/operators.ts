@@ -8,7 +8,7 @@ import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
-import { requirePermission, shellOperator, type OperatorPrincipal } from '../../http/operator.js'
+import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { readAddress } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Random } from '../../world/random.js'
@@ -66,14 +66,6 @@ const LINK_LIFETIME_MS: Readonly<Record<LinkKind, number>> = {
 /** Delivers a link in the transaction that creates it, e.g. by mail. */
 export type SendLink = (tx: Tx, operator: Operator, link: string) => Promise<void>
 
-/** Who acts; by default the shell. */
-export interface Act {
-  readonly acting?: OperatorPrincipal
-  readonly sendLink?: SendLink
-}
-
-const SHELL = shellOperator('')
-
 /**
  * @returns the account, and the token of a one-time link with which its owner sets a password or passkey
  * @throws AppError validation_error (address), not_found (workspace), forbidden, duplicate
@@ -82,7 +74,8 @@ export async function createOperator(
   parts: OperatorParts,
   { email, name, grant }: NewOperator,
   kind: 'sign_in' | 'invitation',
-  { acting = SHELL, sendLink }: Act = {},
+  acting: OperatorPrincipal,
+  sendLink?: SendLink,
 ): Promise<{ operator: Operator; link: string }> {
   const read = readAddress(email.trim(), { allowSingleLabel: true })
   if ('fault' in read)
@@ -128,7 +121,7 @@ export async function renameOperator(
   parts: OperatorParts,
   id: string,
   name: string,
-  acting: OperatorPrincipal = SHELL,
+  acting: OperatorPrincipal,
 ): Promise<Operator> {
   return parts.database.write(async tx => {
     const operator = await requireSubject(tx.db, acting, id)
@@ -143,7 +136,7 @@ export async function setRole(
   parts: OperatorParts,
   id: string,
   grant: RoleGrant,
-  acting: OperatorPrincipal = SHELL,
+  acting: OperatorPrincipal,
 ): Promise<Operator> {
   const { workspaceId, role } = grant
   return parts.database.write(async tx => {
@@ -163,7 +156,7 @@ export async function removeRole(
   parts: OperatorParts,
   id: string,
   workspaceId: string,
-  acting: OperatorPrincipal = SHELL,
+  acting: OperatorPrincipal,
 ): Promise<Operator> {
   return parts.database.write(async tx => {
     const previous = await requireReplaceable(tx.db, acting, id, workspaceId)
@@ -182,7 +175,7 @@ export async function removeRole(
 export async function removeOperator(
   parts: OperatorParts,
   id: string,
-  acting: OperatorPrincipal = SHELL,
+  acting: OperatorPrincipal,
 ): Promise<Operator> {
   return parts.database.write(async tx => {
     const operator = await requireSubject(tx.db, acting, id)
@@ -202,7 +195,8 @@ export async function removeOperator(
 export async function resetOperator(
   parts: OperatorParts,
   id: string,
-  { acting = SHELL, sendLink }: Act = {},
+  acting: OperatorPrincipal,
+  sendLink?: SendLink,
 ): Promise<{ operator: Operator; link: string }> {
   return parts.database.write(async tx => {
     const operator = await requireSubject(tx.db, acting, id)

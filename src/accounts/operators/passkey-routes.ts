@@ -2,9 +2,9 @@
 import Type, { type Static, type TObject } from 'typebox'
 import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import { Done, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
-import { pageQuery } from '../../http/pagination.js'
+import { listingOf, PageQuery } from '../../http/pagination.js'
 import { openRoute, Reply, type AdminAccess, type Route } from '../../http/route.js'
 import { SESSION_LIFETIME } from './access.js'
 import { requireSession } from './me-routes.js'
@@ -109,11 +109,12 @@ function signInRoutes(parts: SessionRouteParts & PasskeyParts): Route[] {
       body: Asserted,
       response: Done,
       errors: ['unauthorized', 'conflict'],
-      async handle({ operator, body }) {
+      async handle(request) {
+        const { operator, body } = request
         requireSession(operator)
-        const token = await confirmWithPasskey(parts, operator, assertionOf(body))
+        const token = await confirmWithPasskey(parts, operator, assertionOf(body), clientOf(request))
         const cookie = setCookie(parts.publicUrl, token, SESSION_LIFETIME.maxMs)
-        return new Reply(200, { success: true as const }, cookie)
+        return new Reply(200, DONE, cookie)
       },
     }),
   ]
@@ -129,11 +130,10 @@ function ownRoutes(parts: PasskeyParts): Route[] {
       access: OWN,
       operationId: 'listMyPasskeys',
       summary: 'List your passkeys.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: PasskeySchema,
-      async handle({ operator }, { offset, limit }) {
-        const all = await listPasskeys(parts.database.reader, operator.id)
-        return { items: all.slice(offset, offset + limit).map(passkeyToApi), total: all.length }
+      async handle({ operator }, page) {
+        return listingOf(await listPasskeys(parts.database.reader, operator.id), page, passkeyToApi)
       },
     }),
     adminRoute({
@@ -186,7 +186,7 @@ function ownRoutes(parts: PasskeyParts): Route[] {
       async handle({ operator, params: { id } }) {
         requireSession(operator)
         await removePasskey(parts, operator, id)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

@@ -18,6 +18,7 @@ import { recordActivity } from '../../events/activity-store.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Random } from '../../world/random.js'
+import type { Login } from '../login-guard.js'
 import { hashToken } from './access.js'
 import { insertChallenge, takeChallenge, type Challenge, type ChallengeKind } from './challenge-store.js'
 import {
@@ -27,10 +28,19 @@ import {
   insertPasskey,
   listPasskeys,
   updatePasskey,
+  type Operator,
   type Passkey,
 } from './operator-store.js'
 import { noteConfirmed } from './session-store.js'
-import { newSessionToken, openSession, type Client, type SignedIn, type SignInParts } from './sign-in.js'
+import {
+  failed,
+  newSessionToken,
+  openSession,
+  refuseIfLocked,
+  type Client,
+  type SignedIn,
+  type SignInParts,
+} from './sign-in.js'
 
 export interface PasskeyParts {
   readonly database: Database
@@ -131,40 +141,60 @@ export async function challengePasskey(parts: PasskeyParts): Promise<PublicKeyCr
   })
 }
 
-/** @throws AppError unauthorized */
+/** @throws AppError unauthorized, rate_limited */
 export async function signInWithPasskey(
   parts: SignInParts & PasskeyParts,
   response: AuthenticationResponseJSON,
   client: Client,
 ): Promise<SignedIn> {
+  const login = passkeyLogin(response)
+  refuseIfLocked(parts.guard, client, login)
   const used = await verifyPasskey(parts, response)
-  const signedIn = await parts.database.write(async tx => {
-    const operator = await findOperator(tx.db, { id: used.passkey.operatorId })
-    if (!operator || !(await noteUsed(parts, tx, used))) return undefined
-    const token = await openSession(parts, tx, operator, { method: 'passkey', isPending: false, client })
-    return { token, operator, needsCode: false }
-  })
-  if (!signedIn) throw unknownPasskey()
+  const signedIn =
+    used &&
+    (await parts.database.write(async tx => {
+      const operator = await findOperator(tx.db, { id: used.passkey.operatorId })
+      if (!operator || !(await noteUsed(parts, tx, used))) return undefined
+      const token = await openSession(parts, tx, operator, { method: 'passkey', isPending: false, client })
+      return { token, operator, needsCode: false }
+    }))
+  if (!signedIn)
+    throw failed(parts, client, login, 'passkey rejected', await ownerOf(parts.database, response.id))
+  parts.guard.succeeded(client.peer, login)
   return signedIn
 }
 
-/** As `confirmSignIn` does with a password. @returns the session's new token @throws AppError unauthorized */
+/** As `confirmSignIn` does with a password. @returns the session's new token @throws AppError unauthorized, rate_limited */
 export async function confirmWithPasskey(
-  parts: PasskeyParts,
+  parts: SignInParts & PasskeyParts,
   acting: OperatorPrincipal,
   response: AuthenticationResponseJSON,
+  client: Client,
 ): Promise<string> {
+  const login = passkeyLogin(response)
+  refuseIfLocked(parts.guard, client, login)
   const used = await verifyPasskey(parts, response)
   const token = newSessionToken(parts.random)
   const isConfirmed =
-    used.passkey.operatorId === acting.id &&
+    used?.passkey.operatorId === acting.id &&
     (await parts.database.write(
       async tx =>
         (await noteUsed(parts, tx, used)) &&
         noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now()),
     ))
-  if (!isConfirmed) throw unknownPasskey()
+  if (!isConfirmed) throw failed(parts, client, login, 'passkey rejected', acting)
+  parts.guard.succeeded(client.peer, login)
   return token
+}
+
+/** Passkeys cannot be guessed; counting their failures keeps them from flooding the log. */
+function passkeyLogin({ id }: AuthenticationResponseJSON): Login {
+  return { account: `passkey ${id}`, password: id, isAccountSecret: true }
+}
+
+async function ownerOf({ reader }: Database, passkeyId: string): Promise<Operator | undefined> {
+  const passkey = await findPasskey(reader, passkeyId)
+  return passkey && findOperator(reader, { id: passkey.operatorId })
 }
 
 interface UsedPasskey {
@@ -172,16 +202,16 @@ interface UsedPasskey {
   readonly counter: number
 }
 
-/** @throws AppError unauthorized */
+/** @returns undefined if it is unknown or its signature, challenge, origin, host or user verification is wrong */
 async function verifyPasskey(
   parts: PasskeyParts,
   response: AuthenticationResponseJSON,
-): Promise<UsedPasskey> {
+): Promise<UsedPasskey | undefined> {
   const challenge = await takenChallenge(parts, 'sign_in', response)
   const passkey = challenge && (await findPasskey(parts.database.reader, response.id))
-  if (!passkey) throw unknownPasskey()
+  if (!passkey) return undefined
   const { verifyAuthenticationResponse } = await library()
-  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+  const verification = await verifyAuthenticationResponse({
     response,
     ...expected(parts, challenge),
     credential: {
@@ -190,11 +220,9 @@ async function verifyPasskey(
       counter: passkey.counter,
     },
     requireUserVerification: true,
-  }).catch(() => {
-    throw unknownPasskey()
-  })
-  if (!verified) throw unknownPasskey()
-  return { passkey, counter: authenticationInfo.newCounter }
+  }).catch(() => undefined)
+  if (!verification?.verified) return undefined
+  return { passkey, counter: verification.authenticationInfo.newCounter }
 }
 
 /** @returns false if the passkey was removed or used meanwhile */
@@ -280,11 +308,6 @@ async function record(
 
 function refusedPasskey(reason: string): AppError {
   return new AppError('validation_error', `the passkey was not accepted: ${reason}`, { path: 'response' })
-}
-
-/** Does not say which check failed. */
-function unknownPasskey(): AppError {
-  return new AppError('unauthorized', 'the passkey was not accepted; start again')
 }
 
 function messageOf(error: unknown): string {

@@ -1,8 +1,8 @@
 /**
  * Signs operators in: password, then TOTP or a recovery code if enabled; or a one-time link. Passkeys and OpenID Connect have their own files.
  *
- * Each step issues a new session token, so a token planted in a browser never becomes a session (session fixation). Wrong passwords and codes
- * count against account and address in `LoginGuard`; an unknown account takes as long and fails with the same message as a known one.
+ * Each step issues a new session token, so a token planted in a browser never becomes a session (session fixation). Wrong passwords, codes and
+ * passkeys count against account and address in `LoginGuard`; an unknown account takes as long and fails with the same message as a known one.
  */
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
@@ -10,6 +10,7 @@ import { APPLIANCE } from '../../core/owner.js'
 import type { Database, Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
+import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Login, LoginGuard } from '../login-guard.js'
@@ -44,6 +45,7 @@ export interface SignInParts {
   readonly box: SecretBox
   readonly passwords: Passwords
   readonly guard: LoginGuard
+  readonly log: Log
 }
 
 /** Where a sign-in comes from. */
@@ -74,7 +76,8 @@ export async function signInWithPassword(
   const operator = await findOperator(parts.database.reader, { email })
   const stored = operator?.passwordHash ?? undefined
   const isRight = await parts.passwords.matches(stored, password)
-  if (!operator || stored === undefined || !isRight) throw failed(parts.guard, client, login)
+  if (!operator || stored === undefined || !isRight)
+    throw failed(parts, client, login, operator ? 'wrong password' : 'unknown account', operator)
   const needsCode = operator.totpSecret !== null
   const passwordHash = isOutdatedHash(stored) ? await parts.passwords.hash(password) : undefined
   const token = await parts.database.write(async tx => {
@@ -115,7 +118,7 @@ export async function signInWithCode(
     if (!(await deleteSession(tx.db, operator.id, session.id))) return undefined
     return openSession(parts, tx, operator, { method: session.method, isPending: false, client })
   })
-  if (token === undefined) throw failed(parts.guard, client, login)
+  if (token === undefined) throw failed(parts, client, login, 'wrong code', operator)
   parts.guard.succeeded(client.peer, login)
   return { token, operator, needsCode: false }
 }
@@ -167,7 +170,8 @@ export async function confirmSignIn(
     if ('password' in proof ? !isPassword : !(await useCode(parts, tx, operator, proof.code))) return false
     return noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now())
   })
-  if (!isConfirmed) throw failed(parts.guard, client, login)
+  if (!isConfirmed)
+    throw failed(parts, client, login, 'password' in proof ? 'wrong password' : 'wrong code', operator)
   parts.guard.succeeded(client.peer, login)
   return token
 }
@@ -252,16 +256,33 @@ function codeLogin({ email }: Operator, code: string): Login {
   return { account: `code of ${email}`, password: code }
 }
 
-function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login): void {
+/** @throws AppError rate_limited */
+export function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login): void {
   const waitMs = guard.lockedForMs(peer, login)
   if (waitMs > 0) throw locked(waitMs)
 }
 
-/** Counts the failure. */
-function failed(guard: LoginGuard, { peer }: Client, login: Login): AppError {
-  const { throttledForMs } = guard.failed(peer, login)
+/**
+ * Counts the failure and logs it. Failures of locked accounts and throttled addresses are not logged, so guessing cannot flood the log.
+ *
+ * @param account undefined if unknown: what was typed instead of an address may be a password
+ */
+export function failed(
+  { guard, log }: Pick<SignInParts, 'guard' | 'log'>,
+  { peer }: Client,
+  login: Login,
+  reason: 'unknown account' | 'wrong password' | 'wrong code' | 'passkey rejected',
+  account: Pick<Operator, 'email'> | undefined,
+): AppError {
+  const { throttledForMs, lockedOut } = guard.failed(peer, login)
   if (throttledForMs > 0) return locked(throttledForMs)
-  return new AppError('unauthorized', 'wrong email address, password or code')
+  log.warn('sign-in failed', { account: account?.email, peer, reason, lockedOut })
+  return new AppError(
+    'unauthorized',
+    reason === 'passkey rejected'
+      ? 'the passkey was not accepted; start again'
+      : 'wrong email address, password or code',
+  )
 }
 
 function locked(waitMs: number): AppError {

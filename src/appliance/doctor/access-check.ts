@@ -3,7 +3,7 @@
  *
  * The service's user is that of the unit `postroad.service`, else the owner of the data folder. Access is judged by owner, group and mode of
  * each file and of the folders above it; if they deny it, the kernel decides, which knows access control lists. Paths that the unit hides
- * or mounts read-only fail as well. Changes nothing. Fails: never.
+ * or mounts read-only fail as well. Changes nothing. Never throws.
  */
 import { X509Certificate } from 'node:crypto'
 import { readdirSync, realpathSync } from 'node:fs'
@@ -55,11 +55,11 @@ export async function accessChecks(config: Config, file: string, machine: Machin
     : [ok(NAME, `the service's user, ${account.name}, may open all ${wanted.length} files`)]
 }
 
-/** Files that one command mends are one line: a folder copied by root has many. */
+/** Files that one command fixes are one line: a folder copied by root has many. */
 function mergeAlike(checks: readonly Check[]): Check[] {
   return checks.flatMap((check, index) => {
-    const alike = checks.filter(({ mend }) => mend === check.mend)
-    if (checks.findIndex(({ mend }) => mend === check.mend) !== index) return []
+    const alike = checks.filter(({ fix }) => fix === check.fix)
+    if (checks.findIndex(({ fix }) => fix === check.fix) !== index) return []
     return [alike.length === 1 ? check : { ...check, what: `${check.what} (and ${alike.length - 1} more)` }]
   })
 }
@@ -94,7 +94,7 @@ function wantedFiles(config: Config, file: string): Wanted[] {
   return wanted.filter(({ path }, index, all) => all.findIndex(one => one.path === path) === index)
 }
 
-/** Files that root created there, with a copy or a command, are what the service cannot open. */
+/** Files that root created there, by copying or by a command, are the ones that the service cannot open. */
 function entriesOf(folder: string): string[] {
   try {
     return readdirSync(folder).map(name => join(folder, name))
@@ -129,14 +129,14 @@ async function refusals(
       fail(
         NAME,
         `${account.name}, the user of the service, may not ${kind} ${path} (${key}): ${barrier === path ? 'it' : barrier} belongs to ${owner}, group ${gid}, mode ${rights}`,
-        mendFor({ path, barrier, key }, account, folder),
+        fixFor({ path, barrier, key }, account, folder),
       ),
     ]
   }
   return []
 }
 
-function mendFor(
+function fixFor(
   { path, barrier, key }: { readonly path: string; readonly barrier: string; readonly key: string },
   { name, gid }: Account,
   dataDir: string,
@@ -220,18 +220,18 @@ export async function acmeChecks(config: Config, { now }: Pick<Clock, 'now'>): P
       state.fault === null
         ? undefined
         : `the last attempt failed: ${state.fault}; the next one is at ${isoTime(mayTryAt(state, now()))}`
-    const mend = 'fix that, then retry at once: systemctl reload postroad (docs/tls.md)'
+    const fix = 'fix that, then retry at once: systemctl reload postroad (docs/tls.md)'
     if (!pair)
       return [
         next === undefined
           ? warn(name, `no certificate for ${names} yet`, 'start the server, which gets one')
-          : fail(name, next, mend),
+          : fail(name, next, fix),
       ]
     const certificate = new X509Certificate(pair.cert)
     const [validFrom, expiresAt] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
     const text = `for ${names}, until ${isoTime(expiresAt)}`
     const also = next === undefined ? '' : `; ${next}`
-    if (expiresAt <= now()) return [fail(name, `${text}: it has expired${also}`, mend)]
+    if (expiresAt <= now()) return [fail(name, `${text}: it has expired${also}`, fix)]
     if (validFrom > now())
       return [
         fail(
@@ -249,7 +249,7 @@ export async function acmeChecks(config: Config, { now }: Pick<Clock, 'now'>): P
           'systemctl reload postroad, which gets another one',
         ),
       ]
-    if (next !== undefined) return [warn(name, `${text}; ${next}`, mend)]
+    if (next !== undefined) return [warn(name, `${text}; ${next}`, fix)]
     const renewal = renewAt({ validFrom, expiresAt, coversNames: true }, state.suggested?.at)
     return [ok(name, `${text}; it will be renewed from ${isoTime(renewal)} on`)]
   } catch (error) {

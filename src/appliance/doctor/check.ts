@@ -6,7 +6,7 @@ export interface Check {
   readonly name: string
   readonly what: string
   /** How to fix it; absent if there is nothing to fix. */
-  readonly mend?: string
+  readonly fix?: string
 }
 
 /** A check before it has run; several of one name are reported together if time runs out. */
@@ -20,15 +20,15 @@ export interface Task {
 }
 
 export const ok = (name: string, what: string): Check => ({ status: 'ok', name, what })
-export const warn = (name: string, what: string, mend: string): Check => ({
+export const warn = (name: string, what: string, fix: string): Check => ({
   status: 'warn',
   name,
   what,
-  mend,
+  fix,
 })
-export const fail = (name: string, what: string, mend: string): Check => ({
+export const fail = (name: string, what: string, fix: string): Check => ({
   status: 'fail',
   name,
   what,
-  mend,
+  fix,
 })

@@ -348,6 +348,6 @@ function may(path: string, mode: number): boolean {
 }
 
 /** The form that `serve` and `config check` print. */
-export function findingText({ path, what, mend, line }: Finding): string {
-  return `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path}: `}${what}; ${mend}`
+export function findingText({ path, what, fix, line }: Finding): string {
+  return `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path}: `}${what}; ${fix}`
 }

@@ -149,7 +149,7 @@ async function hostnameCheck(
   if (own === undefined || foreign.length === 0) return ok(name, `${hostname} is ${found.join(', ')}`)
   for (const address of foreign) {
     const ofFamily = publicOwn.filter(one => isIpv4(one) === isIpv4(address))
-    const mend =
+    const fix =
       ofFamily.length > 0
         ? `publish: ${hostname}. IN ${isIpv4(address) ? 'A' : 'AAAA'} ${ofFamily.join(' or ')}`
         : `publish the address of this machine for ${hostname}, or remove that one`
@@ -160,19 +160,19 @@ async function hostnameCheck(
       return warn(
         name,
         `${hostname} is ${address} in DNS, which this machine does not have; a Postroad of that name answers there`,
-        `if that is not a load balancer of this machine, ${mend}`,
+        `if that is not a load balancer of this machine, ${fix}`,
       )
     }
     if (ofFamily.length > 0 || greeting !== '')
       return fail(
         name,
         `${hostname} is ${address} in DNS, which is another machine${greeting === '' ? '' : `: it says "${greeting}"`}`,
-        mend,
+        fix,
       )
     return warn(
       name,
       `${hostname} is ${address} in DNS, which this machine does not have (it has ${own.filter(isRouted).join(', ')}), and port 25 there does not answer from here`,
-      `if this machine is behind NAT, forward port 25 of ${address} to it; else ${mend}`,
+      `if this machine is behind NAT, forward port 25 of ${address} to it; else ${fix}`,
     )
   }
   return ok(name, `${hostname} is ${found.join(', ')}; ${foreign.join(', ')} leads here through NAT`)
@@ -200,12 +200,12 @@ async function senderAddresses(
 /** Receivers want the name to lead back to the address (RFC 1912 §2.1). */
 async function pointerCheck(address: string, hostname: string, resolver: Resolver): Promise<Check> {
   const name = 'dns.ptr'
-  const mend = `have your provider set the PTR record of ${address} to ${hostname}`
+  const fix = `have your provider set the PTR record of ${address} to ${hostname}`
   const answer = await resolver.ptr(reverseName(address) ?? '')
   if (answer.kind === 'unavailable')
     return warn(name, `no answer for the PTR record of ${address}`, 'try again later')
   const names = recordsOf(answer)
-  if (names.length === 0) return fail(name, `${address} has no PTR record: many hosts refuse its mail`, mend)
+  if (names.length === 0) return fail(name, `${address} has no PTR record: many hosts refuse its mail`, fix)
   const checked = await Promise.all(
     names.map(async one => ({ one, isBack: await leadsTo(one, address, resolver) })),
   )
@@ -213,10 +213,10 @@ async function pointerCheck(address: string, hostname: string, resolver: Resolve
     return fail(
       name,
       `${address} is ${names.join(', ')} by its PTR record, which does not lead back to it: many hosts refuse its mail`,
-      names.includes(hostname) ? `publish ${address} as an address of ${hostname}` : mend,
+      names.includes(hostname) ? `publish ${address} as an address of ${hostname}` : fix,
     )
   if (!names.includes(hostname))
-    return warn(name, `${address} is ${names.join(', ')} by its PTR record, not ${hostname}`, mend)
+    return warn(name, `${address} is ${names.join(', ')} by its PTR record, not ${hostname}`, fix)
   return ok(name, `${address} is ${hostname} by its PTR record`)
 }
 
@@ -229,34 +229,34 @@ async function leadsTo(name: string, address: string, resolver: Resolver): Promi
 
 async function returnPathCheck(domain: string, hostname: string, resolver: Resolver): Promise<Check> {
   const name = 'dns.return_path'
-  const mend = `publish: ${domain}. IN MX 10 ${hostname}.`
+  const fix = `publish: ${domain}. IN MX 10 ${hostname}.`
   const answer = await resolver.mx(domain)
   if (answer.kind === 'unavailable') return warn(name, `no answer for the MX of ${domain}`, 'try again later')
   const hosts = recordsOf(answer).map(({ exchange }) => exchange)
   if (hosts.includes(hostname.toLowerCase()))
     return ok(name, `bounces to ${domain} come here, to ${hostname}`)
   return hosts.length === 0
-    ? fail(name, `${domain} has no MX: bounces do not come back`, mend)
-    : fail(name, `mail to ${domain} goes to ${hosts.join(', ')}: bounces do not come back`, mend)
+    ? fail(name, `${domain} has no MX: bounces do not come back`, fix)
+    : fail(name, `mail to ${domain} goes to ${hosts.join(', ')}: bounces do not come back`, fix)
 }
 
 /** Where the appliance answers for the zone, questions have to come to it. */
 async function delegationCheck({ dns, hostname }: Config, resolver: Resolver): Promise<Check> {
   const name = 'dns.dkim_zone'
   const zone = dns.dkimZone
-  const mend = `publish in the zone above it: ${delegationLine(zone, hostname)}`
+  const fix = `publish in the zone above it: ${delegationLine(zone, hostname)}`
   const answer = await resolver.ns(zone)
   if (answer.kind === 'unavailable')
     return fail(
       name,
       `no answer for the name servers of ${zone}`,
-      `open port 53 (UDP and TCP) to dns.listen, and ${mend}`,
+      `open port 53 (UDP and TCP) to dns.listen, and ${fix}`,
     )
   const servers = recordsOf(answer)
   if (servers.includes(hostname.toLowerCase())) return ok(name, `${zone} is delegated to ${hostname}`)
   return servers.length === 0
-    ? fail(name, `${zone} is delegated to no name server: DKIM keys are not found`, mend)
-    : fail(name, `${zone} is delegated to ${servers.join(', ')}, not to ${hostname}`, mend)
+    ? fail(name, `${zone} is delegated to no name server: DKIM keys are not found`, fix)
+    : fail(name, `${zone} is delegated to ${servers.join(', ')}, not to ${hostname}`, fix)
 }
 
 async function domainCheck(domain: Domain, config: Config, resolver: Resolver): Promise<Check> {

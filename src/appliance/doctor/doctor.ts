@@ -105,5 +105,5 @@ function publicUrlChecks(fetched: PublicUrlCheck | undefined): Check[] {
   const name = 'public_url'
   if (fetched === undefined) return []
   if (fetched.status === 'works') return [ok(name, fetched.what)]
-  return [(fetched.status === 'dead' ? fail : warn)(name, fetched.what, fetched.mend)]
+  return [(fetched.status === 'dead' ? fail : warn)(name, fetched.what, fetched.fix)]
 }

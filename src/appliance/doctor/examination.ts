@@ -76,7 +76,11 @@ async function settled(task: Task): Promise<readonly Check[]> {
     return 'status' in result ? [result] : result
   } catch (error) {
     return [
-      fail(task.name, `the check failed: ${describeError(error)}`, 'run it again, and report it if it stays'),
+      fail(
+        task.name,
+        `the check failed: ${describeError(error)}`,
+        'run doctor again; if it fails again, report it',
+      ),
     ]
   }
 }

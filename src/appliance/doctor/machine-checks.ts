@@ -25,8 +25,8 @@ const CLOCK_TOLERANCE_MS = 5_000
 export function configChecks(request: FindingsRequest): Check[] {
   const findings = findConfigFaults(request)
   if (findings.length === 0) return [ok('config', `${request.file} has no errors or warnings`)]
-  return findings.map(({ severity, outage, path, what, mend }) =>
-    (severity === 'fault' || outage ? fail : warn)(path === '' ? 'config' : path, what, mend),
+  return findings.map(({ severity, outage, path, what, fix }) =>
+    (severity === 'fault' || outage ? fail : warn)(path === '' ? 'config' : path, what, fix),
   )
 }
 
@@ -35,9 +35,9 @@ export async function diskCheck({ limits, dataDir }: Config, { disk }: Pick<Worl
   try {
     const free = await disk.freeSpace(dataDir)
     const text = `${(free / GIGABYTE).toFixed(1)} GB are free on the disk of ${dataDir}`
-    const mend = 'free disk space, or shorten [retention]'
-    if (free <= reserve) return fail('disk', `${text}: new mail is refused`, mend)
-    return free <= 3 * reserve ? warn('disk', text, mend) : ok('disk', text)
+    const fix = 'free disk space, or shorten [retention]'
+    if (free <= reserve) return fail('disk', `${text}: new mail is refused`, fix)
+    return free <= 3 * reserve ? warn('disk', text, fix) : ok('disk', text)
   } catch (error) {
     return fail('disk', describeError(error), `check ${dataDir}`)
   }

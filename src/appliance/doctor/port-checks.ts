@@ -143,13 +143,13 @@ function heldCheck(
       ? 'another program'
       : `${unit === undefined || unit === process.program ? process.program : `${unit} (${process.program})`}, process ${process.pid}`
   const says = greeting === undefined || greeting === '' ? '' : `, which says "${greeting}"`
-  const mend =
+  const fix =
     process?.program === 'systemd-resolve'
       ? 'set DNSStubListener=no in /etc/systemd/resolved.conf, or name one address in dns.listen'
       : unit === undefined
         ? `stop it, or listen on another address or port${process === undefined ? ' (as root, doctor names the program)' : ''}`
         : `systemctl disable --now ${unit}, or listen on another address or port`
-  return fail(name, `${where} is held by ${who}${says}`, mend)
+  return fail(name, `${where} is held by ${who}${says}`, fix)
 }
 
 async function outgoingCheck({ config: { mta }, world, resolver }: PortParts): Promise<Check> {

@@ -17,14 +17,14 @@ import { openResolver } from '../appliance.js'
 /** `unclear`: no answer from this machine, which can also be due to a router without NAT loopback or a slow name server. */
 export type PublicUrlCheck =
   | { readonly status: 'works'; readonly what: string }
-  | { readonly status: 'dead' | 'unclear'; readonly what: string; readonly mend: string }
+  | { readonly status: 'dead' | 'unclear'; readonly what: string; readonly fix: string }
 
 const FETCH_MS = 5_000
 const MAX_BYTES = 16_384
 /** Below a path of the public pages, so that a proxy that forwards only those forwards this too. */
 const PROBE_PATH = '/u/postroad/check'
 
-const LISTEN_MEND =
+const LISTEN_FIX =
   'set http.public_listen_tls = ["[::]:443"], or have the web server there pass requests to http.public_listen (docs/tls.md)'
 
 /**
@@ -83,7 +83,7 @@ async function fetchPages(
       : {
           status: 'dead',
           what: `${publicUrl} is answered by something else (${describeAnswer(answer)}): links in mail do not work`,
-          mend: LISTEN_MEND,
+          fix: LISTEN_FIX,
         }
   } catch (error) {
     return failed(publicUrl, error)
@@ -125,23 +125,23 @@ function failed(publicUrl: string, error: unknown): Exclude<PublicUrlCheck, { st
     return {
       status: 'dead',
       what: `${hostname} has no address in DNS: links in mail do not work`,
-      mend: `publish an A record for ${hostname}, or change public_url`,
+      fix: `publish an A record for ${hostname}, or change public_url`,
     }
   if (code === 'ECONNREFUSED')
     return {
       status: 'dead',
       what: `nothing listens at ${host}, where links in mail lead (${describeError(error)})`,
-      mend: LISTEN_MEND,
+      fix: LISTEN_FIX,
     }
   if (CERTIFICATE_FAULT.test(code))
     return {
       status: 'dead',
       what: `browsers and mailbox providers refuse the certificate of ${publicUrl} (${describeError(error)})`,
-      mend: 'set tls.acme, or tls.cert and tls.key to a certificate for that name (docs/tls.md)',
+      fix: 'set tls.acme, or tls.cert and tls.key to a certificate for that name (docs/tls.md)',
     }
   return {
     status: 'unclear',
     what: `${publicUrl} does not answer from this machine (${describeError(error)})`,
-    mend: 'open it in a browser elsewhere; if that fails too, check DNS, the firewall and port forwarding',
+    fix: 'open it in a browser elsewhere; if that fails too, check DNS, the firewall and port forwarding',
   }
 }

@@ -53,7 +53,7 @@ export async function spfChecks(
     .flatMap(({ addresses }) => addresses)
   const record = await recordOf(domain, resolver)
   return alike(results).map(one =>
-    judge(subject, one, mendFor(subject, senders, refused, record, one.result), name),
+    judge(subject, one, fixFor(subject, senders, refused, record, one.result), name),
   )
 }
 
@@ -90,7 +90,7 @@ function alike(results: readonly Evaluated[]): Evaluated[] {
 function judge(
   { domain, role }: SpfSubject,
   { addresses, result }: Evaluated,
-  mend: string,
+  fix: string,
   name: string,
 ): Check {
   const { verdict, term, reason } = result
@@ -100,16 +100,16 @@ function judge(
   if (verdict === 'pass') return ok(name, what)
   if (verdict === 'temperror')
     return warn(name, what, 'check the name servers of that name, and try again later')
-  if (role === 'return path') return fail(name, what, mend)
+  if (role === 'return path') return fail(name, what, fix)
   if (verdict === 'none' || verdict === 'neutral') return ok(name, `${what}: not needed`)
-  if (role === 'hello') return fail(name, `${what}: bounces that this machine sends are refused`, mend)
+  if (role === 'hello') return fail(name, `${what}: bounces that this machine sends are refused`, fix)
   return verdict === 'softfail'
     ? ok(name, `${what}: receivers check the return path instead`)
-    : warn(name, `${what}: receivers check the return path, but some filters check this too`, mend)
+    : warn(name, `${what}: receivers check the return path, but some filters check this too`, fix)
 }
 
 /** @returns the record to publish: the one there is, with what is missing put first, where it needs no lookup */
-function mendFor(
+function fixFor(
   { domain, role }: SpfSubject,
   { ofHostname, hostname }: SpfSenders,
   refused: readonly string[],

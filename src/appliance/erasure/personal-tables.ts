@@ -94,6 +94,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'forms',
   'jobs',
   'lists',
+  'mail_totals',
   // Accounts of the people who run the appliance, removed with `operator remove`.
   'operators',
   'operator_challenges',

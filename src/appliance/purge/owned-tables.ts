@@ -103,6 +103,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'daily_counters', key: ['workspace_id', 'day', 'name'] },
   { table: 'daily_group_counters', key: ['workspace_id', 'dimension', 'day', 'value'] },
   { table: 'sending_usage', key: ['workspace_id', 'window_kind', 'window_start'] },
+  { table: 'mail_totals', key: ['workspace_id'] },
   { table: 'webhook_subscriptions', key: ['id'] },
   { table: 'api_keys', key: ['id'] },
   { table: 'operator_roles', key: ['operator_id', 'workspace_id'] },

@@ -11,6 +11,7 @@ import { deleteContactRows } from '../../audience/contacts/contact-store.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
+import { TotalsChange } from '../../messages/mail-totals-store.js'
 import { deletePartsOf } from '../../messages/retention-store.js'
 import type { ChildTable, OwnTable } from './owned-tables.js'
 
@@ -172,9 +173,23 @@ export async function deleteMessagesOf(db: Queries, ids: OwnerIds, limit: number
     .where('workspace_id', 'in', ids)
     .limit(limit)
     .execute()
-  for (const list of inLists(rows.map(({ id }) => id)))
+  for (const list of inLists(rows.map(({ id }) => id))) {
+    await uncountQueued(db, list)
     await db.deleteFrom('messages').where('id', 'in', list).execute()
+  }
   return rows.length
+}
+
+/** Queued mail is deleted before its workspace's totals, which must agree with the queue until then. */
+async function uncountQueued(db: Queries, messageIds: readonly string[]): Promise<void> {
+  const queued = await db
+    .selectFrom('queue')
+    .select('workspace_id')
+    .where('message_id', 'in', messageIds)
+    .execute()
+  const change = new TotalsChange()
+  for (const row of queued) change.accepted(row.workspace_id, -1)
+  await change.write(db)
 }
 
 /** Parts of 256 KB deleted in one step. */

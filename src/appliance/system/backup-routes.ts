@@ -1,13 +1,11 @@
 /** Backups in the admin API: made by the server, listed, downloaded, deleted. */
 import Type, { type Static } from 'typebox'
-import type { Actor } from '../../core/actor.js'
 import { isoTime } from '../../core/moments.js'
-import { APPLIANCE } from '../../core/owner.js'
 import type { Database } from '../../db/database.js'
-import { recordActivity } from '../../events/activity-store.js'
+import { recordAction } from '../../events/activity-store.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
-import { Done, IntegerOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { DONE, Done, IntegerOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import type { Clock } from '../../world/time/clock.js'
 import { BACKUP_NAME, type Backup, type Backups } from './backups.js'
@@ -37,11 +35,7 @@ export type BackupView = Static<typeof BackupSchema>
 
 const BackupParams = Type.Object({ name: Type.String({ pattern: BACKUP_NAME, maxLength: 64 }) })
 
-export function backupRoutes(backups: Backups, { database, clock }: BackupRouteParts): Route[] {
-  const record = (actor: Actor, action: `backup.${string}`, subject: string) =>
-    database.write(tx =>
-      recordActivity(tx, { workspaceId: APPLIANCE, actor, action, subject, createdAt: clock.now() }),
-    )
+export function backupRoutes(backups: Backups, parts: BackupRouteParts): Route[] {
   return [
     adminListRoute({
       method: 'GET',
@@ -50,12 +44,9 @@ export function backupRoutes(backups: Backups, { database, clock }: BackupRouteP
       operationId: 'listBackups',
       chapter: 'System',
       summary: 'List backups, newest first.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: BackupSchema,
-      async handle(_request, { limit, offset }) {
-        const all = backups.list()
-        return { items: all.slice(offset, offset + limit).map(backupToApi), total: all.length }
-      },
+      handle: async (_request, page) => listingOf(backups.list(), page, backupToApi),
     }),
     adminRoute({
       method: 'POST',
@@ -72,7 +63,7 @@ export function backupRoutes(backups: Backups, { database, clock }: BackupRouteP
       errors: ['conflict', 'unavailable'],
       async handle({ operator }) {
         const started = await backups.start()
-        await record(operator.actor, 'backup.started', started.name)
+        await recordAction(parts, operator.actor, 'backup.started', started.name)
         return backupToApi(started)
       },
     }),
@@ -90,7 +81,7 @@ export function backupRoutes(backups: Backups, { database, clock }: BackupRouteP
       errors: ['not_found', 'conflict'],
       async handle({ operator, params: { name } }) {
         const { pieces } = backups.read(name)
-        await record(operator.actor, 'backup.downloaded', name)
+        await recordAction(parts, operator.actor, 'backup.downloaded', name)
         return { fileName: name, pieces }
       },
     }),
@@ -106,8 +97,8 @@ export function backupRoutes(backups: Backups, { database, clock }: BackupRouteP
       errors: ['not_found', 'conflict'],
       async handle({ operator, params: { name } }) {
         backups.remove(name)
-        await record(operator.actor, 'backup.deleted', name)
-        return { success: true as const }
+        await recordAction(parts, operator.actor, 'backup.deleted', name)
+        return DONE
       },
     }),
   ]
@@ -115,7 +106,9 @@ export function backupRoutes(backups: Backups, { database, clock }: BackupRouteP
 
 function backupToApi({ name, state, copied, size, createdAt, error }: Backup): BackupView {
   return {
-    ...{ name, state, progress: copied },
+    name,
+    state,
+    progress: copied,
     size: size ?? null,
     created_at: isoTime(createdAt),
     error: error ?? null,

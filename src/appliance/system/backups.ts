@@ -1,18 +1,20 @@
 /**
  * Backups that the server makes of its own database, as files in `backups/` of the data folder.
  *
- * One is made at a time, in a thread; `.partial` files are unfinished. Names are made here and checked by `BACKUP_NAME`, so that a name
- * never leads out of the folder. The state of the last attempt is kept in memory.
+ * One is made at a time, in a thread; `.partial` files are unfinished. Once one is complete, the oldest ones beyond `keep` are deleted.
+ * Names are made here and checked by `BACKUP_NAME`, so that a name never leads out of the folder. The state of the last attempt is kept in
+ * memory.
  */
 import { createReadStream, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../../core/errors.js'
+import { AppError, describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { formatSize } from '../../core/units.js'
 import { VERSION } from '../../core/version.js'
 import { BACKUP_PROGRAM, type BackupRequest } from '../../db/sqlite/backup-file.js'
 import type { BackupMessage } from '../../db/sqlite/backup-main.js'
 import type { Disk } from '../../world/disk.js'
+import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
 import type { Clock } from '../../world/time/clock.js'
 
@@ -24,6 +26,12 @@ export interface BackupParts {
   readonly databaseFile: string
   /** `limits.disk_reserve`, octets. */
   readonly diskReserve: () => number
+  readonly log: Log
+}
+
+export interface BackupSettings {
+  /** Complete backups kept in the folder; 0 = all. */
+  readonly keep: number
 }
 
 export interface Backup {
@@ -46,11 +54,15 @@ const HEAP_MEGABYTES = 256
 export class Backups {
   private readonly parts: BackupParts
   private readonly folder: string
+  private readonly keep: number
   private last: Backup | undefined
   private thread: Thread | undefined
+  /** Called when the backup being made has ended. */
+  private onEnded: () => void = () => {}
 
-  constructor(parts: BackupParts) {
+  constructor(parts: BackupParts, { keep }: BackupSettings) {
     this.parts = parts
+    this.keep = keep
     this.folder = join(parts.dataDir, 'backups')
   }
 
@@ -81,9 +93,23 @@ export class Backups {
       onEnd: ({ fault }) => {
         this.thread = undefined
         if (this.last?.state === 'running') this.noteProgress({ error: fault?.message ?? 'interrupted' })
+        this.onEnded()
       },
     })
     return running
+  }
+
+  /** Makes a backup. @throws AppError conflict, unavailable; Error if it fails @param stopping abandons it */
+  async make(stopping: AbortSignal): Promise<void> {
+    const ended = new Promise<void>(resolve => (this.onEnded = resolve))
+    await this.start()
+    const stop = () => void this.stop()
+    stopping.addEventListener('abort', stop, { once: true })
+    if (stopping.aborted) stop()
+    await ended
+    stopping.removeEventListener('abort', stop)
+    if (this.last?.state === 'failed' && !stopping.aborted)
+      throw new Error(this.last.error ?? 'the backup failed')
   }
 
   /** Newest first, the one being made and a failed last attempt included. */
@@ -137,9 +163,24 @@ export class Backups {
 
   private noteProgress({ copied, isDone, error }: BackupMessage): void {
     if (!this.last) return
-    if (isDone) this.last = { ...this.last, state: 'complete', copied: 1 }
-    else if (error !== undefined) this.last = { ...this.last, state: 'failed', error }
+    if (isDone) {
+      this.last = { ...this.last, state: 'complete', copied: 1 }
+      this.deleteOld()
+    } else if (error !== undefined) this.last = { ...this.last, state: 'failed', error }
     else this.last = { ...this.last, copied: copied ?? this.last.copied }
+  }
+
+  private deleteOld(): void {
+    if (this.keep === 0) return
+    const newestFirst = this.files().sort().reverse()
+    for (const name of newestFirst.slice(this.keep)) {
+      try {
+        rmSync(join(this.folder, name), { force: true })
+        this.parts.log.info('old backup deleted', { name })
+      } catch (error) {
+        this.parts.log.warn('old backup not deleted', { name, error: describeError(error) })
+      }
+    }
   }
 
   private mustBeIdle(): void {

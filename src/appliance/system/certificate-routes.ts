@@ -3,12 +3,11 @@ import { X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { APPLIANCE } from '../../core/owner.js'
 import type { Database } from '../../db/database.js'
-import { recordActivity } from '../../events/activity-store.js'
+import { recordAction } from '../../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import type { Clock } from '../../world/time/clock.js'
 import { RENEWAL_JOB, type Certificates } from '../open-certificates.js'
@@ -45,7 +44,6 @@ const CertificateSchema = Type.Object(
 )
 
 export function certificateRoutes(parts: CertificateParts): Route[] {
-  const { database, clock } = parts
   return [
     adminListRoute({
       method: 'GET',
@@ -54,12 +52,10 @@ export function certificateRoutes(parts: CertificateParts): Route[] {
       operationId: 'listCertificates',
       chapter: 'System',
       summary: 'List certificates in use.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: CertificateSchema,
       errors: ['unavailable'],
-      async handle(_request, { limit, offset }) {
-        return { items: [await certificateToApi(parts)].slice(offset, offset + limit), total: 1 }
-      },
+      handle: async (_request, page) => listingOf([await certificateToApi(parts)], page, one => one),
     }),
     adminRoute({
       method: 'POST',
@@ -77,21 +73,13 @@ export function certificateRoutes(parts: CertificateParts): Route[] {
         const { acme } = running(parts)
         if (!acme) throw new AppError('conflict', 'certificates are ordered only if tls.acme is on')
         const mayTryAt = await acme.want()
-        if (mayTryAt > clock.now())
+        if (mayTryAt > parts.clock.now())
           throw new AppError(
             'conflict',
             `the CA was asked often enough today; a new certificate is ordered at ${isoTime(mayTryAt)}`,
           )
         parts.jobs?.runNow(RENEWAL_JOB)
-        await database.write(tx =>
-          recordActivity(tx, {
-            workspaceId: APPLIANCE,
-            actor: operator.actor,
-            action: 'certificate.ordered',
-            subject: parts.acmeDirectory,
-            createdAt: clock.now(),
-          }),
-        )
+        await recordAction(parts, operator.actor, 'certificate.ordered', parts.acmeDirectory)
         return certificateToApi(parts)
       },
     }),

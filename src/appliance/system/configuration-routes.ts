@@ -49,7 +49,7 @@ const ConfigurationSchema = Type.Object(
         severity: Type.Enum(['fault', 'warning']),
         path: Type.String({ description: 'Key; empty for the file itself.' }),
         what: Type.String(),
-        mend: Type.String({ description: 'How to fix it.' }),
+        fix: Type.String({ description: 'How to fix it.' }),
         line: Type.Optional(Type.Integer({ description: 'Line of the file.' })),
       }),
       { description: 'Likely mistakes in the configuration in effect, as in `postroad config check`.' },
@@ -94,8 +94,11 @@ function configurationToApi({ settings, config, clock, machine }: ConfigurationP
       effective: isEffective,
     })),
     fault,
-    findings: findings.map(({ severity, path, what, mend, line }) => ({
-      ...{ severity, path, what, mend },
+    findings: findings.map(({ severity, path, what, fix, line }) => ({
+      severity,
+      path,
+      what,
+      fix,
       ...given({ line }),
     })),
     toml: showConfig(schema, { tables: settings.tables() }),

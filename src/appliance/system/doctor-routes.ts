@@ -37,7 +37,7 @@ const ExaminationSchema = Type.Object(
         status: Type.Enum(['ok', 'warn', 'fail']),
         name: Type.String({ description: 'What was checked, e.g. dns.ptr.' }),
         what: Type.String({ description: 'What was found.' }),
-        mend: Type.Optional(Type.String({ description: 'How to fix it.' })),
+        fix: Type.Optional(Type.String({ description: 'How to fix it.' })),
       }),
       { description: 'Finished checks, in the order in which they finished.' },
     ),

@@ -2,12 +2,11 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTimeOrNull } from '../../core/moments.js'
-import { APPLIANCE } from '../../core/owner.js'
 import type { Database } from '../../db/database.js'
-import { recordActivity } from '../../events/activity-store.js'
+import { recordAction } from '../../events/activity-store.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { IntegerOrNull, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import { listJobs, type JobState } from '../../scheduler/job-store.js'
 import type { Scheduler } from '../../scheduler/scheduler.js'
@@ -50,12 +49,9 @@ export function jobRoutes(parts: JobParts): Route[] {
       operationId: 'listJobs',
       chapter: 'System',
       summary: 'List scheduled jobs.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: JobSchema,
-      async handle(_request, { limit, offset }) {
-        const jobs = await currentJobs(parts)
-        return { items: jobs.slice(offset, offset + limit).map(jobToApi), total: jobs.length }
-      },
+      handle: async (_request, page) => listingOf(await currentJobs(parts), page, jobToApi),
     }),
     adminRoute({
       method: 'POST',
@@ -73,15 +69,7 @@ export function jobRoutes(parts: JobParts): Route[] {
       errors: ['not_found', 'conflict', 'unavailable'],
       async handle({ operator, params: { name } }) {
         startJob(parts, name)
-        await parts.database.write(tx =>
-          recordActivity(tx, {
-            workspaceId: APPLIANCE,
-            actor: operator.actor,
-            action: 'job.started',
-            subject: name,
-            createdAt: parts.clock.now(),
-          }),
-        )
+        await recordAction(parts, operator.actor, 'job.started', name)
         const started = (await currentJobs(parts)).find(job => job.name === name)
         if (!started) throw new Error(`job ${name} is not listed`)
         return jobToApi(started)

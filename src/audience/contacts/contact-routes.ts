@@ -1,7 +1,7 @@
 /** Contact routes: list, create, upsert, read, update, delete. */
 import Type from 'typebox'
 import type { Queries } from '../../db/database.js'
-import { Done } from '../../http/answer/answer-fields.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
@@ -172,7 +172,7 @@ export function contactRoutes(parts: AudienceParts): Route[] {
         database.write(async tx => {
           const contact = await requireContact(tx.db, principal.workspaceId, params.id)
           await removeContacts(parts, tx, actingBy(principal), [contact])
-          return { success: true as const }
+          return DONE
         }),
     }),
   ]

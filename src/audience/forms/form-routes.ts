@@ -5,8 +5,8 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
-import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { DONE, Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { PageQuery } from '../../http/pagination.js'
 import { isLanguage, LANGUAGES } from '../../http/public/languages/language.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { checkName, checkText, refusal } from '../checks.js'
@@ -39,7 +39,7 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
       access: 'lists:read',
       operationId: 'listForms',
       summary: 'List forms, newest first.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: FormSchema,
       async handle({ principal: { workspaceId, isSandbox } }, page) {
         const { items, total } = await listForms(database.slowReader, workspaceId, page)
@@ -205,7 +205,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
             subject: form.name,
             createdAt: now,
           })
-          return { success: true as const }
+          return DONE
         }),
     }),
   ]

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
-import { Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -239,7 +239,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
             details: { members: list.memberCount },
             createdAt: now,
           })
-          return { success: true as const }
+          return DONE
         }),
     }),
   ]

@@ -4,7 +4,7 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
-import { Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
 import { cursorQuery, nameSearch, pageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -211,7 +211,7 @@ export function segmentRoutes({
             subject: segment.name,
             createdAt: clock.now(),
           })
-          return { success: true as const }
+          return DONE
         }),
     }),
     route({

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
-import { Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -175,7 +175,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
             details: { contacts: tag.contactCount },
             createdAt: now,
           })
-          return { success: true as const }
+          return DONE
         }),
     }),
   ]

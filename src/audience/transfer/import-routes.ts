@@ -6,7 +6,7 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { PageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
 import { downloadRoute, listRoute, route, uploadRoute, type Route } from '../../http/route.js'
 import { formatSize } from '../../core/units.js'
@@ -117,7 +117,9 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
         const { id } = await receiveFile(
           parts,
           {
-            ...{ workspaceId, isSandbox, actor: principal.actor },
+            workspaceId,
+            isSandbox,
+            actor: principal.actor,
             maySuppress: mayDo(principal, 'suppressions:write'),
           },
           pieces,
@@ -141,7 +143,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       operationId: 'listContactImports',
       chapter: 'Contacts',
       summary: 'List imports of the last 30 days.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: ImportSchema,
       async handle({ principal: { workspaceId } }, page) {
         const { items, total } = await listImports(database.reader, workspaceId, page)

@@ -1,7 +1,7 @@
 /** Routes for automations. */
 import Type, { type Static } from 'typebox'
 import { given } from '../../core/given.js'
-import { Done } from '../../http/answer/answer-fields.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
 import type { Principal } from '../../http/principal.js'
@@ -55,10 +55,16 @@ const ID = '0192f3a4-5b6c-7d8e-9f01-23456789abcd'
 const MOMENT = '2026-01-05T10:00:00.000Z'
 
 export const EXAMPLE_AUTOMATION = {
-  ...{ id: ID, name: 'Welcome', status: 'draft', trigger_type: 'contact_created' },
+  id: ID,
+  name: 'Welcome',
+  status: 'draft',
+  trigger_type: 'contact_created',
   trigger_config: { frequency: 'once' },
   stats: { total: 0, active: 0, completed: 0, failed: 0, paused: 0, cancelled: 0 },
-  ...{ activated_at: null, is_sandbox: false, created_at: MOMENT, updated_at: MOMENT },
+  activated_at: null,
+  is_sandbox: false,
+  created_at: MOMENT,
+  updated_at: MOMENT,
   steps: [
     { id: ID, step_type: 'delay', config: { duration: 1, unit: 'days' }, position: 0 },
     {
@@ -213,7 +219,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       async handle({ principal, params, query, precondition }) {
         const check = query.force === true ? undefined : references
         await deleteAutomation(parts, ownerOf(principal), params.id, check, precondition)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

@@ -1,6 +1,6 @@
 /** Routes for the steps of an automation. */
 import Type, { type Static } from 'typebox'
-import { Done } from '../../http/answer/answer-fields.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { mayDo } from '../../http/principal.js'
 import { route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
@@ -128,7 +128,7 @@ export function stepRoutes(parts: FlowParts): Route[] {
           const { seq } = await getUnchanged(tx.db, workspaceId, id, precondition)
           await removeStep(tx.db, seq, stepId, clock.now())
           tx.onCommit(parts.wakeRunner)
-          return { success: true as const }
+          return DONE
         }),
     }),
   ]

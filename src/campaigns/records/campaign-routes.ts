@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
 import { checkName, copyName } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
-import { Done } from '../../http/answer/answer-fields.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
@@ -197,7 +197,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'campaign', ...campaign })
           await deleteCampaign(tx.db, campaign.seq)
           await logAct(tx, campaign, principal.actor, 'deleted', clock.now())
-          return { success: true as const }
+          return DONE
         }),
     }),
   ]

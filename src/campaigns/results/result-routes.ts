@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { cursorQuery, pageQuery } from '../../http/pagination.js'
+import { cursorQuery, PageQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { countRows, LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
@@ -75,7 +75,7 @@ export function resultRoutes({ send: { database } }: CampaignParts): Route[] {
       description:
         'Most clicked first. URLs are those clicks led to, including tracking parameters added by the workspace.',
       params: CampaignParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: LinkSchema,
       errors: ['not_found'],
       async handle({ principal, params }, page) {

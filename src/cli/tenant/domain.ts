@@ -1,4 +1,4 @@
-/** `postroad domain add|list|show|verify|rotate|remove`, and `postroad dns zone`: the contents of `dns.dkim_zone`. */
+/** `postroad domain add|list|show|verify|vouch|rotate|remove`, and `postroad dns zone`: the contents of `dns.dkim_zone`. */
 import type { Command } from 'commander'
 import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
@@ -60,6 +60,14 @@ export function domainCommands(program: Command, context: CliContext): void {
         const domain = await api.admin.send<DomainDetails>('POST', `/domains/${id}/verify`)
         printDomain(context, options, domain)
         if (!domain.verified || domain.failing_since !== null) context.fail()
+      })
+    },
+  )
+  inWorkspace('vouch <name>', 'mark a domain verified without DNS (LAN domains, testing)').action(
+    async (name: string, options: OwnedOptions) => {
+      await withApi(context, options, async api => {
+        const id = await findDomainId(api, options, name)
+        printDomain(context, options, await api.admin.send<DomainDetails>('POST', `/domains/${id}/vouch`))
       })
     },
   )

@@ -1,10 +1,11 @@
+/** Templates in the REST API, their versions and previews. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries } from '../../db/database.js'
-import { Done } from '../../http/answer/answer-fields.js'
-import { nameSearch, pageQuery } from '../../http/pagination.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
+import { nameSearch, PageQuery, pageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -144,7 +145,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params, body, precondition }) {
-        const actor = principal.actor
+        const { actor } = principal
         const template = await changeTemplate(parts, principal, actor, params.id, body, precondition)
         return tagged(template, principal.isSandbox)
       },
@@ -168,7 +169,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       async handle({ principal, params, query, precondition }) {
         const references = query.force === true ? undefined : parts.references
         await deleteTemplate(parts, principal, principal.actor, params.id, references, precondition)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]
@@ -185,7 +186,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       chapter: 'Templates',
       summary: "List a template's versions, newest first.",
       params: TemplateParams,
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: VersionHeadSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params }, page) {
@@ -222,7 +223,7 @@ function versionRoutes(parts: TemplateParts): Route[] {
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],
       async handle({ principal, params: { id, n }, precondition }) {
-        const actor = principal.actor
+        const { actor } = principal
         const template = await restoreVersion(parts, principal, actor, id, readVersion(n), precondition)
         return tagged(template, principal.isSandbox)
       },
@@ -283,9 +284,9 @@ interface PreviewOf {
   readonly contact: MergeContact | undefined
 }
 
-/** @throws AppError validation_error if the template cannot be rendered with that data, and as `RenderQueue` does */
+/** @throws AppError validation_error if the template cannot be rendered with that data; unavailable from the render queue */
 async function preview(
-  desk: RenderQueue,
+  renderQueue: RenderQueue,
   { workspaceId, template: { id, version, html }, subject, data, contact }: PreviewOf,
   settings: BrandSettings,
   now: number,
@@ -301,7 +302,7 @@ async function preview(
     isHtmlEnough: false,
   }
   const key = renderKey('preview', id, version, { ...request, source: { subject } })
-  const result = await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
+  const result = await renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
   if (result.kind === 'refused')
     throw new AppError('validation_error', result.message, { path: 'template_data' })
   const { subject: line, html: rendered = '', text = '' } = result.kind === 'mail' ? result : { subject: '' }

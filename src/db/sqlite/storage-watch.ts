@@ -160,7 +160,7 @@ export class StorageWatch implements Storage {
     else
       this.parts.log.error('database files missing', {
         file: missing,
-        mend: `put the file back, or stop the server and restore a backup; until it is stopped the files can be copied from /proc/${process.pid}/fd`,
+        fix: `put the file back, or stop the server and restore a backup; until it is stopped the files can be copied from /proc/${process.pid}/fd`,
       })
   }
 

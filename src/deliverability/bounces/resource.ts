@@ -4,6 +4,7 @@ import { bounceConsumer } from './bounce-consumer.js'
 import { bounceRoutes } from './bounce-routes.js'
 import { deleteBouncesBefore } from './bounce-store.js'
 import { deleteDenialsBefore } from './domain-denial-store.js'
+import { parseBounceRoute } from './parse-route.js'
 import { DENIALS_KEPT_MS, confirmDenials, type DenialParts } from './confirm-denials.js'
 
 export const bounces = resource({
@@ -12,7 +13,7 @@ export const bounces = resource({
     bounces: { default: '365d', description: 'Bounce records. Suppressions stay until they are removed.' },
   },
   open: (parts: DenialParts) => ({
-    routes: bounceRoutes(parts.database.reader, parts.database.slowReader),
+    routes: [...bounceRoutes(parts.database.reader, parts.database.slowReader), parseBounceRoute()],
     consumers: [bounceConsumer(parts.suppressedContacts, parts.log)],
     jobs: [
       { name: 'confirm-denials', schedule: '*/5 * * * *', run: stopping => confirmDenials(parts, stopping) },

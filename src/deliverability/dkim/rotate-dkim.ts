@@ -6,7 +6,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import { type Actor, SHELL } from '../../core/actor.js'
+import type { Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { recordMatchesKey } from '../../mail/dkim/dkim-record.js'
 import type { Resolver } from '../../world/dns/dns.js'
@@ -31,8 +31,8 @@ export async function rotateDomain(
   parts: DomainParts,
   owner: string,
   id: string,
+  actor: Actor,
   isForced = false,
-  actor: Actor = SHELL,
 ): Promise<Domain> {
   const now = parts.clock.now()
   await renewRetiredKeys(parts, now, id)

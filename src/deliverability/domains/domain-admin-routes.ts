@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { isAppliance } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
-import { Done } from '../../http/answer/answer-fields.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { pageQuery } from '../../http/pagination.js'
 import { ALL_WORKSPACES, type OperatorPermission } from '../../http/roles.js'
@@ -15,7 +15,7 @@ import { dnsRecords, domainZone, reportPermission, TTL_SECONDS, zoneLine } from 
 import type { DomainParts } from './domain-parts.js'
 import { DomainParams, DomainSchema, domainToApi, NewDomainBody } from './domain-routes.js'
 import { getDomainOfAny, listDomainsOfAll, type Domain } from './domain-store.js'
-import { addDomain, deleteDomain, readDomainName, verifyDomain } from './domains.js'
+import { addDomain, deleteDomain, readDomainName, verifyDomain, vouchForDomain } from './domains.js'
 
 export interface DomainAdminParts {
   readonly domains: DomainParts
@@ -145,7 +145,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
           throw new AppError('not_found', `no workspace ${body.workspace_id}`, { path: 'workspace_id' })
         const proof = body.vouch ? 'vouched' : 'dns'
         return detailsToApi(
-          await addDomain(domains, body.workspace_id, body.domain, proof, operator.actor),
+          await addDomain(domains, body.workspace_id, body.domain, operator.actor, proof),
           parts,
         )
       },
@@ -182,6 +182,25 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
     }),
     adminRoute({
       method: 'POST',
+      path: '/domains/:id/vouch',
+      access: { ...access('domains:write'), isSensitive: true },
+      operationId: 'vouchForDomain',
+      chapter: 'Domains',
+      summary: 'Mark a domain verified without DNS.',
+      description:
+        'For domains of a local network, and for trials. Its records are not checked any more; mail from it is sent as from a verified ' +
+        'domain. Requires a role in all workspaces. To return to verification by DNS, remove the domain and add it again.',
+      params: DomainParams,
+      response: DomainDetailsSchema,
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params }) {
+        const { owner, id } = await load(operator, 'domains:write', params.id)
+        requirePermission(operator, 'domains:write', ALL_WORKSPACES)
+        return detailsToApi(await vouchForDomain(domains, owner, id, operator.actor), parts)
+      },
+    }),
+    adminRoute({
+      method: 'POST',
       path: '/domains/:id/rotate-dkim',
       access: access('domains:write'),
       operationId: 'rotateKeysOfDomain',
@@ -204,10 +223,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       errors: ['not_found', 'conflict'],
       async handle({ operator, params, body }) {
         const { owner, id } = await load(operator, 'domains:write', params.id)
-        return detailsToApi(
-          await rotateDomain(domains, owner, id, body.force ?? false, operator.actor),
-          parts,
-        )
+        return detailsToApi(await rotateDomain(domains, owner, id, operator.actor, body.force), parts)
       },
     }),
     adminRoute({
@@ -224,7 +240,7 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       async handle({ operator, params }) {
         const { owner, id } = await load(operator, 'domains:write', params.id)
         await deleteDomain(domains, owner, id, operator.actor)
-        return { success: true as const }
+        return DONE
       },
     }),
     adminRoute({

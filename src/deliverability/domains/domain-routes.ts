@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { Done, Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
-import { pageQuery } from '../../http/pagination.js'
+import { DONE, Done, Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
+import { PageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { getDomain, listDomains, FINDING_STATUSES, KEY_STATES, type Domain } from './domain-store.js'
 import type { DomainParts } from './domain-parts.js'
@@ -83,7 +83,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       operationId: 'listDomains',
       chapter: 'Domains',
       summary: 'List sending domains.',
-      query: Type.Object(pageQuery, { additionalProperties: false }),
+      query: PageQuery,
       item: DomainSchema,
       async handle({ principal }, page) {
         const { items, total } = await listDomains(database.reader, principal.workspaceId, page)
@@ -112,8 +112,8 @@ export function domainRoutes(parts: DomainParts): Route[] {
             parts,
             principal.workspaceId,
             body.domain,
-            principal.isSandbox ? 'sandbox' : 'dns',
             principal.actor,
+            principal.isSandbox ? 'sandbox' : 'dns',
           ),
           parts,
         ),
@@ -165,10 +165,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       response: DomainSchema,
       errors: ['not_found', 'conflict'],
       handle: async ({ principal, params }) =>
-        domainToApi(
-          await rotateDomain(parts, principal.workspaceId, params.id, false, principal.actor),
-          parts,
-        ),
+        domainToApi(await rotateDomain(parts, principal.workspaceId, params.id, principal.actor), parts),
     }),
     route({
       method: 'DELETE',
@@ -183,7 +180,7 @@ export function domainRoutes(parts: DomainParts): Route[] {
       errors: ['not_found'],
       async handle({ principal, params }) {
         await deleteDomain(parts, principal.workspaceId, params.id, principal.actor)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

@@ -374,6 +374,11 @@ export async function listDueForCheck(db: Queries, now: number, limit: number): 
   return withSelectors(db, rows)
 }
 
+export async function markVouched(db: Queries, id: string, verifiedAt: number): Promise<void> {
+  const row = { is_vouched: flag(true), verified_at: verifiedAt, next_check_at: null, failing_since: null }
+  await db.updateTable('domains').set(row).where('id', '=', id).execute()
+}
+
 export async function recordCheck(
   db: Queries,
   id: string,

@@ -1,7 +1,7 @@
 /** Adds, verifies and removes sending domains. */
 import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
-import { type Actor, SHELL } from '../../core/actor.js'
+import { SYSTEM, type Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
 import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
@@ -11,6 +11,7 @@ import {
   getDomain,
   findDomainByName,
   insertDomain,
+  markVouched,
   recordCheck,
   removeDomain,
 } from './domain-store.js'
@@ -25,8 +26,8 @@ export async function addDomain(
   parts: DomainParts,
   owner: string,
   name: string,
+  actor: Actor,
   proof: DomainProof = 'dns',
-  actor: Actor = SHELL,
 ): Promise<Domain> {
   const domain = readDomainName(name)
   const isVouched = proof === 'vouched'
@@ -79,7 +80,7 @@ export async function verifyDomain(
   parts: DomainParts,
   owner: string,
   id: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<Domain> {
   await renewRetiredKeys(parts, parts.clock.now(), id)
   const domain = await getDomain(parts.database.reader, owner, id)
@@ -88,12 +89,39 @@ export async function verifyDomain(
   return getDomain(parts.database.reader, owner, id)
 }
 
+/**
+ * The operator declares the domain verified: DNS no longer decides, and it is not checked any more. A vouched domain is unchanged.
+ *
+ * @throws AppError not_found, conflict for a sandbox's domain, which needs no verification
+ */
+export async function vouchForDomain(
+  parts: DomainParts,
+  owner: string,
+  id: string,
+  actor: Actor,
+): Promise<Domain> {
+  const now = parts.clock.now()
+  return parts.database.write(async tx => {
+    const before = await getDomain(tx.db, owner, id)
+    if (before.isSandbox) throw new AppError('conflict', 'a domain of a sandbox is always verified')
+    if (before.isVouched) return before
+    await markVouched(tx.db, id, before.verifiedAt ?? now)
+    tx.changed('domains')
+    await recordActivity(tx, {
+      ...{ workspaceId: owner, actor, action: 'domain.vouched', subject: before.domain },
+      details: { id, verified: before.verifiedAt !== null },
+      createdAt: now,
+    })
+    return getDomain(tx.db, owner, id)
+  })
+}
+
 /** Queued mail is still signed and sent. @throws AppError not_found */
 export async function deleteDomain(
   parts: DomainParts,
   owner: string,
   id: string,
-  actor: Actor = SHELL,
+  actor: Actor,
 ): Promise<void> {
   const now = parts.clock.now()
   await parts.database.write(async tx => {
@@ -114,7 +142,7 @@ export async function deleteDomain(
 /** The server's own domain, such as that of the shared sending address; created on first use. */
 export async function ensureApplianceDomain(parts: DomainParts, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, APPLIANCE, readDomainName(name))
-  return known ?? addDomain(parts, APPLIANCE, name, 'vouched', { type: 'system' })
+  return known ?? addDomain(parts, APPLIANCE, name, SYSTEM, 'vouched')
 }
 
 /** RFC 1035 §2.3.4 allows 253 characters; names below the domain need room. */

@@ -9,7 +9,7 @@ import type { Log } from '../../world/log.js'
 import type { DomainParts } from './domain-parts.js'
 import { type Domain, findDomain, listDueForCheck, recordCheck } from './domain-store.js'
 import { checkDomain, type DomainCheck, nextVerificationState, resolverFor } from './verify-domain.js'
-import type { Actor } from '../../core/actor.js'
+import { SYSTEM, type Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 
 export interface RecheckParts extends DomainParts {
@@ -71,8 +71,6 @@ export interface CheckResult {
   readonly after: Domain
 }
 
-const SYSTEM: Actor = { type: 'system' }
-
 /**
  * @param actor who requested the check; undefined for the scheduler
  * @returns undefined if the domain was removed meanwhile
@@ -89,7 +87,9 @@ export async function recordCheckResult(
     const before = await findDomain(tx.db, owner, id)
     if (!before) return undefined
     const course = nextVerificationState(before, {
-      ...{ verdict, now, fraction },
+      verdict,
+      now,
+      fraction,
       isRequested: actor !== undefined,
       hasGrace: actor !== undefined && actor.type !== 'api_key',
     })

@@ -2,7 +2,7 @@ import { given } from '../../core/given.js'
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import type { Database } from '../../db/database.js'
-import { Done, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
+import { DONE, Done, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -152,7 +152,7 @@ export function suppressionRoutes({
           tx.onCommit(onEvents)
           return removeSuppression(tx, removal, suppressedContacts, principal.actor, principal.isSandbox)
         })
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

@@ -4,7 +4,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
-import { type Actor, SHELL } from '../../core/actor.js'
+import type { Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import type { AnyEvent } from '../../events/event.js'
 import { appendEvents } from '../../events/store.js'
@@ -29,7 +29,7 @@ export async function addSuppression(
   tx: Tx,
   suppression: Suppression,
   contacts: ContactSuppressions,
-  actor: Actor = SHELL,
+  actor: Actor,
   isSandbox = false,
 ): Promise<Exclude<SuppressResult, 'known'>> {
   const { workspaceId, email, reason, scope, createdAt } = suppression
@@ -53,7 +53,7 @@ export async function removeSuppression(
   tx: Tx,
   removal: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,
   contacts: ContactSuppressions,
-  actor: Actor = SHELL,
+  actor: Actor,
   isSandbox = false,
 ): Promise<void> {
   const { workspaceId, email, createdAt } = removal

@@ -1,5 +1,5 @@
 /** Field types of answers, with their formats for client generators. Not for requests, whose fields accept more than one format. */
-import Type, { type TSchema, type TSchemaOptions } from 'typebox'
+import Type, { type Static, type TSchema, type TSchemaOptions } from 'typebox'
 
 /** ISO 8601 in UTC, e.g. `2026-01-05T10:00:00.000Z`. */
 export const Moment = (remarks: TSchemaOptions = {}) => Type.String({ format: 'date-time', ...remarks })
@@ -20,6 +20,8 @@ export const IntegerOrNull = (remarks: TSchemaOptions = {}) => orNull(Type.Integ
 
 /** Answer of a DELETE. */
 export const Done = Type.Object({ success: Type.Literal(true) }, { title: 'Done' })
+
+export const DONE: Static<typeof Done> = { success: true }
 
 export function orNull<S extends TSchema>(schema: S, remarks: TSchemaOptions = {}) {
   return Type.Union([schema, Type.Null()], remarks)

@@ -21,16 +21,15 @@ export function documentationRoutes(routes: readonly Route[], edition: Edition):
   ]
 }
 
+/** What these routes share: they need no key, and their answers never change. */
+const common = { method: 'GET', isAtRoot: true, isBare: true, access: 'public', isFixed: true } as const
+
 function jsonRoute(path: string, summary: string, value: () => unknown): Route {
   return openRoute({
-    method: 'GET',
+    ...common,
     path,
-    isAtRoot: true,
-    isBare: true,
-    access: 'public',
-    isLimited: true,
     summary,
-    isFixed: true,
+    isLimited: true,
     response: Type.Unknown(),
     handle: async () => value(),
   })
@@ -38,15 +37,11 @@ function jsonRoute(path: string, summary: string, value: () => unknown): Route {
 
 function pageRoute({ path, html }: ReferencePage): Route {
   return openRoute({
-    method: 'GET',
+    ...common,
     path,
-    isAtRoot: true,
-    isBare: true,
-    access: 'public',
-    isLimited: true,
     summary: 'Get a page of the API reference.',
+    isLimited: true,
     mediaType: 'text/html',
-    isFixed: true,
     headers: PAGE_HEADERS,
     response: Type.String(),
     handle: once(async () => html()),
@@ -56,14 +51,10 @@ function pageRoute({ path, html }: ReferencePage): Route {
 /** The path contains a digest of the file. */
 function fileRoute({ path, mediaType, text }: PageFile): Route {
   return openRoute({
-    method: 'GET',
+    ...common,
     path,
-    isAtRoot: true,
-    isBare: true,
-    access: 'public',
     summary: 'Get a file of the API reference.',
     mediaType,
-    isFixed: true,
     headers: { 'Cache-Control': 'public, max-age=31536000, immutable' },
     response: Type.String(),
     handle: async () => text,

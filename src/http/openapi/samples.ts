@@ -4,6 +4,7 @@
  * `example.ts` fills in fields that a sample omits. A sample exists where the fields of one object must be consistent, or where names
  * alone suggest no value. `every-route.test.ts` validates each example against its schema.
  */
+import { ADMIN_SAMPLES } from './admin-samples.js'
 import {
   ATTRIBUTES,
   IDS,
@@ -323,4 +324,5 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     permissions: ['email:send', 'email:read', 'smtp:send'],
     rate_limit: 100,
   },
+  ...ADMIN_SAMPLES,
 }

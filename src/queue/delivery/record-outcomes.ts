@@ -14,6 +14,7 @@ import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { insertCapturedMails } from '../../messages/capture-store.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { MailOrigin } from '../../messages/mail-origin.js'
+import { TotalsChange } from '../../messages/mail-totals-store.js'
 import { recordTransitions, type FactsOf, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
 import { findHeldMs } from '../claiming/campaign-hold-store.js'
@@ -98,7 +99,14 @@ export async function recordVerdict(
  */
 export async function moveQueueRow(tx: Tx, finished: FinishedAttempt): Promise<ReadonlyMap<string, number>> {
   const [settled] = await judgeAll(tx, [finished])
-  return settled ? deferAgain(tx, [settled]) : new Map()
+  if (!settled) return new Map()
+  const { entry, verdict } = settled
+  if (entry && verdict.kind !== 'deferred' && verdict.kind !== 'gone') {
+    const totals = new TotalsChange()
+    totals.ended(entry.workspaceId, verdict.kind)
+    await totals.write(tx.db)
+  }
+  return deferAgain(tx, [settled])
 }
 
 async function judgeAll(tx: Tx, batch: readonly FinishedAttempt[]): Promise<readonly JudgedAttempt[]> {

@@ -123,10 +123,11 @@ const DESTINATIONS_AT_ONCE = 5_000
  * Destinations with mail, held or not. A recursive walk along the index: it costs one step per destination, not per
  * message.
  */
-export async function listDestinations(db: Queries): Promise<string[]> {
+export async function listDestinations(db: Queries, limit = Infinity): Promise<string[]> {
   const all: string[] = []
   for (;;) {
     const after = all.at(-1) ?? ''
+    const wanted = Math.min(DESTINATIONS_AT_ONCE, limit - all.length)
     const { rows } = await sql<{ destination: string }>`
       with recursive step(destination) as (
         select min(destination) from queue where destination > ${after}
@@ -134,7 +135,7 @@ export async function listDestinations(db: Queries): Promise<string[]> {
         select (select min(destination) from queue where destination > step.destination)
         from step where step.destination is not null
       )
-      select destination from step where destination is not null limit ${DESTINATIONS_AT_ONCE}`.execute(db)
+      select destination from step where destination is not null limit ${wanted}`.execute(db)
     all.push(...rows.map(row => row.destination))
     if (rows.length < DESTINATIONS_AT_ONCE) return all
   }

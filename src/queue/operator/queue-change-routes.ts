@@ -9,7 +9,7 @@ import { endRestoreHold } from '../../accounts/restore-hold-store.js'
 import { AppError } from '../../core/errors.js'
 import type { Database } from '../../db/database.js'
 import { adminRoute } from '../../http/admin-route.js'
-import { TextOrNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, TextOrNull } from '../../http/answer/answer-fields.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { ALL_WORKSPACES } from '../../http/roles.js'
 import type { Route } from '../../http/route.js'
@@ -201,7 +201,7 @@ function resetBackoffRoute({ database, locateSite, runningQueue }: QueueRoutePar
       { additionalProperties: false, description: 'Exactly one of them.' },
     ),
     example: { all: true },
-    response: Type.Object({ success: Type.Literal(true) }),
+    response: Done,
     async handle({ body }) {
       if (Object.keys(body).length !== 1)
         throw new AppError('validation_error', 'name exactly one of domain, site and all')
@@ -211,7 +211,7 @@ function resetBackoffRoute({ database, locateSite, runningQueue }: QueueRoutePar
           ? domain && [domain]
           : await destinationsOf(body.site, await listDestinations(database.slowReader), locateSite)
       await runningQueue()?.retryNow(destinations ? new Set(destinations) : undefined)
-      return { success: true as const }
+      return DONE
     },
   })
 }

@@ -21,6 +21,7 @@ import { AGES, MAX_SUMMED, summaryByDomain, summaryBySite, type QueueCounts } fr
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]
+  siteNameOf(destination: string): string | undefined
   retryNow(destinations?: ReadonlySet<string>): Promise<void>
 }
 
@@ -194,8 +195,7 @@ function summaryRoute({ database, clock, locateSite }: QueueRouteParts): Route {
               destination,
               ...countsToApi(counts),
             }))
-      const since = await findRestoreHold(database.reader)
-      return { held_since_restore: isoTimeOrNull(since ?? null), rows }
+      return { held_since_restore: await heldSinceRestore(database), rows }
     },
   })
 }
@@ -254,8 +254,12 @@ function holdAfterRestoreRoute({ database }: QueueRouteParts): Route {
     summary: 'Get the hold after a restore.',
     description: 'A restored appliance sends nothing until its whole queue is released.',
     response: Type.Object({ held_since: MomentOrNull() }, { title: 'HoldAfterRestore' }),
-    handle: async () => ({ held_since: isoTimeOrNull((await findRestoreHold(database.reader)) ?? null) }),
+    handle: async () => ({ held_since: await heldSinceRestore(database) }),
   })
+}
+
+async function heldSinceRestore({ reader }: Database): Promise<string | null> {
+  return isoTimeOrNull((await findRestoreHold(reader)) ?? null)
 }
 
 function entryRoute({ database }: QueueRouteParts): Route {

@@ -1,109 +1,79 @@
 /**
- * SQL of queue counts for `postroad top` and the metrics.
+ * SQL of queue counts for live figures and metrics.
  *
- * `countByDestination` walks two indexes completely, some tenths of a second for a million entries: run it in a
- * separate process. `measureQueue` runs in the slow-reader threads: each statement is answered by an index alone, and
- * message ids sort by age, so the oldest is the smallest.
+ * Runs in the slow-reader threads: each count is answered by an index alone or bounded, and message ids sort by age, so the oldest is the
+ * smallest.
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
-import { addressDomain } from '../../mail/address.js'
-import type { Outcome } from '../../mail/outcome.js'
+import { totalsOfAll, type MailBalance } from '../../messages/mail-totals-store.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
 import { laneFromKey } from '../lane.js'
 
-export interface WaitingCounts {
+export interface DestinationCounts {
+  readonly destination: string
   readonly queued: number
   /** Held by the operator or a paused campaign. */
   readonly held: number
   readonly due: number
+  /** More messages are queued than were counted. */
+  readonly hasMore: boolean
 }
 
-export interface DestinationCounts extends WaitingCounts {
-  readonly destination: string
-}
-
-/** Most mail first. */
-export async function countByDestination(db: Queries, now: number): Promise<DestinationCounts[]> {
-  const all = await db
+/** @param most messages counted */
+export async function countDestination(
+  db: Queries,
+  destination: string,
+  now: number,
+  most: number,
+): Promise<DestinationCounts> {
+  const counted = db
     .selectFrom('queue')
-    .select(['destination', e => e.fn.countAll<number>().as('queued')])
-    .groupBy('destination')
-    .execute()
+    .select(['lane', 'is_held', 'next_attempt_at'])
+    .where('destination', '=', destination)
+    .limit(most)
   const lanes = await db
-    .selectFrom('queue')
+    .selectFrom(counted.as('counted'))
     .select([
       'lane',
-      e => e.fn.countAll<number>().as('unheld'),
-      sql<number>`sum(case when next_attempt_at <= ${now} then 1 else 0 end)`.as('due'),
+      'is_held',
+      e => e.fn.countAll<number>().as('queued'),
+      sql<number>`count(case when next_attempt_at <= ${now} then 1 end)`.as('due'),
     ])
-    .where('is_held', '=', 0)
-    .groupBy('lane')
+    .groupBy(['lane', 'is_held'])
     .execute()
   const paused = await listHeldCampaigns(db)
-  const unheld = new Map<string, { unheld: number; due: number }>()
+  const sum = { queued: 0, held: 0, due: 0 }
   for (const row of lanes) {
-    const { destination, campaignId } = laneFromKey(row.lane)
-    if (campaignId !== undefined && paused.has(campaignId)) continue
-    const sum = unheld.get(destination) ?? { unheld: 0, due: 0 }
-    unheld.set(destination, { unheld: sum.unheld + row.unheld, due: sum.due + row.due })
+    sum.queued += row.queued
+    if (row.is_held === 1 || paused.has(laneFromKey(row.lane).campaignId ?? '')) sum.held += row.queued
+    else sum.due += row.due
   }
-  return all
-    .map(row => {
-      const queued = row.queued
-      const active = unheld.get(row.destination)
-      // The queue may change between the two statements.
-      const held = Math.max(0, queued - (active?.unheld ?? 0))
-      return { destination: row.destination, queued, held, due: active?.due ?? 0 }
-    })
-    .sort((a, b) => b.queued - a.queued || (a.destination < b.destination ? -1 : 1))
+  return { destination, ...sum, hasMore: sum.queued === most }
 }
 
-export interface EndedAttempt {
-  readonly seq: number
-  /** Ms since epoch UTC. */
-  readonly finishedAt: number
-  readonly kind: Outcome['kind']
-  readonly destination: string
+export interface LiveQueue extends MailBalance {
+  /** Held by an operator. */
+  readonly held: number
+  /** Not held by an operator, and due. */
+  readonly due: number
+  /** When the oldest was enqueued, ms since epoch UTC. */
+  readonly oldestAt: number | undefined
 }
 
-const TAIL_PAGE = 1_000
-/** Maximum attempts per call; a busier minute is cut off here. */
-const LONGEST_TAIL = 200_000
-
-/**
- * The newest attempts, newest first, back to `afterSeq` or `since`. Costs depend on their number, not on the length of
- * the log.
- *
- * @param afterSeq the newest one already read
- * @param since ms since epoch UTC
- */
-export async function readAttemptTail(db: Queries, afterSeq: number, since: number): Promise<EndedAttempt[]> {
-  const tail: EndedAttempt[] = []
-  let before: number | undefined
-  while (tail.length < LONGEST_TAIL) {
-    const rows = await db
-      .selectFrom('attempts')
-      .innerJoin('messages', 'messages.id', 'attempts.message_id')
-      .select(['attempts.seq', 'attempts.finished_at', 'attempts.kind', 'messages.recipient'])
-      .where('attempts.seq', '>', afterSeq)
-      .$if(before !== undefined, query => query.where('attempts.seq', '<', before ?? 0))
-      .orderBy('attempts.seq', 'desc')
-      .limit(TAIL_PAGE)
-      .execute()
-    const page = rows.map(row => ({
-      seq: row.seq,
-      finishedAt: row.finished_at,
-      kind: row.kind,
-      destination: addressDomain(row.recipient),
-    }))
-    const recent = page.filter(({ finishedAt }) => finishedAt > since)
-    tail.push(...recent)
-    // Attempts of one commit are slightly out of order; a page without recent ones is the end.
-    if (page.length < TAIL_PAGE || recent.length === 0) break
-    before = page.at(-1)?.seq
-  }
-  return tail
+/** Size of the queue and mail totals, of the same moment. Walks two indexes. @param db the slow reader */
+export async function measureLiveQueue(db: Queries, now: number): Promise<LiveQueue> {
+  const { rows } = await sql<MailBalance & { unheld: number; due: number; oldest_at: number | null }>`
+    select totals.*, waiting.waiting, unheld.unheld, unheld.due,
+      (select enqueued_at from queue order by message_id limit 1) as oldest_at
+    from (select ${totalsOfAll} from mail_totals) as totals,
+      (select count(*) as waiting from queue) as waiting,
+      (select count(*) as unheld, count(case when next_attempt_at <= ${now} then 1 end) as due
+        from queue where is_held = 0) as unheld`.execute(db)
+  const [row] = rows
+  if (!row) throw new Error('sum query returned no row')
+  const { unheld, due, oldest_at: oldestAt, ...balance } = row
+  return { ...balance, held: balance.waiting - unheld, due, oldestAt: oldestAt ?? undefined }
 }
 
 export interface Waiting {

@@ -215,6 +215,10 @@ export class Schedule {
     return this.sites.oldestDueAt
   }
 
+  siteNameOf(destination: string): string | undefined {
+    return this.directory.nameOf(destination)
+  }
+
   /** Forgets which site each destination belongs to. Queued lanes stay at their site. */
   invalidateSites(): void {
     this.directory.forgetAll()

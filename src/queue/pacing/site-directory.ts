@@ -49,6 +49,11 @@ export class SiteDirectory {
     return known?.facts
   }
 
+  /** The cached site's name, however old; changes nothing. */
+  nameOf(destination: string): string | undefined {
+    return this.known.get(destination)?.facts.name
+  }
+
   forgetAll(): void {
     this.known.clear()
   }

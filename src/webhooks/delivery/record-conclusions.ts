@@ -10,6 +10,7 @@
  * Called by the delivery worker inside its transaction. Pending deliveries of a disabled subscription are ended by
  * `prune-deliveries.ts`.
  */
+import { SYSTEM } from '../../core/actor.js'
 import type { Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
 import {
@@ -81,7 +82,7 @@ async function disable(
   if (!(await disableSubscription(tx.db, id, reason, at))) return
   await recordActivity(tx, {
     workspaceId,
-    actor: { type: 'system' },
+    actor: SYSTEM,
     action: 'webhook.disabled',
     subject: targetUrl,
     details: { id, event, reason },

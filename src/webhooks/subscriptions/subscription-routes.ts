@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { given } from '../../core/given.js'
-import { Done, TextOrNull } from '../../http/answer/answer-fields.js'
+import { DONE, Done, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { DeliveryWorker } from '../delivery/delivery-worker.js'
@@ -121,7 +121,7 @@ function triggerRoutes(parts: SubscriptionRouteParts): Route[] {
           return subscription
         })
         worker.noteRemoved(id)
-        return { success: true as const }
+        return DONE
       },
     }),
   ]

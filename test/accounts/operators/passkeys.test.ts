@@ -229,3 +229,25 @@ t.test('registering needs a recent sign-in, which a passkey confirms', async t =
   const foreign = key.get(await toSignIn(bob))
   t.equal((await bob.ask('POST', '/session/confirm/passkey', foreign)).status, 401, "somebody else's")
 })
+
+t.test('rejected passkeys are logged and counted, so that they cannot flood the log', async t => {
+  const { appliance, browser, key } = await withPasskey(t)
+  const attempt = async (authenticator: Authenticator, made: Made = {}) =>
+    (await browser().ask('POST', '/session/passkey', authenticator.get(await toSignIn(browser()), made)))
+      .status
+  const lines = () =>
+    appliance.log.lines.filter(({ event }) => event === 'sign-in failed').map(({ fields }) => fields)
+  t.equal(await attempt(key, { origin: 'https://evil.example' }), 401)
+  t.equal(await attempt(new Authenticator()), 401)
+  const bob = await signedIn(appliance, {}, ORIGIN)
+  await bob.ask('POST', '/session/confirm/passkey', key.get(await toSignIn(bob)))
+  t.match(lines(), [
+    { account: 'ann@postroad.test', peer: '127.0.0.1', reason: 'passkey rejected' },
+    { account: undefined, peer: '127.0.0.1', reason: 'passkey rejected' },
+    { account: bob.email, peer: '127.0.0.1', reason: 'passkey rejected' },
+  ])
+  for (let n = 0; n < 30; n++) await attempt(new Authenticator())
+  t.ok(lines().length <= 10, `${lines().length} lines of 33 attempts`)
+  t.equal(await attempt(new Authenticator()), 429)
+  t.equal(await attempt(key), 200, 'a right one still signs in')
+})

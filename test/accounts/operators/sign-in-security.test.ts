@@ -123,6 +123,40 @@ t.test('guessing codes stops although the password is right', async t => {
   t.equal((await guesser.ask('POST', '/session/code', { code: code() })).status, 429)
 })
 
+t.test('each failed sign-in is a line in the log, until the guesser is locked out', async t => {
+  const { appliance, ann } = await withPassword(t)
+  const { code } = await enableTotp(appliance, ann)
+  appliance.clock.skip(60_000)
+  const lines = () => appliance.log.lines.filter(({ event }) => event === 'sign-in failed')
+  const browser = openBrowser(appliance)
+  await signIn(browser, 'wrong horse battery')
+  await signIn(browser, PASSWORD, 'my secret@typed into the wrong field')
+  await signIn(browser)
+  await browser.ask('POST', '/session/code', { code: '123456' })
+  await ann.ask('POST', '/session/confirm', { password: 'wrong horse battery' })
+  await ann.ask('POST', '/session/confirm', { code: '654321' })
+  const account = 'ann@postroad.test'
+  t.same(
+    lines().map(({ level, fields }) => [level, fields['account'], fields['peer'], fields['reason']]),
+    [
+      ['warn', account, '127.0.0.1', 'wrong password'],
+      ['warn', undefined, '127.0.0.1', 'unknown account'],
+      ['warn', account, '127.0.0.1', 'wrong code'],
+      ['warn', account, '127.0.0.1', 'wrong password'],
+      ['warn', account, '127.0.0.1', 'wrong code'],
+    ],
+  )
+  t.notMatch(JSON.stringify(appliance.log.lines), /horse|secret|123456|654321/)
+  await browser.ask('POST', '/session/code', { code: code() })
+  t.equal(lines().length, 5, 'a right one is none')
+
+  const guesser = openBrowser(appliance)
+  for (let n = 0; n < 20; n++) await signIn(guesser, `guess number ${n}`, `user${n}@postroad.test`)
+  t.equal(lines().length, 15, 'ten from an address')
+  for (let n = 0; n < 20; n++) await signIn(guesser, `guess number ${n}`)
+  t.equal(lines().length, 15)
+})
+
 t.test('no code and no recovery code works twice (replay)', async t => {
   const { appliance, ann } = await withPassword(t)
   const { code, recovery } = await enableTotp(appliance, ann)

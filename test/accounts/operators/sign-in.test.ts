@@ -28,8 +28,9 @@ import { fromBase32, totpCode } from '../../../src/accounts/operators/totp.js'
 import { plainBox } from '../../../src/accounts/secret-box.js'
 import { uuidv7 } from '../../../src/core/ids.js'
 import type { Database } from '../../../src/db/database.js'
-import { mayOperate, requireRecentSignIn } from '../../../src/http/operator.js'
+import { mayOperate, requireRecentSignIn, shellOperator } from '../../../src/http/operator.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { FakeLog } from '../../../src/world/fake-log.js'
 import { SeededRandom } from '../../../src/world/fake-random.js'
 import { eachDatabase } from '../../support/db/database.js'
 import { addWorkspace } from '../../support/mailroom.js'
@@ -38,6 +39,7 @@ const PASSWORD = 'correct horse battery'
 const HOME = { peer: '192.0.2.1', userAgent: 'browser' }
 const ELSEWHERE = { peer: '198.51.100.7', userAgent: 'browser' }
 const HOUR_MS = 3_600_000
+const SHELL = shellOperator('')
 
 async function office(database: Database) {
   await addWorkspace(database)
@@ -51,11 +53,13 @@ async function office(database: Database) {
     box: plainBox,
     passwords: new Passwords(random, { ln: 4, r: 8, p: 1 }),
     guard: new LoginGuard(clock, { failures: 5, lockoutMs: 15 * 60_000 }),
+    log: new FakeLog(),
   }
   const { operator, link } = await createOperator(
     parts,
     { email: 'Ann@Example.com', name: 'Ann', grant: { workspaceId: '*', role: 'owner' } },
     'sign_in',
+    SHELL,
   )
   const { token: first } = await signInWithLink(parts, link, HOME)
   const ann = await authenticateSession(parts, first)
@@ -73,7 +77,7 @@ async function office(database: Database) {
     enableTotp: async () => {
       const { secret } = proposeTotp(random, 'mail.example.com', operator.email)
       const code = () => totpCode(fromBase32(secret) ?? Buffer.alloc(0), Math.floor(clock.now() / 30_000))
-      const recovery = await enableTotp(parts, operator.id, secret, code())
+      const recovery = await enableTotp(parts, operator.id, secret, code(), SHELL.actor)
       return { code, recovery }
     },
   }
@@ -215,9 +219,9 @@ eachDatabase(t, 'a code has to follow the password within five minutes', async (
 eachDatabase(t, 'a link signs in once and not after its time', async (t, database) => {
   const { link, parts, ann, clock, who } = await office(database)
   await t.rejects(signInWithLink(parts, link, HOME), UNAUTHORIZED)
-  const reset = await resetOperator(parts, ann.id)
+  const reset = await resetOperator(parts, ann.id, SHELL)
   t.ok(await who((await signInWithLink(parts, reset.link, HOME)).token))
-  const late = await resetOperator(parts, ann.id)
+  const late = await resetOperator(parts, ann.id, SHELL)
   clock.skip(HOUR_MS)
   await t.rejects(signInWithLink(parts, late.link, HOME), UNAUTHORIZED)
 })
@@ -228,10 +232,17 @@ eachDatabase(t, 'a link does not get past TOTP', async (t, database) => {
     parts,
     { email: 'bob@example.com', grant: { workspaceId: 'w1', role: 'viewer' } },
     'invitation',
+    SHELL,
   )
   const { secret } = proposeTotp(random, 'mail.example.com', operator.email)
   const step = Math.floor(clock.now() / 30_000)
-  await enableTotp(parts, operator.id, secret, totpCode(fromBase32(secret) ?? Buffer.alloc(0), step))
+  await enableTotp(
+    parts,
+    operator.id,
+    secret,
+    totpCode(fromBase32(secret) ?? Buffer.alloc(0), step),
+    SHELL.actor,
+  )
   const { token, needsCode } = await signInWithLink(parts, link, HOME)
   t.equal(needsCode, true)
   await t.rejects(authenticateSession(parts, token), UNAUTHORIZED)
@@ -260,9 +271,9 @@ eachDatabase(t, 'short and guessable passwords are refused', async (t, database)
 eachDatabase(t, 'a reset ends sessions and tokens and forgets every credential', async (t, database) => {
   const { signIn, who, parts, ann, enableTotp } = await office(database)
   const { token } = await signIn()
-  const api = await createToken(parts, ann.id, { name: 'ansible' })
+  const api = await createToken(parts, ann.id, { name: 'ansible' }, SHELL)
   await enableTotp()
-  await resetOperator(parts, ann.id)
+  await resetOperator(parts, ann.id, SHELL)
   await t.rejects(who(token), UNAUTHORIZED)
   await t.rejects(authenticateToken(parts, api.token), UNAUTHORIZED)
   await t.rejects(signIn(), UNAUTHORIZED)
@@ -275,10 +286,11 @@ eachDatabase(t, 'a removed operator is out at once', async (t, database) => {
     parts,
     { email: 'bob@example.com', grant: { workspaceId: 'w1', role: 'operator' } },
     'invitation',
+    SHELL,
   )
   const { token } = await signInWithLink(parts, link, HOME)
-  const api = await createToken(parts, operator.id, { name: 'ansible' })
-  await removeOperator(parts, operator.id)
+  const api = await createToken(parts, operator.id, { name: 'ansible' }, SHELL)
+  await removeOperator(parts, operator.id, SHELL)
   await t.rejects(authenticateSession(parts, token), UNAUTHORIZED)
   await t.rejects(authenticateToken(parts, api.token), UNAUTHORIZED)
   t.ok(clock.now())
@@ -286,9 +298,9 @@ eachDatabase(t, 'a removed operator is out at once', async (t, database) => {
 
 eachDatabase(t, 'the last owner can be neither removed nor demoted', async (t, database) => {
   const { parts, ann } = await office(database)
-  await t.rejects(removeOperator(parts, ann.id), { code: 'conflict' })
-  await t.rejects(setRole(parts, ann.id, { workspaceId: '*', role: 'operator' }), { code: 'conflict' })
-  await t.rejects(removeRole(parts, ann.id, '*'), { code: 'conflict' })
+  await t.rejects(removeOperator(parts, ann.id, SHELL), { code: 'conflict' })
+  await t.rejects(setRole(parts, ann.id, { workspaceId: '*', role: 'operator' }, SHELL), { code: 'conflict' })
+  await t.rejects(removeRole(parts, ann.id, '*', SHELL), { code: 'conflict' })
   t.match(await findOperator(database.reader, { id: ann.id }), {
     grants: [{ workspaceId: '*', role: 'owner' }],
   })
@@ -296,32 +308,41 @@ eachDatabase(t, 'the last owner can be neither removed nor demoted', async (t, d
     parts,
     { email: 'bob@example.com', grant: { workspaceId: '*', role: 'owner' } },
     'invitation',
+    SHELL,
   )
-  await removeOperator(parts, ann.id)
+  await removeOperator(parts, ann.id, SHELL)
   t.equal(await findOperator(database.reader, { id: ann.id }), undefined)
 })
 
 eachDatabase(t, 'an address has one account, and a role needs its workspace', async (t, database) => {
   const { parts, ann } = await office(database)
   const grant = { workspaceId: '*', role: 'viewer' } as const
-  await t.rejects(createOperator(parts, { email: 'ann@EXAMPLE.com', grant }, 'invitation'), {
+  await t.rejects(createOperator(parts, { email: 'ann@EXAMPLE.com', grant }, 'invitation', SHELL), {
     code: 'duplicate',
   })
-  await t.rejects(createOperator(parts, { email: 'no address', grant }, 'invitation'), {
+  await t.rejects(createOperator(parts, { email: 'no address', grant }, 'invitation', SHELL), {
     code: 'validation_error',
   })
-  await t.rejects(setRole(parts, ann.id, { workspaceId: 'w9', role: 'viewer' }), { code: 'not_found' })
+  await t.rejects(setRole(parts, ann.id, { workspaceId: 'w9', role: 'viewer' }, SHELL), { code: 'not_found' })
 })
 
 eachDatabase(t, 'a token acts as its operator, within its role and its time', async (t, database) => {
   const { parts, ann, clock } = await office(database)
-  const whole = await authenticateToken(parts, (await createToken(parts, ann.id, { name: 'all' })).token)
+  const whole = await authenticateToken(
+    parts,
+    (await createToken(parts, ann.id, { name: 'all' }, SHELL)).token,
+  )
   t.ok(mayOperate(whole, 'operators:write', '*'))
-  const { token, row } = await createToken(parts, ann.id, {
-    name: 'reports',
-    role: 'viewer',
-    expiresAt: clock.now() + HOUR_MS,
-  })
+  const { token, row } = await createToken(
+    parts,
+    ann.id,
+    {
+      name: 'reports',
+      role: 'viewer',
+      expiresAt: clock.now() + HOUR_MS,
+    },
+    SHELL,
+  )
   t.match(token, /^pa_[0-9A-Za-z]{40}$/)
   t.notMatch(JSON.stringify(row), token.slice(3, 30))
   const limited = await authenticateToken(parts, token)

@@ -262,7 +262,7 @@ t.test('an import is cancelled while it waits or works, and what was done stays'
   t.match((await show(body.data.import_id)).body.data, { status: 'cancelled' })
 })
 
-t.test('rejected rows come back as a file, which is imported again when it is mended', async t => {
+t.test('rejected rows come back as a file, which is imported again once corrected', async t => {
   const { imported, download, contacts } = await open(t)
   const { id } = await imported('email,name\nann,=Ann\nbob@x.example,Bob\n')
   const { headers, text } = await download(`/imports/${id}/rejected`)

@@ -44,7 +44,7 @@ const CHARSETS = transfer(
 const REFUSED_FILE = transfer('a file that cannot be meant is refused before anything is imported')
 const STALLED = transfer('a file that does not come on is not waited for, and nothing of it is kept')
 const CANCEL = transfer('an import is cancelled while it waits or works, and what was done stays')
-const MENDED = transfer('rejected rows come back as a file, which is imported again when it is mended')
+const CORRECTED = transfer('rejected rows come back as a file, which is imported again once corrected')
 const ROUND_TRIP = transfer(
   'an export is what an import takes: coming back it changes nothing, and elsewhere it makes the same',
 )
@@ -155,7 +155,7 @@ export const AUDIENCE_ROWS: readonly Row[] = [
       'POST /api/v1/contacts/import: request_timeout',
       'POST /api/v1/contacts/imports/{id}/cancel: conflict',
     ],
-    tests: [IMPORT, UNWANTED, CHARSETS, REFUSED_FILE, STALLED, CANCEL, MENDED],
+    tests: [IMPORT, UNWANTED, CHARSETS, REFUSED_FILE, STALLED, CANCEL, CORRECTED],
   },
   {
     rule: "GET /contacts/export streams CSV, cells that begin a formula prefixed with '",

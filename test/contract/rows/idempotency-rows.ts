@@ -113,7 +113,7 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     rule: 'only successes are kept, in the transaction that accepts the mail',
     from: [SCOPE],
     tests: [
-      repeats('a refused request is not remembered: with its fault mended the key can be used'),
+      repeats('a refused request is not remembered: once corrected, it can be sent with the same key'),
       failures('${name} that cannot be stored is a 500, leaves nothing, and can be repeated'),
     ],
   },

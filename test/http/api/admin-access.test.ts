@@ -13,7 +13,7 @@ import {
   readOperations,
   type Operation,
 } from '../../support/api/api-document.js'
-import { tokenWith } from '../../support/api/operators.js'
+import { tokenWith } from '../../support/program/operators.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'

@@ -10,7 +10,7 @@ import {
   readOperations,
   type Operation,
 } from '../../support/api/api-document.js'
-import { tokenWith } from '../../support/api/operators.js'
+import { tokenWith } from '../../support/program/operators.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 import { until } from '../../support/until.js'
 

@@ -12,7 +12,7 @@ import openapiTS, { astToString } from 'openapi-typescript'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
 import { ADMIN_DOCUMENT, faultOf, readOperations, type Operation } from '../../support/api/api-document.js'
-import { tokenWith } from '../../support/api/operators.js'
+import { tokenWith } from '../../support/program/operators.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 /** As a user would write it: nothing in it is known to anybody but the generator. */
@@ -226,7 +226,7 @@ t.test(
       query: {},
       body: operation.body?.example ?? operation.file?.example,
     }))
-    const token = await tokenWith(appliance, [{ workspaceId: '*', role: 'owner' }])
+    const token = await tokenWith(appliance, 'owner')
     const { run } = await load(join(folder, 'program.ts'))
     const { role, answers } = (await run(`${appliance.baseUrl}/api/admin/v1`, token, calls)) as {
       role: string

@@ -1,4 +1,6 @@
 /** The API reference at /docs: complete pages without their script, under a strict policy. */
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import Type from 'typebox'
 import { documentationRoutes } from '../../../src/http/openapi/routes.js'
@@ -31,8 +33,54 @@ async function serveReference(t: Test) {
       chapters: TEST_CHAPTERS,
     }),
   ])
-  return (path: string) => fetch(`http://127.0.0.1:${port}${path}`)
+  return Object.assign((path: string) => fetch(`http://127.0.0.1:${port}${path}`), { port })
 }
+
+/** As it is on the wire: `fetch` decompresses. */
+function getRaw(port: number, path: string, accepted?: string) {
+  return new Promise<{ headers: IncomingHttpHeaders; octets: Buffer }>((resolve, reject) => {
+    const headers = accepted === undefined ? {} : { 'Accept-Encoding': accepted }
+    httpRequest({ host: '127.0.0.1', port, path, headers }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => resolve({ headers: response.headers, octets: Buffer.concat(chunks) }))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+t.test('pages and files are compressed as the client accepts', async t => {
+  const { port } = await serveReference(t)
+  const { octets: page } = await getRaw(port, '/docs')
+  const [style = ''] = /\/docs\/reference-\w+\.css/.exec(page.toString()) ?? []
+  for (const path of ['/docs', '/docs/api/email', '/docs/search.json', '/openapi.json', style]) {
+    const plain = await getRaw(port, path)
+    t.equal(plain.headers['content-encoding'], undefined, path)
+    t.match(plain.headers.vary, /Accept-Encoding/)
+    for (const [accepted, coding] of [
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip', 'gzip'],
+      ['br;q=0, gzip;q=0.5', 'gzip'],
+      ['deflate', undefined],
+      ['identity', undefined],
+      ['*;q=0', undefined],
+      ['gzip;q=nonsense', undefined],
+    ] as const) {
+      const { headers, octets } = await getRaw(port, path, accepted)
+      t.equal(headers['content-encoding'], coding, `${path}: ${accepted}`)
+      t.equal(headers['content-type'], plain.headers['content-type'])
+      t.equal(headers['content-length'], String(octets.length))
+      t.match(headers.vary, /Accept-Encoding/)
+      const text =
+        coding === 'br' ? brotliDecompressSync(octets) : coding === 'gzip' ? gunzipSync(octets) : octets
+      t.ok(text.equals(plain.octets), `${path}: ${accepted}: the same text`)
+      if (coding !== undefined) t.ok(octets.length < plain.octets.length / 2)
+    }
+  }
+  const [icon = ''] = /\/docs\/icon-\w+\.svg/.exec(page.toString()) ?? []
+  t.equal((await getRaw(port, icon, 'br')).headers['content-encoding'], undefined, 'too short to gain')
+})
 
 t.test('it is served to anybody as pages of HTML', async t => {
   const get = await serveReference(t)
@@ -163,3 +211,20 @@ t.test('the search index names operations, events and guides by pages that exist
   const paths = new Set(body.map(({ url }: { url: string }) => url.split('#')[0] ?? ''))
   for (const path of paths) t.equal((await fetch(postroad.baseUrl + String(path))).status, 200, String(path))
 })
+
+t.test('examples have realistic values', async t => {
+  const appliance = await openTestAppliance(t)
+  for (const path of ['/openapi.json', '/admin/openapi.json']) {
+    const { body } = await appliance.get(path)
+    t.same(placeholdersIn(body, ''), [], path)
+  }
+})
+
+/** Where an example has the text that stands for any text. */
+function placeholdersIn(value: unknown, place: string, isExample = false): string[] {
+  if (value === 'text') return isExample ? [place] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, one]) =>
+    placeholdersIn(one, `${place}/${name}`, isExample || name === 'example'),
+  )
+}

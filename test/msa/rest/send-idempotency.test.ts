@@ -56,7 +56,7 @@ t.test('a repeat that comes while the first is in flight is a conflict', async t
   t.equal(messages(postroad), 1)
 })
 
-t.test('a refused request is not remembered: with its fault mended the key can be used', async t => {
+t.test('a refused request is not remembered: once corrected, it can be sent with the same key', async t => {
   const postroad = await openTestAppliance(t)
   const broken = await send(postroad, 'k', { ...good, text: '' })
   t.match(broken, { status: 400, body: { error: { code: 'no_content' } } })

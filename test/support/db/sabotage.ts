@@ -1,4 +1,4 @@
-/** Breaks the database of a running appliance from outside, as a failing disk or a wrong hand would, and mends it. */
+/** Breaks the database of a running appliance from outside, as a failing disk or a wrong hand would, and repairs it. */
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 

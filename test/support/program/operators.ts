@@ -1,5 +1,16 @@
-/** Operators of an appliance under test, signed in with a browser: it keeps the session cookie and sends what browsers send. */
-import type { Role } from '../../../src/http/roles.js'
+/**
+ * Operators of an appliance under test: with a token, or signed in with a browser, which keeps the session cookie and sends what browsers
+ * send.
+ */
+import { createToken } from '../../../src/accounts/operators/credentials.js'
+import { createOperator, setRole } from '../../../src/accounts/operators/operators.js'
+import { openAppliance } from '../../../src/appliance/appliance.js'
+import { CONFIG_SCHEMA } from '../../../src/appliance/resources.js'
+import { loadConfig } from '../../../src/config/load.js'
+import { shellOperator } from '../../../src/http/operator.js'
+import { ALL_WORKSPACES, type Role, type RoleGrant } from '../../../src/http/roles.js'
+import { FakeLog } from '../../../src/world/fake-log.js'
+import { systemWorld } from '../../../src/world/world.js'
 import type { Answer, Client } from '../api/client.js'
 import type { Installation } from './process.js'
 
@@ -63,6 +74,30 @@ export interface NewAccount {
   readonly role?: Role
   /** Id; default: all. */
   readonly workspace?: string
+}
+
+/**
+ * Makes an operator in the database.
+ *
+ * @param granted a role in all workspaces, or several roles
+ * @returns a token of the operator
+ */
+export async function tokenWith(
+  { configFile, environment }: Pick<Installation, 'configFile' | 'environment'>,
+  granted: Role | readonly RoleGrant[],
+): Promise<string> {
+  const { config } = loadConfig({ schema: CONFIG_SCHEMA, file: configFile, env: environment })
+  const world = { ...systemWorld(), log: new FakeLog() }
+  await using appliance = await openAppliance({ config, world })
+  const parts = { ...appliance, ...world }
+  const [grant, ...others] =
+    typeof granted === 'string' ? [{ workspaceId: ALL_WORKSPACES, role: granted }] : granted
+  if (!grant) throw new Error('an operator has at least one role')
+  const email = `${appliance.newId()}@operators.example`
+  const shell = shellOperator('')
+  const { operator } = await createOperator(parts, { email, grant }, 'sign_in', shell)
+  for (const other of others) await setRole(parts, operator.id, other, shell)
+  return (await createToken(parts, operator.id, { name: 'test' }, shell)).token
 }
 
 let made = 0

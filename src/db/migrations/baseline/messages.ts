@@ -124,6 +124,16 @@ export const messagesTables = ({ serial, octets }: ColumnTypes): string[] => [
   // Partial: a message leaves the first when it is claimed and enters the second only if it is deferred.
   'create index queue_untried on queue (workspace_id, message_id) where attempts = 0',
   'create index queue_deferred on queue (workspace_id, message_id) where attempts > 0 and claimed_by is null',
+  // What became of all mail ever accepted; what is left of it is in the queue.
+  `create table mail_totals (
+    workspace_id text primary key,
+    accepted bigint not null,
+    delivered bigint not null,
+    bounced bigint not null,
+    failed bigint not null,
+    cancelled bigint not null,
+    suppressed bigint not null
+  )`,
   `create table attempts (
     seq ${serial},
     message_id text not null references messages (id) on delete cascade,

@@ -1,0 +1,79 @@
+/**
+ * Clients of the REST API and the admin API, typed by their OpenAPI documents.
+ *
+ * A request whose session has ended, or that needs a recent sign-in, waits until the operator has signed in and is then sent again; so
+ * no form loses what was typed. POST requests carry an Idempotency-Key: one that is sent again does nothing twice.
+ */
+import createClient from 'openapi-fetch'
+import type { paths as AdminPaths } from '#api/admin'
+import type { paths as RestPaths } from '#api/rest'
+import { recordCall } from '../state/calls.svelte'
+import { noteReachable } from '../state/network.svelte'
+import { askToConfirm, askToSignIn } from '../state/sign-in.svelte'
+import { ApiFault, faultOf } from './fault'
+
+/** Reads that are refused for their rate wait this long at most before they are sent again. */
+const MAX_WAIT_SECONDS = 10
+
+export const rest = createClient<RestPaths>({ baseUrl: `${location.origin}/api/v1`, fetch: send })
+export const admin = createClient<AdminPaths>({ baseUrl: `${location.origin}/api/admin/v1`, fetch: send })
+
+/** Whose data requests of the REST API are about. Set by the workspace switcher. */
+export const scope = { workspaceId: '', isSandbox: false }
+
+async function send(request: Request): Promise<Response> {
+  const isRest = new URL(request.url).pathname.startsWith('/api/v1/')
+  if (isRest && scope.workspaceId !== '') request.headers.set('X-Workspace', scope.workspaceId)
+  if (isRest && scope.isSandbox) request.headers.set('X-Sandbox', 'true')
+  if (isRest && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+    request.headers.set('Idempotency-Key', crypto.randomUUID())
+  void recordCall(request.clone())
+  for (;;) {
+    const response = await sendOnce(request.clone())
+    if (response.status === 401 && !isSignIn(request)) await askToSignIn()
+    else if (response.status === 403 && (await isRefusedAs(response, 'sign_in_required')))
+      await askToConfirm()
+    else if (response.status === 429 && request.method === 'GET' && waitOf(response) <= MAX_WAIT_SECONDS)
+      await new Promise(resolve => setTimeout(resolve, waitOf(response) * 1_000))
+    else return response
+  }
+}
+
+async function sendOnce(request: Request): Promise<Response> {
+  try {
+    const response = await fetch(request)
+    noteReachable(true)
+    return response
+  } catch (error) {
+    if (request.signal.aborted) throw error
+    noteReachable(false)
+    throw new ApiFault('network', 'no answer from the server')
+  }
+}
+
+/** The steps of signing in answer 401 themselves, and so does the look for a session at the start. */
+function isSignIn({ url, method }: Request): boolean {
+  const { pathname } = new URL(url)
+  return pathname.includes('/session') || (pathname.endsWith('/me') && method === 'GET')
+}
+
+async function isRefusedAs(response: Response, code: string): Promise<boolean> {
+  const body = (await response
+    .clone()
+    .json()
+    .catch(() => ({}))) as { error?: { code?: string } }
+  return body.error?.code === code
+}
+
+function waitOf(response: Response): number {
+  return Number(response.headers.get('Retry-After') ?? 1)
+}
+
+/** The answer to a request of either client. @throws ApiFault */
+export async function answer<T>(
+  request: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<T> {
+  const { data, error, response } = await request
+  if (!response.ok || data === undefined) throw faultOf(response, error)
+  return data
+}

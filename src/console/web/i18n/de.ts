@@ -1,0 +1,6 @@
+/** German. */
+import { en, type Texts } from './en'
+
+export const de: Texts = {
+  ...en,
+}

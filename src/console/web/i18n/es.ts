@@ -1,0 +1,6 @@
+/** Spanish. */
+import { en, type Texts } from './en'
+
+export const es: Texts = {
+  ...en,
+}

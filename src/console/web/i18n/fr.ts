@@ -1,0 +1,6 @@
+/** French. */
+import { en, type Texts } from './en'
+
+export const fr: Texts = {
+  ...en,
+}

@@ -1,0 +1,11 @@
+/** Columns of a table of rows. */
+
+export interface Column {
+  readonly key: string
+  readonly label: string
+  /** CSS width, e.g. `9rem`; the rest is shared. */
+  readonly width?: string
+  readonly align?: 'end'
+  /** Left out on narrow screens. */
+  readonly isWide?: boolean
+}

@@ -1,0 +1,106 @@
+/** What a screen reads from an API: the value, the fault, and whether it is being read. */
+import { untrack } from 'svelte'
+import { ApiFault } from '../api/fault'
+
+export class Loaded<T> {
+  value = $state.raw<T>()
+  fault = $state.raw<ApiFault>()
+  isLoading = $state(false)
+  private run = 0
+
+  /** The answer of an earlier call that comes later is dropped. An effect that calls it depends on nothing that `read` reads. */
+  load(read: () => Promise<T>): Promise<void> {
+    return untrack(() => this.loadOnce(read))
+  }
+
+  private async loadOnce(read: () => Promise<T>): Promise<void> {
+    const run = ++this.run
+    this.isLoading = true
+    try {
+      const value = await read()
+      if (run !== this.run) return
+      this.value = value
+      this.fault = undefined
+    } catch (error) {
+      if (run !== this.run) return
+      this.fault = asFault(error)
+    } finally {
+      if (run === this.run) this.isLoading = false
+    }
+  }
+}
+
+interface Listed<T> {
+  readonly data: readonly T[]
+  readonly pagination: {
+    readonly total: number
+    readonly has_more: boolean
+    readonly next_cursor?: string | null
+  }
+}
+
+export interface Wanted {
+  readonly limit: number
+  readonly offset?: number
+  readonly after?: string
+}
+
+/** Rows of a list, read page by page as they are scrolled to. */
+export class Paged<T> {
+  rows = $state.raw<readonly T[]>([])
+  total = $state(0)
+  hasMore = $state(false)
+  isLoading = $state(false)
+  fault = $state.raw<ApiFault>()
+  private run = 0
+  private cursor: string | undefined
+  private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
+  private readonly pageSize: number
+
+  constructor(pageSize = 100) {
+    this.pageSize = pageSize
+  }
+
+  /** Begins anew, e.g. with other filters. The rows shown stay until the new ones are there. */
+  async start(read: (wanted: Wanted) => Promise<Listed<T>>): Promise<void> {
+    this.read = read
+    this.cursor = undefined
+    await untrack(() => this.next(true))
+  }
+
+  async more(): Promise<void> {
+    await untrack(async () => {
+      if (this.hasMore && !this.isLoading) await this.next(false)
+    })
+  }
+
+  /** Reads what is shown again, as far as the first page. */
+  async reload(): Promise<void> {
+    if (this.read) await this.start(this.read)
+  }
+
+  private async next(isFirst: boolean): Promise<void> {
+    if (!this.read) return
+    const run = ++this.run
+    this.isLoading = true
+    try {
+      const { cursor, pageSize: limit } = this
+      const place = isFirst ? {} : cursor === undefined ? { offset: this.rows.length } : { after: cursor }
+      const { data, pagination } = await this.read({ limit, ...place })
+      if (run !== this.run) return
+      this.rows = isFirst ? data : [...this.rows, ...data]
+      this.total = pagination.total
+      this.hasMore = pagination.has_more
+      this.cursor = pagination.next_cursor ?? undefined
+      this.fault = undefined
+    } catch (error) {
+      if (run === this.run) this.fault = asFault(error)
+    } finally {
+      if (run === this.run) this.isLoading = false
+    }
+  }
+}
+
+export function asFault(error: unknown): ApiFault {
+  return error instanceof ApiFault ? error : new ApiFault('internal_error', String(error))
+}

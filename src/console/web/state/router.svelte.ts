@@ -1,0 +1,102 @@
+/**
+ * The address bar as state: path below `/console`, and query.
+ *
+ * Every state a person may want to return to or share is in the URL. `workspace` and `sandbox` stay in the query across screens.
+ */
+
+const BASE = '/console'
+/** Parameters that go along to every screen. */
+const LASTING = ['workspace', 'sandbox']
+
+export interface Place {
+  /** Below `/console`, e.g. `/messages/0192…`. */
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+const state = $state<{ place: Place; mayLeave: (() => boolean) | undefined }>({
+  place: read(),
+  mayLeave: undefined,
+})
+
+addEventListener('popstate', () => (state.place = read()))
+
+function read(): Place {
+  return {
+    path: location.pathname.slice(BASE.length).replace(/\/+$/, '') || '/',
+    query: new URLSearchParams(location.search),
+  }
+}
+
+export function place(): Place {
+  return state.place
+}
+
+/** @returns a query parameter of the current place, or '' */
+export function param(name: string): string {
+  return state.place.query.get(name) ?? ''
+}
+
+/** The URL of a screen: `href('/messages', { status: 'bounced' })`. The chosen workspace goes along. */
+export function href(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+  const wanted = new URLSearchParams()
+  for (const name of LASTING) {
+    const value = state.place.query.get(name)
+    if (value !== null) wanted.set(name, value)
+  }
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === '') wanted.delete(name)
+    else wanted.set(name, value)
+  }
+  const text = wanted.toString()
+  return `${BASE}${path === '/' ? '/' : path}${text === '' ? '' : `?${text}`}`
+}
+
+export function go(path: string, query: Readonly<Record<string, string | undefined>> = {}): void {
+  visit(href(path, query))
+}
+
+/** Opens a URL of the console, unless a form with unsaved words says no. */
+export function visit(url: string, how: 'push' | 'replace' = 'push'): void {
+  if (state.mayLeave && how === 'push' && !state.mayLeave()) return
+  history[how === 'push' ? 'pushState' : 'replaceState'](null, '', url)
+  state.place = read()
+}
+
+/** Changes parameters of the current place; '' removes one. Filters replace the entry in the history: Back leaves the screen. */
+export function setParams(
+  changes: Readonly<Record<string, string>>,
+  how: 'push' | 'replace' = 'replace',
+): void {
+  const query = new URLSearchParams(state.place.query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === '') query.delete(name)
+    else query.set(name, value)
+  }
+  const text = query.toString()
+  visit(`${location.pathname}${text === '' ? '' : `?${text}`}`, how)
+}
+
+/** Asks before the screen is left, e.g. while a form has changes. @returns a function that ends it */
+export function guardLeaving(mayLeave: () => boolean): () => void {
+  state.mayLeave = mayLeave
+  const beforeUnload = (event: BeforeUnloadEvent) => {
+    if (!mayLeave()) event.preventDefault()
+  }
+  addEventListener('beforeunload', beforeUnload)
+  return () => {
+    if (state.mayLeave === mayLeave) state.mayLeave = undefined
+    removeEventListener('beforeunload', beforeUnload)
+  }
+}
+
+/** For clicks anywhere: links of the console change the place without loading the page again. */
+export function followLink(event: MouseEvent): void {
+  const { target, defaultPrevented, button, metaKey, ctrlKey, shiftKey, altKey } = event
+  const anchor = target instanceof Element ? target.closest('a') : null
+  if (!anchor || defaultPrevented || button !== 0 || metaKey || ctrlKey || shiftKey || altKey) return
+  if (anchor.target !== '' || anchor.hasAttribute('download') || anchor.origin !== location.origin) return
+  if (!`${anchor.pathname}/`.startsWith(`${BASE}/`)) return
+  event.preventDefault()
+  visit(anchor.pathname + anchor.search)
+}

@@ -1,0 +1,97 @@
+/** Who is signed in, and whose data they look at. */
+import type { components } from '#api/admin'
+import { admin, answer, scope } from '../api/client'
+import { ApiFault } from '../api/fault'
+import { param, setParams } from './router.svelte'
+
+export type Me = components['schemas']['Me']
+export type Workspace = components['schemas']['Workspace']
+export type Role = NonNullable<Me['limited_to']>
+
+const state = $state<{ me: Me | undefined; workspaces: readonly Workspace[]; isKnown: boolean }>({
+  me: undefined,
+  workspaces: [],
+  isKnown: false,
+})
+
+/** Undefined: nobody is signed in. */
+export function me(): Me | undefined {
+  return state.me
+}
+
+/** False until the first look for a session has ended. */
+export function isKnown(): boolean {
+  return state.isKnown
+}
+
+export function workspaces(): readonly Workspace[] {
+  return state.workspaces
+}
+
+/** Looks for a session, e.g. at the start and after a sign-in. @throws ApiFault unless it only says that there is none */
+export async function findSession(): Promise<void> {
+  try {
+    const { data } = await answer(admin.GET('/me'))
+    const { data: workspaces } = await answer(
+      admin.GET('/workspaces', { params: { query: { limit: 1_000 } } }),
+    )
+    state.workspaces = workspaces
+    state.me = data
+  } catch (error) {
+    if (!(error instanceof ApiFault) || error.status !== 401) throw error
+    state.me = undefined
+  } finally {
+    state.isKnown = true
+  }
+  applyScope()
+}
+
+export async function signOut(): Promise<void> {
+  await answer(admin.DELETE('/session'))
+  state.me = undefined
+}
+
+/** The workspace in the URL; undefined: all of them. */
+export function chosenWorkspace(): Workspace | undefined {
+  return state.workspaces.find(({ id }) => id === param('workspace'))
+}
+
+/** The workspace whose audience is shown: the chosen one, else the first. */
+export function currentWorkspace(): Workspace | undefined {
+  return chosenWorkspace() ?? state.workspaces[0]
+}
+
+export function isSandbox(): boolean {
+  return param('sandbox') === 'true'
+}
+
+export function chooseWorkspace(id: string): void {
+  setParams({ workspace: id }, 'push')
+  applyScope()
+}
+
+export function chooseSandbox(isSandbox: boolean): void {
+  setParams({ sandbox: isSandbox ? 'true' : '' }, 'push')
+  applyScope()
+}
+
+/** What requests of the REST API are about. Called when the place changes. */
+export function applyScope(): void {
+  scope.workspaceId = currentWorkspace()?.id ?? ''
+  scope.isSandbox = isSandbox()
+}
+
+/** Whether a role held in the workspace, or in all, is one of these. @param workspaceId undefined: in all workspaces */
+export function hasRole(roles: readonly Role[], workspaceId?: string): boolean {
+  return (
+    state.me?.roles.some(
+      ({ role, workspace_id: held }) =>
+        roles.includes(role) && (held === null || (workspaceId !== undefined && held === workspaceId)),
+    ) ?? false
+  )
+}
+
+/** Whether they hold one of these roles anywhere. */
+export function hasRoleSomewhere(roles: readonly Role[]): boolean {
+  return state.me?.roles.some(({ role }) => roles.includes(role)) ?? false
+}
