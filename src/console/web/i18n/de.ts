@@ -128,6 +128,21 @@ export const de: Texts = {
     setPassword: 'Passwort festlegen',
     setPasswordIntro: 'Ihr Link galt einmal. Legen Sie ein Passwort für die nächste Anmeldung fest.',
     newPassword: 'Neues Passwort',
+    with: (provider: string) => `Mit ${provider} anmelden`,
+    goOn: 'Ich habe mich dort angemeldet: weiter',
+    refusals: {
+      cancelled: 'Die Anmeldung wurde abgebrochen, oder der Anbieter meldete einen Fehler.',
+      expired:
+        'Diese Anmeldung begann in einem anderen Browser oder vor mehr als 10 Minuten. Beginnen Sie von vorn.',
+      refused: 'Die Antwort des Anbieters bestand eine Prüfung nicht. Das Protokoll des Servers nennt sie.',
+      unavailable:
+        'Der Anbieter antwortete nicht rechtzeitig. Versuchen Sie es erneut oder nutzen Sie Ihr Passwort.',
+      no_role: 'Keine Ihrer Gruppen gibt Ihnen hier eine Rolle. Fragen Sie einen Administrator.',
+      email_unverified: 'Der Anbieter nennt keine bestätigte E-Mail-Adresse von Ihnen.',
+      account_linked: 'Das Konto mit Ihrer Adresse gehört beim Anbieter jemand anderem.',
+      not_recent: 'Der Anbieter hat nicht noch einmal gefragt, wer Sie sind.',
+      other_account: 'Beim Anbieter sind Sie jemand anderes als hier.',
+    },
   },
   overview: {
     title: 'Übersicht',

@@ -130,6 +130,20 @@ export const fr: Texts = {
     setPasswordIntro:
       'Votre lien n’a servi qu’une fois. Définissez un mot de passe pour la prochaine connexion.',
     newPassword: 'Nouveau mot de passe',
+    with: (provider: string) => `Se connecter avec ${provider}`,
+    goOn: 'Je me suis connecté là-bas : continuer',
+    refusals: {
+      cancelled: 'La connexion a été annulée, ou le fournisseur a signalé une erreur.',
+      expired:
+        'Cette connexion a commencé dans un autre navigateur ou il y a plus de 10 minutes. Recommencez.',
+      refused: 'La réponse du fournisseur n’a pas passé un contrôle. Le journal du serveur dit lequel.',
+      unavailable: 'Le fournisseur n’a pas répondu à temps. Réessayez ou utilisez votre mot de passe.',
+      no_role: 'Aucun de vos groupes ne vous donne de rôle ici. Adressez-vous à un administrateur.',
+      email_unverified: 'Le fournisseur n’indique aucune adresse e-mail vérifiée pour vous.',
+      account_linked: 'Le compte lié à votre adresse appartient à une autre personne chez le fournisseur.',
+      not_recent: 'Le fournisseur n’a pas vérifié de nouveau votre identité.',
+      other_account: 'Chez le fournisseur, vous êtes une autre personne qu’ici.',
+    },
   },
   overview: {
     title: 'Vue d’ensemble',
