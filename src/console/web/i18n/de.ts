@@ -104,7 +104,7 @@ export const de: Texts = {
     domains: 'Domains',
     waiting: 'Wartend',
     heldCount: 'Angehalten',
-    byAge: 'Wartend, nach Zeit seit der Aufnahme',
+    byAge: 'Nach Alter',
     pace: 'Laufend / erlaubt',
     backoff: 'Sendepause',
     until: 'Bis',

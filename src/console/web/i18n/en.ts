@@ -279,7 +279,7 @@ export const en = {
     domains: 'Domains',
     waiting: 'Waiting',
     heldCount: 'Held',
-    byAge: 'Waiting, by time since they were queued',
+    byAge: 'By age',
     pace: 'Running / allowed',
     backoff: 'Back-off',
     until: 'Until',

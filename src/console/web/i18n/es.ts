@@ -106,7 +106,7 @@ export const es: Texts = {
     domains: 'Dominios',
     waiting: 'En espera',
     heldCount: 'Retenidos',
-    byAge: 'En espera, según el tiempo en la cola',
+    byAge: 'Por antigüedad',
     pace: 'En curso / permitidos',
     backoff: 'Pausa de envío',
     until: 'Hasta',

@@ -105,7 +105,7 @@ export const fr: Texts = {
     domains: 'Domaines',
     waiting: 'En attente',
     heldCount: 'Retenus',
-    byAge: 'En attente, selon le temps passé en file',
+    byAge: 'Par âge',
     pace: 'En cours / permis',
     backoff: 'Pause d’envoi',
     until: 'Jusqu’à',
