@@ -21,6 +21,7 @@ async function open(t: Test) {
   const { page, complaints } = await see({ shape: 'wide', scheme: 'light' })
   await page.goto(`${baseUrl}/console/#/link/${link}`)
   await page.getByRole('navigation').first().waitFor()
+  const before = complaints.length
   const key = await appliance.makeKey()
   const send = async (more: object) => {
     const mail = { from_email: 'shop@sender.example', subject: 'Your order', text: 'Thank you.', ...more }
@@ -32,7 +33,11 @@ async function open(t: Test) {
     return only ?? results[0]?.message_id ?? ''
   }
   const go = (path: string) => page.goto(`${baseUrl}/console${path}`)
-  return { ...appliance, key, page, complaints, send, go }
+  return {
+    ...{ ...appliance, key, page, send, go },
+    /** Since the sign-in; before it, the look for a session was answered 401. */
+    complaints: () => complaints.slice(before),
+  }
 }
 
 t.test('hostile HTML is shown in a frame where it can do nothing', async t => {
@@ -40,6 +45,10 @@ t.test('hostile HTML is shown in a frame where it can do nothing', async t => {
   const id = await send({ to: ['ann@one.test'], html: HOSTILE })
   const asked: string[] = []
   page.on('request', request => asked.push(request.url()))
+  // The policy stopped it before it was sent.
+  page.on('requestfailed', request => {
+    if (request.failure()?.errorText === 'csp') asked.splice(asked.indexOf(request.url()), 1)
+  })
   await go(`/messages/${id}?tab=preview`)
   const frame = page.frameLocator('iframe')
   await frame.getByRole('heading', { name: 'Hello' }).waitFor()
@@ -52,9 +61,9 @@ t.test('hostile HTML is shown in a frame where it can do nothing', async t => {
   const foreign = () =>
     asked.filter(url => url.includes('.invalid') || /\/[oc]\//.test(new URL(url).pathname))
   t.same(foreign(), [])
+  const image = page.waitForRequest('https://images.invalid/p.png')
   await page.getByLabel('Load images from other servers').check()
-  await frame.getByRole('heading', { name: 'Hello' }).waitFor()
-  await t.resolves(page.waitForRequest(/rendered/).catch(() => undefined))
+  await image
   t.notOk(foreign().some(url => url.includes('evil')))
 })
 
@@ -76,7 +85,7 @@ t.test('a message tells its attempts, text, source, header fields and attachment
   await page.getByText('ann@one.test is suppressed').waitFor()
   await go('/suppressions?email=ann@one.test')
   await page.getByRole('row', { name: /ann@one\.test.*Manual/ }).waitFor()
-  t.same(complaints, [])
+  t.same(complaints(), [])
 })
 
 t.test('a part of the queue is held and deleted once its count was shown', async t => {
