@@ -17,6 +17,7 @@ import {
   type KeyedRequest,
   type ListRoute,
   type NoFields,
+  type Reply,
   type Route,
   type RouteHead,
   type SingleRoute,
@@ -79,6 +80,20 @@ export function adminDownloadRoute<P extends TObject = typeof NoFields, Q extend
 ): Route {
   const head = { ...spec, api: 'admin' as const }
   return declare(head, 'download', Type.String(), request => spec.handle(asOperator(request)))
+}
+
+/** A route of the admin API that answers a text of its own media type, e.g. a page. */
+export function adminPageRoute<P extends TObject = typeof NoFields, Q extends TObject = typeof NoFields>(
+  spec: RouteHead<P, Q, TSchema> &
+    Operated & {
+      readonly mediaType: string
+      /** For the OpenAPI description. */
+      readonly exampleAnswer: string
+      handle(request: AdminRequest<P, Q, TSchema>): Promise<Reply<string>>
+    },
+): Route {
+  const head = { ...spec, api: 'admin' as const }
+  return declare(head, 'bare', Type.String(), request => spec.handle(asOperator(request)))
 }
 
 /** @throws Error: a programming error */

@@ -8,6 +8,7 @@ import type { Database, Queries } from '../db/database.js'
 import { recordActivity } from '../events/activity-store.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Moment, MomentOrNull, orNull, TextOrNull } from '../http/answer/answer-fields.js'
+import { mailContent, MailContentSchema } from '../http/answer/mail-page.js'
 import { cursorQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import type { Clock } from '../world/time/clock.js'
@@ -124,6 +125,22 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
       async handle({ params }) {
         const mail = await getMail(reader, params.id)
         return { fileName: `inbound-${mail.seq}.eml`, pieces: () => inboundParts(reader, mail) }
+      },
+    }),
+    adminRoute({
+      method: 'GET',
+      path: '/inbound/:id/content',
+      access: READ,
+      operationId: 'getInboundMailContent',
+      chapter: CHAPTER,
+      summary: 'Get header, text and attachments of an inbound mail.',
+      params: Params,
+      response: MailContentSchema,
+      errors: ['not_found'],
+      async handle({ params }) {
+        const pieces: Uint8Array[] = []
+        for await (const piece of inboundParts(reader, await getMail(reader, params.id))) pieces.push(piece)
+        return mailContent(Buffer.concat(pieces))
       },
     }),
     adminRoute({

@@ -5,7 +5,15 @@ import { isoTime } from '../core/moments.js'
 import { APPLIANCE } from '../core/owner.js'
 import type { Database, Queries } from '../db/database.js'
 import { recordActivity } from '../events/activity-store.js'
-import { adminDownloadRoute, adminListRoute, adminRoute } from '../http/admin-route.js'
+import { adminDownloadRoute, adminListRoute, adminPageRoute, adminRoute } from '../http/admin-route.js'
+import {
+  MAIL_PAGE_DESCRIPTION,
+  MAIL_PAGE_EXAMPLE,
+  mailContent,
+  MailContentSchema,
+  mailPage,
+  mailPageQuery,
+} from '../http/answer/mail-page.js'
 import type { ClientRequest } from '../http/network-access.js'
 import { listBody, pageOf, PageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
@@ -166,6 +174,34 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
           },
         }
       },
+    }),
+    adminRoute({
+      method: 'GET',
+      path: '/captured/:id/content',
+      access: READ,
+      operationId: 'getCapturedMailContent',
+      chapter: CHAPTER,
+      summary: 'Get header, text and attachments of a captured mail.',
+      params: Params,
+      response: MailContentSchema,
+      errors: ['not_found'],
+      handle: async ({ params }) => mailContent(Buffer.from((await getCapturedMail(reader, params.id)).raw)),
+    }),
+    adminPageRoute({
+      method: 'GET',
+      path: '/captured/:id/rendered',
+      access: READ,
+      operationId: 'getRenderedCapturedMail',
+      chapter: CHAPTER,
+      summary: 'Show the HTML of a captured mail.',
+      description: MAIL_PAGE_DESCRIPTION,
+      params: Params,
+      query: mailPageQuery,
+      mediaType: 'text/html',
+      exampleAnswer: MAIL_PAGE_EXAMPLE,
+      errors: ['not_found'],
+      handle: async ({ params, query }) =>
+        mailPage(Buffer.from((await getCapturedMail(reader, params.id)).raw), query),
     }),
   ]
 }

@@ -84,3 +84,53 @@ t.test('the source of a message is composed as it was sent', async t => {
   t.equal((await source(elsewhere)).status, 404)
   t.match(await postroad.run('message', 'show', '--raw', ann), { status: 0, out: /^Subject: Hi there/m })
 })
+
+t.test('the HTML of a message is shown where it can do nothing', async t => {
+  const { postroad, own, elsewhere } = await office(t)
+  const hostile =
+    '<!doctype html><html><head><base href="https://evil.test/"><meta http-equiv="refresh" content="0;url=https://evil.test"></head>' +
+    '<body onload="alert(1)"><script>alert(2)</script><img src="https://evil.test/p.png" onerror="alert(3)">' +
+    '<form action="https://evil.test"><button>Go</button></form><iframe src="https://evil.test"></iframe></body></html>'
+  const answer = await postroad.post(
+    '/api/v1/email/send',
+    { to: ['ann@one.test'], from_email: 'shop@sender.example', subject: 'Hi', html: hostile, text: 'Hi <b>' },
+    { key: postroad.key },
+  )
+  const [{ message_id: ann } = { message_id: '' }] = answer.body.data.results as { message_id: string }[]
+  const page = async (query: string, key = own) => {
+    const shown = await fetch(`${postroad.baseUrl}${MESSAGES}/${ann}/rendered${query}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    })
+    const policy = (shown.headers.get('content-security-policy') ?? '').split('; ')
+    return { status: shown.status, headers: shown.headers, policy, text: await shown.text() }
+  }
+  const shown = await page('')
+  t.equal(shown.status, 200)
+  t.match(shown.headers.get('content-type'), /^text\/html; charset=utf-8/)
+  t.equal(shown.headers.get('x-content-type-options'), 'nosniff')
+  t.equal(shown.headers.get('referrer-policy'), 'no-referrer')
+  // Nothing of the page is removed: the policy is what stops it.
+  t.match(shown.text, /^<!doctype html><base target="_blank">/)
+  t.notMatch(shown.text, /\/o\/[\w.-]{20,}\.gif/)
+  t.same(
+    shown.policy.filter(rule => !rule.startsWith('style-src')),
+    [
+      'sandbox',
+      "default-src 'none'",
+      'img-src data:',
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'self'",
+    ],
+  )
+  t.ok((await page('?images=remote')).policy.includes('img-src data: https: http:'))
+  t.equal((await page('?images=all')).status, 400)
+  t.equal((await page('', elsewhere)).status, 404)
+  const content = await postroad.get(`${MESSAGES}/${ann}/content`, { key: own })
+  t.match(content.body.data, { text: 'Hi <b>', has_html: true, attachments: [] })
+  t.ok(
+    (content.body.data.headers as { name: string; value: string }[]).some(
+      ({ name, value }) => name === 'Subject' && value === 'Hi',
+    ),
+  )
+})

@@ -73,6 +73,11 @@ async function inspect(
 const SCREENS = [
   ['/', 'console-overview'],
   ['/messages', 'console-messages'],
+  ['/delivery', 'console-delivery'],
+  ['/inbound', 'console-inbound'],
+  ['/captured', 'console-captured'],
+  ['/bounces', 'console-bounces'],
+  ['/suppressions', 'console-suppressions'],
 ] as const
 
 t.test('every screen can be read, in all forms', async t => {

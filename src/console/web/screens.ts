@@ -26,6 +26,9 @@ export interface Screen {
   readonly isAppliance?: boolean
 }
 
+/** Who may see the queue, inbound mail and the appliance. */
+const WITHOUT_MARKETERS = ['owner', 'operator', 'viewer'] as const
+
 export const SCREENS: readonly Screen[] = [
   {
     path: '/',
@@ -38,6 +41,53 @@ export const SCREENS: readonly Screen[] = [
     nav: { group: 'mail', name: 'messages', icon: 'messages', shortcut: 'm' },
   },
   { path: '/messages/:id', load: () => import('./screens/messages/Message.svelte') },
+  {
+    path: '/delivery',
+    load: () => import('./screens/delivery/Delivery.svelte'),
+    nav: { group: 'mail', name: 'delivery', icon: 'delivery', shortcut: 'd' },
+    roles: WITHOUT_MARKETERS,
+  },
+  {
+    path: '/delivery/:site',
+    load: () => import('./screens/delivery/Delivery.svelte'),
+    roles: WITHOUT_MARKETERS,
+  },
+  {
+    path: '/inbound',
+    load: () => import('./screens/inbound/InboundList.svelte'),
+    nav: { group: 'mail', name: 'inbound', icon: 'inbound', shortcut: 'i' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/inbound/:id',
+    load: () => import('./screens/inbound/Inbound.svelte'),
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/captured',
+    load: () => import('./screens/captured/Captured.svelte'),
+    nav: { group: 'mail', name: 'captured', icon: 'captured' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/captured/:id',
+    load: () => import('./screens/captured/Captured.svelte'),
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/bounces',
+    load: () => import('./screens/bounces/Bounces.svelte'),
+    nav: { group: 'mail', name: 'bounces', icon: 'bounce', shortcut: 'b' },
+  },
+  {
+    path: '/suppressions',
+    load: () => import('./screens/suppressions/Suppressions.svelte'),
+    nav: { group: 'mail', name: 'suppressions', icon: 'suppressions', shortcut: 's' },
+  },
 ]
 
 export interface Found {

@@ -8,8 +8,16 @@ import { isoTime } from '../../core/moments.js'
 import type { Database, Queries } from '../../db/database.js'
 import { BounceSchema, bounceToApi } from '../../deliverability/bounces/bounce-routes.js'
 import { findBounceOf } from '../../deliverability/bounces/bounce-store.js'
-import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
+import { adminDownloadRoute, adminListRoute, adminPageRoute, adminRoute } from '../../http/admin-route.js'
 import { Id, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import {
+  MAIL_PAGE_DESCRIPTION,
+  MAIL_PAGE_EXAMPLE,
+  mailContent,
+  MailContentSchema,
+  mailPage,
+  mailPageQuery,
+} from '../../http/answer/mail-page.js'
 import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { cursorQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
@@ -196,6 +204,43 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
           },
         }
       },
+    }),
+    ...contentRoutes(parts),
+  ]
+}
+
+function contentRoutes(parts: MessageAdminParts): Route[] {
+  const { database } = parts
+  const head = {
+    method: 'GET',
+    access: { permission: 'email:read', scope: 'record' },
+    chapter: CHAPTER,
+    params: Params,
+    errors: ['not_found', 'conflict'],
+  } as const
+  const sourceOf = async (named: string, operator: OperatorPrincipal) =>
+    messageSource({ ...parts, reader: database.reader }, await getMessageNamed(database, named, operator))
+  return [
+    adminRoute({
+      ...head,
+      path: '/messages/:messageId/content',
+      operationId: 'getMessageContent',
+      summary: 'Get header, text and attachments of a message.',
+      description: 'Read from its source.',
+      response: MailContentSchema,
+      handle: async ({ operator, params }) => mailContent(await sourceOf(params.messageId, operator)),
+    }),
+    adminPageRoute({
+      ...head,
+      path: '/messages/:messageId/rendered',
+      operationId: 'getRenderedMessage',
+      summary: 'Show the HTML of a message.',
+      description: MAIL_PAGE_DESCRIPTION,
+      query: mailPageQuery,
+      mediaType: 'text/html',
+      exampleAnswer: MAIL_PAGE_EXAMPLE,
+      handle: async ({ operator, params, query }) =>
+        mailPage(await sourceOf(params.messageId, operator), query),
     }),
   ]
 }

@@ -39,8 +39,10 @@ function send(request: Request): Promise<Response> {
 async function sendUntilAnswered(request: Request): Promise<Response> {
   const isRest = new URL(request.url).pathname.startsWith('/api/v1/')
   const { workspaceId, isSandbox } = scope()
-  if (isRest && workspaceId !== undefined) request.headers.set('X-Workspace', workspaceId)
-  if (isRest && isSandbox) request.headers.set('X-Sandbox', 'true')
+  // A screen about a record of another workspace names that one itself.
+  const isNamed = request.headers.has('X-Workspace')
+  if (isRest && !isNamed && workspaceId !== undefined) request.headers.set('X-Workspace', workspaceId)
+  if (isRest && !isNamed && isSandbox) request.headers.set('X-Sandbox', 'true')
   if (isRest && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
     request.headers.set('Idempotency-Key', crypto.randomUUID())
   void recordCall(request.clone())

@@ -88,3 +88,13 @@ export function hasRole(roles: readonly Role[], workspaceId?: string): boolean {
 export function hasRoleSomewhere(roles: readonly Role[]): boolean {
   return state.me?.roles.some(({ role }) => roles.includes(role)) ?? false
 }
+
+/**
+ * The `workspace_id` of a list in the admin API: the chosen workspace; else all of them, or the first one for operators of some only.
+ *
+ * @param roles that may read the list
+ */
+export function workspaceFilter(roles: readonly Role[]): { workspace_id?: string } {
+  const id = (chosenWorkspace() ?? (hasRole(roles) ? undefined : currentWorkspace()))?.id
+  return id === undefined ? {} : { workspace_id: id }
+}
