@@ -38,6 +38,12 @@ export const SCREENS: readonly Screen[] = [
     nav: { group: 'mail', name: 'messages', icon: 'messages', shortcut: 'm' },
   },
   { path: '/messages/:id', load: () => import('./screens/messages/Message.svelte') },
+  {
+    path: '/contacts',
+    load: () => import('./screens/contacts/Contacts.svelte'),
+    nav: { group: 'audience', name: 'contacts', icon: 'contacts', shortcut: 'c' },
+  },
+  { path: '/contacts/:id', load: () => import('./screens/contacts/Contact.svelte') },
 ]
 
 export interface Found {
