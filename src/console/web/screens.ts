@@ -43,7 +43,24 @@ export const SCREENS: readonly Screen[] = [
     load: () => import('./screens/contacts/Contacts.svelte'),
     nav: { group: 'audience', name: 'contacts', icon: 'contacts', shortcut: 'c' },
   },
+  {
+    path: '/contacts/import',
+    load: () => import('./screens/imports/NewImport.svelte'),
+    roles: ['owner', 'operator', 'marketer'],
+  },
+  { path: '/contacts/import/:id', load: () => import('./screens/imports/Import.svelte') },
   { path: '/contacts/:id', load: () => import('./screens/contacts/Contact.svelte') },
+  {
+    path: '/segments',
+    load: () => import('./screens/segments/Segments.svelte'),
+    nav: { group: 'audience', name: 'segments', icon: 'segments', shortcut: 's' },
+  },
+  {
+    path: '/segments/new',
+    load: () => import('./screens/segments/NewSegment.svelte'),
+    roles: ['owner', 'operator', 'marketer'],
+  },
+  { path: '/segments/:id', load: () => import('./screens/segments/Segment.svelte') },
 ]
 
 export interface Found {
