@@ -51,6 +51,12 @@ export const SCREENS: readonly Screen[] = [
   { path: '/contacts/import/:id', load: () => import('./screens/imports/Import.svelte') },
   { path: '/contacts/:id', load: () => import('./screens/contacts/Contact.svelte') },
   {
+    path: '/lists',
+    load: () => import('./screens/lists/Lists.svelte'),
+    nav: { group: 'audience', name: 'lists', icon: 'lists', shortcut: 'l' },
+  },
+  { path: '/lists/:id', load: () => import('./screens/lists/List.svelte') },
+  {
     path: '/segments',
     load: () => import('./screens/segments/Segments.svelte'),
     nav: { group: 'audience', name: 'segments', icon: 'segments', shortcut: 's' },
@@ -61,6 +67,11 @@ export const SCREENS: readonly Screen[] = [
     roles: ['owner', 'operator', 'marketer'],
   },
   { path: '/segments/:id', load: () => import('./screens/segments/Segment.svelte') },
+  {
+    path: '/tags',
+    load: () => import('./screens/tags/Tags.svelte'),
+    nav: { group: 'audience', name: 'tags', icon: 'tags' },
+  },
 ]
 
 export interface Found {
