@@ -72,6 +72,12 @@ export const SCREENS: readonly Screen[] = [
     load: () => import('./screens/tags/Tags.svelte'),
     nav: { group: 'audience', name: 'tags', icon: 'tags' },
   },
+  {
+    path: '/forms',
+    load: () => import('./screens/forms/Forms.svelte'),
+    nav: { group: 'audience', name: 'forms', icon: 'forms' },
+  },
+  { path: '/forms/:id', load: () => import('./screens/forms/Form.svelte') },
 ]
 
 export interface Found {

@@ -182,6 +182,7 @@ export const en = {
     } as Readonly<Record<string, string>>,
   },
   audience: {
+    actions: 'Actions',
     deleteAnyway: 'Delete anyway',
     deleted: (name: string) => `“${name}” was deleted.`,
     created: (name: string) => `“${name}” was created.`,
