@@ -66,6 +66,13 @@ async function inspect(
 const SCREENS = [
   ['/', 'console-overview'],
   ['/messages', 'console-messages'],
+  ['/contacts', 'console-contacts'],
+  ['/contacts/import', 'console-import-empty'],
+  ['/lists', 'console-lists'],
+  ['/segments', 'console-segments'],
+  ['/segments/new', 'console-segment-new'],
+  ['/tags', 'console-tags'],
+  ['/forms', 'console-forms'],
 ] as const
 
 t.test('every screen can be read, in all forms', async t => {

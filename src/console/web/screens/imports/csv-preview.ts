@@ -58,7 +58,7 @@ function rowsOf(text: string, delimiter: string, limit: number, isCut: boolean):
     cell = ''
   }
   for (let at = 0; at < text.length && rows.length < limit; at++) {
-    const letter = text[at]
+    const letter = text[at] ?? ''
     if (isQuoted) {
       if (letter !== '"') cell += letter
       else if (text[at + 1] === '"') {
