@@ -87,7 +87,7 @@ t.test(
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText('1 contact was deleted.').waitFor()
-  await page.getByRole('button', { name: 'Undo' }).last().click()
+    await page.getByRole('button', { name: 'Undo' }).last().click()
     await page.getByRole('heading', { name: 'person8@recipient.example' }).waitFor()
     await page.getByText('team').waitFor()
     t.pass('the contact is back, with its attributes')
