@@ -249,6 +249,23 @@ t.test('many contacts are deleted for good at once, up to 5,000', async t => {
   })
 })
 
+t.test('contacts deleted restorably come back with their lists and tags', async t => {
+  const { get, post, contact, make } = await open(t)
+  const [ann, bob] = [await contact('ann'), await contact('bob')]
+  const list = await make('/lists', { name: 'News' })
+  await post(`/lists/${list}/members`, { contact_ids: [ann] })
+  t.match(await post('/contacts/bulk-delete', { contact_ids: [ann, MADE_UP], restorable: true }), {
+    body: { data: { deleted: 1, not_found: 1 } },
+  })
+  t.match(await get(`/contacts/${ann}`), { status: 404 })
+  t.match((await get(`/lists/${list}`)).body, { data: { member_count: 0 } })
+  t.match(await post('/contacts/restore', { contact_ids: [ann, bob] }), {
+    body: { data: { restored: 1, skipped: 1 } },
+  })
+  t.match((await get(`/contacts/${ann}`)).body, { data: { email: 'ann@x.example', lists: [{ id: list }] } })
+  t.match((await get(`/lists/${list}`)).body, { data: { member_count: 1 } })
+})
+
 t.test('a segment is made, counted and listed; those that may be mailed are counted apart', async t => {
   const { get, post, patch, remove, contact, make } = await open(t)
   const conditions = {

@@ -78,6 +78,13 @@ const SCREENS = [
   ['/captured', 'console-captured'],
   ['/bounces', 'console-bounces'],
   ['/suppressions', 'console-suppressions'],
+  ['/contacts', 'console-contacts'],
+  ['/contacts/import', 'console-import-empty'],
+  ['/lists', 'console-lists'],
+  ['/segments', 'console-segments'],
+  ['/segments/new', 'console-segment-new'],
+  ['/tags', 'console-tags'],
+  ['/forms', 'console-forms'],
 ] as const
 
 t.test('every screen can be read, in all forms', async t => {

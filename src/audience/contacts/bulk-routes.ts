@@ -9,7 +9,6 @@ import { listRoute, route, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { forContacts } from '../bulk.js'
 import { refusal } from '../checks.js'
-import { ContactIdsBody } from '../contact-ids.js'
 import { requireList } from '../lists/lists.js'
 import { LIST_MEMBERS, thingsOf } from '../pair-store.js'
 import { actingBy } from './contact-routes.js'
@@ -23,7 +22,7 @@ import {
 } from './contact-schema.js'
 import { removeContacts } from './contacts.js'
 import { listDuplicates } from './contact-page-store.js'
-import { RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
+import { removeRestorably, RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
 import { upsertBatch, UPSERTS } from './upsert-batch.js'
 
 /** Must precede `/contacts/:id` in the route table. */
@@ -133,8 +132,18 @@ function bulkDeleteRoute(parts: AudienceParts): Route {
     access: 'contacts:write',
     operationId: 'deleteContacts',
     chapter: 'Contacts',
-    summary: 'Permanently delete contacts.',
-    body: ContactIdsBody,
+    summary: 'Delete contacts.',
+    description:
+      'Permanently, unless `restorable` is true: then `POST /contacts/restore` brings them back for 30 days, with their lists and tags.',
+    body: Type.Object(
+      {
+        contact_ids: ContactIds,
+        restorable: Type.Optional(
+          Type.Boolean({ description: 'Whether they can be restored. Default false.' }),
+        ),
+      },
+      { additionalProperties: false, title: 'DeleteContacts' },
+    ),
     bodyLimit: CONTACT_IDS_BODY,
     bodyValues: CONTACT_IDS_VALUES,
     response: Type.Object(
@@ -143,12 +152,13 @@ function bulkDeleteRoute(parts: AudienceParts): Route {
     ),
     async handle({ principal, body }) {
       const { workspaceId } = principal
+      const remove = body.restorable === true ? removeRestorably : removeContacts
       const { done, notFound } = await forContacts(
         parts,
         workspaceId,
         body.contact_ids,
         async (tx, contacts) => {
-          await removeContacts(parts, tx, actingBy(principal), contacts)
+          await remove(parts, tx, actingBy(principal), contacts)
           return contacts.length
         },
       )
@@ -210,7 +220,8 @@ function restoreRoute(sweeps: ContactSweeps): Route {
     chapter: 'Contacts',
     summary: 'Restore deleted contacts.',
     description:
-      'Restores contacts removed by `delete-all` in the last 30 days, with their lists and tags. Contacts whose address is in use again ' +
+      'Restores contacts removed by `delete-all`, or by `bulk-delete` with `restorable`, in the last 30 days, with their lists and tags. ' +
+      'Contacts whose address is in use again ' +
       'are skipped, as are ids that match no restorable contact. Contacts suppressed since then come back unsubscribed.',
     body: Type.Object(
       { contact_ids: Type.Optional(ContactIds), all: Type.Optional(Type.Boolean()) },

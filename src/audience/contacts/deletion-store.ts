@@ -102,13 +102,23 @@ export async function softDeleteSome(
   limit: number,
 ): Promise<Contact[]> {
   const contacts = await contactsAfter(db, range, limit)
+  await softDelete(db, audience, contacts, at)
+  return contacts
+}
+
+/** Their pairs stay, so that they can be restored. @param contacts live ones */
+export async function softDelete(
+  db: Queries,
+  audience: number,
+  contacts: readonly Contact[],
+  at: number,
+): Promise<void> {
   const seqs = contacts.map(({ seq }) => seq)
   const change = new CountChange()
   for (const contact of contacts) change.remove(contact)
   for (const list of inLists(seqs)) await markDeleted(db, { seqs: list, at })
   await recount(db, seqs, -1)
   await applyCounts(db, audience, change)
-  return contacts
 }
 
 /** Restorable contacts, newest first. @param since earliest deletion */

@@ -14,6 +14,7 @@ import { appendEvents } from '../../events/store.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { PIECE, type Acting, type AudienceParts } from '../audience-parts.js'
 import { contactsOf, findAudience } from '../audience-store.js'
+import type { Contact } from './contact.js'
 import { contactDeletedEvent, contactEvent } from './contact-events.js'
 import {
   deletedBefore,
@@ -22,6 +23,7 @@ import {
   insertSweep,
   newestContact,
   restoreContacts,
+  softDelete,
   softDeleteSome,
   unfinishedSweeps,
   updateSweep,
@@ -245,6 +247,24 @@ export class ContactSweeps {
   private actingFor({ workspaceId, isSandbox }: Sweep): Acting {
     return { workspaceId, isSandbox, source: 'api' }
   }
+}
+
+/** Deletes contacts so that they can be restored for `RESTORABLE_MS`. @param contacts live ones */
+export async function removeRestorably(
+  { clock, onEvents }: Pick<AudienceParts, 'clock' | 'onEvents'>,
+  tx: Tx,
+  acting: Acting,
+  contacts: readonly Contact[],
+): Promise<void> {
+  const audience = await findAudience(tx.db, acting.workspaceId)
+  if (!audience || contacts.length === 0) return
+  const at = clock.now()
+  await softDelete(tx.db, audience.number, contacts, at)
+  await appendEvents(
+    tx,
+    contacts.map(contact => contactDeletedEvent(acting, contact, true, at)),
+  )
+  tx.onCommit(onEvents)
 }
 
 function stopped(): AppError {

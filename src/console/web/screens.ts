@@ -88,6 +88,45 @@ export const SCREENS: readonly Screen[] = [
     load: () => import('./screens/suppressions/Suppressions.svelte'),
     nav: { group: 'mail', name: 'suppressions', icon: 'suppressions', shortcut: 's' },
   },
+    path: '/contacts',
+    load: () => import('./screens/contacts/Contacts.svelte'),
+    nav: { group: 'audience', name: 'contacts', icon: 'contacts', shortcut: 'c' },
+  },
+  {
+    path: '/contacts/import',
+    load: () => import('./screens/imports/NewImport.svelte'),
+    roles: ['owner', 'operator', 'marketer'],
+  },
+  { path: '/contacts/import/:id', load: () => import('./screens/imports/Import.svelte') },
+  { path: '/contacts/:id', load: () => import('./screens/contacts/Contact.svelte') },
+  {
+    path: '/lists',
+    load: () => import('./screens/lists/Lists.svelte'),
+    nav: { group: 'audience', name: 'lists', icon: 'lists', shortcut: 'l' },
+  },
+  { path: '/lists/:id', load: () => import('./screens/lists/List.svelte') },
+  {
+    path: '/segments',
+    load: () => import('./screens/segments/Segments.svelte'),
+    nav: { group: 'audience', name: 'segments', icon: 'segments', shortcut: 's' },
+  },
+  {
+    path: '/segments/new',
+    load: () => import('./screens/segments/NewSegment.svelte'),
+    roles: ['owner', 'operator', 'marketer'],
+  },
+  { path: '/segments/:id', load: () => import('./screens/segments/Segment.svelte') },
+  {
+    path: '/tags',
+    load: () => import('./screens/tags/Tags.svelte'),
+    nav: { group: 'audience', name: 'tags', icon: 'tags' },
+  },
+  {
+    path: '/forms',
+    load: () => import('./screens/forms/Forms.svelte'),
+    nav: { group: 'audience', name: 'forms', icon: 'forms' },
+  },
+  { path: '/forms/:id', load: () => import('./screens/forms/Form.svelte') },
 ]
 
 export interface Found {

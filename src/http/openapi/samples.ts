@@ -106,6 +106,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   DeletedContact: { contact_id: IDS.contact, email: 'ann@example.com', is_restorable: false },
   ContactChanges: { attributes: { plan: 'pro', trial_ends: null } },
   ContactSelection: { contact_ids: [IDS.contact] },
+  DeleteContacts: { contact_ids: [IDS.contact], restorable: true },
   AllContactsDeleted: { deleted: 1_250, restorable_until: '2026-02-04T10:00:00.000Z' },
   ContactsDeleted: { deleted: 1, not_found: 0 },
   ContactsRestored: { restored: 1_250, skipped: 0 },

@@ -27,6 +27,7 @@ const DUPLICATES = lists('contacts in more than one list are found, of all lists
 const TAG = lists('a tag is made once, put on contacts and taken off, and goes from all when it is deleted')
 const DELETE_ALL = lists('deleting all asks for confirmation, and can be taken back for thirty days')
 const BULK = lists('many contacts are deleted for good at once, up to 5,000')
+const RESTORABLY = lists('contacts deleted restorably come back with their lists and tags')
 const SEGMENT = lists('a segment is made, counted and listed; those that may be mailed are counted apart')
 const USED = references(
   'what an active automation, a segment, a dynamic list or a form uses is deleted by force alone',
@@ -164,9 +165,9 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [ROUND_TRIP, EXPORT_FILTER],
   },
   {
-    rule: 'up to 5,000 contacts are deleted at once, for good: {deleted, not_found}',
+    rule: 'up to 5,000 contacts are deleted at once, for good or restorably: {deleted, not_found}',
     from: ['Contacts > POST /contacts/bulk-delete', 'decisions: Contacts > attributes PATCH merges a null'],
-    tests: [BULK],
+    tests: [BULK, RESTORABLY],
   },
   {
     rule: 'delete-all wants confirm true, is in the activity log, and can be taken back for 30 days: {deleted, restorable_until}',

@@ -1,0 +1,33 @@
+/**
+ * Uploads a file from disk to the REST API without reading it into memory, and tells how far it is.
+ *
+ * `fetch` knows no progress of uploads, and a request that may be sent again would be held in memory; so this uses XMLHttpRequest.
+ */
+import { askToSignIn } from '../state/sign-in.svelte'
+import { scope } from './client'
+import { ApiFault, faultOf } from './fault'
+
+/** @param path below `/api/v1`, with query @param onProgress 0 to 1 @returns `data` of the answer @throws ApiFault */
+export async function upload<T>(path: string, file: File, onProgress: (share: number) => void): Promise<T> {
+  for (;;) {
+    const response = await sendFile(`${location.origin}/api/v1${path}`, file, onProgress)
+    const body: unknown = await response.json().catch(() => undefined)
+    if (response.status === 401) await askToSignIn()
+    else if (response.ok) return (body as { data: T }).data
+    else throw faultOf(response, body)
+  }
+}
+
+function sendFile(url: string, file: File, onProgress: (share: number) => void): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.open('POST', url)
+    request.setRequestHeader('Content-Type', 'text/csv')
+    if (scope.workspaceId !== '') request.setRequestHeader('X-Workspace', scope.workspaceId)
+    if (scope.isSandbox) request.setRequestHeader('X-Sandbox', 'true')
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total)
+    request.onerror = () => reject(new ApiFault('network', 'no answer from the server'))
+    request.onload = () => resolve(new Response(request.responseText, { status: request.status }))
+    request.send(file)
+  })
+}

@@ -1,0 +1,95 @@
+/**
+ * The audience in the console: a file imported, a segment built, a contact edited, deleted and restored, as a person does it.
+ *
+ * Run by `make test-pages`, for which Debian's Chromium has to be there.
+ */
+import t, { type Test } from 'tap'
+import { axeFindings, openBrowser, takePicture } from '../support/program/browser.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { addOperator } from '../support/program/operators.js'
+
+const LOOKING = { shape: 'wide', scheme: 'light' } as const
+const PEOPLE = 1_000
+
+/** Every fourth has the plan pro; one row has no valid address. */
+function csv(): string {
+  const rows = Array.from(
+    { length: PEOPLE },
+    (_, at) => `person${at}@recipient.example,Person,Number ${at},${at % 4 === 0 ? 'pro' : 'free'},${at}`,
+  )
+  return ['Mail,First name,Last name,Tariff,Notes', ...rows, 'nobody,,,,'].join('\n')
+}
+
+async function open(t: Test) {
+  const appliance = await openTestAppliance(t)
+  const { link } = await addOperator(appliance)
+  const see = await openBrowser(t)
+  const visitor = await see(LOOKING)
+  const { page, complaints } = visitor
+  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
+  await page.getByRole('navigation').waitFor({ state: 'attached' })
+  // The look for a session before the sign-in is refused, of which browsers complain.
+  const before = complaints.length
+  return {
+    page,
+    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
+    inspect: async (name: string) => {
+      await page.waitForLoadState('networkidle')
+      await takePicture(page, name, LOOKING)
+      t.same(await axeFindings(page), [], `${name}: axe`)
+      t.same(complaints.slice(before), [], `${name}: the browser complains of nothing`)
+    },
+  }
+}
+
+t.test(
+  'a file is imported, a segment counts who is in it, a contact is edited, deleted and restored',
+  async t => {
+    const { page, go, inspect } = await open(t)
+
+    await go('/contacts/import')
+    await page
+      .getByLabel('Choose a file')
+      .setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(csv()) })
+    await page.getByRole('cell', { name: 'person0@recipient.example' }).waitFor()
+    t.equal(await page.getByRole('row').count(), 21, 'a heading and the first 20 rows')
+    await page.getByLabel('What the column Tariff becomes').selectOption('attribute')
+    await page.getByLabel('Name of the attribute').fill('plan')
+    await page.getByLabel('What the column Notes becomes').selectOption('skip')
+    await inspect('console-import')
+    await page.getByRole('button', { name: 'Start import' }).click()
+    await page.getByText('Completed').waitFor()
+    await page.getByRole('cell', { name: /the address/ }).waitFor()
+    t.match(await page.getByRole('region', { name: 'Progress' }).innerText(), /Created\s+1,000/)
+    await inspect('console-import-done')
+
+    await go('/segments/new')
+    await page.getByLabel('Name', { exact: true }).fill('Pro')
+    await page.getByLabel('Field', { exact: true }).selectOption('attribute')
+    await page.getByLabel('Name of the attribute').fill('plan')
+    await page.getByLabel('Operator').selectOption('equals')
+    await page.getByLabel('Value', { exact: true }).fill('pro')
+    await page.getByText('250').first().waitFor()
+    await inspect('console-segment')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('link', { name: 'Show contacts' }).click()
+    await page.getByText('250 contacts').waitFor()
+
+    await page.getByRole('searchbox').fill('person8@')
+    await page.getByRole('link', { name: 'person8@recipient.example' }).click()
+    await page.getByRole('button', { name: 'Edit plan' }).click()
+    await page.getByLabel('plan', { exact: true }).fill('team')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('team').waitFor()
+    t.equal(await page.getByText('Notes').count(), 0, 'the skipped column became nothing')
+    await inspect('console-contact')
+
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('1 contact was deleted.').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).last().click()
+    await page.getByRole('heading', { name: 'person8@recipient.example' }).waitFor()
+    await page.getByText('team').waitFor()
+    t.pass('the contact is back, with its attributes')
+  },
+)
