@@ -26,6 +26,9 @@ export interface Screen {
   readonly isAppliance?: boolean
 }
 
+/** Roles with `system:read` and `webhooks:read`. */
+const READERS = ['owner', 'operator', 'viewer'] as const
+
 export const SCREENS: readonly Screen[] = [
   {
     path: '/',
@@ -38,6 +41,83 @@ export const SCREENS: readonly Screen[] = [
     nav: { group: 'mail', name: 'messages', icon: 'messages', shortcut: 'm' },
   },
   { path: '/messages/:id', load: () => import('./screens/messages/Message.svelte') },
+  { path: '/account', load: () => import('./screens/account/Account.svelte') },
+  {
+    path: '/domains',
+    load: () => import('./screens/domains/Domains.svelte'),
+    nav: { group: 'sending', name: 'domains', icon: 'domains', shortcut: 'n' },
+  },
+  { path: '/domains/:id', load: () => import('./screens/domains/Domain.svelte') },
+  {
+    path: '/webhooks',
+    load: () => import('./screens/webhooks/Webhooks.svelte'),
+    nav: { group: 'sending', name: 'webhooks', icon: 'webhooks', shortcut: 'w' },
+    roles: READERS,
+  },
+  { path: '/webhooks/:id', load: () => import('./screens/webhooks/Webhook.svelte'), roles: READERS },
+  {
+    path: '/keys',
+    load: () => import('./screens/keys/Keys.svelte'),
+    nav: { group: 'sending', name: 'keys', icon: 'keys', shortcut: 'k' },
+    roles: ['owner', 'operator'],
+  },
+  {
+    path: '/workspaces',
+    load: () => import('./screens/workspaces/Workspaces.svelte'),
+    nav: { group: 'appliance', name: 'workspaces', icon: 'workspaces' },
+  },
+  { path: '/workspaces/:id', load: () => import('./screens/workspaces/Workspace.svelte') },
+  {
+    path: '/operators',
+    load: () => import('./screens/operators/Operators.svelte'),
+    nav: { group: 'appliance', name: 'operators', icon: 'operators' },
+    roles: ['owner', 'operator'],
+  },
+  {
+    path: '/operators/:id',
+    load: () => import('./screens/operators/Operator.svelte'),
+    roles: ['owner', 'operator'],
+  },
+  {
+    path: '/activity',
+    load: () => import('./screens/activity/Activity.svelte'),
+    nav: { group: 'appliance', name: 'activity', icon: 'activity', shortcut: 'a' },
+  },
+  {
+    path: '/health',
+    load: () => import('./screens/health/Health.svelte'),
+    nav: { group: 'appliance', name: 'health', icon: 'health' },
+    roles: READERS,
+    isAppliance: true,
+  },
+  {
+    path: '/jobs',
+    load: () => import('./screens/system/Jobs.svelte'),
+    nav: { group: 'appliance', name: 'jobs', icon: 'jobs' },
+    roles: READERS,
+    isAppliance: true,
+  },
+  {
+    path: '/backups',
+    load: () => import('./screens/system/Backups.svelte'),
+    nav: { group: 'appliance', name: 'backups', icon: 'backup' },
+    roles: READERS,
+    isAppliance: true,
+  },
+  {
+    path: '/certificates',
+    load: () => import('./screens/system/Certificates.svelte'),
+    nav: { group: 'appliance', name: 'certificates', icon: 'certificate' },
+    roles: READERS,
+    isAppliance: true,
+  },
+  {
+    path: '/settings',
+    load: () => import('./screens/system/Settings.svelte'),
+    nav: { group: 'appliance', name: 'settings', icon: 'settings' },
+    roles: READERS,
+    isAppliance: true,
+  },
 ]
 
 export interface Found {

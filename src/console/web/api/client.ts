@@ -23,8 +23,11 @@ export const scope = { workspaceId: '', isSandbox: false }
 
 async function send(request: Request): Promise<Response> {
   const isRest = new URL(request.url).pathname.startsWith('/api/v1/')
-  if (isRest && scope.workspaceId !== '') request.headers.set('X-Workspace', scope.workspaceId)
-  if (isRest && scope.isSandbox) request.headers.set('X-Sandbox', 'true')
+  // A screen about a record of another workspace has named that one.
+  if (isRest && scope.workspaceId !== '' && !request.headers.has('X-Workspace')) {
+    request.headers.set('X-Workspace', scope.workspaceId)
+    if (scope.isSandbox) request.headers.set('X-Sandbox', 'true')
+  }
   if (isRest && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
     request.headers.set('Idempotency-Key', crypto.randomUUID())
   void recordCall(request.clone())
