@@ -93,11 +93,12 @@ t.test(
 
     await page.getByRole('link', { name: 'Activity' }).click()
     const entries = page.getByRole('table', { name: 'Activity' })
+    await entries.waitFor()
     for (const [action, subject] of [
       ['domain.added', 'shop.example'],
       ['api_key.created', 'web shop'],
-      ['operator.session_ended', email],
-      ['operator.password_set', email],
+      ['operator.signed_out', email],
+      ['operator.password_changed', email],
     ] as const)
       t.ok(
         await entries

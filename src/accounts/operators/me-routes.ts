@@ -27,6 +27,7 @@ import {
   createToken,
   disableTotp,
   enableTotp,
+  endOwnSessions,
   proposeTotp,
   renewRecoveryCodes,
   revokeToken,
@@ -34,7 +35,7 @@ import {
 } from './credentials.js'
 import { countRecoveryCodes, findOperator, updateOperator } from './operator-store.js'
 import { PASSWORD_LENGTH } from './password.js'
-import { deleteSession, deleteSessions, listSessions, listTokens } from './session-store.js'
+import { listSessions, listTokens } from './session-store.js'
 
 export interface MeRouteParts extends CredentialParts {
   /** Names the account in authenticator apps. */
@@ -215,7 +216,8 @@ function totpRoutes(parts: MeRouteParts): Route[] {
   ]
 }
 
-function sessionsRoutes({ database }: MeRouteParts): Route[] {
+function sessionsRoutes(parts: MeRouteParts): Route[] {
+  const { database } = parts
   return [
     adminListRoute({
       ...common,
@@ -243,7 +245,7 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
       response: Done,
       async handle({ operator }) {
         requireSession(operator)
-        await database.write(tx => deleteSessions(tx.db, operator.id, operator.credential.id))
+        await endOwnSessions(parts, operator)
         return { success: true as const }
       },
     }),
@@ -258,8 +260,7 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
       response: Done,
       async handle({ operator, params: { id } }) {
         requireSession(operator)
-        if (!(await database.write(tx => deleteSession(tx.db, operator.id, id))))
-          throw new AppError('not_found', `no session ${id}`)
+        await endOwnSessions(parts, operator, id)
         return { success: true as const }
       },
     }),
