@@ -66,6 +66,18 @@ async function inspect(
 const SCREENS = [
   ['/', 'console-overview'],
   ['/messages', 'console-messages'],
+  ['/account', 'console-account'],
+  ['/domains', 'console-domains'],
+  ['/webhooks', 'console-webhooks'],
+  ['/keys', 'console-keys'],
+  ['/workspaces', 'console-workspaces'],
+  ['/operators', 'console-operators'],
+  ['/activity', 'console-activity'],
+  ['/health', 'console-health'],
+  ['/jobs', 'console-jobs'],
+  ['/backups', 'console-backups'],
+  ['/certificates', 'console-certificates'],
+  ['/settings', 'console-settings'],
 ] as const
 
 t.test('every screen can be read, in all forms', async t => {
