@@ -1,6 +1,6 @@
 /** Captured mail in the admin API: what it says, and its HTML as a page that can do nothing. */
 import t from 'tap'
-import { tokenWith } from '../support/api/operators.js'
+import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 const CAPTURED = '/api/admin/v1/captured'

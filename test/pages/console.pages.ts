@@ -85,6 +85,18 @@ const SCREENS = [
   ['/segments/new', 'console-segment-new'],
   ['/tags', 'console-tags'],
   ['/forms', 'console-forms'],
+  ['/account', 'console-account'],
+  ['/domains', 'console-domains'],
+  ['/webhooks', 'console-webhooks'],
+  ['/keys', 'console-keys'],
+  ['/workspaces', 'console-workspaces'],
+  ['/operators', 'console-operators'],
+  ['/activity', 'console-activity'],
+  ['/health', 'console-health'],
+  ['/jobs', 'console-jobs'],
+  ['/backups', 'console-backups'],
+  ['/certificates', 'console-certificates'],
+  ['/settings', 'console-settings'],
 ] as const
 
 t.test('every screen can be read, in all forms', async t => {
@@ -104,8 +116,8 @@ t.test('every screen can be read, in all forms', async t => {
 })
 
 t.test('the palette leads everywhere by the keyboard alone', async t => {
-  const { enter } = await open(t)
-  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  const postroad = await open(t)
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.keyboard.press('Control+k')
   await page.keyboard.type('messag')
@@ -123,8 +135,9 @@ t.test('the palette leads everywhere by the keyboard alone', async t => {
 })
 
 t.test('every screen says which requests it makes, as curl commands that work', async t => {
-  const { enter, baseUrl } = await open(t)
-  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  const postroad = await open(t)
+  const { baseUrl } = postroad
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
   await page.goto(`${baseUrl}/console/messages?status=delivered`)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.getByRole('button', { name: 'As an API call' }).click()
@@ -136,10 +149,11 @@ t.test('every screen says which requests it makes, as curl commands that work', 
 })
 
 t.test('what is stored is never run: subjects, senders and names are text', async t => {
-  const { enter, baseUrl, post, makeKey } = await open(t)
+  const postroad = await open(t)
+  const { baseUrl } = postroad
   const hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${7*7}'
-  const key = await makeKey()
-  await post(
+  const key = await postroad.makeKey()
+  const sent = await postroad.post(
     '/api/v1/email/send',
     {
       to: ['evil@recipient.example'],
@@ -150,7 +164,8 @@ t.test('what is stored is never run: subjects, senders and names are text', asyn
     },
     { key },
   )
-  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  t.equal(sent.status, 200, JSON.stringify(sent.body))
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
   await page.goto(`${baseUrl}/console/messages`)
   // Of a subject, markup is removed when it is accepted.
   await page.getByText('document.title=2').first().waitFor()
@@ -161,8 +176,9 @@ t.test('what is stored is never run: subjects, senders and names are text', asyn
 })
 
 t.test('a session that ends is begun again without leaving the screen', async t => {
-  const { enter, baseUrl, email } = await open(t)
-  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  const postroad = await open(t)
+  const { baseUrl, email } = postroad
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.request.put(`${baseUrl}/api/admin/v1/me/password`, {
     data: { password: PASSWORD },
@@ -181,8 +197,9 @@ t.test('a session that ends is begun again without leaving the screen', async t 
 })
 
 t.test('while the server is away the console says so', async t => {
-  const { enter, baseUrl } = await open(t)
-  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  const postroad = await open(t)
+  const { baseUrl } = postroad
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
   await page.goto(`${baseUrl}/console/messages`)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.context().setOffline(true)
@@ -195,8 +212,10 @@ t.test('while the server is away the console says so', async t => {
 })
 
 t.test('languages and the theme are kept', async t => {
-  const { enter } = await open(t)
-  const { page } = await enter({ shape: 'wide', scheme: 'light' })
+  const postroad = await open(t)
+  const { baseUrl } = postroad
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
+  await page.goto(`${baseUrl}/console/`)
   await page.getByRole('button', { name: 'Your account' }).click()
   await page.getByLabel('Language').selectOption('de')
   await page.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()

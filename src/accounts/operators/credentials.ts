@@ -17,6 +17,7 @@ import { PASSWORD_LENGTH, type Passwords } from './password.js'
 import type { Role } from '../../http/roles.js'
 import {
   deleteLinks,
+  deleteSession,
   deleteSessions,
   deleteToken,
   insertToken,
@@ -225,6 +226,20 @@ function requireNoWider(wanted: OperatorToken, own: OperatorToken | undefined): 
       'forbidden',
       'a token cannot create one that expires later than itself; give expires_at',
     )
+}
+
+/** @param sessionId default: all but the one of the request @throws AppError not_found */
+export async function endOwnSessions(
+  { database, clock }: Pick<CredentialParts, 'database' | 'clock'>,
+  { id, email, credential, actor }: Pick<OperatorPrincipal, 'id' | 'email' | 'credential' | 'actor'>,
+  sessionId?: string,
+): Promise<void> {
+  await database.write(async tx => {
+    if (sessionId === undefined) await deleteSessions(tx.db, id, credential.id)
+    else if (!(await deleteSession(tx.db, id, sessionId)))
+      throw new AppError('not_found', `no session ${sessionId}`)
+    await record(clock, tx, actor, 'operator.signed_out', email)
+  })
 }
 
 async function record(

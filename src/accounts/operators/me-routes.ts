@@ -29,6 +29,7 @@ import {
   createToken,
   disableTotp,
   enableTotp,
+  endOwnSessions,
   proposeTotp,
   renewRecoveryCodes,
   revokeToken,
@@ -37,7 +38,7 @@ import {
 import { countRecoveryCodes, findOperator, updateOperator } from './operator-store.js'
 import { hasIdentity } from './oidc/identity-store.js'
 import { PASSWORD_LENGTH } from './password.js'
-import { deleteSession, deleteSessions, listSessions, listTokens } from './session-store.js'
+import { listSessions, listTokens } from './session-store.js'
 
 export interface MeRouteParts extends CredentialParts {
   /** Names the account in authenticator apps. */
@@ -223,7 +224,8 @@ function totpRoutes(parts: MeRouteParts): Route[] {
   ]
 }
 
-function sessionsRoutes({ database }: MeRouteParts): Route[] {
+function sessionsRoutes(parts: MeRouteParts): Route[] {
+  const { database } = parts
   return [
     adminListRoute({
       ...common,
@@ -250,7 +252,7 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
       response: Done,
       async handle({ operator }) {
         requireSession(operator)
-        await database.write(tx => deleteSessions(tx.db, operator.id, operator.credential.id))
+        await endOwnSessions(parts, operator)
         return DONE
       },
     }),
@@ -265,8 +267,7 @@ function sessionsRoutes({ database }: MeRouteParts): Route[] {
       response: Done,
       async handle({ operator, params: { id } }) {
         requireSession(operator)
-        if (!(await database.write(tx => deleteSession(tx.db, operator.id, id))))
-          throw new AppError('not_found', `no session ${id}`)
+        await endOwnSessions(parts, operator, id)
         return DONE
       },
     }),

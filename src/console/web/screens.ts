@@ -26,7 +26,7 @@ export interface Screen {
   readonly isAppliance?: boolean
 }
 
-/** Who may see the queue, inbound mail and the appliance. */
+/** Who may see the queue, inbound mail, webhooks and the appliance. */
 const WITHOUT_MARKETERS = ['owner', 'operator', 'viewer'] as const
 
 export const SCREENS: readonly Screen[] = [
@@ -86,8 +86,9 @@ export const SCREENS: readonly Screen[] = [
   {
     path: '/suppressions',
     load: () => import('./screens/suppressions/Suppressions.svelte'),
-    nav: { group: 'mail', name: 'suppressions', icon: 'suppressions', shortcut: 's' },
+    nav: { group: 'mail', name: 'suppressions', icon: 'suppressions', shortcut: 'u' },
   },
+  {
     path: '/contacts',
     load: () => import('./screens/contacts/Contacts.svelte'),
     nav: { group: 'audience', name: 'contacts', icon: 'contacts', shortcut: 'c' },
@@ -127,6 +128,87 @@ export const SCREENS: readonly Screen[] = [
     nav: { group: 'audience', name: 'forms', icon: 'forms' },
   },
   { path: '/forms/:id', load: () => import('./screens/forms/Form.svelte') },
+  { path: '/account', load: () => import('./screens/account/Account.svelte') },
+  {
+    path: '/domains',
+    load: () => import('./screens/domains/Domains.svelte'),
+    nav: { group: 'sending', name: 'domains', icon: 'domains', shortcut: 'n' },
+  },
+  { path: '/domains/:id', load: () => import('./screens/domains/Domain.svelte') },
+  {
+    path: '/webhooks',
+    load: () => import('./screens/webhooks/Webhooks.svelte'),
+    nav: { group: 'sending', name: 'webhooks', icon: 'webhooks', shortcut: 'w' },
+    roles: WITHOUT_MARKETERS,
+  },
+  {
+    path: '/webhooks/:id',
+    load: () => import('./screens/webhooks/Webhook.svelte'),
+    roles: WITHOUT_MARKETERS,
+  },
+  {
+    path: '/keys',
+    load: () => import('./screens/keys/Keys.svelte'),
+    nav: { group: 'sending', name: 'keys', icon: 'keys', shortcut: 'k' },
+    roles: ['owner', 'operator'],
+  },
+  {
+    path: '/workspaces',
+    load: () => import('./screens/workspaces/Workspaces.svelte'),
+    nav: { group: 'appliance', name: 'workspaces', icon: 'workspaces' },
+  },
+  { path: '/workspaces/:id', load: () => import('./screens/workspaces/Workspace.svelte') },
+  {
+    path: '/operators',
+    load: () => import('./screens/operators/Operators.svelte'),
+    nav: { group: 'appliance', name: 'operators', icon: 'operators' },
+    roles: ['owner', 'operator'],
+  },
+  {
+    path: '/operators/:id',
+    load: () => import('./screens/operators/Operator.svelte'),
+    roles: ['owner', 'operator'],
+  },
+  {
+    path: '/activity',
+    load: () => import('./screens/activity/Activity.svelte'),
+    nav: { group: 'appliance', name: 'activity', icon: 'activity', shortcut: 'a' },
+  },
+  {
+    path: '/health',
+    load: () => import('./screens/health/Health.svelte'),
+    nav: { group: 'appliance', name: 'health', icon: 'health' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/jobs',
+    load: () => import('./screens/system/Jobs.svelte'),
+    nav: { group: 'appliance', name: 'jobs', icon: 'jobs' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/backups',
+    load: () => import('./screens/system/Backups.svelte'),
+    nav: { group: 'appliance', name: 'backups', icon: 'backup' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/certificates',
+    load: () => import('./screens/system/Certificates.svelte'),
+    nav: { group: 'appliance', name: 'certificates', icon: 'certificate' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
+  {
+    path: '/settings',
+    load: () => import('./screens/system/Settings.svelte'),
+    nav: { group: 'appliance', name: 'settings', icon: 'settings' },
+    roles: WITHOUT_MARKETERS,
+    isAppliance: true,
+  },
 ]
 
 export interface Found {

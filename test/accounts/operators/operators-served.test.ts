@@ -198,6 +198,11 @@ t.test('an operator keeps name, password, authenticator app and sessions', async
   t.match(other, { method: 'password', ip: '127.0.0.1' })
   t.equal((await ann.ask('DELETE', `/me/sessions/${other?.id ?? ''}`)).status, 200)
   t.equal((await elsewhere.ask('GET', '/me')).status, 401)
+  t.match(
+    (await ann.ask('GET', '/activity?action=operator.signed_out')).body.data,
+    [{ subject: 'ann@postroad.test', actor: { type: 'operator' } }],
+    'a session that was ended stands in the activity log',
+  )
 
   t.equal((await ann.ask('POST', '/me/recovery-codes')).body.data.recovery_codes.length, 10)
   t.equal((await ann.ask('DELETE', '/me/totp')).status, 200)

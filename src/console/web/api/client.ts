@@ -31,6 +31,11 @@ export function useScope(current: () => Scope): void {
   scope = current
 }
 
+/** The same, for requests that are not sent by these clients. */
+export function currentScope(): Scope {
+  return untrack(scope)
+}
+
 /** An effect that asks depends on nothing that is read here. */
 function send(request: Request): Promise<Response> {
   return untrack(() => sendUntilAnswered(request))
@@ -38,7 +43,7 @@ function send(request: Request): Promise<Response> {
 
 async function sendUntilAnswered(request: Request): Promise<Response> {
   const isRest = new URL(request.url).pathname.startsWith('/api/v1/')
-  const { workspaceId, isSandbox } = scope()
+  const { workspaceId, isSandbox } = currentScope()
   // A screen about a record of another workspace names that one itself.
   const isNamed = request.headers.has('X-Workspace')
   if (isRest && !isNamed && workspaceId !== undefined) request.headers.set('X-Workspace', workspaceId)

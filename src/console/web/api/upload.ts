@@ -4,7 +4,7 @@
  * `fetch` knows no progress of uploads, and a request that may be sent again would be held in memory; so this uses XMLHttpRequest.
  */
 import { askToSignIn } from '../state/sign-in.svelte'
-import { scope } from './client'
+import { currentScope } from './client'
 import { ApiFault, faultOf } from './fault'
 
 /** @param path below `/api/v1`, with query @param onProgress 0 to 1 @returns `data` of the answer @throws ApiFault */
@@ -23,8 +23,9 @@ function sendFile(url: string, file: File, onProgress: (share: number) => void):
     const request = new XMLHttpRequest()
     request.open('POST', url)
     request.setRequestHeader('Content-Type', 'text/csv')
-    if (scope.workspaceId !== '') request.setRequestHeader('X-Workspace', scope.workspaceId)
-    if (scope.isSandbox) request.setRequestHeader('X-Sandbox', 'true')
+    const { workspaceId, isSandbox } = currentScope()
+    if (workspaceId !== undefined) request.setRequestHeader('X-Workspace', workspaceId)
+    if (isSandbox) request.setRequestHeader('X-Sandbox', 'true')
     request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total)
     request.onerror = () => reject(new ApiFault('network', 'no answer from the server'))
     request.onload = () => resolve(new Response(request.responseText, { status: request.status }))

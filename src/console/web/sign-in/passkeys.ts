@@ -5,9 +5,10 @@ type Options = Readonly<Record<string, unknown>>
 export type Assertion = components['schemas']['PasskeyAssertion']
 export type Registration = components['schemas']['PasskeyRegistration']
 
-/** Browsers offer passkeys over HTTPS and on localhost only. */
+/** Browsers offer passkeys over HTTPS and on localhost only, and never for an IP address. */
 export function canUsePasskeys(): boolean {
-  return isSecureContext && 'PublicKeyCredential' in window
+  const isAddress = /^[\d.]+$|^\[/.test(location.hostname)
+  return isSecureContext && !isAddress && 'PublicKeyCredential' in window
 }
 
 /** @throws Error if the person cancels */

@@ -2,7 +2,7 @@
 import type { components } from '#api/rest'
 import { answer, rest } from '../api/client'
 import { untrack } from 'svelte'
-import { applyScope, currentWorkspace, hasRole, isSandbox } from './session.svelte'
+import { currentWorkspace, hasRole, isSandbox } from './session.svelte'
 
 export type List = components['schemas']['List']
 export type Tag = components['schemas']['Tag']
@@ -11,7 +11,6 @@ export type Contact = components['schemas']['Contact']
 
 /** Changes with the workspace and the sandbox; requests made after it are about them. For effects that read anew. */
 export function audienceScope(): string {
-  applyScope()
   return `${currentWorkspace()?.id ?? ''}${isSandbox() ? ' sandbox' : ''}`
 }
 
