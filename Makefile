@@ -104,7 +104,7 @@ test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debia
 	$(TAP) build/test/debian/*.debian.js
 
 test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
-	$(TAP) --jobs=1 --timeout=600 build/test/pages/*.pages.js
+	$(TAP) --jobs=1 --timeout=900 build/test/pages/*.pages.js
 
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
