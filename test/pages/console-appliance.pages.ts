@@ -65,7 +65,7 @@ t.test(
     t.match(secret, /^ts_live_/, 'the key is shown')
     await page.getByRole('dialog', { name: 'Key' }).getByRole('button', { name: 'Close' }).last().click()
     await page.getByRole('link', { name: 'web shop' }).click()
-    t.ok(await page.getByRole('dialog', { name: 'web shop' }).getByText('Sending only').isVisible())
+    await page.getByRole('dialog', { name: 'web shop' }).getByText('Sending only').waitFor()
     t.notMatch(await page.content(), secret ?? '-', 'the key is shown only once')
     await page.keyboard.press('Escape')
 
