@@ -96,6 +96,15 @@ const certificate = {
 const lastMinute = { accepted: 1_260, delivered: 1_180, deferred: 12, bounced: 9, failed: 0 }
 
 export const ADMIN_SAMPLES = {
+  MailContent: {
+    headers: [{ name: 'Subject', value: 'Your order' }],
+    text: 'Thank you for your order.',
+    attachments: [{ filename: 'invoice.pdf', content_type: 'application/pdf', size: 48_211, inline: false }],
+  },
+  MailPreview: {
+    mail: 'From: Shop <shop@example.com>\nTo: ann@example.net\nSubject: Your order\n\nThank you for your order.\n',
+    route: ['mx.example.net [192.0.2.7]:25'],
+  },
   Operator: operator,
   LinkedOperator: {
     ...operator,

@@ -77,6 +77,8 @@ const BY_NAME: Readonly<Record<string, string>> = {
   last_reply: '451 4.7.1 Greylisted, try again later',
   schedule: '30 3 * * *',
   last_error: 'the disk is full',
+  isp_name: 'Gmail',
+  location: 'https://mail.example.com/console/',
   batchId: ID,
   messageId: ID,
 }
