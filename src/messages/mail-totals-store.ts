@@ -1,5 +1,5 @@
 /**
- * SQL of the mail totals: what became of all mail ever accepted, counted once per message, with one row per workspace.
+ * SQL of the mail totals: the fate of all mail ever accepted, counted once per message, in one row per workspace.
  *
  * Changed in the transaction of what is counted, so that at every commit
  *
@@ -49,7 +49,7 @@ export class TotalsChange {
     this.of(workspaceId).accepted += messages
   }
 
-  /** @param head as it is after the transition */
+  /** @param head after the transition */
   moved(kind: TransitionKind, head: MessageHead): void {
     if (head.isSandbox) return
     const counts = this.of(head.workspaceId)

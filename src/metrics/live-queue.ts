@@ -34,7 +34,7 @@ export interface LiveQueueParts {
 
 const rateFields = {
   delivered: Type.Integer({ description: 'Delivered in the last minute.' }),
-  deferred: Type.Integer({ description: 'Attempts of the last minute that are to be repeated.' }),
+  deferred: Type.Integer({ description: 'Attempts of the last minute that will be repeated.' }),
   bounced: Type.Integer({
     description: 'Rejected permanently, or impossible to send, in the last minute.',
   }),

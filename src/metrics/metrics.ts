@@ -53,7 +53,7 @@ export interface CountRest {
   readonly holdsMs: number
   /** Pause after a count, as a multiple of its duration. */
   readonly rest: number
-  /** A caller who comes later than this after the pause waits for the next count, ms. */
+  /** Callers that arrive later than this after the pause wait for the next count, ms. */
   readonly patienceMs: number
 }
 
