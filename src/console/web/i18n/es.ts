@@ -1,5 +1,5 @@
 /** Spanish. */
-import { en, type Texts } from './en'
+import type { Texts } from './en'
 
 const numero = (n: number) => n.toLocaleString('es')
 
@@ -7,7 +7,6 @@ const numero = (n: number) => n.toLocaleString('es')
 const count = (n: number, one: string, other: string) => `${n.toLocaleString('es')} ${n === 1 ? one : other}`
 
 export const es: Texts = {
-  ...en,
   nav: {
     skip: 'Ir al contenido',
     main: 'Navegación principal',
@@ -17,9 +16,9 @@ export const es: Texts = {
     messages: 'Mensajes',
     delivery: 'Entrega',
     inbound: 'Entrada',
-    captured: 'Correo interceptado',
+    captured: 'Correo capturado',
     bounces: 'Rebotes',
-    suppressions: 'Lista de supresión',
+    suppressions: 'Lista de bloqueo',
     audience: 'Audiencia',
     contacts: 'Contactos',
     lists: 'Listas',
@@ -98,7 +97,7 @@ export const es: Texts = {
     no: 'No',
     unsaved: 'Hay cambios sin guardar. ¿Salir de todos modos?',
     rows: (n: number) => `${numero(n)} ${n === 1 ? 'fila' : 'filas'}`,
-    time: 'Hora',
+    time: 'Fecha',
     name: 'Nombre',
     status: 'Estado',
     email: 'Dirección de correo',
@@ -158,7 +157,7 @@ export const es: Texts = {
     bounced: 'Rebotados',
     failed: 'Fallidos',
     cancelled: 'Cancelados',
-    suppressed: 'Suprimidos',
+    suppressed: 'Bloqueados',
     waiting: 'En espera',
     proof: 'Se sabe qué fue de cada mensaje aceptado',
     unaccounted: (n: number) =>
@@ -300,9 +299,9 @@ export const es: Texts = {
     releaseAll: 'Liberar la cola',
     resetBackoff: 'Terminar la pausa',
     resetIntro: site =>
-      `El correo vencido para ${site} se intenta de inmediato. Si el sitio lo rechaza de nuevo, la pausa vuelve a empezar.`,
+      `El correo pendiente para ${site} se envía de inmediato. Si el sitio lo rechaza de nuevo, la pausa vuelve a empezar.`,
     resetAllIntro:
-      'El correo vencido se intenta de inmediato en todos los sitios. Donde se rechace de nuevo, la pausa vuelve a empezar.',
+      'El correo pendiente se envía de inmediato a todos los sitios. Donde se rechace de nuevo, la pausa vuelve a empezar.',
     backoffEnded: 'Pausa terminada',
     emptyTitle: 'Nada en espera',
     emptyText:
@@ -311,17 +310,17 @@ export const es: Texts = {
     affected: n =>
       n === 0 ? 'No cambiaría ningún mensaje.' : `Esto afecta a ${count(n, 'mensaje', 'mensajes')}.`,
     state: { held: 'Retenido', paused: 'Campaña en pausa', inProgress: 'En curso' },
-    change: { hold: 'Retener', release: 'Liberar', retry: 'Intentar ahora', delete: 'Eliminar' },
+    change: { hold: 'Retener', release: 'Liberar', retry: 'Enviar ahora', delete: 'Eliminar' },
     changeIntro: {
-      hold: 'Los mensajes retenidos no se intentan hasta que se liberan.',
-      release: 'Los mensajes liberados se intentan cuando vencen.',
-      retry: 'Los mensajes vencen ahora, y termina la pausa de sus sitios.',
+      hold: 'Los mensajes retenidos no se envían hasta que se liberan.',
+      release: 'Los mensajes liberados se envían cuando les toca.',
+      retry: 'Los mensajes se envían ahora, y termina la pausa de sus sitios.',
       delete: 'Los mensajes pasan a «fallidos» y no se envían. No se puede deshacer.',
     },
     changed: {
       hold: n => count(n, 'mensaje retenido', 'mensajes retenidos'),
       release: n => count(n, 'mensaje liberado', 'mensajes liberados'),
-      retry: n => count(n, 'mensaje se intenta ahora', 'mensajes se intentan ahora'),
+      retry: n => count(n, 'mensaje se envía ahora', 'mensajes se envían ahora'),
       delete: n => count(n, 'mensaje eliminado', 'mensajes eliminados'),
     },
   },
@@ -1053,7 +1052,7 @@ export const es: Texts = {
     marketing: 'La baja detiene todo el correo',
     marketingHint: 'También los envíos sueltos, no solo las campañas.',
     limits: 'Límites',
-    limitsIntro: 'Protegen el sistema; solo los cambian operadores de todos los espacios.',
+    limitsIntro: 'Protegen el sistema; solo los cambian usuarios con un rol en todos los espacios.',
     hourly: 'Destinatarios por hora',
     daily: 'Destinatarios por día',
     privateWebhooks: 'Los webhooks pueden llamar a direcciones privadas',
@@ -1071,8 +1070,8 @@ export const es: Texts = {
     roles: 'Roles',
     rolesIntro: 'Un rol en un espacio se suma al de todos los espacios; nunca quita nada.',
     roleText: {
-      owner: 'Todo, también los operadores.',
-      operator: 'Todo salvo cambiar operadores.',
+      owner: 'Todo, también gestionar usuarios.',
+      operator: 'Todo salvo gestionar usuarios.',
       marketer: 'Contactos, campañas y plantillas; sin claves, sin cola, sin sistema.',
       viewer: 'Lee; no cambia nada.',
     },
@@ -1086,7 +1085,7 @@ export const es: Texts = {
     twoSteps: 'Contraseña y código',
     noPassword: 'Aún no ha entrado',
     lastSignIn: 'Último inicio de sesión',
-    emptyTitle: 'Ningún operador',
+    emptyTitle: 'Ningún usuario',
     rename: 'Cambiar nombre',
     details: 'Detalles',
     activity: 'Lo que ha hecho',
@@ -1122,7 +1121,7 @@ export const es: Texts = {
     emptyTitle: 'Aún nada',
     actorType: {
       api_key: 'clave de API',
-      operator: 'operador',
+      operator: 'usuario',
       operator_token: 'token',
       shell: 'shell',
       system: 'sistema',
@@ -1278,7 +1277,7 @@ export const es: Texts = {
       complained: 'Queja',
       failed: 'Fallido',
       skipped: 'Omitido',
-      suppressed: 'Suprimido',
+      suppressed: 'Bloqueado',
       cancelled: 'Cancelado',
       scheduled: 'Programado',
       unsubscribed: 'Dado de baja',
