@@ -119,6 +119,8 @@ export const de: Texts = {
     againIntro: 'Ihre Sitzung ist beendet. Melden Sie sich an, dann geht es dort weiter, wo Sie waren.',
     confirmTitle: 'Bestätigen Sie, dass Sie es sind',
     confirmIntro: 'Dafür ist eine Anmeldung in den letzten 15 Minuten nötig.',
+    noPassword:
+      'Sie haben noch kein Passwort. Lassen Sie sich einen neuen Einmal-Link geben, melden Sie sich damit an und legen Sie zuerst ein Passwort fest.',
     password: 'Passwort',
     code: 'Code',
     codeIntro: 'Geben Sie den Code Ihrer Authenticator-App oder einen Wiederherstellungscode ein.',

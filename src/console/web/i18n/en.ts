@@ -120,6 +120,8 @@ export const en = {
     againIntro: 'Your session has ended. Sign in, and what you were doing goes on.',
     confirmTitle: 'Confirm it is you',
     confirmIntro: 'This needs a sign-in within the last 15 minutes.',
+    noPassword:
+      'You have no password yet. Ask for a new one-time link, sign in with it, and set a password first.',
     password: 'Password',
     code: 'Code',
     codeIntro: 'Enter the code of your authenticator app, or a recovery code.',

@@ -118,6 +118,8 @@ export const es: Texts = {
     againIntro: 'Su sesión ha terminado. Inicie sesión y siga donde estaba.',
     confirmTitle: 'Confirme que es usted',
     confirmIntro: 'Para esto hace falta haber iniciado sesión en los últimos 15 minutos.',
+    noPassword:
+      'Aún no tiene contraseña. Pida un nuevo enlace de un solo uso, inicie sesión con él y establezca primero una contraseña.',
     password: 'Contraseña',
     code: 'Código',
     codeIntro: 'Escriba el código de su aplicación de autenticación o un código de recuperación.',

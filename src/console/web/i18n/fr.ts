@@ -119,6 +119,8 @@ export const fr: Texts = {
     againIntro: 'Votre session est terminée. Connectez-vous et reprenez là où vous en étiez.',
     confirmTitle: 'Confirmez votre identité',
     confirmIntro: 'Cette action demande une connexion de moins de 15 minutes.',
+    noPassword:
+      'Vous n’avez pas encore de mot de passe. Demandez un nouveau lien à usage unique, connectez-vous avec lui et définissez d’abord un mot de passe.',
     password: 'Mot de passe',
     code: 'Code',
     codeIntro: 'Saisissez le code de votre application d’authentification ou un code de secours.',
