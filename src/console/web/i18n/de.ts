@@ -291,7 +291,7 @@ export const de: Texts = {
     deliveries: (active, allowed) => `${active} laufend, ${allowed} zugleich erlaubt`,
     attempts: 'Versuche',
     next: 'Nächster Versuch',
-    enqueued: 'In der Warteschlange seit',
+    enqueued: 'Wartet seit',
     lastReply: 'Letzte Antwort',
     replies: 'Häufigste Antworten',
     heldOrNot: 'Angehalten oder nicht',
