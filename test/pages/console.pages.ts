@@ -14,7 +14,7 @@ import {
   type Visitor,
 } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import { addOperator, tokenWith } from '../support/program/operators.js'
 
 const PASSWORD = 'correct horse battery staple'
 
@@ -134,17 +134,134 @@ t.test('the palette leads everywhere by the keyboard alone', async t => {
   await page.keyboard.press('Escape')
 })
 
+t.test('a main flow needs no mouse: skip, search, rows, dialogs and menus', async t => {
+  const postroad = await open(t)
+  const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
+  const focused = () =>
+    page.evaluate<string>(
+      "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText",
+    )
+  /** Tab until what has the focus is called so. */
+  const tabTo = async (name: RegExp) => {
+    for (let presses = 0; presses < 60 && !name.test(await focused()); presses++)
+      await page.keyboard.press('Tab')
+    t.match(await focused(), name)
+  }
+
+  await page.goto(`${postroad.baseUrl}/console/messages`)
+  await page.getByRole('link', { name: 'person30@recipient.example' }).waitFor()
+  const length = await page.evaluate<number>('history.length')
+  await page.keyboard.press('Tab')
+  t.equal(await focused(), 'Skip to content', 'the first stop leads past the navigation')
+  await page.keyboard.press('Enter')
+  t.equal(await focused(), 'Messages', 'to the title')
+  t.equal(await page.evaluate<number>('history.length'), length, 'Back is not used up by it')
+
+  await page.keyboard.press('/')
+  t.equal(await focused(), 'Recipient or @domain')
+  await page.keyboard.type('@recipient.example')
+  await page.waitForURL(/to=%40recipient\.example/)
+  await tabTo(/^person30@/)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  t.match(await focused(), /^person28@/, 'arrows go from row to row')
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Order 29 is on its way' }).waitFor()
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('n')
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor()
+  await tabTo(/^Add a domain$/)
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Add a domain' })
+  await dialog.waitFor()
+  await page.keyboard.type('shop.example')
+  t.equal(await dialog.getByLabel('Domain').inputValue(), 'shop.example', 'the first field has the focus')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'hidden' })
+  t.equal(await focused(), 'Add a domain', 'the focus is back where the dialog was opened')
+
+  await page.keyboard.press('Shift+Tab')
+  await page.getByRole('button', { name: 'Your account' }).focus()
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  t.equal(await focused(), 'Your account')
+  await page.keyboard.press('ArrowDown')
+  t.equal(await focused(), 'API reference', 'arrows go through the menu')
+  await page.keyboard.press('Escape')
+  t.equal(await page.getByRole('group', { name: 'Your account' }).isVisible(), false)
+
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.getByRole('button', { name: 'Menu' }).focus()
+  await page.keyboard.press('Enter')
+  t.equal(await focused(), 'Domains', 'the navigation on the phone has the focus at the current screen')
+  await page.keyboard.press('Escape')
+  t.equal(await focused(), 'Menu')
+})
+
+t.test('enlarged to twice the size, every screen still fits', async t => {
+  const postroad = await open(t)
+  const visitor = await postroad.enter({ shape: 'wide', scheme: 'light' })
+  // A window of 1280 by 800 at 200 %.
+  await visitor.page.setViewportSize({ width: 640, height: 400 })
+  for (const [path, name] of SCREENS) {
+    await visitor.page.goto(`${postroad.baseUrl}/console${path}`)
+    await visitor.page.getByRole('heading', { level: 1 }).waitFor()
+    t.equal(await isTooWide(visitor.page), false, name)
+  }
+})
+
 t.test('every screen says which requests it makes, as curl commands that work', async t => {
   const postroad = await open(t)
   const { baseUrl } = postroad
+  const token = await tokenWith(postroad, 'owner')
   const { page } = await postroad.enter({ shape: 'wide', scheme: 'light' })
-  await page.goto(`${baseUrl}/console/messages?status=delivered`)
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  await page.getByRole('button', { name: 'As an API call' }).click()
-  const command = page.locator('pre', { hasText: '/api/admin/v1/messages?' })
-  t.match(
-    await command.textContent(),
-    `curl '${baseUrl}/api/admin/v1/messages?status=delivered&limit=100' \\\n  -H "Authorization: Bearer $POSTROAD_TOKEN"`,
+  const asked = async (path: string): Promise<string[]> => {
+    await page.goto(baseUrl + path)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.waitForLoadState('networkidle')
+    await page.getByRole('button', { name: 'As an API call' }).click()
+    return page.getByRole('dialog', { name: 'As an API call' }).locator('pre').allTextContents()
+  }
+  const filters = 'status=delivered&to=%40recipient.example&since=2026-01-01'
+  const [command = ''] = (await asked(`/console/messages?${filters}`)).filter(text =>
+    /\/messages\?/.test(text),
+  )
+  t.match(command, 'status=delivered', 'filters are in it')
+  t.match(command, 'to=%40recipient.example')
+  t.match(command, 'since=2026-01-01')
+  t.match(command, ' \\\n  -H "Authorization: Bearer $POSTROAD_TOKEN"')
+
+  for (const [path] of SCREENS)
+    for (const text of await asked(`/console${path}`)) {
+      const [, url = ''] = /^curl (?:-X \w+ )?'([^']+)'/.exec(text) ?? []
+      const headers = [...text.matchAll(/-H '([^:]+): ([^']*)'/g)].map(([, name = '', value = '']) => [
+        name,
+        value,
+      ])
+      if (text.startsWith('curl -X')) continue
+      const { status } = await fetch(url, {
+        headers: { ...Object.fromEntries(headers), Authorization: `Bearer ${token}` },
+      })
+      t.equal(status, 200, text)
+    }
+})
+
+t.test('the authenticator app is set up by a QR code', async t => {
+  const postroad = await open(t)
+  const { page, complaints } = await postroad.enter({ shape: 'wide', scheme: 'dark' })
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(`${postroad.baseUrl}/console/account`)
+  await page.getByRole('button', { name: 'Set up' }).click()
+  const code = page.getByRole('img', { name: 'QR code for the authenticator app' })
+  await code.waitFor()
+  const { width, height } = (await code.boundingBox()) ?? { width: 0, height: 0 }
+  t.ok(width >= 160 && width === height, 'large enough for a camera')
+  t.same(
+    complaints.filter(text => !text.includes('401 (Unauthorized)')),
+    [],
+    'under the policy',
   )
 })
 

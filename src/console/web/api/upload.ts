@@ -3,6 +3,7 @@
  *
  * `fetch` knows no progress of uploads, and a request that may be sent again would be held in memory; so this uses XMLHttpRequest.
  */
+import { keepCall } from '../state/calls.svelte'
 import { askToSignIn } from '../state/sign-in.svelte'
 import { currentScope } from './client'
 import { ApiFault, faultOf } from './fault'
@@ -22,10 +23,13 @@ function sendFile(url: string, file: File, onProgress: (share: number) => void):
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.open('POST', url)
-    request.setRequestHeader('Content-Type', 'text/csv')
     const { workspaceId, isSandbox } = currentScope()
-    if (workspaceId !== undefined) request.setRequestHeader('X-Workspace', workspaceId)
-    if (isSandbox) request.setRequestHeader('X-Sandbox', 'true')
+    const headers: [string, string][] = [['content-type', 'text/csv']]
+    if (workspaceId !== undefined) headers.push(['x-workspace', workspaceId])
+    if (isSandbox) headers.push(['x-sandbox', 'true'])
+    for (const [name, value] of headers) request.setRequestHeader(name, value)
+    const { pathname, search } = new URL(url)
+    keepCall({ method: 'POST', url: pathname + search, headers, body: undefined, file: file.name })
     request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total)
     request.onerror = () => reject(new ApiFault('network', 'no answer from the server'))
     request.onload = () => resolve(new Response(request.responseText, { status: request.status }))

@@ -3,6 +3,10 @@
 /** @param n picks the form: “1 message”, “2 messages” */
 const count = (n: number, one: string, other: string) => `${n.toLocaleString('en')} ${n === 1 ? one : other}`
 
+/** Texts of values that the API may add to: looked up by any name, while the languages have all that are named here. */
+const open = <T extends Readonly<Record<string, string>>>(texts: T): T & Readonly<Record<string, string>> =>
+  texts
+
 export const en = {
   nav: {
     skip: 'Skip to content',
@@ -43,6 +47,7 @@ export const en = {
     workspace: 'Workspace',
     sandbox: 'Sandbox',
     sandboxNotice: 'You see the sandbox: nothing here was sent to anybody.',
+    leaveSandbox: 'Leave the sandbox',
     search: 'Search or jump to…',
     theme: 'Theme',
     system: 'System',
@@ -115,6 +120,8 @@ export const en = {
     againIntro: 'Your session has ended. Sign in, and what you were doing goes on.',
     confirmTitle: 'Confirm it is you',
     confirmIntro: 'This needs a sign-in within the last 15 minutes.',
+    noPassword:
+      'You have no password yet. Ask for a new one-time link, sign in with it, and set a password first.',
     password: 'Password',
     code: 'Code',
     codeIntro: 'Enter the code of your authenticator app, or a recovery code.',
@@ -129,7 +136,7 @@ export const en = {
     newPassword: 'New password',
     with: (provider: string) => `Sign in with ${provider}`,
     goOn: 'I have signed in there: go on',
-    refusals: {
+    refusals: open({
       cancelled: 'The sign-in was cancelled, or the provider reported an error.',
       expired: 'That sign-in was begun in another browser or more than 10 minutes ago. Start again.',
       refused: 'The provider’s answer failed a check. The server’s log says which.',
@@ -139,7 +146,7 @@ export const en = {
       account_linked: 'The account with your address belongs to another person at the provider.',
       not_recent: 'The provider did not ask again who you are.',
       other_account: 'You are somebody else at the provider than here.',
-    } as Readonly<Record<string, string>>,
+    }),
   },
   overview: {
     title: 'Overview',
@@ -194,7 +201,7 @@ export const en = {
     details: 'Details',
     source: 'Source',
     attempt: (n: number) => `Attempt ${n}`,
-    status: {
+    status: open({
       queued: 'Queued',
       deferred: 'Deferred',
       sent: 'Sent',
@@ -209,7 +216,7 @@ export const en = {
       cancelled: 'Cancelled',
       scheduled: 'Scheduled',
       unsubscribed: 'Unsubscribed',
-    } as Readonly<Record<string, string>>,
+    }),
   },
   mail: {
     preview: 'Preview',
@@ -254,7 +261,7 @@ export const en = {
     unverified: 'certificate not verified',
     noTls: 'Not encrypted',
     next: 'Next attempt',
-    events: {
+    events: open({
       accepted: 'Accepted',
       scheduled: 'Scheduled for',
       delivered: 'Delivered',
@@ -264,9 +271,9 @@ export const en = {
       opened: 'Opened',
       clicked: 'Link clicked',
       complained: 'Reported as spam',
-    } as Readonly<Record<string, string>>,
+    }),
   },
-  headerHelp: {
+  headerHelp: open({
     received:
       'A server that took the mail adds one on top: from whom, when and how it came. Read them from the bottom.',
     'dkim-signature':
@@ -297,7 +304,7 @@ export const en = {
     references: 'The mails of the conversation so far.',
     'x-postroad-id': 'Signed token by which a report about this mail is matched to it.',
     'x-failed-recipients': 'Recipients that a bounce is about, as some servers write it.',
-  } as Readonly<Record<string, string>>,
+  }),
   delivery: {
     title: 'Delivery',
     intro:
@@ -395,7 +402,7 @@ export const en = {
     emptyTitle: 'No inbound mail',
     emptyText:
       'Bounces and reports arrive here by SMTP, once the DNS of your return path leads to this server.',
-    results: {
+    results: open({
       bounce: 'Bounce',
       complaint: 'Complaint',
       unsubscribe: 'Unsubscribe',
@@ -406,7 +413,7 @@ export const en = {
       forged: 'Forged',
       other: 'Other',
       failed: 'Failed',
-    } as Readonly<Record<string, string>>,
+    }),
   },
   bounces: {
     title: 'Bounces',
@@ -497,14 +504,14 @@ export const en = {
     anyBounced: 'Bounced or not',
     notBounced: 'Not bounced',
     order: 'Order',
-    orders: {
+    orders: open({
       '-created_at': 'Newest first',
       created_at: 'Oldest first',
       '-updated_at': 'Last changed first',
       updated_at: 'Longest unchanged first',
       email: 'By address',
       '-email': 'By address, backwards',
-    } as Readonly<Record<string, string>>,
+    }),
     lastOpened: 'Last opened',
     lastClicked: 'Last clicked',
     add: 'Add contact',
@@ -541,14 +548,14 @@ export const en = {
     noAttributes: 'No attributes. They hold what you know about a person, for segments and for merge tags.',
     attributeName: 'Name of the attribute',
     kind: 'Kind',
-    kinds: {
+    kinds: open({
       text: 'Text',
       number: 'Number',
       truth: 'Yes or no',
       date: 'Date',
       items: 'List',
       json: 'JSON',
-    } as Readonly<Record<string, string>>,
+    }),
     value: 'Value',
     oneALine: 'One item a line',
     invalidValue: 'This is not a valid value of this kind.',
@@ -563,7 +570,7 @@ export const en = {
       'Somebody changed this field in the meantime. Their value is shown below; save again to replace it with yours.',
     theirValue: 'Their value',
     messagesOf: 'Messages',
-    events: {
+    events: open({
       'contact.created': 'Contact created',
       'list.member_added': 'Added to list',
       'tag.added': 'Tagged',
@@ -580,7 +587,7 @@ export const en = {
       'flow.completed': 'Automation ended',
       'conversion.created': 'Conversion',
       'product.viewed': 'Product viewed',
-    } as Readonly<Record<string, string>>,
+    }),
   },
   imports: {
     title: 'Import contacts',
@@ -593,7 +600,7 @@ export const en = {
     system: 'Exported from',
     detect: 'Detect automatically',
     noSystem: 'No other system',
-    systems: {
+    systems: open({
       postroad: 'Postroad',
       listmonk: 'listmonk',
       mailchimp: 'Mailchimp',
@@ -602,7 +609,7 @@ export const en = {
       postmark: 'Postmark',
       brevo: 'Brevo',
       postal: 'Postal',
-    } as Readonly<Record<string, string>>,
+    }),
     systemHint:
       'Exports of other systems also carry who unsubscribed, bounced or complained; those are suppressed here.',
     columns: 'Columns',
@@ -611,7 +618,7 @@ export const en = {
     auto: 'Automatic',
     skip: 'Skip',
     attribute: 'Attribute',
-    fields: {
+    fields: open({
       email: 'Email address',
       first_name: 'First name',
       last_name: 'Last name',
@@ -621,7 +628,7 @@ export const en = {
       lists: 'Lists',
       tags: 'Tags',
       attributes: 'Attributes as JSON',
-    } as Readonly<Record<string, string>>,
+    }),
     noEmail: 'Choose the column that holds the email address.',
     toList: 'Add everybody to the list',
     tags: 'Tag everybody with',
@@ -645,14 +652,14 @@ export const en = {
     line: 'Line',
     reason: 'Reason',
     downloadRejected: 'Download rejected rows',
-    status: {
+    status: open({
       receiving: 'Receiving',
       queued: 'Queued',
       processing: 'Running',
       completed: 'Completed',
       failed: 'Failed',
       cancelled: 'Cancelled',
-    } as Readonly<Record<string, string>>,
+    }),
   },
   lists: {
     title: 'Lists',
@@ -737,7 +744,7 @@ export const en = {
       activity: 'Activity',
       purchases: 'Purchases',
     },
-    fields: {
+    fields: open({
       email: 'Email address',
       first_name: 'First name',
       last_name: 'Last name',
@@ -758,8 +765,8 @@ export const en = {
       purchase_total: 'Total of purchases',
       last_purchase_at: 'Last purchase',
       purchased_product: 'Purchased product',
-    } as Readonly<Record<string, string>>,
-    operators: {
+    }),
+    operators: open({
       equals: 'is',
       not_equals: 'is not',
       contains: 'contains',
@@ -782,7 +789,7 @@ export const en = {
       not_in_next_days: 'is not within the next',
       anniversary_in_next_days: 'has its anniversary within the next',
       not_anniversary_in_next_days: 'has no anniversary within the next',
-    } as Readonly<Record<string, string>>,
+    }),
     deleteTitle: (name: string) => `Delete the segment “${name}”?`,
     deleteText: (n: number | undefined) =>
       `${n === undefined ? 'Its contacts' : `Its ${count(n, 'contact', 'contacts')}`} stay as they are. This cannot be undone.`,
@@ -801,13 +808,13 @@ export const en = {
     fieldName: 'Stored as',
     fieldNameHint: 'first_name, last_name or the name of an attribute.',
     type: 'Type',
-    types: {
+    types: open({
       text: 'Text',
       number: 'Number',
       date: 'Date',
       select: 'Choice',
       checkbox: 'Checkbox',
-    } as Readonly<Record<string, string>>,
+    }),
     required: 'Required',
     options: 'Choices, one a line',
     up: (label: string) => `Move ${label} up`,
@@ -857,8 +864,9 @@ export const en = {
     setIt: 'Set password',
     totp: 'Authenticator app',
     totpIntro: 'A code from your phone is asked for after the password.',
-    totpSteps:
-      'Enter this secret in your authenticator app, or open the link on the device that has it. Then type the code it shows.',
+    totpSteps: 'Scan the code with your authenticator app. Then type the six digits it shows.',
+    totpByHand: 'Without a camera, enter this secret, or open the link on the device that has the app.',
+    qrCode: 'QR code for the authenticator app',
     openApp: 'Open in the authenticator app',
     secret: 'Secret',
     setUp: 'Set up',
@@ -903,17 +911,17 @@ export const en = {
     endOthers: 'End all others',
     sessionEnded: 'Session ended.',
     othersEnded: 'All other sessions ended.',
-    method: {
+    method: open({
       password: 'Password',
       passkey: 'Passkey',
       oidc: 'Single sign-on',
       link: 'One-time link',
-    } as Readonly<Record<string, string>>,
+    }),
   },
   domains: {
     intro: 'Mail is sent from verified domains only: their DNS says that this server may.',
     domain: 'Domain',
-    search: 'Whole domain',
+    search: 'Domain, in full',
     records: 'DNS records',
     recordsText: 'Publish these where the domain’s DNS is managed.',
     checked: 'Checked',
@@ -1128,11 +1136,10 @@ export const en = {
     intro: 'What was changed, by whom, and from where.',
     action: 'Action',
     subject: 'Subject',
-    subjectHint: 'Part of it',
+    subjectHint: 'Part of the subject',
     actor: 'By',
-    actorHint: 'Name, id or “shell”',
-    since: 'From',
-    until: 'Until',
+    actorHint: 'By: name, id or “shell”',
+    actionHint: 'Action, e.g. api_key.created',
     csv: 'Export CSV',
     jsonl: 'Export JSON',
     noneMatch: 'Nothing matches these filters.',
@@ -1161,7 +1168,7 @@ export const en = {
     ready: 'New mail is accepted',
     notReady: 'New mail is refused',
     open: 'See to it',
-    remedy: {
+    remedy: open({
       database_gone: 'Restore the database file from a backup, then restart.',
       database_failing: 'Check the disk and the log; restore a backup if the file is damaged.',
       database_busy: 'Another program holds the database. Stop it, or restart.',
@@ -1172,7 +1179,7 @@ export const en = {
       certificate_ending: 'See why it was not renewed, or renew it now.',
       consumer_set_aside: 'See the set-aside events below: retry them once the cause is gone.',
       webhook_disabled: 'Mend the receiver, then enable the webhook again.',
-    } as Readonly<Record<string, string>>,
+    }),
     doctor: 'Examination',
     doctorIntro: 'Checks DNS, ports, routes, certificate, disk and database; takes up to 10 seconds.',
     examine: 'Examine now',
@@ -1206,6 +1213,7 @@ export const en = {
     scheduleIntro: 'Times are cron expressions in UTC.',
     last: 'Last run',
     next: 'Next run',
+    took: 'Took',
     running: 'Running',
     failed: 'Failed',
     run: 'Run now',

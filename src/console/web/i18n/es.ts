@@ -1,5 +1,5 @@
 /** Spanish. */
-import { en, type Texts } from './en'
+import type { Texts } from './en'
 
 const numero = (n: number) => n.toLocaleString('es')
 
@@ -7,7 +7,6 @@ const numero = (n: number) => n.toLocaleString('es')
 const count = (n: number, one: string, other: string) => `${n.toLocaleString('es')} ${n === 1 ? one : other}`
 
 export const es: Texts = {
-  ...en,
   nav: {
     skip: 'Ir al contenido',
     main: 'Navegación principal',
@@ -17,9 +16,9 @@ export const es: Texts = {
     messages: 'Mensajes',
     delivery: 'Entrega',
     inbound: 'Entrada',
-    captured: 'Correo interceptado',
+    captured: 'Correo capturado',
     bounces: 'Rebotes',
-    suppressions: 'Lista de supresión',
+    suppressions: 'Lista de bloqueo',
     audience: 'Audiencia',
     contacts: 'Contactos',
     lists: 'Listas',
@@ -47,6 +46,7 @@ export const es: Texts = {
     workspace: 'Espacio de trabajo',
     sandbox: 'Entorno de pruebas',
     sandboxNotice: 'Está en el entorno de pruebas: nada de esto se envió a nadie.',
+    leaveSandbox: 'Salir del entorno de pruebas',
     search: 'Buscar o ir a…',
     theme: 'Tema',
     system: 'Sistema',
@@ -98,7 +98,7 @@ export const es: Texts = {
     no: 'No',
     unsaved: 'Hay cambios sin guardar. ¿Salir de todos modos?',
     rows: (n: number) => `${numero(n)} ${n === 1 ? 'fila' : 'filas'}`,
-    time: 'Hora',
+    time: 'Fecha',
     name: 'Nombre',
     status: 'Estado',
     email: 'Dirección de correo',
@@ -118,6 +118,8 @@ export const es: Texts = {
     againIntro: 'Su sesión ha terminado. Inicie sesión y siga donde estaba.',
     confirmTitle: 'Confirme que es usted',
     confirmIntro: 'Para esto hace falta haber iniciado sesión en los últimos 15 minutos.',
+    noPassword:
+      'Aún no tiene contraseña. Pida un nuevo enlace de un solo uso, inicie sesión con él y establezca primero una contraseña.',
     password: 'Contraseña',
     code: 'Código',
     codeIntro: 'Escriba el código de su aplicación de autenticación o un código de recuperación.',
@@ -158,7 +160,7 @@ export const es: Texts = {
     bounced: 'Rebotados',
     failed: 'Fallidos',
     cancelled: 'Cancelados',
-    suppressed: 'Suprimidos',
+    suppressed: 'Bloqueados',
     waiting: 'En espera',
     proof: 'Se sabe qué fue de cada mensaje aceptado',
     unaccounted: (n: number) =>
@@ -300,9 +302,9 @@ export const es: Texts = {
     releaseAll: 'Liberar la cola',
     resetBackoff: 'Terminar la pausa',
     resetIntro: site =>
-      `El correo vencido para ${site} se intenta de inmediato. Si el sitio lo rechaza de nuevo, la pausa vuelve a empezar.`,
+      `El correo pendiente para ${site} se envía de inmediato. Si el sitio lo rechaza de nuevo, la pausa vuelve a empezar.`,
     resetAllIntro:
-      'El correo vencido se intenta de inmediato en todos los sitios. Donde se rechace de nuevo, la pausa vuelve a empezar.',
+      'El correo pendiente se envía de inmediato a todos los sitios. Donde se rechace de nuevo, la pausa vuelve a empezar.',
     backoffEnded: 'Pausa terminada',
     emptyTitle: 'Nada en espera',
     emptyText:
@@ -311,17 +313,17 @@ export const es: Texts = {
     affected: n =>
       n === 0 ? 'No cambiaría ningún mensaje.' : `Esto afecta a ${count(n, 'mensaje', 'mensajes')}.`,
     state: { held: 'Retenido', paused: 'Campaña en pausa', inProgress: 'En curso' },
-    change: { hold: 'Retener', release: 'Liberar', retry: 'Intentar ahora', delete: 'Eliminar' },
+    change: { hold: 'Retener', release: 'Liberar', retry: 'Enviar ahora', delete: 'Eliminar' },
     changeIntro: {
-      hold: 'Los mensajes retenidos no se intentan hasta que se liberan.',
-      release: 'Los mensajes liberados se intentan cuando vencen.',
-      retry: 'Los mensajes vencen ahora, y termina la pausa de sus sitios.',
+      hold: 'Los mensajes retenidos no se envían hasta que se liberan.',
+      release: 'Los mensajes liberados se envían cuando les toca.',
+      retry: 'Los mensajes se envían ahora, y termina la pausa de sus sitios.',
       delete: 'Los mensajes pasan a «fallidos» y no se envían. No se puede deshacer.',
     },
     changed: {
       hold: n => count(n, 'mensaje retenido', 'mensajes retenidos'),
       release: n => count(n, 'mensaje liberado', 'mensajes liberados'),
-      retry: n => count(n, 'mensaje se intenta ahora', 'mensajes se intentan ahora'),
+      retry: n => count(n, 'mensaje se envía ahora', 'mensajes se envían ahora'),
       delete: n => count(n, 'mensaje eliminado', 'mensajes eliminados'),
     },
   },
@@ -830,7 +832,10 @@ export const es: Texts = {
     totp: 'Aplicación de autenticación',
     totpIntro: 'Tras la contraseña se pide un código de su teléfono.',
     totpSteps:
-      'Introduzca este secreto en su aplicación de autenticación, o abra el enlace en el dispositivo que la tiene. Después escriba el código que muestra.',
+      'Escanee el código con su aplicación de autenticación. Después escriba los seis dígitos que muestra.',
+    totpByHand:
+      'Sin cámara, introduzca este secreto o abra el enlace en el dispositivo que tiene la aplicación.',
+    qrCode: 'Código QR para la aplicación de autenticación',
     openApp: 'Abrir en la aplicación de autenticación',
     secret: 'Secreto',
     setUp: 'Configurar',
@@ -1053,7 +1058,7 @@ export const es: Texts = {
     marketing: 'La baja detiene todo el correo',
     marketingHint: 'También los envíos sueltos, no solo las campañas.',
     limits: 'Límites',
-    limitsIntro: 'Protegen el sistema; solo los cambian operadores de todos los espacios.',
+    limitsIntro: 'Protegen el sistema; solo los cambian usuarios con un rol en todos los espacios.',
     hourly: 'Destinatarios por hora',
     daily: 'Destinatarios por día',
     privateWebhooks: 'Los webhooks pueden llamar a direcciones privadas',
@@ -1071,8 +1076,8 @@ export const es: Texts = {
     roles: 'Roles',
     rolesIntro: 'Un rol en un espacio se suma al de todos los espacios; nunca quita nada.',
     roleText: {
-      owner: 'Todo, también los operadores.',
-      operator: 'Todo salvo cambiar operadores.',
+      owner: 'Todo, también gestionar usuarios.',
+      operator: 'Todo salvo gestionar usuarios.',
       marketer: 'Contactos, campañas y plantillas; sin claves, sin cola, sin sistema.',
       viewer: 'Lee; no cambia nada.',
     },
@@ -1086,7 +1091,7 @@ export const es: Texts = {
     twoSteps: 'Contraseña y código',
     noPassword: 'Aún no ha entrado',
     lastSignIn: 'Último inicio de sesión',
-    emptyTitle: 'Ningún operador',
+    emptyTitle: 'Ningún usuario',
     rename: 'Cambiar nombre',
     details: 'Detalles',
     activity: 'Lo que ha hecho',
@@ -1111,18 +1116,17 @@ export const es: Texts = {
     intro: 'Qué se cambió, quién lo hizo y desde dónde.',
     action: 'Acción',
     subject: 'Objeto',
-    subjectHint: 'Una parte',
+    subjectHint: 'Parte del objeto',
     actor: 'Por',
-    actorHint: 'Nombre, id o «shell»',
-    since: 'Desde',
-    until: 'Hasta',
+    actorHint: 'Por: nombre, id o «shell»',
+    actionHint: 'Acción, p. ej. api_key.created',
     csv: 'Exportar CSV',
     jsonl: 'Exportar JSON',
     noneMatch: 'Nada coincide con estos filtros.',
     emptyTitle: 'Aún nada',
     actorType: {
       api_key: 'clave de API',
-      operator: 'operador',
+      operator: 'usuario',
       operator_token: 'token',
       shell: 'shell',
       system: 'sistema',
@@ -1189,6 +1193,7 @@ export const es: Texts = {
     scheduleIntro: 'Las horas son expresiones cron en UTC.',
     last: 'Última ejecución',
     next: 'Próxima ejecución',
+    took: 'Duración',
     running: 'En marcha',
     failed: 'Falló',
     run: 'Ejecutar ahora',
@@ -1278,7 +1283,7 @@ export const es: Texts = {
       complained: 'Queja',
       failed: 'Fallido',
       skipped: 'Omitido',
-      suppressed: 'Suprimido',
+      suppressed: 'Bloqueado',
       cancelled: 'Cancelado',
       scheduled: 'Programado',
       unsubscribed: 'Dado de baja',

@@ -1,5 +1,5 @@
 /** French. */
-import { en, type Texts } from './en'
+import type { Texts } from './en'
 
 const nombre = (n: number) => n.toLocaleString('fr')
 
@@ -7,7 +7,6 @@ const nombre = (n: number) => n.toLocaleString('fr')
 const count = (n: number, one: string, other: string) => `${n.toLocaleString('fr')} ${n < 2 ? one : other}`
 
 export const fr: Texts = {
-  ...en,
   nav: {
     skip: 'Aller au contenu',
     main: 'Navigation principale',
@@ -17,9 +16,9 @@ export const fr: Texts = {
     messages: 'Messages',
     delivery: 'Distribution',
     inbound: 'Réception',
-    captured: 'Courrier intercepté',
+    captured: 'Messages capturés',
     bounces: 'Rebonds',
-    suppressions: 'Liste de suppression',
+    suppressions: 'Liste de blocage',
     audience: 'Audience',
     contacts: 'Contacts',
     lists: 'Listes',
@@ -47,6 +46,7 @@ export const fr: Texts = {
     workspace: 'Espace de travail',
     sandbox: 'Bac à sable',
     sandboxNotice: 'Vous êtes dans le bac à sable : rien de ceci n’a été envoyé.',
+    leaveSandbox: 'Quitter le bac à sable',
     search: 'Rechercher ou aller à…',
     theme: 'Thème',
     system: 'Système',
@@ -67,7 +67,7 @@ export const fr: Texts = {
     notFound: 'Cet écran n’existe pas.',
     notFoundRemedy: 'L’adresse est peut-être mal saisie ou vient d’une autre version de la console.',
     notAllowed:
-      'Votre rôle ne donne pas accès à cet écran. Un propriétaire peut le changer sous Utilisateurs.',
+      'Votre rôle ne donne pas accès à cet écran. Un propriétaire peut le changer dans Utilisateurs.',
   },
   actions: {
     save: 'Enregistrer',
@@ -99,7 +99,7 @@ export const fr: Texts = {
     no: 'Non',
     unsaved: 'Des modifications ne sont pas enregistrées. Quitter quand même ?',
     rows: (n: number) => `${nombre(n)} ${n < 2 ? 'ligne' : 'lignes'}`,
-    time: 'Heure',
+    time: 'Date',
     name: 'Nom',
     status: 'État',
     email: 'Adresse e-mail',
@@ -119,6 +119,8 @@ export const fr: Texts = {
     againIntro: 'Votre session est terminée. Connectez-vous et reprenez là où vous en étiez.',
     confirmTitle: 'Confirmez votre identité',
     confirmIntro: 'Cette action demande une connexion de moins de 15 minutes.',
+    noPassword:
+      'Vous n’avez pas encore de mot de passe. Demandez un nouveau lien à usage unique, connectez-vous avec lui et définissez d’abord un mot de passe.',
     password: 'Mot de passe',
     code: 'Code',
     codeIntro: 'Saisissez le code de votre application d’authentification ou un code de secours.',
@@ -162,7 +164,7 @@ export const fr: Texts = {
     bounced: 'Rejetés',
     failed: 'En échec',
     cancelled: 'Annulés',
-    suppressed: 'Supprimés',
+    suppressed: 'Bloqués',
     waiting: 'En attente',
     proof: 'Le sort de chaque message accepté est connu',
     unaccounted: (n: number) =>
@@ -226,11 +228,11 @@ export const fr: Texts = {
     verified: 'certificat vérifié',
     unverified: 'certificat non vérifié',
     noTls: 'Non chiffré',
-    next: 'Prochain essai',
+    next: 'Prochaine tentative',
     events: {
       accepted: 'Accepté',
       scheduled: 'Prévu pour',
-      delivered: 'Remis',
+      delivered: 'Distribué',
       deferred: 'Différé',
       bounced: 'Rejeté',
       unsendable: 'Impossible à envoyer',
@@ -255,7 +257,7 @@ export const fr: Texts = {
     sender: 'Qui l’a envoyé au nom de l’auteur.',
     subject: 'Le titre dans la liste des messages.',
     date: 'Quand il a été écrit, dans le fuseau de l’auteur.',
-    'return-path': 'Où vont les retours. Le serveur de réception le reprend de l’enveloppe.',
+    'return-path': 'Où vont les rebonds. Le serveur de réception le reprend de l’enveloppe.',
     'mime-version': 'Le message a des parties, des types et des jeux de caractères selon MIME.',
     'content-type': 'Ce qu’est le corps : texte, HTML ou plusieurs parties et leur séparateur.',
     'content-transfer-encoding': 'Comment le corps est écrit pour passer par tous les serveurs.',
@@ -269,10 +271,10 @@ export const fr: Texts = {
     'in-reply-to': 'Le message auquel celui-ci répond.',
     references: 'Les messages précédents de la conversation.',
     'x-postroad-id': 'Jeton signé qui rattache un rapport à ce message.',
-    'x-failed-recipients': 'Destinataires concernés par un retour, à la manière de certains serveurs.',
+    'x-failed-recipients': 'Destinataires concernés par un rebond, à la manière de certains serveurs.',
   },
   delivery: {
-    title: 'Remise',
+    title: 'Distribution',
     intro:
       'Les messages en attente d’envoi. Un site est un groupe de serveurs qui peut servir plusieurs domaines ; chacun a son rythme.',
     sites: 'Sites',
@@ -287,8 +289,8 @@ export const fr: Texts = {
     backoff: 'Pause d’envoi',
     until: 'Jusqu’à',
     deliveries: (active, allowed) => `${active} en cours, ${allowed} permis à la fois`,
-    attempts: 'Essais',
-    next: 'Prochain essai',
+    attempts: 'Tentatives',
+    next: 'Prochaine tentative',
     enqueued: 'Mis en file',
     lastReply: 'Dernière réponse',
     replies: 'Réponses les plus fréquentes',
@@ -303,28 +305,28 @@ export const fr: Texts = {
     releaseAll: 'Libérer la file',
     resetBackoff: 'Terminer la pause',
     resetIntro: site =>
-      `Les messages échus pour ${site} sont essayés aussitôt. Si le site les refuse encore, la pause reprend.`,
+      `Les messages échus pour ${site} sont envoyés aussitôt. Si le site les refuse encore, la pause reprend.`,
     resetAllIntro:
-      'Les messages échus sont essayés aussitôt, sur tous les sites. La pause reprend là où ils sont encore refusés.',
+      'Les messages échus sont envoyés aussitôt, sur tous les sites. La pause reprend là où ils sont encore refusés.',
     backoffEnded: 'Pause terminée',
     emptyTitle: 'Rien n’attend',
     emptyText:
-      'Les messages qui ne peuvent être remis aussitôt attendent ici, avec la raison, jusqu’à leur remise ou leur expiration.',
+      'Les messages qui ne peuvent être distribués aussitôt attendent ici, avec la raison, jusqu’à leur distribution ou leur expiration.',
     working: n => `En cours : ${n.toLocaleString('fr')} jusqu’ici…`,
     affected: n =>
       n === 0 ? 'Aucun message ne changerait.' : `Cela concerne ${count(n, 'message', 'messages')}.`,
     state: { held: 'Retenu', paused: 'Campagne en pause', inProgress: 'En cours' },
-    change: { hold: 'Retenir', release: 'Libérer', retry: 'Essayer maintenant', delete: 'Supprimer' },
+    change: { hold: 'Retenir', release: 'Libérer', retry: 'Envoyer maintenant', delete: 'Supprimer' },
     changeIntro: {
-      hold: 'Les messages retenus ne sont pas essayés avant d’être libérés.',
-      release: 'Les messages libérés sont essayés à leur échéance.',
+      hold: 'Les messages retenus ne sont pas envoyés tant qu’ils ne sont pas libérés.',
+      release: 'Les messages libérés sont envoyés à leur échéance.',
       retry: 'Les messages sont échus maintenant, et la pause de leurs sites se termine.',
       delete: 'Les messages deviennent « échoués » et ne sont pas envoyés. C’est irréversible.',
     },
     changed: {
       hold: n => count(n, 'message retenu', 'messages retenus'),
       release: n => count(n, 'message libéré', 'messages libérés'),
-      retry: n => count(n, 'message essayé maintenant', 'messages essayés maintenant'),
+      retry: n => count(n, 'message envoyé maintenant', 'messages envoyés maintenant'),
       delete: n => count(n, 'message supprimé', 'messages supprimés'),
     },
   },
@@ -345,7 +347,7 @@ export const fr: Texts = {
   },
   inbound: {
     title: 'Courrier entrant',
-    intro: 'Retours, plaintes, désabonnements et rapports arrivés par courriel, et ce qu’ils sont devenus.',
+    intro: 'Rebonds, plaintes, désabonnements et rapports arrivés par e-mail, et ce qu’ils sont devenus.',
     one: id => `Courrier entrant ${id}`,
     sender: 'Expéditeur d’enveloppe',
     result: 'Résultat',
@@ -367,9 +369,9 @@ export const fr: Texts = {
     noneMatch: 'Aucun courrier entrant n’a ce résultat.',
     emptyTitle: 'Aucun courrier entrant',
     emptyText:
-      'Les retours et rapports arrivent ici par SMTP, dès que le DNS de votre adresse de retour mène à ce serveur.',
+      'Les rebonds et rapports arrivent ici par SMTP, dès que le DNS de votre adresse de retour mène à ce serveur.',
     results: {
-      bounce: 'Retour',
+      bounce: 'Rebond',
       complaint: 'Plainte',
       unsubscribe: 'Désabonnement',
       report: 'Rapport',
@@ -382,15 +384,15 @@ export const fr: Texts = {
     },
   },
   bounces: {
-    title: 'Retours',
+    title: 'Rebonds',
     reply: 'Réponse du serveur',
     type: 'Type',
     reason: 'Raison',
     provider: 'Fournisseur',
     anyType: 'Tous les types',
     types: { permanent: 'Permanent', transient: 'Temporaire', undetermined: 'Indéterminé' },
-    noneMatch: 'Aucun retour ne correspond à ces filtres.',
-    emptyTitle: 'Aucun retour',
+    noneMatch: 'Aucun rebond ne correspond à ces filtres.',
+    emptyTitle: 'Aucun rebond',
     emptyText:
       'Les messages qu’un serveur refuse définitivement, ou renvoie plus tard, sont listés ici avec sa réponse.',
   },
@@ -547,7 +549,7 @@ export const fr: Texts = {
       'suppression.added': 'Adresse bloquée',
       'email.accepted': 'E-mail accepté',
       'email.sent': 'E-mail envoyé',
-      'email.delivered': 'E-mail remis',
+      'email.delivered': 'E-mail distribué',
       'email.opened': 'E-mail ouvert',
       'email.clicked': 'Lien cliqué',
       'email.bounced': 'E-mail en erreur',
@@ -839,7 +841,10 @@ export const fr: Texts = {
     totp: 'Application d’authentification',
     totpIntro: 'Un code de votre téléphone est demandé après le mot de passe.',
     totpSteps:
-      'Saisissez ce secret dans votre application d’authentification, ou ouvrez le lien sur l’appareil où elle se trouve. Saisissez ensuite le code affiché.',
+      'Scannez le code avec votre application d’authentification. Saisissez ensuite les six chiffres affichés.',
+    totpByHand:
+      'Sans appareil photo, saisissez ce secret ou ouvrez le lien sur l’appareil où se trouve l’application.',
+    qrCode: 'Code QR pour l’application d’authentification',
     openApp: 'Ouvrir dans l’application d’authentification',
     secret: 'Secret',
     setUp: 'Configurer',
@@ -894,7 +899,7 @@ export const fr: Texts = {
     },
   },
   domains: {
-    intro: 'On n’envoie que depuis des domaines vérifiés : leur DNS dit que ce serveur en a le droit.',
+    intro: 'Les envois partent uniquement de domaines vérifiés : leur DNS dit que ce serveur en a le droit.',
     domain: 'Domaine',
     search: 'Domaine entier',
     records: 'Enregistrements DNS',
@@ -964,7 +969,7 @@ export const fr: Texts = {
     disabled: { manual: 'Désactivé', failing: 'Désactivé : échecs', gone: 'Désactivé : disparu' },
     emptyTitle: 'Pas encore de webhook',
     emptyText:
-      'Ajoutez-en un, et votre programme apprend aussitôt les remises, les rebonds et les inscriptions.',
+      'Ajoutez-en un, et votre programme est informé aussitôt des distributions, des rebonds et des inscriptions.',
     secret: 'Secret de signature',
     secretText:
       'Chaque requête est signée avec lui, pour que votre programme reconnaisse les vraies. Il n’est affiché que cette fois.',
@@ -1016,7 +1021,7 @@ export const fr: Texts = {
     noLimit: 'Sans limite',
     perMinute: n => `${n.toLocaleString('fr')} par minute`,
     sandbox: 'Pour le bac à sable',
-    sandboxHint: 'Ses messages ne sont pas remis.',
+    sandboxHint: 'Ses messages ne sont pas distribués.',
     active: 'Active',
     revoked: 'Révoquée',
     isRevoked: name => `« ${name} » révoquée.`,
@@ -1034,7 +1039,7 @@ export const fr: Texts = {
     showActive: 'Retour aux espaces de travail',
     removedAt: 'Retrait',
     noneRemoved: 'Aucun espace retiré',
-    removedText: 'On peut les rétablir pendant 30 jours.',
+    removedText: 'Ils peuvent être rétablis pendant 30 jours.',
     emptyTitle: 'Aucun espace de travail',
     restore: 'Rétablir',
     restored: name =>
@@ -1050,7 +1055,7 @@ export const fr: Texts = {
     fromName: 'Nom d’expéditeur',
     brand: 'Marque',
     brandIntro:
-      'Dans le pied des messages, et sur les pages publiques comme l’inscription et la désinscription.',
+      'Dans le pied des messages, et sur les pages publiques comme l’abonnement et le désabonnement.',
     company: 'Nom de l’entreprise',
     address: 'Adresse postale',
     color: 'Couleur des pages publiques',
@@ -1062,17 +1067,18 @@ export const fr: Texts = {
     trackingIntro: 'Sauf si une requête dit autre chose.',
     opens: 'Suivre les ouvertures',
     clicks: 'Suivre les clics',
-    unsubscribing: 'Désinscription',
-    marketing: 'La désinscription arrête tout envoi',
+    unsubscribing: 'Désabonnement',
+    marketing: 'Le désabonnement arrête tout envoi',
     marketingHint: 'Les envois isolés aussi, pas seulement les campagnes.',
     limits: 'Limites',
-    limitsIntro: 'Elles protègent le système ; seuls les opérateurs de tous les espaces les changent.',
+    limitsIntro:
+      'Elles protègent le système ; seuls les utilisateurs ayant un rôle dans tous les espaces les changent.',
     hourly: 'Destinataires par heure',
     daily: 'Destinataires par jour',
     privateWebhooks: 'Les webhooks peuvent appeler des adresses privées',
     privateWebhooksHint: 'Celles que webhooks.allow_networks énumère.',
     removeText:
-      'Ses clés ne fonctionnent plus et ses messages en attente sont retenus. On peut le rétablir pendant 30 jours ; ensuite tout son contenu est supprimé.',
+      'Ses clés ne fonctionnent plus et ses messages en attente sont retenus. Il peut être rétabli pendant 30 jours ; ensuite tout son contenu est supprimé.',
     removed: (name, held) =>
       `${name} retiré ; ${held} ${held === 1 ? 'message en attente retenu' : 'messages en attente retenus'}.`,
   },
@@ -1084,8 +1090,8 @@ export const fr: Texts = {
     roles: 'Rôles',
     rolesIntro: 'Un rôle dans un espace s’ajoute à celui dans tous les espaces ; il n’enlève jamais rien.',
     roleText: {
-      owner: 'Tout, y compris les opérateurs.',
-      operator: 'Tout sauf modifier les opérateurs.',
+      owner: 'Tout, y compris gérer les utilisateurs.',
+      operator: 'Tout sauf gérer les utilisateurs.',
       marketer: 'Contacts, campagnes et modèles ; ni clés, ni file d’attente, ni système.',
       viewer: 'Lit ; ne change rien.',
     },
@@ -1099,7 +1105,7 @@ export const fr: Texts = {
     twoSteps: 'Mot de passe et code',
     noPassword: 'Pas encore connecté',
     lastSignIn: 'Dernière connexion',
-    emptyTitle: 'Aucun opérateur',
+    emptyTitle: 'Aucun utilisateur',
     rename: 'Renommer',
     details: 'Détails',
     activity: 'Ce que cette personne a fait',
@@ -1124,18 +1130,17 @@ export const fr: Texts = {
     intro: 'Ce qui a été changé, par qui et d’où.',
     action: 'Action',
     subject: 'Objet',
-    subjectHint: 'Une partie',
+    subjectHint: 'Partie de l’objet',
     actor: 'Par',
-    actorHint: 'Nom, identifiant ou « shell »',
-    since: 'Du',
-    until: 'Au',
+    actorHint: 'Par : nom, identifiant ou « shell »',
+    actionHint: 'Action, par exemple api_key.created',
     csv: 'Exporter en CSV',
     jsonl: 'Exporter en JSON',
     noneMatch: 'Rien ne correspond à ces filtres.',
     emptyTitle: 'Encore rien',
     actorType: {
       api_key: 'clé d’API',
-      operator: 'opérateur',
+      operator: 'utilisateur',
       operator_token: 'jeton',
       shell: 'shell',
       system: 'système',
@@ -1164,8 +1169,8 @@ export const fr: Texts = {
       database_busy: 'Un autre programme tient la base. Arrêtez-le, ou redémarrez.',
       disk_low: 'Libérez de la place sur le disque des données, ou agrandissez-le.',
       dns_failing: 'Vérifiez le résolveur utilisé : l’examen ci-dessous en dit plus.',
-      queue_stuck: 'Regardez dans Livraison ce que disent les destinations en attente.',
-      queue_held: 'Libérez la file dans Livraison quand vous êtes sûr.',
+      queue_stuck: 'Regardez dans Distribution ce que disent les destinations en attente.',
+      queue_held: 'Libérez la file dans Distribution une fois que vous êtes sûr.',
       certificate_ending: 'Voyez pourquoi il n’a pas été renouvelé, ou renouvelez-le maintenant.',
       consumer_set_aside:
         'Voir les événements mis de côté ci-dessous : relancez-les quand la cause a disparu.',
@@ -1204,6 +1209,7 @@ export const fr: Texts = {
     scheduleIntro: 'Les horaires sont des expressions cron en UTC.',
     last: 'Dernière exécution',
     next: 'Prochaine exécution',
+    took: 'Durée',
     running: 'En cours',
     failed: 'Échec',
     run: 'Lancer maintenant',
@@ -1294,7 +1300,7 @@ export const fr: Texts = {
       complained: 'Plainte',
       failed: 'Échec',
       skipped: 'Ignoré',
-      suppressed: 'Supprimé',
+      suppressed: 'Bloqué',
       cancelled: 'Annulé',
       scheduled: 'Planifié',
       unsubscribed: 'Désabonné',

@@ -8,4 +8,6 @@ export interface Column {
   readonly align?: 'end'
   /** Left out on narrow screens. */
   readonly isWide?: boolean
+  /** On narrow screens, beside the first column or beside the second; without it, beside both. */
+  readonly narrow?: 'top' | 'bottom'
 }

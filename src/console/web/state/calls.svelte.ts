@@ -7,6 +7,8 @@ export interface Call {
   readonly headers: readonly (readonly [string, string])[]
   /** JSON, or undefined. */
   readonly body: string | undefined
+  /** Name of the file that is the body instead. */
+  readonly file?: string
 }
 
 const KEPT = 12
@@ -27,12 +29,15 @@ export async function recordCall(request: Request): Promise<void> {
   const { pathname, search } = new URL(request.url)
   if (pathname.includes('/session') || pathname.endsWith('/password')) return
   const isJson = request.headers.get('Content-Type')?.startsWith('application/json') ?? false
-  const call: Call = {
+  keepCall({
     method: request.method,
     url: pathname + search,
     headers: [...request.headers].filter(([name]) => SHOWN_HEADERS.includes(name)),
     body: isJson ? await request.text() : undefined,
-  }
+  })
+}
+
+export function keepCall(call: Call): void {
   const others = state.calls.filter(({ method, url }) => method !== call.method || url !== call.url)
   state.calls = [call, ...others].slice(0, KEPT)
 }
@@ -44,6 +49,7 @@ export function asCurl(call: Call, origin: string): string {
     '-H "Authorization: Bearer $POSTROAD_TOKEN"',
     ...call.headers.map(([name, value]) => `-H ${quote(`${titleCase(name)}: ${value}`)}`),
     ...(call.body === undefined || call.body === '' ? [] : [`-d ${quote(call.body)}`]),
+    ...(call.file === undefined ? [] : [`--data-binary ${quote(`@${call.file}`)}`]),
   ].join(' \\\n  ')
 }
 
