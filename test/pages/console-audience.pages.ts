@@ -165,6 +165,46 @@ t.test(
   },
 )
 
+t.test('the same holds for segments, forms and workspaces', async t => {
+  const { appliance, page, go } = await open(t)
+  const { key, workspaceId } = appliance
+  const made = async (path: string, body: object) => {
+    const answer = await appliance.post(`/api/v1${path}`, body, { key })
+    return `${path}/${(answer.body.data as { id: string }).id}`
+  }
+  const rules = [{ field: 'email', operator: 'contains', value: 'a' }]
+  const segment = await made('/segments', { name: 'First', conditions: { match: 'all', rules } })
+  const form = await made('/forms', { name: 'First' })
+  const screens: readonly (readonly [path: string, change: () => Promise<unknown>])[] = [
+    [segment, () => appliance.patch(`/api/v1${segment}`, { name: 'Theirs' }, { key })],
+    [form, () => appliance.patch(`/api/v1${form}`, { name: 'Theirs' }, { key })],
+    [`/workspaces/${workspaceId}`, () => appliance.run('workspace', 'set', workspaceId, 'name=Theirs')],
+  ]
+  for (const [path, change] of screens) {
+    await go(path)
+    const name = page.getByLabel('Name', { exact: true })
+    await name.fill('Mine')
+    await change()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Somebody changed this in the meantime').waitFor()
+    t.equal(await name.inputValue(), 'Mine', path)
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await page.getByRole('heading', { name: 'Theirs' }).waitFor()
+    t.equal(await name.inputValue(), 'Theirs', path)
+    await name.fill('Mine')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('heading', { name: 'Mine' }).waitFor()
+  }
+  for (const path of [segment, form]) {
+    await go(path)
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('heading', { name: 'Mine' }).waitFor()
+  }
+  t.pass('what was deleted is back')
+})
+
 t.test('a form shows how often it was submitted', async t => {
   const { appliance, page, go, inspect } = await open(t)
   const { body } = await appliance.post('/api/v1/forms', { name: 'Sign-up' }, { key: appliance.key })
