@@ -239,6 +239,7 @@ function openApi(
       authenticate: keyAuthenticator(database, world.clock),
       operators: openOperatorAccess({ ...world, database }),
       publicUrl: config.publicUrl,
+      trustedProxies: config.http.trustedProxies,
       get anonymousRateLimit() {
         return live.current.http.anonymousRateLimit
       },

@@ -2,19 +2,23 @@
 import Type, { type Static } from 'typebox'
 import { ACTOR_TYPES } from '../core/actor.js'
 import { csvText } from '../core/csv.js'
+import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isoTime } from '../core/moments.js'
 import { isAppliance } from '../core/owner.js'
 import type { Database, Queries } from '../db/database.js'
 import {
   activitiesBefore,
+  findActivity,
   listActivities,
   type ActivityFilter,
   type RecordedActivity,
 } from '../events/activity-store.js'
-import { adminDownloadRoute, adminListRoute } from '../http/admin-route.js'
+import { adminDownloadRoute, adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Moment } from '../http/answer/answer-fields.js'
+import { hasRoleIn, requirePermission } from '../http/operator.js'
 import { cursorQuery } from '../http/pagination.js'
+import { ALL_WORKSPACES } from '../http/roles.js'
 import { listRoute, type Route } from '../http/route.js'
 import { readTimeRange, timeRangeQuery } from '../http/time-range.js'
 import { listSandboxes } from './workspace-store.js'
@@ -95,7 +99,7 @@ export function activityRoute(reader: Queries): Route {
   })
 }
 
-export function activityAdminRoutes({ slowReader, exportReader }: Database): Route[] {
+export function activityAdminRoutes({ reader, slowReader, exportReader }: Database): Route[] {
   return [
     adminListRoute({
       method: 'GET',
@@ -139,6 +143,25 @@ export function activityAdminRoutes({ slowReader, exportReader }: Database): Rou
           mediaType: isJson ? 'application/jsonl' : 'text/csv',
           pieces: gone => exported(exportReader, filter, isJson, gone),
         }
+      },
+    }),
+    adminRoute({
+      method: 'GET',
+      path: '/activity/:id',
+      access: { permission: 'activity:read', scope: 'record' },
+      operationId: 'getActivity',
+      chapter: 'Activity',
+      summary: 'Get an entry of the activity log.',
+      params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
+      response: LoggedActivitySchema,
+      errors: ['not_found'],
+      async handle({ operator, params: { id } }) {
+        const found = /^[1-9]\d{0,14}$/.test(id) ? await findActivity(reader, Number(id)) : undefined
+        const [shown] = await withWorkspaces(reader, found ? [found] : [])
+        const place = shown?.workspace_id ?? ALL_WORKSPACES
+        if (!shown || !hasRoleIn(operator, place)) throw new AppError('not_found', 'no such entry')
+        requirePermission(operator, 'activity:read', place)
+        return shown
       },
     }),
   ]

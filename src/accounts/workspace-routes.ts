@@ -1,11 +1,12 @@
 /** Workspaces in the admin API. */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { isoTime } from '../core/moments.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Id, Moment } from '../http/answer/answer-fields.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
 import { requirePermission, type OperatorPrincipal } from '../http/operator.js'
 import { cursorQuery } from '../http/pagination.js'
+import { Tagged } from '../http/preconditions.js'
 import type { Route } from '../http/route.js'
 import {
   changeWorkspace,
@@ -14,10 +15,11 @@ import {
   removeWorkspace,
   restoreWorkspace,
   Settings,
+  workspaceEtag,
   workspaceToApi,
   type WorkspaceParts,
 } from './workspace-settings.js'
-import { listWorkspacePage } from './workspace-store.js'
+import { listWorkspacePage, type Workspace } from './workspace-store.js'
 
 const WorkspaceSchema = Type.Object(
   {
@@ -78,6 +80,7 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       path: '/workspaces',
       access: { permission: 'workspace:write', scope: 'appliance' },
       operationId: 'createWorkspace',
+      hasEtag: true,
       chapter: 'Workspaces',
       summary: 'Create a workspace.',
       body: Type.Object(
@@ -87,25 +90,27 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       status: 201,
       response: WorkspaceSchema,
       errors: ['duplicate'],
-      handle: async ({ operator, body }) =>
-        workspaceToApi(await createWorkspace(parts, body, operator.actor)),
+      handle: async ({ operator, body }) => tagged(await createWorkspace(parts, body, operator.actor)),
     }),
     adminRoute({
       method: 'GET',
       path: '/workspaces/:workspaceId',
       access: { permission: 'workspace:read', scope: 'path' },
       operationId: 'getWorkspace',
+      hasEtag: true,
       chapter: 'Workspaces',
       summary: 'Get a workspace and its settings.',
       params: Named,
       response: WorkspaceSchema,
-      handle: async ({ params }) => workspaceToApi(await getWorkspace(database.reader, params.workspaceId)),
+      handle: async ({ params }) => tagged(await getWorkspace(database.reader, params.workspaceId)),
     }),
     adminRoute({
       method: 'PATCH',
       path: '/workspaces/:workspaceId',
       access: { permission: 'workspace:write', scope: 'path' },
       operationId: 'updateWorkspace',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Workspaces',
       summary: "Change a workspace's settings.",
       description:
@@ -119,10 +124,10 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       }),
       response: WorkspaceSchema,
       errors: ['duplicate'],
-      async handle({ operator, params, body }) {
+      async handle({ operator, params, body, precondition }) {
         if (APPLIANCE_SETTINGS.some(name => body[name] !== undefined))
           requirePermission(operator, 'workspace:write', ALL_WORKSPACES)
-        return workspaceToApi(await changeWorkspace(parts, params.workspaceId, body, operator.actor))
+        return tagged(await changeWorkspace(parts, params.workspaceId, body, operator.actor, precondition))
       },
     }),
     adminRoute({
@@ -130,6 +135,7 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       path: '/workspaces/:workspaceId',
       access: { permission: 'workspace:write', scope: 'path', isSensitive: true },
       operationId: 'removeWorkspace',
+      checksEtag: true,
       chapter: 'Workspaces',
       summary: 'Remove a workspace.',
       description:
@@ -142,9 +148,9 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
         },
         { title: 'WorkspaceRemoved' },
       ),
-      handle: async ({ operator, params }) => ({
+      handle: async ({ operator, params, precondition }) => ({
         success: true as const,
-        held: await removeWorkspace(parts, params.workspaceId, operator.actor),
+        held: await removeWorkspace(parts, params.workspaceId, operator.actor, precondition),
       }),
     }),
     adminRoute({
@@ -152,6 +158,7 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       path: '/workspaces/:workspaceId/restore',
       access: { permission: 'workspace:write', scope: 'path' },
       operationId: 'restoreWorkspace',
+      hasEtag: true,
       chapter: 'Workspaces',
       summary: 'Restore a removed workspace.',
       description: 'Its keys work again. Its queued mail stays held until it is released.',
@@ -159,9 +166,13 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       response: WorkspaceSchema,
       errors: ['duplicate'],
       handle: async ({ operator, params }) =>
-        workspaceToApi(await restoreWorkspace(parts, params.workspaceId, operator.actor)),
+        tagged(await restoreWorkspace(parts, params.workspaceId, operator.actor)),
     }),
   ]
+}
+
+function tagged(workspace: Workspace): Tagged<Static<typeof WorkspaceSchema>> {
+  return new Tagged(workspaceToApi(workspace), workspaceEtag(workspace))
 }
 
 /** @returns undefined: all */

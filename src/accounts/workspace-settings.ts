@@ -9,7 +9,9 @@ import { AppError } from '../core/errors.js'
 import { isUuid, type NewId } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
 import type { Database, Queries, Tx } from '../db/database.js'
-import { recordActivity, type Activity, type Changes } from '../events/activity-store.js'
+import { recordActivity, type Activity } from '../events/activity-store.js'
+import { settingsChanges } from '../events/settings-changes.js'
+import { etagOf, type Precondition } from '../http/preconditions.js'
 import { validator } from '../http/validate.js'
 import { parseAddress } from '../mail/address.js'
 import { hasHeaderBreak } from '../mail/compose/header-field.js'
@@ -100,18 +102,24 @@ export async function createWorkspace(
   return workspace
 }
 
-/** @throws AppError not_found, duplicate, validation_error */
+export function workspaceEtag(workspace: Workspace): string {
+  return etagOf(workspaceToApi(workspace))
+}
+
+/** @throws AppError not_found, duplicate, validation_error, precondition_failed */
 export async function changeWorkspace(
   { database, clock }: Pick<WorkspaceParts, 'database' | 'clock'>,
   id: string,
   changes: Partial<Settings>,
   actor: Actor,
+  precondition?: Precondition,
 ): Promise<Workspace> {
   return database.write(async tx => {
     const workspace = await getWorkspace(tx.db, id)
+    precondition?.check(workspaceEtag(workspace))
     const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
     await requireFreeName(tx.db, next)
-    const changed = changesBetween(toSettings(workspace), toSettings(next))
+    const changed = settingsChanges(toSettings(workspace), toSettings(next))
     if (Object.keys(changed).length === 0) return workspace
     await updateWorkspace(tx.db, next)
     await record(tx, 'changed', next, { actor, createdAt: clock.now(), changes: changed })
@@ -122,16 +130,18 @@ export async function changeWorkspace(
 /**
  * Disables its keys, then holds its queued mail, which stays held after a restore.
  *
- * @returns messages held @throws AppError not_found
+ * @returns messages held @throws AppError not_found, precondition_failed
  */
 export async function removeWorkspace(
   { database, clock, holdWorkspaceMail }: Omit<WorkspaceParts, 'newId'>,
   id: string,
   actor: Actor,
+  precondition?: Precondition,
 ): Promise<number> {
   await database.write(async tx => {
     const createdAt = clock.now()
     const workspace = await getWorkspace(tx.db, id)
+    precondition?.check(workspaceEtag(workspace))
     await markRemoved(tx.db, id, createdAt)
     await record(tx, 'removed', workspace, { actor, createdAt })
   })
@@ -294,14 +304,4 @@ function fromSettings({ id, createdAt }: Pick<Workspace, 'id' | 'createdAt'>, se
 
 export function workspaceToApi(workspace: Workspace) {
   return { id: workspace.id, ...toSettings(workspace), created_at: isoTime(workspace.createdAt) }
-}
-
-/** The settings that differ. */
-function changesBetween(before: Settings, after: Settings): Changes {
-  const names = Object.keys(after) as (keyof Settings)[]
-  return Object.fromEntries(
-    names
-      .filter(name => before[name] !== after[name])
-      .map(name => [name, { before: before[name], after: after[name] }]),
-  )
 }

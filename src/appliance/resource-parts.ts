@@ -69,6 +69,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     passwords: new Passwords(world.random),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
+    openAccountMail: workspaceId => openRequestedMail(send, workspaceId, config.mta.sharedAddress),
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
     hasWorkspace: async (db, id) => (await findWorkspace(db, id)) !== undefined,

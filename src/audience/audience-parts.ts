@@ -20,6 +20,9 @@ export interface Acting {
   readonly source: AudienceSource
 }
 
+/** How long deleted contacts, lists, tags, segments and forms can be restored. */
+export const RESTORABLE_MS = 30 * 86_400_000
+
 /** Maximum contacts per bulk request. */
 export const MAX_CONTACTS = 5_000
 /** Contacts per transaction of a bulk operation: a few milliseconds, so other writers are not delayed. */

@@ -97,6 +97,11 @@ export function refuseMoreThan(most: number, number: number, things: string): vo
     )
 }
 
+/** @param what singular, e.g. `list` */
+export function notDeleted(what: string): AppError {
+  return new AppError('not_found', `no such ${what} was deleted in the last 30 days`)
+}
+
 export function refusal(path: string, message: string): AppError {
   return new AppError('validation_error', message, { path })
 }

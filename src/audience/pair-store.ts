@@ -2,7 +2,7 @@
  * SQL of list members and tags: pairs of a thing (list or tag) and a contact, by number.
  *
  * A thing's count covers its contacts that are not deleted and changes in the same call as its pairs. A deleted contact keeps its pairs
- * while it can be restored. Pairs are unique. Each function runs a few statements, however many contacts it gets.
+ * while it can be restored, and so does a deleted thing, whose count stays current. Pairs are unique. Each function runs a few statements, however many contacts it gets.
  */
 import { sql, type RawBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
@@ -253,17 +253,20 @@ export function hasAny({ pairs, thing }: PairKind, things: readonly number[]): R
 }
 
 /**
- * Deletes some pairs of deleted lists or tags; a thing is deleted with its last pair.
+ * Deletes some pairs of lists or tags that were deleted before a moment; a thing is deleted with its last pair.
  *
  * @param limit maximum rows @returns rows deleted
  */
 export async function deletePairsOfDeleted(
   db: Queries,
   { pairs, thing, things }: PairKind,
+  before: number,
   limit: number,
 ): Promise<number> {
   const { rows } = await sql<{ seq: number }>`
-    select seq from ${sql.table(things)} where deleted_at is not null order by seq limit 1`.execute(db)
+    select seq from ${sql.table(things)} where deleted_at < ${before} order by deleted_at, seq limit 1`.execute(
+    db,
+  )
   const [deleted] = rows
   if (!deleted) return 0
   const { rows: contacts } = await sql<{ contact: number }>`

@@ -2,18 +2,19 @@
 import { retentionRule } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
-import type { AudienceParts } from './audience-parts.js'
+import { RESTORABLE_MS, type AudienceParts } from './audience-parts.js'
 import { bulkContactRoutes } from './contacts/bulk-routes.js'
 import { contactConsumer } from './contacts/contact-consumer.js'
 import { contactRoutes } from './contacts/contact-routes.js'
 import { deleteSweepsBefore, purgeDeleted } from './contacts/deletion-store.js'
 import { sweepSuppressedDomains } from './contacts/suppressed-domains.js'
-import { ContactSweeps, RESTORABLE_MS } from './contacts/sweeps.js'
+import { ContactSweeps } from './contacts/sweeps.js'
 import { listRoutes } from './lists/list-routes.js'
 import { memberRoutes } from './lists/member-routes.js'
 import { CONTACT_TAGS, deletePairsOfDeleted, LIST_MEMBERS, type PairKind } from './pair-store.js'
 import { listReferences, segmentReferences } from './segments/audience-references.js'
 import { segmentRoutes } from './segments/segment-routes.js'
+import { purgeSegments } from './segments/segment-store.js'
 import { tagRoutes } from './tags/tag-routes.js'
 import { taggedRoutes } from './tags/tagged-routes.js'
 import { exportRoute } from './transfer/export-contacts.js'
@@ -23,7 +24,8 @@ import {
   suppressionTransferRoutes,
   type SuppressionTransferParts,
 } from './transfer/suppression-transfer-routes.js'
-import { ImportJob, type ImporterParts } from './transfer/importer.js'
+import type { ImporterParts } from './transfer/active-import.js'
+import { ImportJob } from './transfer/importer.js'
 
 /** Includes rejected rows. */
 const IMPORTS_KEPT_MS = 30 * 86_400_000
@@ -86,7 +88,10 @@ export const lists = resource({
 export const segments = resource({
   chapters: { Segments: 'Saved conditions that select contacts.' },
   references: segmentReferences,
-  open: (parts: AudienceParts & ReferenceParts) => ({ routes: segmentRoutes(parts) }),
+  open: (parts: AudienceParts & ReferenceParts) => ({
+    routes: segmentRoutes(parts),
+    retention: [retentionRule({ what: 'deleted segments', keep: RESTORABLE_MS }, purgeSegments)],
+  }),
 })
 
 export const tags = resource({
@@ -97,9 +102,9 @@ export const tags = resource({
   }),
 })
 
-/** Deletes the memberships of deleted lists and tags in steps. */
+/** Deletes lists and tags that can no longer be restored, with their memberships, in steps. */
 function deletesMemberships(kind: PairKind) {
-  return retentionRule({ what: `deleted ${kind.things}`, keep: 0, schedule: '* * * * *' }, (db, _, limit) =>
-    deletePairsOfDeleted(db, kind, limit),
+  return retentionRule({ what: `deleted ${kind.things}`, keep: RESTORABLE_MS }, (db, before, limit) =>
+    deletePairsOfDeleted(db, kind, before, limit),
   )
 }

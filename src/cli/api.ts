@@ -84,6 +84,11 @@ interface Target {
   readonly own?: { readonly dataDir: string }
 }
 
+/** Name of the user who runs the command, for the activity log; under sudo, of the one who called it. */
+export function shellUser({ env }: Pick<CliContext, 'env'>): string {
+  return env['SUDO_USER'] ?? userInfo().username
+}
+
 async function connected<T>(
   context: CliContext,
   options: CommonOptions,
@@ -95,8 +100,8 @@ async function connected<T>(
   const settings = new Settings(configRequest(context, options))
   const { config } = settings.started
   requireInitialised(config)
-  const user = context.env['SUDO_USER'] ?? userInfo().username
-  const local = { origin: 'http://localhost', headers: { 'X-Shell-User': encodeURIComponent(user) } }
+  const user = encodeURIComponent(shellUser(context))
+  const local = { origin: 'http://localhost', headers: { 'X-Shell-User': user } }
   if (isServing(config.dataDir)) return work({ ...local, socketPath: controlSocketPath(config.dataDir) })
   return withOpened(context, config, async appliance => {
     const api = await openCommandApi(appliance, { ...needs, settings })

@@ -5,23 +5,19 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { createKey, DEFAULT_KEY_LIMITS } from '../accounts/keys.js'
+import { createWorkspace } from '../accounts/workspace-settings.js'
 import { listOperators } from '../accounts/operators/operator-store.js'
 import { createOperator } from '../accounts/operators/operators.js'
 import { signInUrl } from '../accounts/operators/link-mail.js'
-import {
-  insertWorkspace,
-  listWorkspaces,
-  NEW_WORKSPACE,
-  type Workspace,
-} from '../accounts/workspace-store.js'
+import { listWorkspaces, type Workspace } from '../accounts/workspace-store.js'
 import type { Appliance } from '../appliance/appliance.js'
-import { SHELL } from '../core/actor.js'
 import { baseUrl, type Config } from '../config/config.js'
-import { shellOperator } from '../http/operator.js'
+import { shellOperator, type OperatorPrincipal } from '../http/operator.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
 import { isServing } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
 import { printResult, readConfig, withOpened, type CliContext, type CommonOptions } from './context.js'
+import { shellUser } from './api.js'
 import { command } from './options.js'
 import { linkText } from './tenant/operator.js'
 
@@ -50,12 +46,13 @@ export function initCommand(program: Command, context: CliContext): void {
 }
 
 async function init(appliance: Appliance, context: CliContext, options: InitOptions): Promise<void> {
-  const { json, text } = await initWorkspace(appliance, options)
+  const user = shellOperator(shellUser(context))
+  const { json, text } = await initWorkspace(appliance, user, options)
   if (options.operator === undefined) {
     printResult(context, options, json, () => text)
     return
   }
-  const owner = await initOperator(appliance, options.operator)
+  const owner = await initOperator(appliance, user, options.operator)
   printResult(context, options, { ...json, ...owner.json }, () => `${text}\n${owner.text}`)
 }
 
@@ -64,34 +61,33 @@ interface Made {
   readonly text: string
 }
 
-async function initWorkspace(appliance: Appliance, options: InitOptions): Promise<Made> {
+async function initWorkspace(
+  appliance: Appliance,
+  { actor }: OperatorPrincipal,
+  options: InitOptions,
+): Promise<Made> {
   const { database, config } = appliance
   const [existing] = await listWorkspaces(database.reader)
   if (existing) {
     const { id, name } = existing
     return { json: { workspace: { id, name }, key: null }, text: againText(existing, config) }
   }
-  const workspace: Workspace = {
-    id: appliance.newId(),
-    ...NEW_WORKSPACE,
-    name: 'default',
-    createdAt: appliance.world.clock.now(),
-  }
-  await database.write(tx => insertWorkspace(tx.db, workspace))
+  const parts = { ...appliance, ...appliance.world }
+  const workspace = await createWorkspace(parts, { name: 'default' }, actor)
   const { id, name } = workspace
   if (options.withoutKey === true)
     return { json: { workspace: { id, name }, key: null }, text: keylessText(workspace) }
   const { row, key } = await createKey(
-    { ...appliance, ...appliance.world },
+    parts,
     { workspaceId: id, name: 'first key', isSandbox: false, ...DEFAULT_KEY_LIMITS },
-    SHELL,
+    actor,
   )
   const json = { workspace: { id, name }, key: { id: row.id, key } }
   return { json, text: firstText(workspace, key, config) }
 }
 
 /** Only the first account is created here: later ones are created by an operator who may grant their roles. */
-async function initOperator(appliance: Appliance, email: string): Promise<Made> {
+async function initOperator(appliance: Appliance, user: OperatorPrincipal, email: string): Promise<Made> {
   const { database, config, world } = appliance
   const [existing] = await listOperators(database.reader)
   if (existing)
@@ -104,7 +100,7 @@ async function initOperator(appliance: Appliance, email: string): Promise<Made> 
     { ...appliance, ...world },
     { email, grant },
     'sign_in',
-    shellOperator(''),
+    user,
   )
   const url = signInUrl(config.publicUrl, link)
   return {

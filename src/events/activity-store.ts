@@ -113,6 +113,12 @@ export function listActivities(
   return newestFirst(matching(db, filter), page, fromRow)
 }
 
+/** @returns undefined if there is none, or it is past its retention */
+export async function findActivity(db: Queries, id: number): Promise<RecordedActivity | undefined> {
+  const row = await db.selectFrom('activities').selectAll().where('seq', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
 /** Newest first. @param before id: only older activities */
 export async function activitiesBefore(
   db: Queries,

@@ -22,7 +22,7 @@ import { DownloadPlaces, sendDownload, type Download } from './answer/download.j
 import { answerEarly } from './answer/early-answer.js'
 import { FixedAnswers } from './answer/fixed-answers.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
-import { Gate, peerOf } from './gate.js'
+import { Gate } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
 import { answerBudget, bodyBudget, type MemoryBudget } from './memory-budget.js'
 import { isNoneMatch, readIfMatch } from './preconditions.js'
@@ -44,6 +44,8 @@ export interface AppParts {
   readonly operators?: OperatorAccess
   /** From whose pages operators may write with their session. */
   readonly publicUrl?: string
+  /** Networks of reverse proxies whose X-Forwarded-For names the client. */
+  readonly trustedProxies?: readonly string[]
   readonly anonymousRateLimit: number
   /** Called for each answer, for metrics. */
   readonly onAnswer?: OnAnswer
@@ -97,7 +99,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
       answerError(ctx, error, gate, log)
     }
     const ms = clock.monotonic() - started
-    logRequest(ctx, log, Math.round(ms))
+    logRequest(ctx, serving, Math.round(ms))
     parts.onAnswer?.(ctx.state['route'] as string | undefined, ctx.status, ms)
     if (!ctx.req.complete) await answerEarly(ctx, clock)
   })
@@ -232,7 +234,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       ...caller,
       claim,
       requestId,
-      peer: peerOf(ctx),
+      peer: serving.gate.clientOf(ctx),
       header: name => ctx.get(name),
       ...(precondition ? { precondition } : {}),
       ...(upload ? { upload } : {}),
@@ -358,7 +360,7 @@ function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   if (answer.status === 408) ctx.set('Connection', 'close')
 }
 
-function logRequest(ctx: Context, log: Log, ms: number): void {
+function logRequest(ctx: Context, { log, gate }: Pick<Serving, 'log' | 'gate'>, ms: number): void {
   const fields = {
     requestId: ctx.state['requestId'] as string,
     route: (ctx.state['route'] as string | undefined) ?? 'none',
@@ -366,7 +368,7 @@ function logRequest(ctx: Context, log: Log, ms: number): void {
     code: ctx.state['errorCode'] as string | undefined,
     // Absent for an invalid key, which itself must not be logged.
     keyId: ctx.state['keyId'] as string | undefined,
-    peer: peerOf(ctx),
+    peer: gate.clientOf(ctx),
     ms,
   }
   if (ctx.status >= 400) log.info('request refused', fields)

@@ -10,8 +10,9 @@ import type { Context } from 'koa'
 import { SYSTEM, type Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
 import type { Clock } from '../world/time/clock.js'
-import { addressKey } from '../world/net/ip-address.js'
+import { addressKey, NetworkList } from '../world/net/ip-address.js'
 import { windowHeaders } from './answer/error-body.js'
+import { clientAddress } from './client-address.js'
 import {
   OPERATOR_TOKEN_PREFIX,
   hasRoleIn,
@@ -35,6 +36,8 @@ export interface GateParts {
   readonly operators?: OperatorAccess
   /** `public_url`, from whose pages operators may write. */
   readonly publicUrl?: string
+  /** Networks of reverse proxies whose X-Forwarded-For names the client. */
+  readonly trustedProxies?: readonly string[]
   /** Requests per minute from an address without a valid key; 0 = unlimited. */
   readonly anonymousRateLimit: number
 }
@@ -53,6 +56,9 @@ export interface Caller {
 
 /** Requests per minute of one operator. */
 const OPERATOR_RATE_LIMIT = 3_000
+
+/** Listed networks are those of direct connections. */
+const NO_PROXIES = new NetworkList([])
 
 /** Placeholder principal for routes without a key; their handlers never see it. */
 const NOBODY: Principal = {
@@ -73,6 +79,7 @@ export class Gate {
   private readonly isControl: boolean
   private readonly keyWindows: SlidingWindow
   private readonly addressWindows: SlidingWindow
+  private readonly proxies: NetworkList
 
   /** @param isControl on the control socket: every caller is a user of the shell, named by X-Shell-User */
   constructor(parts: GateParts, isControl = false) {
@@ -80,6 +87,7 @@ export class Gate {
     this.isControl = isControl
     this.keyWindows = new SlidingWindow(parts.clock)
     this.addressWindows = new SlidingWindow(parts.clock)
+    this.proxies = new NetworkList(parts.trustedProxies ?? [])
   }
 
   /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, sign_in_required, not_found */
@@ -110,7 +118,7 @@ export class Gate {
         'forbidden',
         `this ${caller.actor.type === 'api_key' ? 'key' : 'role'} lacks the permission ${access}`,
       )
-    return { principal: { ...caller, actor: from(ctx, caller.actor) } }
+    return { principal: { ...caller, actor: this.from(ctx, caller.actor) } }
   }
 
   private async admitOperator(ctx: Context, access: AdminAccess | ListedAccess): Promise<Caller> {
@@ -129,7 +137,7 @@ export class Gate {
     this.count(ctx, `operator:${operator.id}`, OPERATOR_RATE_LIMIT)
     const workspaceId = requireGrant(ctx, operator, access)
     if (access.isSensitive) requireRecentSignIn(operator, this.parts.clock.now())
-    const actor = from(ctx, operator.actor)
+    const actor = this.from(ctx, operator.actor)
     return {
       principal: { ...NOBODY, keyId: `operator:${operator.id}`, keyName: operator.email, actor },
       operator: { ...operator, actor },
@@ -196,7 +204,7 @@ export class Gate {
 
   /** Adds rate limit headers to an answer that reached no route. */
   countAddress(ctx: Context): WindowState {
-    const state = this.windowOf(ctx.req.socket.remoteAddress ?? '')
+    const state = this.windowOf(this.clientOf(ctx))
     ctx.set(windowHeaders(state))
     return state
   }
@@ -212,8 +220,18 @@ export class Gate {
   }
 
   private isListed(ctx: Context, access: AdminAccess | ListedAccess): boolean {
-    const request = { peer: peerOf(ctx), header: (name: string) => ctx.get(name) }
+    const request = { peer: clientAddress(ctx.req, NO_PROXIES), header: (name: string) => ctx.get(name) }
     return 'isListed' in access && access.isListed(request)
+  }
+
+  /** IP address of the client, behind a trusted proxy the forwarded one; empty on the control socket. */
+  clientOf({ req }: Pick<Context, 'req'>): string {
+    return clientAddress(req, this.proxies)
+  }
+
+  private from(ctx: Context, actor: Actor): Actor {
+    const peer = this.clientOf(ctx)
+    return peer === '' ? actor : { ...actor, peer }
   }
 
   private async identify<T>(ctx: Context, find: () => Promise<T>): Promise<T> {
@@ -286,16 +304,6 @@ function isOwn(origin: string, own: readonly (string | undefined)[]): boolean {
   if (!URL.canParse(origin)) return false
   const { host } = new URL(origin)
   return own.some(url => url !== undefined && URL.canParse(url) && new URL(url).host === host)
-}
-
-function from(ctx: Context, actor: Actor): Actor {
-  const peer = peerOf(ctx)
-  return peer === '' ? actor : { ...actor, peer }
-}
-
-/** IP address of the client or reverse proxy, never IPv4-mapped; empty on the control socket. */
-export function peerOf({ req }: Pick<Context, 'req'>): string {
-  return (req.socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
 }
 
 function tooMany(state: WindowState): AppError {

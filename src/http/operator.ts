@@ -86,7 +86,13 @@ export function requirePermission(
   if (mayOperate(operator, permission, workspaceId)) return
   if (workspaceId !== ALL_WORKSPACES && !hasRoleIn(operator, workspaceId))
     throw new AppError('not_found', 'no such resource')
-  throw new AppError('forbidden', `your role lacks the permission ${permission}`)
+  const isHeldSomewhere = operator.grants.some(grant => mayOperate(operator, permission, grant.workspaceId))
+  throw new AppError(
+    'forbidden',
+    workspaceId === ALL_WORKSPACES && isHeldSomewhere
+      ? `this concerns the whole appliance: it requires the permission ${permission} in all workspaces`
+      : `your role lacks the permission ${permission}`,
+  )
 }
 
 /** For sensitive actions. @throws AppError sign_in_required */

@@ -137,7 +137,7 @@ export interface Request<P extends TObject, Q extends TObject, B extends TSchema
   readonly query: Static<Q>
   readonly body: Static<B>
   readonly requestId: string
-  /** IP address of the client, or of the reverse proxy; never IPv4-mapped. */
+  /** IP address of the client, behind a trusted proxy the forwarded one; never IPv4-mapped. */
   readonly peer: string
   /** Value of a header field; empty if absent. */
   readonly header: (name: string) => string
@@ -170,6 +170,8 @@ export interface AdminRequest<P extends TObject, Q extends TObject, B extends TS
   readonly operator: OperatorPrincipal
   /** The workspace named by path or query; undefined: all. */
   readonly workspaceId: string | undefined
+  /** As in `KeyedRequest`. */
+  readonly precondition?: Precondition
 }
 
 export interface SingleRoute<

@@ -56,6 +56,57 @@ t.test('a workspace is removed and restored through the API, with its name free 
   })
 })
 
+t.test('of two operators who change a workspace they saw alike, the second gets a conflict', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await tokenWith(postroad, 'owner')
+  const path = `${ADMIN}/workspaces/${postroad.workspaceId}`
+  const call = async (method: string, body?: object, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${postroad.baseUrl}${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    return { status: response.status, etag: response.headers.get('etag') ?? '', text: await response.text() }
+  }
+  const { etag } = await call('GET')
+  t.equal((await call('GET', undefined, { 'If-None-Match': etag })).status, 304)
+  const changed = await call('PATCH', { hourly_limit: 50 }, { 'If-Match': etag })
+  t.equal(changed.status, 200)
+  t.match(await call('PATCH', { hourly_limit: 70 }, { 'If-Match': etag }), {
+    status: 412,
+    text: /precondition_failed/,
+  })
+  t.match(await call('DELETE', undefined, { 'If-Match': etag }), { status: 412 })
+  t.match(await call('GET'), { etag: changed.etag, text: /"hourly_limit":50/ })
+  t.match(await call('PATCH', { hourly_limit: 70 }, { 'If-Match': changed.etag }), { status: 200 })
+  t.match(await call('PATCH', { hourly_limit: 80 }), { status: 200 }, 'a script need not send If-Match')
+})
+
+t.test('one entry of the activity log is read by those who may see its workspace', async t => {
+  const postroad = await openTestAppliance(t)
+  const owner = await tokenWith(postroad, 'owner')
+  const member = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'viewer' }])
+  const { id: otherId } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  const stranger = await tokenWith(postroad, [{ workspaceId: otherId, role: 'owner' }])
+  await postroad.post('/api/v1/suppressions', { email: 'ann@x.example' }, { key: postroad.key })
+  const { body } = await postroad.get(`${ADMIN}/activity?action=suppression.added`, { key: owner })
+  const [entry] = body.data
+  const path = `${ADMIN}/activity/${entry.id}`
+  t.match(await postroad.get(path, { key: owner }), { status: 200, body: { data: entry } })
+  t.match(await postroad.get(path, { key: member }), { status: 200, body: { data: entry } })
+  t.match(await postroad.get(path, { key: stranger }), { status: 404 })
+  const made = (await postroad.get(`${ADMIN}/activity?action=operator.created`, { key: owner })).body.data
+  const own = made.find((one: { workspace_id: string | null }) => one.workspace_id === null)
+  t.match(await postroad.get(`${ADMIN}/activity/${own.id}`, { key: owner }), { status: 200 })
+  t.match(
+    await postroad.get(`${ADMIN}/activity/${own.id}`, { key: member }),
+    { status: 404 },
+    'of the appliance',
+  )
+  for (const id of ['999999999', '0', '1e3', 'x', '99999999999999999999'])
+    t.match(await postroad.get(`${ADMIN}/activity/${id}`, { key: owner }), { status: 404 }, id)
+})
+
 t.test('keys are managed in their workspace alone, and shown once', async t => {
   const postroad = await openTestAppliance(t)
   const key = await tokenWith(postroad, [{ workspaceId: postroad.workspaceId, role: 'operator' }])

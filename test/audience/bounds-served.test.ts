@@ -60,4 +60,9 @@ for (const { things, most, rest } of TABLES)
     const deleted = await postroad.delete(`/api/v1/${things}/${last.body.data.id}`, { key })
     t.equal(deleted.status, 200)
     t.equal((await post('one more')).status, 201)
+    t.match(
+      await postroad.post(`/api/v1/${things}/${last.body.data.id}/restore`, {}, { key }),
+      { status: 403, body: { error: { code: 'limit_reached' } } },
+      'nor is one restored beyond it',
+    )
   })

@@ -14,7 +14,8 @@ import {
   removeContacts,
 } from '../../src/audience/contacts/contacts.js'
 import { purgeDeleted, unfinishedSweeps } from '../../src/audience/contacts/deletion-store.js'
-import { ContactSweeps, RESTORABLE_MS } from '../../src/audience/contacts/sweeps.js'
+import { RESTORABLE_MS } from '../../src/audience/audience-parts.js'
+import { ContactSweeps } from '../../src/audience/contacts/sweeps.js'
 import { findList, insertList, listLists, markListDeleted } from '../../src/audience/lists/list-store.js'
 import { changeMembers } from '../../src/audience/lists/lists.js'
 import { CONTACT_TAGS, deletePairsOfDeleted, LIST_MEMBERS, listPairs } from '../../src/audience/pair-store.js'
@@ -380,7 +381,7 @@ eachDatabase(
     await changeMembers(parts, ACTING, list!.id, ids, 'added')
     await database.write(tx => markListDeleted(tx.db, list!.seq, NOW))
     const steps: number[] = []
-    do steps.push(await database.write(tx => deletePairsOfDeleted(tx.db, LIST_MEMBERS, 4)))
+    do steps.push(await database.write(tx => deletePairsOfDeleted(tx.db, LIST_MEMBERS, NOW + 1, 4)))
     while (steps.at(-1) !== 0)
     t.same(steps, [4, 4, 2, 1, 0])
     t.equal((await listContacts(database.reader, 'w1', {}, PAGE, unhurried)).total, 10)

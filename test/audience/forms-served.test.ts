@@ -294,6 +294,26 @@ t.test('with double opt-in nothing happens before the button behind the link is 
   )
 })
 
+t.test('a confirmed submission is counted when it is made and when it is confirmed', async t => {
+  const { form, see, get, linkTo, clock } = await open(t)
+  const path = await form({ name: 'x', double_opt_in: true })
+  const counts = async () => (await get(`/forms/${path.split('/').at(-1)}/submissions?days=2`)).body.data
+  for (let n = 0; n < 2; n += 1) await see(path, { json: { email: 'ann@mail.example' } })
+  await see(path, { json: { email: 'bob@mail.example' } })
+  t.match(await counts(), { submitted: 2, completed: 0 }, 'a repeat that sends no mail is no submission')
+  const { path: link } = await linkTo('ann@mail.example')
+  clock.skip(86_400_000)
+  for (let n = 0; n < 2; n += 1) await see(link, { method: 'POST' })
+  t.match(await counts(), {
+    submitted: 2,
+    completed: 1,
+    days: [
+      { submitted: 2, completed: 0 },
+      { submitted: 0, completed: 1 },
+    ],
+  })
+})
+
 t.test('a confirmation brings back who has unsubscribed; without one they stay away', async t => {
   const { form, see, post, contact, get, linkTo } = await open(t)
   const emails = ['ann@mail.example', 'bob@mail.example']

@@ -635,3 +635,29 @@ t.test('an automation changes only as its editor saw it, where the editor says s
   t.match(await (await ask('GET', stepPath)).json(), { data: { id: steps[0].id, step_type: 'webhook' } })
   t.equal((await ask('GET', `/steps/${MADE_UP}`)).status, 404)
 })
+
+t.test(
+  'who changed an automation and its steps is in the activity log, without secrets of steps',
+  async t => {
+    const { post, patch, get } = await open(t)
+    const { body } = await post('/automations', { name: 'A', trigger_type: 'manual' })
+    const { id } = body.data
+    const step = await post(`/automations/${id}/steps`, {
+      step_type: 'webhook',
+      config: { url: 'https://a.example/?token=hidden' },
+    })
+    await patch(`/automations/${id}/steps/${step.body.data.id}`, {
+      config: { url: 'https://a.example/?token=other' },
+    })
+    await patch(`/automations/${id}`, { name: 'B' })
+    await patch(`/automations/${id}`, { name: 'B' })
+    const { data } = (await get('/activity?action=automation.changed')).body
+    t.match(data, [
+      { subject: 'B', details: { id }, changes: { name: { before: 'A', after: 'B' } } },
+      { subject: 'A', details: { id, steps: 'changed' } },
+      { subject: 'A', details: { id, steps: 'added' } },
+    ])
+    t.equal(data.length, 3, 'what changes nothing is no entry')
+    t.notMatch(JSON.stringify(data), /token/)
+  },
+)

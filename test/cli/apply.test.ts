@@ -93,6 +93,48 @@ t.test('a file is applied once, and the second time there is nothing to do', asy
   t.match(await postroad.json('lists', 'list', '--workspace', 'Shop'), [{ name: 'VIP' }, { name: 'News' }])
 })
 
+t.test(
+  'a file that spells things otherwise than they are stored has nothing to do the second time',
+  async t => {
+    const postroad = await initialise(t)
+    const text = `
+[[workspaces]]
+name = "Shop"
+brand_color = "#1D5FA8"
+
+  [[workspaces.tags]]
+  name = " vip "
+  color = "#3366CC"
+  description = "  Spends most "
+
+  [[workspaces.lists]]
+  name = "News "
+  description = " "
+
+  [[workspaces.webhooks]]
+  url = "https://203.0.113.7"
+  events = ["email.delivered", "email.delivered"]
+
+  [[workspaces.forms]]
+  name = " Newsletter"
+  title = " Join us "
+  lists = ["News ", "News"]
+  fields = [{ name = "attributes.city", label = " City " }]
+
+[[operators]]
+email = "Ann@Example.com"
+roles = [{ role = "owner" }]
+
+[[operators]]
+email = "bob@example.com"
+roles = [{ role = "viewer", workspace = "SHOP" }]
+`
+    t.equal((await applied(postroad, describe(postroad, text), '--yes')).length, 7)
+    t.same(await applied(postroad, describe(postroad, text), '--yes'), [])
+    t.match(await postroad.json('tags', 'list', '--workspace', 'Shop'), [{ name: 'vip', color: '#3366cc' }])
+  },
+)
+
 t.test('only what differs is changed, and nothing is deleted without prune', async t => {
   const postroad = await initialise(t)
   await applied(postroad, describe(postroad, SHOP), '--yes')

@@ -2,6 +2,8 @@
 import t from 'tap'
 import type { Answer } from 'dns-packet'
 import { dnsServer, RCODE } from '../support/smtp/dns-server.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { tokenWith } from '../support/program/operators.js'
 import { initialise } from '../support/program/process.js'
 
 interface DomainView {
@@ -28,6 +30,29 @@ async function openZone(t: Parameters<typeof dnsServer>[0]) {
   })
   return { POSTROAD_DNS_SERVERS: address }
 }
+
+t.test('an operator of one workspace lists what is in it, on a remote appliance too', async t => {
+  const postroad = await openTestAppliance(t)
+  const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'shop')
+  for (const [name, workspace] of [
+    ['shop.test', 'shop'],
+    ['other.test', 'default'],
+  ] as const)
+    await postroad.run('domain', 'add', name, '--workspace', workspace)
+  const token = await tokenWith(postroad, [{ workspaceId: id, role: 'operator' }])
+  const remote = ['--server', postroad.baseUrl, '--token', token]
+  t.match(await postroad.run('domain', 'list', ...remote), { status: 1, err: /name one in workspace_id/ })
+  const listed = await postroad.json<DomainView[]>('domain', 'list', '--workspace', 'shop', ...remote)
+  t.same(
+    listed.map(({ domain }) => domain),
+    ['shop.test'],
+  )
+  t.same(await postroad.json('queue', 'summary', '--workspace', 'shop', ...remote), [])
+  t.match(await postroad.run('inbound', 'list', ...remote), {
+    status: 1,
+    err: /whole appliance: it requires the permission inbound:read in all workspaces/,
+  })
+})
 
 t.test('a domain is added, verified by DNS, listed and removed', async t => {
   const postroad = await initialise(t, { env: await openZone(t) })

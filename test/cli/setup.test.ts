@@ -19,6 +19,19 @@ t.test('init creates a workspace and shows its key once', async t => {
   t.match(await server.send(first.key.key, mail), { status: 200 })
 })
 
+t.test('what init made is in the activity log, with the user who ran it', async t => {
+  const postroad = install(t, { env: { SUDO_USER: 'ann' } })
+  await postroad.json('init', '--operator', 'ann@example.com')
+  const entries = await postroad.json<{ action: string; actor: object }[]>('activity', 'list')
+  const actor = { type: 'shell', name: 'ann' }
+  for (const action of ['workspace.created', 'api_key.created', 'operator.created'])
+    t.match(
+      entries.find(one => one.action === action),
+      { actor },
+      action,
+    )
+})
+
 t.test('init without --json prints a ready-to-paste request', async t => {
   const { status, out } = await install(t, { env: { POSTROAD_MTA_CAPTURE: 'true' } }).run('init')
   t.equal(status, 0)

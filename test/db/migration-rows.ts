@@ -542,6 +542,7 @@ const BASELINE_ROWS: Rows = {
       updated_at: T,
     },
   ],
+  form_counts: [{ form_id: 'form', day: 0, workspace_id: WORKSPACE, submitted: 2, completed: 1 }],
   opt_ins: [
     {
       id: 'opt-in',

@@ -473,6 +473,14 @@ create table events (
   payload text not null
 );
 
+create table form_counts (
+  form_id text not null,
+  day bigint not null,
+  workspace_id text not null,
+  submitted integer not null,
+  completed integer not null
+);
+
 create table forms (
   id text not null,
   workspace_id text not null,
@@ -790,7 +798,8 @@ create table segments (
   name_folded text not null,
   conditions text not null,
   created_at bigint not null,
-  updated_at bigint not null
+  updated_at bigint not null,
+  deleted_at bigint
 );
 
 create table sending_usage (
@@ -1048,6 +1057,8 @@ alter table event_cursors add constraint event_cursors_pkey PRIMARY KEY (consume
 
 alter table events add constraint events_pkey PRIMARY KEY (seq);
 
+alter table form_counts add constraint form_counts_pk PRIMARY KEY (form_id, day);
+
 alter table forms add constraint forms_pkey PRIMARY KEY (id);
 
 alter table inbound_mails add constraint inbound_mails_body_id_key UNIQUE (body_id);
@@ -1278,6 +1289,8 @@ CREATE INDEX domains_to_check ON public.domains USING btree (next_check_at) WHER
 
 CREATE INDEX email_batches_by_key ON public.email_batches USING btree (key_id, released_at);
 
+CREATE INDEX form_counts_by_workspace ON public.form_counts USING btree (workspace_id);
+
 CREATE INDEX forms_by_workspace ON public.forms USING btree (workspace_id, id);
 
 CREATE INDEX inbound_mails_processed ON public.inbound_mails USING btree (is_signed, processed_at, size) WHERE (processed_at IS NOT NULL);
@@ -1290,7 +1303,7 @@ CREATE INDEX list_members_by_contact ON public.list_members USING btree (contact
 
 CREATE INDEX lists_by_workspace ON public.lists USING btree (workspace_id, seq) WHERE (deleted_at IS NULL);
 
-CREATE INDEX lists_deleted ON public.lists USING btree (seq) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX lists_deleted ON public.lists USING btree (deleted_at, seq) WHERE (deleted_at IS NOT NULL);
 
 CREATE INDEX message_contents_by_batch ON public.message_contents USING btree (batch_id, batch_index) WHERE (batch_id IS NOT NULL);
 
@@ -1344,13 +1357,15 @@ CREATE INDEX sandbox_schedule_due ON public.sandbox_schedule USING btree (due_at
 
 CREATE INDEX segments_by_workspace ON public.segments USING btree (workspace_id, seq);
 
+CREATE INDEX segments_deleted ON public.segments USING btree (deleted_at, seq) WHERE (deleted_at IS NOT NULL);
+
 CREATE INDEX suppressions_by_workspace ON public.suppressions USING btree (workspace_id, seq, reason, scope);
 
 CREATE UNIQUE INDEX tags_by_name ON public.tags USING btree (workspace_id, name_folded) WHERE (deleted_at IS NULL);
 
 CREATE INDEX tags_by_workspace ON public.tags USING btree (workspace_id, seq) WHERE (deleted_at IS NULL);
 
-CREATE INDEX tags_deleted ON public.tags USING btree (seq) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX tags_deleted ON public.tags USING btree (deleted_at, seq) WHERE (deleted_at IS NOT NULL);
 
 CREATE INDEX templates_by_workspace ON public.templates USING btree (workspace_id, id);
 

@@ -579,6 +579,17 @@ CREATE TABLE events (
     payload text not null
   );
 
+CREATE TABLE form_counts (
+    form_id text not null,
+    -- Midnight UTC, ms since epoch.
+    day bigint not null,
+    workspace_id text not null,
+    -- Accepted submissions, and those that took effect, at once or when they were confirmed.
+    submitted integer not null,
+    completed integer not null,
+    constraint form_counts_pk primary key (form_id, day)
+  ) without rowid;
+
 CREATE TABLE forms (
     id text primary key,
     workspace_id text not null,
@@ -670,7 +681,7 @@ CREATE TABLE lists (
     member_count integer not null,
     created_at bigint not null,
     updated_at bigint not null,
-    -- Members are then removed in steps; the row goes with the last one.
+    -- Restorable for a while; then members are removed in steps, and the row goes with the last one.
     deleted_at bigint
   );
 
@@ -946,7 +957,8 @@ CREATE TABLE segments (
     name_folded text not null,
     conditions text not null,
     created_at bigint not null,
-    updated_at bigint not null
+    updated_at bigint not null,
+    deleted_at bigint
   );
 
 CREATE TABLE sending_usage (
@@ -1230,6 +1242,8 @@ CREATE INDEX domains_to_check on domains (next_check_at) where next_check_at is 
 
 CREATE INDEX email_batches_by_key on email_batches (key_id, released_at);
 
+CREATE INDEX form_counts_by_workspace on form_counts (workspace_id);
+
 CREATE INDEX forms_by_workspace on forms (workspace_id, id);
 
 CREATE INDEX inbound_mails_processed on inbound_mails (is_signed, processed_at, size) where processed_at is not null;
@@ -1242,7 +1256,7 @@ CREATE INDEX list_members_by_contact on list_members (contact, list);
 
 CREATE INDEX lists_by_workspace on lists (workspace_id, seq) where deleted_at is null;
 
-CREATE INDEX lists_deleted on lists (seq) where deleted_at is not null;
+CREATE INDEX lists_deleted on lists (deleted_at, seq) where deleted_at is not null;
 
 CREATE INDEX message_contents_by_batch on message_contents (batch_id, batch_index) where batch_id is not null;
 
@@ -1296,13 +1310,15 @@ CREATE INDEX sandbox_schedule_due on sandbox_schedule (due_at);
 
 CREATE INDEX segments_by_workspace on segments (workspace_id, seq);
 
+CREATE INDEX segments_deleted on segments (deleted_at, seq) where deleted_at is not null;
+
 CREATE INDEX suppressions_by_workspace on suppressions (workspace_id, seq, reason, scope);
 
 CREATE UNIQUE INDEX tags_by_name on tags (workspace_id, name_folded) where deleted_at is null;
 
 CREATE INDEX tags_by_workspace on tags (workspace_id, seq) where deleted_at is null;
 
-CREATE INDEX tags_deleted on tags (seq) where deleted_at is not null;
+CREATE INDEX tags_deleted on tags (deleted_at, seq) where deleted_at is not null;
 
 CREATE INDEX templates_by_workspace on templates (workspace_id, id);
 

@@ -1,7 +1,8 @@
 /** Imports without a server: files received, and worked off to their end. */
 import type { Import } from '../../src/audience/transfer/import.js'
 import { findImportBySeq } from '../../src/audience/transfer/import-store.js'
-import { Importer, type ImporterParts } from '../../src/audience/transfer/importer.js'
+import type { ImporterParts } from '../../src/audience/transfer/active-import.js'
+import { Importer } from '../../src/audience/transfer/importer.js'
 import { receiveFile, type UploadOptions } from '../../src/audience/transfer/receive-file.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database } from '../../src/db/database.js'

@@ -1,4 +1,4 @@
-/** One-time links of operators, and the mail that brings them. It is sent through message intake, from a workspace's default sender. */
+/** One-time links of operators, and the mail that brings them. It is sent through message intake. */
 import { AppError } from '../../core/errors.js'
 import { escapeHtml } from '../../core/escape-html.js'
 import type { Database, Tx } from '../../db/database.js'
@@ -18,8 +18,8 @@ export interface LinkMailParts {
   readonly database: Database
   readonly publicUrl: string
   readonly hostname: string
-  /** Submits mail from the workspace's default sender. */
-  readonly openRequestedMail: (workspaceId: string) => Promise<(tx: Tx, mail: RequestedMail) => Promise<void>>
+  /** Submits mail from the workspace's default sender, or from `mta.shared_address` if it has none. */
+  readonly openAccountMail: (workspaceId: string) => Promise<(tx: Tx, mail: RequestedMail) => Promise<void>>
 }
 
 /** Where the console takes a one-time link. The token is in the fragment, which browsers send to no server. */
@@ -29,14 +29,21 @@ export function signInUrl(publicUrl: string, token: string): string {
 
 /** @throws AppError missing_from_email and others of `openRequestedMail` */
 export async function openLinkMail(
-  { database, hostname, publicUrl, openRequestedMail }: LinkMailParts,
+  { database, hostname, publicUrl, openAccountMail }: LinkMailParts,
   workspaceId: string,
   kind: Exclude<LinkKind, 'sign_in'>,
 ): Promise<SendLink> {
-  const [first] = await listWorkspaces(database.reader)
-  const from = workspaceId === ALL_WORKSPACES ? first?.id : workspaceId
-  if (from === undefined) throw new AppError('conflict', 'there is no workspace to send the mail from')
-  const send = await openRequestedMail(from)
+  const workspaces = await listWorkspaces(database.reader)
+  const from = workspaces.find(({ id }) => workspaceId === ALL_WORKSPACES || id === workspaceId)
+  if (!from) throw new AppError('conflict', 'there is no workspace to send the mail from')
+  const send = await openAccountMail(from.id).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'missing_from_email') throw error
+    throw new AppError(
+      'missing_from_email',
+      `the mail needs a sender: set default_from_email of the workspace ${from.name}, or mta.shared_address; ` +
+        'or pass on the link yourself, without mail',
+    )
+  })
   return (tx, { email }, link) =>
     send(tx, { to: email, ...linkMail(kind, hostname, signInUrl(publicUrl, link)) })
 }

@@ -91,6 +91,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'domain_reports',
   'domains',
   'event_cursors',
+  'form_counts',
   'forms',
   'jobs',
   'lists',

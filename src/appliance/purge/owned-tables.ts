@@ -94,6 +94,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'audiences', key: ['seq'] },
   { table: 'templates', key: ['id'] },
   { table: 'forms', key: ['id'] },
+  { table: 'form_counts', key: ['form_id', 'day'] },
   { table: 'opt_ins', key: ['id'] },
   { table: 'suppressions', key: ['seq'] },
   { table: 'bounces', key: ['id'] },

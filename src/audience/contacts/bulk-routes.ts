@@ -6,7 +6,7 @@ import { recordActivity } from '../../events/activity-store.js'
 import { IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import type { AudienceParts } from '../audience-parts.js'
+import { RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
 import { forContacts } from '../bulk.js'
 import { refusal } from '../checks.js'
 import { requireList } from '../lists/lists.js'
@@ -22,7 +22,7 @@ import {
 } from './contact-schema.js'
 import { removeContacts } from './contacts.js'
 import { listDuplicates } from './contact-page-store.js'
-import { removeRestorably, RESTORABLE_MS, type ContactSweeps } from './sweeps.js'
+import { removeRestorably, type ContactSweeps } from './sweeps.js'
 import { upsertBatch, UPSERTS } from './upsert-batch.js'
 
 /** Must precede `/contacts/:id` in the route table. */

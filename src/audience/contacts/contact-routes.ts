@@ -3,6 +3,7 @@ import Type from 'typebox'
 import type { Queries } from '../../db/database.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, Reply, route, type Route } from '../../http/route.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
@@ -125,14 +126,17 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       path: '/contacts/:id',
       access: 'contacts:read',
       operationId: 'getContact',
+      hasEtag: true,
       chapter: 'Contacts',
       summary: 'Get a contact.',
+      description:
+        'The `ETag` covers the fields that an update can change, and not lists, tags, bounces and times, which change with mail and imports.',
       params: ContactParams,
       response: ContactDetailsSchema,
       errors: ['contact_not_found'],
       handle: async ({ principal, params }) => {
         const contact = await requireContact(database.reader, principal.workspaceId, params.id)
-        return withThings(database.reader, contact, principal)
+        return new Tagged(await withThings(database.reader, contact, principal), contactEtag(contact))
       },
     }),
     route({
@@ -140,6 +144,8 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       path: '/contacts/:id',
       access: 'contacts:write',
       operationId: 'updateContact',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Contacts',
       summary: 'Update a contact.',
       description:
@@ -149,11 +155,13 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       body: ContactChangesBody,
       response: ContactDetailsSchema,
       errors: ['contact_not_found', 'duplicate', 'conflict'],
-      handle: ({ principal, params, body }) => {
+      handle: ({ principal, params, body, precondition }) => {
         const patch = readContactPatch(body)
         return database.write(async tx => {
+          if (precondition)
+            precondition.check(contactEtag(await requireContact(tx.db, principal.workspaceId, params.id)))
           const contact = await changeContact(parts, tx, actingBy(principal), params.id, patch)
-          return withThings(tx.db, contact, principal)
+          return new Tagged(await withThings(tx.db, contact, principal), contactEtag(contact))
         })
       },
     }),
@@ -162,20 +170,26 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       path: '/contacts/:id',
       access: 'contacts:write',
       operationId: 'deleteContact',
+      checksEtag: true,
       chapter: 'Contacts',
       summary: 'Permanently delete a contact.',
       description: 'Its messages and purchases are kept, as is any suppression of its address.',
       params: ContactParams,
       response: Done,
       errors: ['contact_not_found'],
-      handle: ({ principal, params }) =>
+      handle: ({ principal, params, precondition }) =>
         database.write(async tx => {
           const contact = await requireContact(tx.db, principal.workspaceId, params.id)
+          precondition?.check(contactEtag(contact))
           await removeContacts(parts, tx, actingBy(principal), [contact])
           return DONE
         }),
     }),
   ]
+}
+
+function contactEtag({ id, email, firstName, lastName, attributes, subscribed }: Contact): string {
+  return etagOf(id, email, firstName, lastName, attributes, subscribed)
 }
 
 async function withThings(db: Queries, contact: Contact, { isSandbox }: Principal) {

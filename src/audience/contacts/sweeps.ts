@@ -12,7 +12,7 @@ import type { Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { appendEvents } from '../../events/store.js'
 import { pauseFor } from '../../world/time/clock.js'
-import { PIECE, type Acting, type AudienceParts } from '../audience-parts.js'
+import { PIECE, RESTORABLE_MS, type Acting, type AudienceParts } from '../audience-parts.js'
 import { contactsOf, findAudience } from '../audience-store.js'
 import type { Contact } from './contact.js'
 import { contactDeletedEvent, contactEvent } from './contact-events.js'
@@ -30,7 +30,6 @@ import {
   type Sweep,
 } from './deletion-store.js'
 
-export const RESTORABLE_MS = 30 * 86_400_000
 /** Minimum contacts per step. */
 const MIN_STEP = 50
 /** Pause between steps: sweeps are less urgent than other writes. */

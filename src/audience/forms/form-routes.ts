@@ -1,27 +1,31 @@
-/** REST routes of forms, with their schemas and the checks that a schema cannot express. */
+/** REST routes of forms. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
-import { DONE, Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
+import { settingsChanges } from '../../events/settings-changes.js'
+import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { PageQuery } from '../../http/pagination.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
 import { isLanguage, LANGUAGES } from '../../http/public/languages/language.js'
 import { listRoute, route, type Route } from '../../http/route.js'
-import { checkName, checkText, refusal } from '../checks.js'
+import { RESTORABLE_MS } from '../audience-parts.js'
+import { notDeleted } from '../checks.js'
 import { findStaticList } from '../lists/lists.js'
-import { embedded, HONEYPOT } from './form-html.js'
-import { findForm, insertForm, listForms, markFormDeleted, updateForm } from './form-store.js'
+import { embedded } from './form-html.js'
+import { dailySubmissions, totalSubmissions } from './form-count-store.js'
 import {
-  FIELD_TYPES,
-  formUrl,
-  isNamePart,
-  type Form,
-  type FormContent,
-  type FormField,
-  type FormParts,
-} from './form.js'
+  FormChangesBody,
+  FormSchema,
+  formToApi,
+  NewFormBody,
+  readFormContent,
+  SubmissionsSchema,
+} from './form-schema.js'
+import { findForm, insertForm, listForms, markFormDeleted, restoreForm, updateForm } from './form-store.js'
+import { formUrl, type Form, type FormParts } from './form.js'
 
 const Params = Type.Object({ id: Type.String() })
 const CHAPTER = { chapter: 'Forms' }
@@ -30,7 +34,7 @@ export function formRoutes(parts: FormParts): Route[] {
   return [...readingRoutes(parts), ...writingRoutes(parts)]
 }
 
-function readingRoutes({ database, publicUrl }: FormParts): Route[] {
+function readingRoutes({ database, clock, publicUrl }: FormParts): Route[] {
   return [
     listRoute({
       ...CHAPTER,
@@ -52,13 +56,13 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
       path: '/forms/:id',
       access: 'lists:read',
       operationId: 'getForm',
+      hasEtag: true,
       summary: 'Get a form.',
       params: Params,
       response: FormSchema,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox }, params }) {
-        const form = await requireForm(database.reader, workspaceId, params.id)
-        return formToApi(form, isSandbox, formUrl(publicUrl, form.id))
+        return tagged(await requireForm(database.reader, workspaceId, params.id), isSandbox, publicUrl)
       },
     }),
     route({
@@ -92,6 +96,36 @@ function readingRoutes({ database, publicUrl }: FormParts): Route[] {
         return { url, html: embedded({ form, texts }, url) }
       },
     }),
+    route({
+      ...CHAPTER,
+      method: 'GET',
+      path: '/forms/:id/submissions',
+      access: 'lists:read',
+      operationId: 'getFormSubmissions',
+      summary: "Count a form's submissions.",
+      description:
+        'In total, and for each of the last `days` days (UTC), oldest first. `submitted` counts accepted submissions; ' +
+        '`completed` those that took effect: at once or, with `double_opt_in`, when they were confirmed.',
+      params: Params,
+      query: Type.Object(
+        {
+          days: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: 366, description: 'Days up to today. Default 30.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      response: SubmissionsSchema,
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId }, params, query: { days = 30 } }) {
+        const { id } = await requireForm(database.reader, workspaceId, params.id)
+        const daily = await dailySubmissions(database.reader, id, clock.now(), days)
+        return {
+          ...(await totalSubmissions(database.reader, id)),
+          days: daily.map(({ day, ...counts }) => ({ date: isoTime(day).slice(0, 10), ...counts })),
+        }
+      },
+    }),
   ]
 }
 
@@ -108,6 +142,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       path: '/forms',
       access: 'lists:write',
       operationId: 'createForm',
+      hasEtag: true,
       summary: 'Create a form.',
       description:
         'The form is published at `url`. If the form or one of its lists has `double_opt_in`, nothing changes until the owner of the mailbox ' +
@@ -150,7 +185,7 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
             createdAt: now,
           })
         })
-        return formToApi(form, isSandbox, formUrl(publicUrl, form.id))
+        return tagged(form, isSandbox, publicUrl)
       },
     }),
     route({
@@ -159,6 +194,8 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       path: '/forms/:id',
       access: 'lists:write',
       operationId: 'updateForm',
+      hasEtag: true,
+      checksEtag: true,
       summary: 'Update a form.',
       description: 'Only the given fields change; null clears title, description and redirect_url.',
       params: Params,
@@ -166,7 +203,8 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       example: { fields: EXAMPLE_FIELDS },
       response: FormSchema,
       errors: ['not_found', 'conflict'],
-      async handle({ principal: { workspaceId, isSandbox }, params, body }) {
+      async handle({ principal, params, body, precondition }) {
+        const { workspaceId, isSandbox, actor } = principal
         // Not found takes precedence over validation, as everywhere.
         await requireForm(database.reader, workspaceId, params.id)
         const content = readFormContent(body)
@@ -175,11 +213,22 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
         }
         const form = await database.write(async tx => {
           const before = await requireForm(tx.db, workspaceId, params.id)
+          precondition?.check(formEtag(before))
           const after: Form = { ...before, ...content, ...lists, updatedAt: clock.now() }
           await updateForm(tx.db, after)
+          const shown = (one: Form) => formToApi(one, isSandbox, '')
+          await recordActivity(tx, {
+            workspaceId,
+            actor,
+            action: 'form.changed',
+            subject: after.name,
+            details: { id: after.id },
+            changes: settingsChanges(shown(before), shown(after), ['updated_at']),
+            createdAt: after.updatedAt,
+          })
           return after
         })
-        return formToApi(form, isSandbox, formUrl(publicUrl, form.id))
+        return tagged(form, isSandbox, publicUrl)
       },
     }),
     route({
@@ -188,14 +237,17 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
       path: '/forms/:id',
       access: 'lists:write',
       operationId: 'deleteForm',
-      summary: 'Permanently close a form.',
+      checksEtag: true,
+      summary: 'Delete a form.',
+      description: 'Its page says that the form is closed. It can be restored for 30 days.',
       params: Params,
       response: Done,
       errors: ['not_found'],
-      handle: ({ principal, params }) =>
+      handle: ({ principal, params, precondition }) =>
         database.write(async tx => {
           const { workspaceId } = principal
           const form = await requireForm(tx.db, workspaceId, params.id)
+          precondition?.check(formEtag(form))
           const now = clock.now()
           await markFormDeleted(tx.db, form.id, now)
           await recordActivity(tx, {
@@ -203,12 +255,54 @@ function writingRoutes({ database, clock, newId, publicUrl }: FormParts): Route[
             actor: principal.actor,
             action: 'form.deleted',
             subject: form.name,
+            details: { id: form.id },
             createdAt: now,
           })
           return DONE
         }),
     }),
+    route({
+      ...CHAPTER,
+      method: 'POST',
+      path: '/forms/:id/restore',
+      access: 'lists:write',
+      operationId: 'restoreForm',
+      hasEtag: true,
+      summary: 'Restore a deleted form.',
+      description: 'Its page takes submissions again. Possible for 30 days after it was deleted.',
+      params: Params,
+      response: FormSchema,
+      errors: ['not_found'],
+      async handle({ principal, params }) {
+        const { workspaceId, isSandbox } = principal
+        const form = await database.write(async tx => {
+          const now = clock.now()
+          if (!(await restoreForm(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
+            throw notDeleted('form')
+          const restored = await requireForm(tx.db, workspaceId, params.id)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: principal.actor,
+            action: 'form.restored',
+            subject: restored.name,
+            details: { id: restored.id },
+            createdAt: now,
+          })
+          return restored
+        })
+        return tagged(form, isSandbox, publicUrl)
+      },
+    }),
   ]
+}
+
+function formEtag(form: Form): string {
+  const { id, name, title, description, listIds, fields, redirectUrl, doubleOptIn, updatedAt } = form
+  return etagOf(id, name, title, description, listIds, fields, redirectUrl, doubleOptIn, updatedAt)
+}
+
+function tagged(form: Form, isSandbox: boolean, publicUrl: string): Tagged<Static<typeof FormSchema>> {
+  return new Tagged(formToApi(form, isSandbox, formUrl(publicUrl, form.id)), formEtag(form))
 }
 
 /** @throws AppError not_found */
@@ -224,168 +318,4 @@ async function checkLists(db: Queries, workspaceId: string, ids: readonly string
   for (const [at, id] of ids.entries())
     found.add((await findStaticList(db, workspaceId, id, `list_ids.${at}`)).id)
   return [...found]
-}
-
-const Name = Type.String({ minLength: 1, maxLength: 200 })
-const MAX_FIELDS = 20
-const MAX_LISTS = 20
-
-const Field = Type.Object(
-  {
-    name: Type.String({
-      pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,99}$',
-      description:
-        '`first_name`, `last_name` or an attribute name, optionally prefixed (`attributes.company`).',
-      examples: ['first_name'],
-    }),
-    label: Type.String({ minLength: 1, maxLength: 200 }),
-    type: Type.Optional(Type.Enum([...FIELD_TYPES], { description: 'Default `text`.' })),
-    required: Type.Optional(Type.Boolean()),
-    options: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
-        minItems: 1,
-        maxItems: 100,
-        description: 'Choices of a `select`; not allowed for other types.',
-      }),
-    ),
-  },
-  { additionalProperties: false, title: 'NewFormField' },
-)
-
-const content = {
-  title: Type.Optional(
-    Type.Union([Type.String({ maxLength: 200 }), Type.Null()], {
-      description: 'Heading shown to visitors; defaults to the name.',
-    }),
-  ),
-  description: Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()])),
-  list_ids: Type.Optional(
-    Type.Array(Type.String({ maxLength: 64 }), {
-      maxItems: MAX_LISTS,
-      description: 'Static lists that subscribers are added to, at most 20.',
-    }),
-  ),
-  fields: Type.Optional(
-    Type.Array(Field, {
-      maxItems: MAX_FIELDS,
-      description: 'Fields besides email, which every form includes; at most 20.',
-    }),
-  ),
-  redirect_url: Type.Optional(
-    Type.Union([Type.String({ maxLength: 2_048 }), Type.Null()], {
-      description: 'Browsers are redirected here after submitting; null shows the built-in page.',
-    }),
-  ),
-  double_opt_in: Type.Optional(
-    Type.Boolean({
-      description:
-        'Submissions take effect after confirmation by email. Also applies if one of the lists requires it.',
-    }),
-  ),
-}
-
-export const NewFormBody = Type.Object(
-  { name: Name, ...content },
-  { additionalProperties: false, title: 'NewForm' },
-)
-
-export const FormChangesBody = Type.Object(
-  { name: Type.Optional(Name), ...content },
-  { additionalProperties: false, title: 'FormChanges' },
-)
-
-export const FormSchema = Type.Object(
-  {
-    id: Id(),
-    name: Type.String(),
-    title: TextOrNull(),
-    description: TextOrNull(),
-    list_ids: Type.Array(Id()),
-    fields: Type.Array(
-      Type.Object(
-        {
-          name: Type.String(),
-          label: Type.String(),
-          type: Type.Enum([...FIELD_TYPES]),
-          required: Type.Boolean(),
-          options: Type.Array(Type.String()),
-        },
-        { title: 'FormField' },
-      ),
-    ),
-    redirect_url: TextOrNull(),
-    double_opt_in: Type.Boolean(),
-    url: Type.String({ description: 'Public page of the form; submissions are posted to the same URL.' }),
-    is_sandbox: Type.Boolean(),
-    created_at: Moment(),
-    updated_at: Moment(),
-  },
-  { title: 'Form' },
-)
-
-/** Names with another meaning in a submission. */
-const RESERVED: ReadonlySet<string> = new Set(['email', HONEYPOT])
-
-type Said = Static<typeof FormChangesBody>
-
-/** Reads the fields a request sets; the caller checks the lists. @throws AppError validation_error */
-export function readFormContent(body: Said): Partial<FormContent> {
-  const { name, list_ids: listIds, fields, redirect_url: redirectUrl, double_opt_in: doubleOptIn } = body
-  const title = checkText('title', body.title)
-  const description = checkText('description', body.description)
-  return {
-    ...(name === undefined ? {} : { name: checkName(name) }),
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    ...(listIds === undefined ? {} : { listIds }),
-    ...(fields === undefined ? {} : { fields: readFields(fields) }),
-    ...(redirectUrl === undefined ? {} : { redirectUrl: redirectUrl === null ? null : readUrl(redirectUrl) }),
-    ...(doubleOptIn === undefined ? {} : { doubleOptIn }),
-  }
-}
-
-function readFields(fields: NonNullable<Said['fields']>): FormField[] {
-  const names = new Set<string>()
-  return fields.map(({ name: written, label, type = 'text', required = false, options }, at) => {
-    const name = written.replace(/^attributes\./, '')
-    const path = `fields.${at}`
-    if (RESERVED.has(name))
-      throw refusal(
-        `${path}.name`,
-        name === 'email' ? 'every form already includes email' : `${name} is reserved`,
-      )
-    if (name === '' || names.has(name)) throw refusal(`${path}.name`, `duplicate field ${written}`)
-    names.add(name)
-    if ((type === 'select') !== (options !== undefined))
-      throw refusal(`${path}.options`, 'a select has options, and nothing else has')
-    if (isNamePart(name) && type !== 'text') throw refusal(`${path}.type`, `${name} must be of type text`)
-    const text = checkText(`${path}.label`, label)
-    if (typeof text !== 'string') throw refusal(`${path}.label`, 'label must not be empty')
-    return { name, label: text, type, required, options: options ?? [] }
-  })
-}
-
-function readUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
-  if (!url || !isWeb || url.username !== '' || url.password !== '')
-    throw refusal('redirect_url', 'redirect_url must be an http or https URL without credentials')
-  return url.href
-}
-
-export function formToApi(form: Form, isSandbox: boolean, url: string): Static<typeof FormSchema> {
-  return {
-    id: form.id,
-    name: form.name,
-    title: form.title,
-    description: form.description,
-    list_ids: [...form.listIds],
-    fields: form.fields.map(field => ({ ...field, options: [...field.options] })),
-    redirect_url: form.redirectUrl,
-    double_opt_in: form.doubleOptIn,
-    url,
-    is_sandbox: isSandbox,
-    created_at: isoTime(form.createdAt),
-    updated_at: isoTime(form.updatedAt),
-  }
 }

@@ -25,6 +25,7 @@ import {
 import { findList, type List } from '../lists/list-store.js'
 import { changeSome } from '../lists/lists.js'
 import type { Filled } from './form-html.js'
+import { countSubmissions } from './form-count-store.js'
 import { insertOptIn, markConfirmed, type OptIn, recentOptIns } from './form-store.js'
 import {
   isNamePart,
@@ -74,6 +75,7 @@ export async function submitForm(
     const acting = actingOf(form, visit.owner)
     const contact = await applyUnconfirmed(parts, tx, acting, filled)
     await join(parts, tx, acting, form, contact, filled.values)
+    await countSubmissions(tx.db, form, parts.clock.now(), { submitted: 1, completed: 1 })
     tx.onCommit(onEvents)
   })
   return 'subscribed'
@@ -96,6 +98,7 @@ export async function confirmOptIn(
       subscribed: true,
     })
     await join(parts, tx, acting, form, contact, fields)
+    await countSubmissions(tx.db, form, parts.clock.now(), { submitted: 0, completed: 1 })
     tx.onCommit(parts.onEvents)
     return true
   })
@@ -119,6 +122,7 @@ async function askToConfirm(parts: FormParts, visit: Visit, { email, values }: F
     const { workspaceId, id: formId } = form
     const optIn: OptIn = { id: newId(), formId, workspaceId, email, fields: values, createdAt: now }
     await insertOptIn(tx.db, optIn)
+    await countSubmissions(tx.db, form, now, { submitted: 1, completed: 0 })
     const url = confirmationUrl(linkKeys, publicUrl, {
       workspaceId,
       subjectId: optIn.id,

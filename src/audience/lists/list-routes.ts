@@ -1,12 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
+import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done, Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_LISTS, type AudienceParts } from '../audience-parts.js'
-import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
+import { MAX_LISTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
+import { checkName, checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
 import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
 import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
@@ -20,6 +22,7 @@ import {
   isNameShared,
   listLists,
   markListDeleted,
+  restoreList,
   updateList,
   type List,
 } from './list-store.js'
@@ -113,6 +116,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       path: '/lists',
       access: 'lists:write',
       operationId: 'createList',
+      hasEtag: true,
       chapter: 'Lists',
       summary: 'Create a list.',
       description:
@@ -154,7 +158,8 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
             createdAt: now,
           })
         })
-        return withWarnings({ ...list, seq: 0, memberCount: 0 }, isSandbox)
+        const made = { ...list, seq: 0, memberCount: 0 }
+        return new Tagged(await withWarnings(made, isSandbox), listEtag(made))
       },
     }),
     route({
@@ -162,19 +167,25 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       path: '/lists/:id',
       access: 'lists:read',
       operationId: 'getList',
+      hasEtag: true,
       chapter: 'Lists',
       summary: 'Get a list.',
+      description: 'The `ETag` covers everything but `member_count`.',
       params: ListParams,
       response: ListSchema,
       errors: ['not_found'],
-      handle: async ({ principal: { workspaceId, isSandbox }, params }) =>
-        shown(await requireList(database.reader, workspaceId, params.id), isSandbox),
+      async handle({ principal: { workspaceId, isSandbox }, params }) {
+        const list = await requireList(database.reader, workspaceId, params.id)
+        return new Tagged(await shown(list, isSandbox), listEtag(list))
+      },
     }),
     route({
       method: 'PATCH',
       path: '/lists/:id',
       access: 'lists:write',
       operationId: 'updateList',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Lists',
       summary: 'Update a list.',
       description: 'Only the given fields change; null clears the description. The type cannot be changed.',
@@ -182,12 +193,13 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       body: ListChangesBody,
       response: ListSchema,
       errors: ['not_found'],
-      async handle({ principal, params, body }) {
+      async handle({ principal, params, body, precondition }) {
         const { workspaceId, isSandbox } = principal
         const name = body.name === undefined ? undefined : checkName(body.name)
         const description = checkText('description', body.description)
         const list = await database.write(async tx => {
           const before = await requireList(tx.db, workspaceId, params.id)
+          precondition?.check(listEtag(before))
           refuseUnfit(before.type, body.conditions)
           if (body.conditions)
             await checkConditions(tx.db, workspaceId, body.conditions, { listId: before.id })
@@ -204,9 +216,20 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
           if (after.name !== before.name && !(await isNameShared(tx.db, before)))
             await references.rename(tx.db, { kind: 'list', ...before }, after.name)
           await updateList(tx.db, after)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: principal.actor,
+            action: 'list.changed',
+            subject: after.name,
+            details: { id: after.id },
+            changes: settingsChanges(listToApi(before, isSandbox, null), listToApi(after, isSandbox, null), [
+              'updated_at',
+            ]),
+            createdAt: after.updatedAt,
+          })
           return after
         })
-        return withWarnings(list, isSandbox)
+        return new Tagged(await withWarnings(list, isSandbox), listEtag(list))
       },
     }),
     route({
@@ -214,20 +237,22 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       path: '/lists/:id',
       access: 'lists:write',
       operationId: 'deleteList',
+      checksEtag: true,
       chapter: 'Lists',
       summary: 'Delete a list; contacts are kept.',
-      description: describeUses(
+      description: `${describeUses(
         'list',
         'an active automation, a campaign that is scheduled, sending or paused, a segment, a dynamic list or a form',
-      ),
+      )} It can be restored for 30 days.`,
       params: ListParams,
       query: forceQuery,
       response: Done,
       errors: ['not_found', 'conflict'],
-      handle: ({ principal, params, query }) =>
+      handle: ({ principal, params, query, precondition }) =>
         database.write(async tx => {
           const { workspaceId } = principal
           const list = await requireList(tx.db, workspaceId, params.id)
+          precondition?.check(listEtag(list))
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'list', ...list })
           const now = clock.now()
           await markListDeleted(tx.db, list.seq, now)
@@ -236,13 +261,60 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
             actor: principal.actor,
             action: 'list.deleted',
             subject: list.name,
-            details: { members: list.memberCount },
+            details: { id: list.id, members: list.memberCount },
             createdAt: now,
           })
           return DONE
         }),
     }),
+    route({
+      method: 'POST',
+      path: '/lists/:id/restore',
+      access: 'lists:write',
+      operationId: 'restoreList',
+      hasEtag: true,
+      chapter: 'Lists',
+      summary: 'Restore a deleted list.',
+      description: 'With its members, if it was deleted in the last 30 days.',
+      params: ListParams,
+      response: ListSchema,
+      errors: ['not_found', 'limit_reached'],
+      async handle({ principal, params }) {
+        const { workspaceId, isSandbox } = principal
+        const list = await database.write(async tx => {
+          const now = clock.now()
+          refuseMoreThan(MAX_LISTS, await countLists(tx.db, workspaceId), 'lists')
+          if (!(await restoreList(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
+            throw notDeleted('list')
+          const restored = await requireList(tx.db, workspaceId, params.id)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: principal.actor,
+            action: 'list.restored',
+            subject: restored.name,
+            details: { id: restored.id, members: restored.memberCount },
+            createdAt: now,
+          })
+          return restored
+        })
+        return new Tagged(await withWarnings(list, isSandbox), listEtag(list))
+      },
+    }),
   ]
+}
+
+/** Covers everything but the count of members, which changes all the time. */
+function listEtag({
+  id,
+  name,
+  description,
+  type,
+  conditions,
+  isPublic,
+  doubleOptIn,
+  updatedAt,
+}: List): string {
+  return etagOf(id, name, description, type, conditions, isPublic, doubleOptIn, updatedAt)
 }
 
 /** @throws AppError validation_error */

@@ -174,9 +174,26 @@ export async function findStaticLists(db: Queries, workspaceId: string): Promise
     .execute()
 }
 
-/** Hides the list at once; its members are removed later. */
+/** Hides the list at once; it keeps its members while it can be restored. */
 export async function markListDeleted(db: Queries, seq: number, at: number): Promise<void> {
-  await db.updateTable('lists').set({ deleted_at: at, member_count: 0 }).where('seq', '=', seq).execute()
+  await db.updateTable('lists').set({ deleted_at: at }).where('seq', '=', seq).execute()
+}
+
+/** @param since lists deleted earlier stay deleted @returns false if there is no such deleted list */
+export async function restoreList(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+  since: number,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('lists')
+    .set({ deleted_at: null })
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', '>', since)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
 }
 
 /** Checked by writes that change members. @returns false if the list was deleted */

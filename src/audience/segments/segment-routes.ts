@@ -4,13 +4,15 @@ import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
+import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done, Id, Moment, orNull } from '../../http/answer/answer-fields.js'
 import { cursorQuery, nameSearch, pageQuery } from '../../http/pagination.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
 import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_SEGMENTS, type AudienceParts } from '../audience-parts.js'
-import { checkName, refuseMoreThan } from '../checks.js'
+import { MAX_SEGMENTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
+import { checkName, notDeleted, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
 import { estimate, listMatching, estimateWithSample } from './audience-query-store.js'
@@ -20,10 +22,11 @@ import { checkConditions } from './rule-references.js'
 import { warningsOf, Warnings } from './warnings.js'
 import {
   countSegments,
-  deleteSegment,
   findSegment,
   insertSegment,
   listSegments,
+  markSegmentDeleted,
+  restoreSegment,
   updateSegment,
   type Segment,
 } from './segment-store.js'
@@ -104,6 +107,7 @@ export function segmentRoutes({
       path: '/segments',
       access: 'segments:write',
       operationId: 'createSegment',
+      hasEtag: true,
       chapter: 'Segments',
       summary: 'Create a segment.',
       description: `Without rules it matches nobody. A workspace has at most ${MAX_SEGMENTS} segments.`,
@@ -136,7 +140,7 @@ export function segmentRoutes({
             createdAt: now,
           })
         })
-        return shown(segment, isSandbox)
+        return new Tagged(await shown(segment, isSandbox), segmentEtag(segment))
       },
     }),
     route({
@@ -144,32 +148,36 @@ export function segmentRoutes({
       path: '/segments/:id',
       access: 'segments:read',
       operationId: 'getSegment',
+      hasEtag: true,
       chapter: 'Segments',
       summary: 'Get a segment.',
       params: SegmentParams,
       response: SegmentSchema,
       errors: ['not_found'],
-      handle: async ({ principal, params }) =>
-        segmentToApi(
-          await requireSegment(database.reader, principal.workspaceId, params.id),
-          principal.isSandbox,
-        ),
+      async handle({ principal, params }) {
+        const segment = await requireSegment(database.reader, principal.workspaceId, params.id)
+        return new Tagged(segmentToApi(segment, principal.isSandbox), segmentEtag(segment))
+      },
     }),
     route({
       method: 'PATCH',
       path: '/segments/:id',
       access: 'segments:write',
       operationId: 'updateSegment',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Segments',
       summary: 'Update a segment.',
       params: SegmentParams,
       body: SegmentChangesBody,
       response: SegmentSchema,
       errors: ['not_found'],
-      async handle({ principal, params, body: { name, conditions } }) {
+      async handle({ principal, params, body: { name, conditions }, precondition }) {
+        const { isSandbox } = principal
         const checked = name === undefined ? undefined : checkName(name)
         const segment = await database.write(async tx => {
           const before = await requireSegment(tx.db, principal.workspaceId, params.id)
+          precondition?.check(segmentEtag(before))
           if (conditions) await checkConditions(tx.db, principal.workspaceId, conditions)
           const after: Segment = {
             ...before,
@@ -178,9 +186,20 @@ export function segmentRoutes({
             updatedAt: clock.now(),
           }
           await updateSegment(tx.db, after)
+          await recordActivity(tx, {
+            workspaceId: principal.workspaceId,
+            actor: principal.actor,
+            action: 'segment.changed',
+            subject: after.name,
+            details: { id: after.id },
+            changes: settingsChanges(segmentToApi(before, isSandbox), segmentToApi(after, isSandbox), [
+              'updated_at',
+            ]),
+            createdAt: after.updatedAt,
+          })
           return after
         })
-        return shown(segment, principal.isSandbox)
+        return new Tagged(await shown(segment, isSandbox), segmentEtag(segment))
       },
     }),
     route({
@@ -188,31 +207,67 @@ export function segmentRoutes({
       path: '/segments/:id',
       access: 'segments:write',
       operationId: 'deleteSegment',
+      checksEtag: true,
       chapter: 'Segments',
       summary: 'Delete a segment; contacts are kept.',
-      description: describeUses(
+      description: `${describeUses(
         'segment',
         'an active automation, or a campaign that is scheduled, sending or paused,',
-      ),
+      )} It can be restored for 30 days.`,
       params: SegmentParams,
       query: forceQuery,
       response: Done,
       errors: ['not_found', 'conflict'],
-      handle: ({ principal, params, query }) =>
+      handle: ({ principal, params, query, precondition }) =>
         database.write(async tx => {
           const { workspaceId } = principal
-          const segment = await requireSegment(tx.db, workspaceId, params.id)
+          const [segment, now] = [await requireSegment(tx.db, workspaceId, params.id), clock.now()]
+          precondition?.check(segmentEtag(segment))
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'segment', ...segment })
-          await deleteSegment(tx.db, segment.id)
+          await markSegmentDeleted(tx.db, segment.id, now)
           await recordActivity(tx, {
             workspaceId,
             actor: principal.actor,
             action: 'segment.deleted',
             subject: segment.name,
-            createdAt: clock.now(),
+            details: { id: segment.id },
+            createdAt: now,
           })
           return DONE
         }),
+    }),
+    route({
+      method: 'POST',
+      path: '/segments/:id/restore',
+      access: 'segments:write',
+      operationId: 'restoreSegment',
+      hasEtag: true,
+      chapter: 'Segments',
+      summary: 'Restore a deleted segment.',
+      description: 'If it was deleted in the last 30 days.',
+      params: SegmentParams,
+      response: SegmentSchema,
+      errors: ['not_found', 'limit_reached'],
+      async handle({ principal, params }) {
+        const { workspaceId, isSandbox } = principal
+        const segment = await database.write(async tx => {
+          const now = clock.now()
+          refuseMoreThan(MAX_SEGMENTS, await countSegments(tx.db, workspaceId), 'segments')
+          if (!(await restoreSegment(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)))
+            throw notDeleted('segment')
+          const restored = await requireSegment(tx.db, workspaceId, params.id)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: principal.actor,
+            action: 'segment.restored',
+            subject: restored.name,
+            details: { id: restored.id },
+            createdAt: now,
+          })
+          return restored
+        })
+        return new Tagged(await shown(segment, isSandbox), segmentEtag(segment))
+      },
     }),
     route({
       method: 'POST',
@@ -314,6 +369,10 @@ export function segmentRoutes({
       },
     }),
   ]
+}
+
+function segmentEtag({ id, name, conditions, updatedAt }: Segment): string {
+  return etagOf(id, name, conditions, updatedAt)
 }
 
 /** @throws AppError not_found */

@@ -16,6 +16,7 @@ interface SegmentRow {
   conditions: string
   created_at: number
   updated_at: number
+  deleted_at: number | null
 }
 
 declare module '../../db/tables.js' {
@@ -40,6 +41,7 @@ export async function insertSegment(db: Queries, segment: Segment): Promise<void
       id: segment.id,
       workspace_id: segment.workspaceId,
       created_at: segment.createdAt,
+      deleted_at: null,
       ...changingFields(segment),
     })
     .execute()
@@ -63,28 +65,22 @@ export async function findSegment(
   workspaceId: string,
   id: string,
 ): Promise<Segment | undefined> {
-  const row = await db
-    .selectFrom('segments')
-    .selectAll()
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst()
+  const row = await ofWorkspace(db, workspaceId).selectAll().where('id', '=', id).executeTakeFirst()
   return row && fromRow(row)
+}
+
+function ofWorkspace(db: Queries, workspaceId: string) {
+  return db.selectFrom('segments').where('workspace_id', '=', workspaceId).where('deleted_at', 'is', null)
 }
 
 /** All of a workspace; their number is limited. */
 export async function findAllSegments(db: Queries, workspaceId: string): Promise<Segment[]> {
-  const rows = await db
-    .selectFrom('segments')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .orderBy('seq')
-    .execute()
+  const rows = await ofWorkspace(db, workspaceId).selectAll().orderBy('seq').execute()
   return rows.map(fromRow)
 }
 
 export async function countSegments(db: Queries, workspaceId: string): Promise<number> {
-  return countRows(db.selectFrom('segments').where('workspace_id', '=', workspaceId))
+  return countRows(ofWorkspace(db, workspaceId))
 }
 
 /** Newest first. */
@@ -95,15 +91,45 @@ export async function listSegments(
   page: Page,
 ): Promise<Listing<Segment>> {
   const words = searchWords(search ?? '')
-  const matching = db
-    .selectFrom('segments')
-    .where('workspace_id', '=', workspaceId)
-    .where(foldedHasWords(words))
-  return newestFirst(matching, page, fromRow)
+  return newestFirst(ofWorkspace(db, workspaceId).where(foldedHasWords(words)), page, fromRow)
 }
 
-export async function deleteSegment(db: Queries, id: string): Promise<void> {
-  await db.deleteFrom('segments').where('id', '=', id).execute()
+/** It can be restored until `purgeSegments` deletes it. */
+export async function markSegmentDeleted(db: Queries, id: string, at: number): Promise<void> {
+  await db.updateTable('segments').set({ deleted_at: at }).where('id', '=', id).execute()
+}
+
+/** @param since segments deleted earlier stay deleted @returns false if there is no such deleted segment */
+export async function restoreSegment(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+  since: number,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('segments')
+    .set({ deleted_at: null })
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', '>', since)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/** Permanently. @returns rows deleted, at most `limit` */
+export async function purgeSegments(db: Queries, before: number, limit: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('segments')
+    .where('seq', 'in', query =>
+      query
+        .selectFrom('segments')
+        .select('seq')
+        .where('deleted_at', '<', before)
+        .orderBy('deleted_at')
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }
 
 function fromRow(row: Selectable<SegmentRow>): Segment {

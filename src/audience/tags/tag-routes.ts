@@ -2,14 +2,26 @@ import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
+import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done, Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { nameSearch, pageQuery } from '../../http/pagination.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
-import { MAX_TAGS, type AudienceParts } from '../audience-parts.js'
-import { checkName, checkText, refusal, refuseMoreThan } from '../checks.js'
+import { MAX_TAGS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
+import { checkName, checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
 import { fold } from '../../core/fold.js'
-import { countTags, findTag, insertTag, listTags, markTagDeleted, updateTag, type Tag } from './tag-store.js'
+import {
+  countTags,
+  findDeletedTag,
+  findTag,
+  insertTag,
+  listTags,
+  markTagDeleted,
+  restoreTag,
+  updateTag,
+  type Tag,
+} from './tag-store.js'
 import { requireTag } from './tags.js'
 
 export const TagParams = Type.Object({ id: Type.String() })
@@ -67,6 +79,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       path: '/tags',
       access: 'tags:write',
       operationId: 'createTag',
+      hasEtag: true,
       chapter: 'Tags',
       summary: 'Create a tag.',
       description: `Names are unique; case and accents are ignored. A workspace has at most ${MAX_TAGS} tags.`,
@@ -97,7 +110,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
             createdAt: now,
           })
         })
-        return tagToApi({ ...tag, contactCount: 0 }, isSandbox)
+        return tagged({ ...tag, contactCount: 0 }, isSandbox)
       },
     }),
     route({
@@ -105,19 +118,23 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       path: '/tags/:id',
       access: 'tags:read',
       operationId: 'getTag',
+      hasEtag: true,
       chapter: 'Tags',
       summary: 'Get a tag.',
+      description: 'The `ETag` covers everything but `contact_count`.',
       params: TagParams,
       response: TagSchema,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        tagToApi(await requireTag(database.reader, principal.workspaceId, params.id), principal.isSandbox),
+        tagged(await requireTag(database.reader, principal.workspaceId, params.id), principal.isSandbox),
     }),
     route({
       method: 'PATCH',
       path: '/tags/:id',
       access: 'tags:write',
       operationId: 'updateTag',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Tags',
       summary: 'Update a tag.',
       description:
@@ -126,11 +143,12 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       body: TagChangesBody,
       response: TagSchema,
       errors: ['not_found', 'duplicate'],
-      async handle({ principal, params, body }) {
+      async handle({ principal, params, body, precondition }) {
         const name = body.name === undefined ? undefined : checkName(body.name)
         const [color, description] = [readColor(body.color), checkText('description', body.description)]
         const tag = await database.write(async tx => {
           const before = await requireTag(tx.db, principal.workspaceId, params.id)
+          precondition?.check(tagEtag(before))
           const after: Tag = {
             ...before,
             ...(name === undefined ? {} : { name }),
@@ -144,9 +162,19 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
           await updateTag(tx.db, after)
           if (after.name !== before.name)
             await references.rename(tx.db, { kind: 'tag', ...before }, after.name)
+          const { isSandbox } = principal
+          await recordActivity(tx, {
+            workspaceId: principal.workspaceId,
+            actor: principal.actor,
+            action: 'tag.changed',
+            subject: after.name,
+            details: { id: after.id },
+            changes: settingsChanges(tagToApi(before, isSandbox), tagToApi(after, isSandbox), ['updated_at']),
+            createdAt: after.updatedAt,
+          })
           return after
         })
-        return tagToApi(tag, principal.isSandbox)
+        return tagged(tag, principal.isSandbox)
       },
     }),
     route({
@@ -154,16 +182,18 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       path: '/tags/:id',
       access: 'tags:write',
       operationId: 'deleteTag',
+      checksEtag: true,
       chapter: 'Tags',
       summary: 'Delete a tag; contacts are kept.',
-      description: describeUses('tag', 'an active automation, a segment or a dynamic list'),
+      description: `${describeUses('tag', 'an active automation, a segment or a dynamic list')} It can be restored for 30 days.`,
       params: TagParams,
       query: forceQuery,
       response: Done,
       errors: ['not_found', 'conflict'],
-      handle: ({ principal, params, query }) =>
+      handle: ({ principal, params, query, precondition }) =>
         database.write(async tx => {
           const tag = await requireTag(tx.db, principal.workspaceId, params.id)
+          precondition?.check(tagEtag(tag))
           const now = clock.now()
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'tag', ...tag })
           await markTagDeleted(tx.db, tag.seq, now)
@@ -172,13 +202,56 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
             actor: principal.actor,
             action: 'tag.deleted',
             subject: tag.name,
-            details: { contacts: tag.contactCount },
+            details: { id: tag.id, contacts: tag.contactCount },
             createdAt: now,
           })
           return DONE
         }),
     }),
+    route({
+      method: 'POST',
+      path: '/tags/:id/restore',
+      access: 'tags:write',
+      operationId: 'restoreTag',
+      hasEtag: true,
+      chapter: 'Tags',
+      summary: 'Restore a deleted tag.',
+      description: 'On its contacts too, if it was deleted in the last 30 days and its name is free.',
+      params: TagParams,
+      response: TagSchema,
+      errors: ['not_found', 'duplicate', 'limit_reached'],
+      async handle({ principal, params }) {
+        const { workspaceId, isSandbox } = principal
+        const restored = await database.write(async tx => {
+          const now = clock.now()
+          const tag = await findDeletedTag(tx.db, workspaceId, params.id.toLowerCase(), now - RESTORABLE_MS)
+          if (!tag) throw notDeleted('tag')
+          refuseMoreThan(MAX_TAGS, await countTags(tx.db, workspaceId), 'tags')
+          if (await findTag(tx.db, workspaceId, { name: tag.name })) throw duplicate(tag.name)
+          await restoreTag(tx.db, tag.seq)
+          await recordActivity(tx, {
+            workspaceId,
+            actor: principal.actor,
+            action: 'tag.restored',
+            subject: tag.name,
+            details: { id: tag.id, contacts: tag.contactCount },
+            createdAt: now,
+          })
+          return tag
+        })
+        return tagged(restored, isSandbox)
+      },
+    }),
   ]
+}
+
+/** Covers everything but the count of contacts, which changes all the time. */
+function tagEtag({ id, name, color, description, updatedAt }: Omit<Tag, 'seq'>): string {
+  return etagOf(id, name, color, description, updatedAt)
+}
+
+function tagged(tag: Omit<Tag, 'seq'>, isSandbox: boolean): Tagged<Static<typeof TagSchema>> {
+  return new Tagged(tagToApi(tag, isSandbox), tagEtag(tag))
 }
 
 function duplicate(name: string): AppError {

@@ -151,9 +151,31 @@ export async function findNamedTags(db: Queries, workspaceId: string): Promise<N
   }))
 }
 
-/** Hides the tag at once; it is removed from contacts later. */
+/** Hides the tag at once; contacts keep it while it can be restored. */
 export async function markTagDeleted(db: Queries, seq: number, at: number): Promise<void> {
-  await db.updateTable('tags').set({ deleted_at: at, contact_count: 0 }).where('seq', '=', seq).execute()
+  await db.updateTable('tags').set({ deleted_at: at }).where('seq', '=', seq).execute()
+}
+
+/** @param since tags deleted earlier are not found */
+export async function findDeletedTag(
+  db: Queries,
+  workspaceId: string,
+  id: string,
+  since: number,
+): Promise<Tag | undefined> {
+  const row = await db
+    .selectFrom('tags')
+    .selectAll()
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', '>', since)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** Its name must be free. */
+export async function restoreTag(db: Queries, seq: number): Promise<void> {
+  await db.updateTable('tags').set({ deleted_at: null }).where('seq', '=', seq).execute()
 }
 
 function fromRow(row: Selectable<TagRow>): Tag {

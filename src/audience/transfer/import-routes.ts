@@ -14,7 +14,8 @@ import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
 import { IMPORT_STATUSES, MAX_ROWS, type Import, type Mapping, type Rejection } from './import.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
-import { MAX_REJECTIONS_KEPT, type ImportJob } from './importer.js'
+import { MAX_REJECTIONS_KEPT } from './active-import.js'
+import type { ImportJob } from './importer.js'
 import { MAX_FILE_OCTETS, receiveFile } from './receive-file.js'
 import { PRESET_CHOICES, PRESETS, type PresetChoice } from './reading/presets.js'
 
@@ -30,6 +31,8 @@ const FIELDS = {
   preset:
     `The system the file was exported from: ${PRESETS.join(', ')}. Detected if the columns identify it (not for Brevo, nor for SendGrid ` +
     'suppressions other than bounces and blocks); `none` disables detection.',
+  dry_run:
+    '`true`: only check the file. The import counts what it would create, update and reject, and changes nothing. Default `false`.',
 } as const
 
 const query = Type.Object(
@@ -40,6 +43,7 @@ const query = Type.Object(
     charset: Type.Optional(Type.String({ maxLength: 40, description: FIELDS.charset })),
     file_name: Type.Optional(Type.String({ maxLength: 200, description: FIELDS.file_name })),
     preset: Type.Optional(Type.Enum([...PRESET_CHOICES], { description: FIELDS.preset })),
+    dry_run: Type.Optional(Type.Enum(['true', 'false'], { description: FIELDS.dry_run })),
   },
   { additionalProperties: false },
 )
@@ -57,6 +61,9 @@ const importFields = {
   size: Type.Integer({ description: 'File size in bytes.' }),
   charset: Type.String(),
   preset: TextOrNull({ description: 'Preset used, given or detected.' }),
+  dry_run: Type.Boolean({
+    description: 'Whether it changes nothing; counts then tell what an import would do.',
+  }),
   list_id: IdOrNull(),
   tags: Type.Array(Type.String()),
   columns: Type.Array(Type.Object({ name: Type.String(), field: TextOrNull() }, { title: 'ImportColumn' }), {
@@ -129,6 +136,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
             mapping: readMappingText(wish('mapping')),
             charset: wish('charset') ?? file.charset,
             preset: readPreset(wish('preset')),
+            isDryRun: readFlag(wish('dry_run'), 'dry_run'),
             fileName: (wish('file_name') ?? file.name)?.replace(/\p{Cc}/gu, '').slice(0, 200),
           }),
         )
@@ -219,6 +227,7 @@ const ABOUT_IMPORTS =
   'complained or unsubscribed are suppressed here; a suppression file creates no contacts. Both need the permission ' +
   '`suppressions:write`. `postroad` reads our own export, creates missing lists and tags, and restores attribute types: a cell that ' +
   'is a number, true, false or JSON becomes one, anything else text. All-digit text therefore comes back as a number.\n\n' +
+  'With `dry_run=true` the rows are checked against the contacts as an import would do it, and nothing changes.\n\n' +
   `At most ${formatSize(MAX_FILE_OCTETS)} and ${MAX_ROWS.toLocaleString('en')} rows.`
 
 /** @throws AppError validation_error */
@@ -227,6 +236,13 @@ export function readPreset(text: string | undefined): PresetChoice | undefined {
   if (text !== undefined && !choice)
     throw refusal('preset', `${text.slice(0, 40)} is not a preset; use one of ${PRESET_CHOICES.join(', ')}`)
   return choice
+}
+
+/** @throws AppError validation_error */
+function readFlag(text: string | undefined, path: string): boolean {
+  if (text !== undefined && text !== 'true' && text !== 'false')
+    throw refusal(path, `${path} must be true or false`)
+  return text === 'true'
 }
 
 function readMappingText(text: string | undefined): Mapping | undefined {
@@ -270,6 +286,7 @@ export function importToApi(one: Import): Static<typeof ImportSchema> {
     size: one.octets,
     charset: one.charset,
     preset: one.options.preset,
+    dry_run: one.options.isDryRun,
     list_id: one.options.listId,
     tags: [...one.options.tags],
     columns: one.options.columns.map(column => ({ ...column })),

@@ -65,6 +65,7 @@ declare module '../../db/tables.js' {
 
 /** Options of imports without a file yet, and of imports from before options were stored. */
 const NO_OPTIONS: ImportOptions = {
+  isDryRun: false,
   listId: null,
   tags: [],
   mapping: {},

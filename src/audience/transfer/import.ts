@@ -37,6 +37,8 @@ export interface EveryRow {
 }
 
 export interface ImportOptions {
+  /** Counts what the rows would change, and changes nothing. */
+  readonly isDryRun: boolean
   /** Name of the column layout, given or detected. */
   readonly preset: string | null
   readonly everyRow: EveryRow

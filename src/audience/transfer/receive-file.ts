@@ -48,6 +48,8 @@ export interface UploadOptions {
   /** Detected if not set. */
   readonly preset?: PresetChoice | undefined
   readonly fileName?: string | undefined
+  /** Default false. */
+  readonly isDryRun?: boolean | undefined
 }
 
 export interface Receiving {
@@ -93,11 +95,13 @@ export async function receiveFile(
     }
     await spool.write()
     if (spool.writtenBytes === 0) throw fileRefusal('the file is empty')
-    const { listId, tags = '', mapping = {}, charset: declared, fileName, preset } = uploadOptions()
+    const given = uploadOptions()
+    const { listId, tags = '', mapping = {}, charset: declared, fileName, preset, isDryRun = false } = given
     const charset = beginning.charset(declared)
     const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
     if (!maySuppress) refuseToSuppress(heading)
     const options: ImportOptions = {
+      isDryRun,
       listId: listId ?? null,
       tags: named(tags),
       mapping,
@@ -116,6 +120,7 @@ export async function receiveFile(
         options,
         octets: spool.writtenBytes,
       })
+      if (isDryRun) return
       await recordActivity(tx, {
         workspaceId,
         actor,

@@ -15,7 +15,8 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Actor } from '../../core/actor.js'
-import { recordActivity } from '../../events/activity-store.js'
+import { recordActivity, type Activity } from '../../events/activity-store.js'
+import { settingsChanges } from '../../events/settings-changes.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
 import type { References } from '../../resource/references.js'
 import { checkConditions } from '../../audience/segments/rule-references.js'
@@ -190,8 +191,32 @@ export async function changeAutomation(
     }
     if (changes.triggerConfig !== undefined) await checkTrigger(tx, owner.workspaceId, after.triggerConfig)
     await updateAutomation(tx.db, before.seq, after)
+    const changed = settingsChanges(settingsOf(before), settingsOf(after))
+    if (Object.keys(changed).length > 0)
+      await recordFlowChange(tx, owner, after, { createdAt: after.updatedAt, changes: changed })
     if (changes.status !== undefined) await changeStatus(parts, tx, owner, after, changes.status)
     return getAutomation(tx.db, owner.workspaceId, id)
+  })
+}
+
+/** Settings as the activity log shows them. Steps are not among them: they may contain secrets. */
+function settingsOf({ name, triggerType, triggerConfig }: Automation) {
+  return { name, trigger_type: triggerType, trigger_config: triggerConfig }
+}
+
+export async function recordFlowChange(
+  tx: Tx,
+  { workspaceId, actor }: Owner,
+  { id, name }: Automation,
+  { details, ...rest }: Pick<Activity, 'createdAt' | 'changes' | 'details'>,
+): Promise<void> {
+  await recordActivity(tx, {
+    workspaceId,
+    actor,
+    action: 'automation.changed',
+    subject: name,
+    details: { id, ...details },
+    ...rest,
   })
 }
 

@@ -1,12 +1,13 @@
 /** Routes for the steps of an automation. */
 import Type, { type Static } from 'typebox'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
-import { mayDo } from '../../http/principal.js'
+import { mayDo, type Principal } from '../../http/principal.js'
 import { route, type Route } from '../../http/route.js'
+import type { Tx } from '../../db/database.js'
 import type { FlowParts } from '../automation-parts.js'
 import { AutomationParams, EXAMPLE_AUTOMATION } from './automation-routes.js'
-import { MAX_STEPS } from './automation.js'
-import { getAutomation, getUnchanged } from './automations.js'
+import { MAX_STEPS, type Automation } from './automation.js'
+import { getAutomation, getUnchanged, recordFlowChange } from './automations.js'
 import { addStep, changeSteps, getStep, removeStep } from './edit-steps.js'
 import { AllStepsBody, NewStepBody, StepChangesBody, StepSchema, stepToApi } from './flow-schema.js'
 import { findSteps } from './step-store.js'
@@ -21,6 +22,8 @@ const WRITER = { mayWrite: true }
 
 export function stepRoutes(parts: FlowParts): Route[] {
   const { database, newId, clock } = parts
+  const record = (tx: Tx, principal: Principal, automation: Automation, what: string) =>
+    recordFlowChange(tx, principal, automation, { createdAt: clock.now(), details: { steps: what } })
   return [
     route({
       ...CHAPTER,
@@ -40,10 +43,12 @@ export function stepRoutes(parts: FlowParts): Route[] {
       location: (step: Static<typeof StepSchema>, { id }: Static<typeof AutomationParams>) =>
         `/automations/${id}/steps/${step.id}`,
       errors: ['not_found', 'limit_reached'],
-      handle: ({ principal: { workspaceId }, params, body, precondition }) =>
+      handle: ({ principal, params, body, precondition }) =>
         database.write(async tx => {
-          const { seq } = await getUnchanged(tx.db, workspaceId, params.id, precondition)
-          return stepToApi(await addStep(tx.db, seq, body, newId), WRITER)
+          const flow = await getUnchanged(tx.db, principal.workspaceId, params.id, precondition)
+          const step = await addStep(tx.db, flow.seq, body, newId)
+          await record(tx, principal, flow, 'added')
+          return stepToApi(step, WRITER)
         }),
     }),
     route({
@@ -63,12 +68,12 @@ export function stepRoutes(parts: FlowParts): Route[] {
       exampleAnswer: EXAMPLE_AUTOMATION.steps,
       response: Type.Array(StepSchema),
       errors: ['not_found'],
-      handle: ({ principal: { workspaceId }, params, body, precondition }) =>
+      handle: ({ principal, params, body, precondition }) =>
         database.write(async tx => {
-          const { seq } = await getUnchanged(tx.db, workspaceId, params.id, precondition)
-          return (await changeSteps(tx.db, seq, body.steps, at => `steps.${at}.`)).map(step =>
-            stepToApi(step, WRITER),
-          )
+          const flow = await getUnchanged(tx.db, principal.workspaceId, params.id, precondition)
+          const steps = await changeSteps(tx.db, flow.seq, body.steps, at => `steps.${at}.`)
+          await record(tx, principal, flow, 'changed')
+          return steps.map(step => stepToApi(step, WRITER))
         }),
     }),
     route({
@@ -102,12 +107,13 @@ export function stepRoutes(parts: FlowParts): Route[] {
       exampleAnswer: EXAMPLE_STEP,
       response: StepSchema,
       errors: ['not_found'],
-      handle: ({ principal: { workspaceId }, params: { id, stepId }, body, precondition }) =>
+      handle: ({ principal, params: { id, stepId }, body, precondition }) =>
         database.write(async tx => {
-          const { seq } = await getUnchanged(tx.db, workspaceId, id, precondition)
-          const steps = await changeSteps(tx.db, seq, [{ ...body, id: stepId }], () => '')
+          const flow = await getUnchanged(tx.db, principal.workspaceId, id, precondition)
+          const steps = await changeSteps(tx.db, flow.seq, [{ ...body, id: stepId }], () => '')
           const step = steps.find(one => one.id === stepId.toLowerCase())
           if (!step) throw new Error('the updated step is missing')
+          await record(tx, principal, flow, 'changed')
           return stepToApi(step, WRITER)
         }),
     }),
@@ -123,10 +129,11 @@ export function stepRoutes(parts: FlowParts): Route[] {
       params: StepParams,
       response: Done,
       errors: ['not_found'],
-      handle: ({ principal: { workspaceId }, params: { id, stepId }, precondition }) =>
+      handle: ({ principal, params: { id, stepId }, precondition }) =>
         database.write(async tx => {
-          const { seq } = await getUnchanged(tx.db, workspaceId, id, precondition)
-          await removeStep(tx.db, seq, stepId, clock.now())
+          const flow = await getUnchanged(tx.db, principal.workspaceId, id, precondition)
+          await removeStep(tx.db, flow.seq, stepId, clock.now())
+          await record(tx, principal, flow, 'deleted')
           tx.onCommit(parts.wakeRunner)
           return DONE
         }),

@@ -65,7 +65,16 @@ function planOperator(
   ids: ReadonlyMap<string, string>,
 ): PlannedChange[] {
   const known = existing.find(one => one.email.toLowerCase() === email.toLowerCase())
-  const wanted = roles && rolesText(roles.map(one => [one.workspace ?? EVERYWHERE, one.role]))
+  // Names of workspaces ignore case.
+  const nameOf = (workspace: string) => {
+    const id = ids.get(workspace.toLowerCase())
+    return (id === undefined ? undefined : names.get(id)) ?? workspace
+  }
+  const wanted =
+    roles &&
+    rolesText(
+      roles.map(({ workspace, role }) => [workspace === undefined ? EVERYWHERE : nameOf(workspace), role]),
+    )
   const before = known?.roles.map(({ workspace_id: id, role }): [string, string] => [
     id === null ? EVERYWHERE : (names.get(id) ?? id),
     role,

@@ -97,9 +97,9 @@ async function planWorkspace(
   }
   for (const section of SECTIONS)
     planned.push(...(await planSection(place, section, workspace, prune.includes(section))))
-  const known = new Set([...place.lists.keys(), ...lists.map(list => list.name)])
+  const known = new Set([...place.lists.keys(), ...lists.map(list => list.name.trim())])
   for (const form of forms)
-    for (const list of form.lists ?? []) if (!known.has(list)) throw noList(name, list, form.name)
+    for (const list of form.lists ?? []) if (!known.has(list.trim())) throw noList(name, list, form.name)
   return planned
 }
 
@@ -309,23 +309,41 @@ function wantedOf(section: Section, workspace: WorkspaceState): Fields[] {
       return (workspace.domains ?? []).map(one => ({ ...one, domain: readDomainName(one.domain) }))
     case 'webhooks':
       return (workspace.webhooks ?? []).flatMap(({ url, events, ...rest }) =>
-        events.map(event => ({ ...rest, name: webhookName(url, event), url, event })),
+        [...new Set(events)].map(event => ({ ...rest, name: webhookName(url, event), url, event })),
       )
     case 'forms':
       return (workspace.forms ?? []).map(form => ({
-        ...form,
+        ...trimmed(form),
+        ...(form.lists ? { lists: [...new Set(form.lists.map(list => list.trim()))] } : {}),
         ...(form.fields ? { fields: form.fields.map(completeField) } : {}),
         ...(typeof form.redirect_url === 'string' ? { redirect_url: hrefOf(form.redirect_url) } : {}),
       }))
+    case 'tags':
+      return (workspace.tags ?? []).map(tag => ({
+        ...trimmed(tag),
+        ...(typeof tag.color === 'string' ? { color: tag.color.toLowerCase() } : {}),
+      }))
+    case 'lists':
+      return (workspace.lists ?? []).map(trimmed)
     default:
       return workspace[section] ?? []
   }
 }
 
+/** Names and descriptions as the API stores them. */
+function trimmed(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value.trim() || (name === 'name' ? value : null) : value,
+    ]),
+  )
+}
+
 /** A field of a form with its defaults. */
 function completeField(field: Fields): Fields {
   const name = String(field['name']).replace(/^attributes\./, '')
-  return { type: 'text', required: false, ...field, name }
+  return { type: 'text', required: false, ...field, name, label: String(field['label']).trim() }
 }
 
 function without(fields: Fields, names: readonly string[]): Fields {

@@ -131,6 +131,7 @@ interface ImportCommandOptions extends OwnedOptions {
   readonly charset?: string
   readonly preset?: string
   readonly rejected?: string
+  readonly dryRun?: boolean
 }
 
 function importCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
@@ -144,12 +145,14 @@ function importCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
     .option('--charset <name>', 'character set of the file, if not detected')
     .option('--preset <name>', `system that exported the file, if not detected: ${PRESET_CHOICES.join(', ')}`)
     .option('--rejected <file>', 'write rejected rows to this file')
+    .option('--dry-run', 'only check the file: count what the import would do, and change nothing')
     .action(async (file: string, options: ImportCommandOptions) => {
       const { list, tags, charset, preset } = options
       const mapping = readMap(options.map ?? [])
       const query = {
         ...given({ list_id: list, tags, charset, preset }),
         ...(mapping === undefined ? {} : { mapping: JSON.stringify(mapping) }),
+        ...(options.dryRun === true ? { dry_run: 'true' } : {}),
         ...(file === '-' ? {} : { file_name: basename(file) }),
       }
       // Opened first, so that a missing file fails at once.
@@ -200,7 +203,7 @@ function printImport(context: CliContext, options: OwnedOptions, done: ContactIm
   if (status !== 'completed' || rejected > 0) context.fail()
   printResult(context, options, { ...done, rejected_rows: rows }, () =>
     [
-      `${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
+      `${done.dry_run ? 'dry run: ' : ''}${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
       ...rows.map(({ line, reason }) => `line ${line}: ${reason}`),
       ...(rejected > rows.length ? ['...'] : []),
       ...(status === 'completed' ? [] : [`${status}: ${error ?? 'it was cancelled'}`]),

@@ -19,6 +19,12 @@ interface SelectOptions extends CommonOptions {
   readonly all?: boolean
 }
 
+interface SummaryOptions extends CommonOptions {
+  readonly by?: 'domain' | 'site'
+  readonly workspace?: string
+  readonly limit: number
+}
+
 export function queueCommands(program: Command, context: CliContext): void {
   const group = program.command('queue').description('the delivery queue')
   limited(selectOptions(apiCommand(group, 'list', 'list queued messages, oldest first')), 100).action(
@@ -32,16 +38,21 @@ export function queueCommands(program: Command, context: CliContext): void {
       })
     },
   )
-  const summary = apiCommand(group, 'summary', 'count queued messages by age and by destination or site')
+  const summary = apiCommand(
+    group,
+    'summary',
+    'count queued messages by age and by destination or site',
+  ).option('--workspace <name|id>', 'only mail of this workspace')
   choice(
     limited(summary, SUMMARY_ROWS),
     '--by <what>',
     ['domain', 'site'],
     'domain or site (default: domain)',
-  ).action(async (options: CommonOptions & { by?: 'domain' | 'site'; limit: number }) => {
+  ).action(async (options: SummaryOptions) => {
     await withApi(context, options, async ({ admin }) => {
-      const { by = 'domain', limit } = options
-      const found = await admin.get<QueueSummary>('/queue/summary', { by, limit })
+      const { by = 'domain', limit, workspace } = options
+      const query = { by, limit, workspace_id: workspace }
+      const found = await admin.get<QueueSummary>('/queue/summary', query)
       reportRestoreHold(context, found.held_since_restore)
       printResult(context, options, found.rows, () => summaryTable(by, found.rows))
     })

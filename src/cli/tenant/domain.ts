@@ -34,17 +34,22 @@ export function domainCommands(program: Command, context: CliContext): void {
         printDomain(context, options, await admin.send<DomainDetails>('POST', '/domains', body))
       })
     })
-  apiCommand(group, 'list', 'list the domains of all workspaces').action(async (options: CommonOptions) => {
-    await withApi(context, options, async ({ admin }) => {
-      const all = await admin.list<OperatedDomain>('/domains', {}, ALL)
-      printResult(context, options, all, () =>
-        table(
-          ['DOMAIN', 'STATE', 'WORKSPACE', 'ID', 'DKIM KEYS'],
-          all.map(domain => [domain.domain, stateOf(domain), domain.workspace_id, domain.id, keysOf(domain)]),
-        ),
-      )
+  apiCommand(group, 'list', 'list the domains of all workspaces')
+    .option('--workspace <name|id>', 'only this workspace')
+    .action(async (options: CommonOptions & { workspace?: string }) => {
+      await withApi(context, options, async ({ admin }) => {
+        const all = await admin.list<OperatedDomain>('/domains', { workspace_id: options.workspace }, ALL)
+        printResult(context, options, all, () =>
+          table(
+            ['DOMAIN', 'STATE', 'WORKSPACE', 'ID', 'DKIM KEYS'],
+            all.map(domain => [
+              ...[domain.domain, stateOf(domain), domain.workspace_id],
+              ...[domain.id, keysOf(domain)],
+            ]),
+          ),
+        )
+      })
     })
-  })
   inWorkspace('show <name>', 'show the DNS records of a domain and the result of the last check')
     .option('--zone', ZONE_OPTION)
     .action(async (name: string, options: ShownOptions) => {

@@ -115,7 +115,7 @@ const APPLIANCE = {
         default: [],
         example: ['127.0.0.1/32'],
         description:
-          'Reverse proxies whose X-Forwarded-For is trusted for public pages; without it all their visitors count as one address. Their connections, and those from 127.0.0.1 and ::1, are never closed to make room for others.',
+          'Reverse proxies whose X-Forwarded-For is trusted: limits by address, sign-in, sessions and the activity log then see the client; without it all their clients count as one address. Their connections, and those from 127.0.0.1 and ::1, are never closed to make room for others.',
       }),
       anonymous_rate_limit: integer({
         min: 0,

@@ -244,7 +244,7 @@ const IF_MATCH = {
   in: 'header',
   required: false,
   description:
-    '`ETag` of the template or automation you edited. If the resource has changed since, nothing is done and the response is 412 `precondition_failed`.',
+    '`ETag` of what you edited. If the resource has changed since, nothing is done and the response is 412 `precondition_failed`.',
   schema: { type: 'string' },
   example: ETAG_EXAMPLE,
 }

@@ -152,6 +152,12 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   FormField: formField,
   NewFormField: formField,
   FormEmbed: { url: form.url, html: `<form action="${form.url}" method="post">...</form>` },
+  FormSubmissions: {
+    submitted: 412,
+    completed: 371,
+    days: [{ date: '2026-01-05', submitted: 12, completed: 9 }],
+  },
+  FormSubmissionDay: { date: '2026-01-05', submitted: 12, completed: 9 },
   FormSubmission: {
     form_id: IDS.form,
     contact_id: IDS.contact,

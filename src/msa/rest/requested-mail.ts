@@ -18,16 +18,25 @@ export interface RequestedMail {
   readonly text: string
 }
 
-const NO_FIELDS = { fromAddress: undefined, name: undefined, replyTo: undefined }
+const NO_FIELDS = { name: undefined, replyTo: undefined }
 
-/** Opened before the transaction, since the sender lookup uses the reader. */
+/**
+ * Opened before the transaction, since the sender lookup uses the reader.
+ *
+ * @param fallbackFrom From of a workspace without a default sender; without one such a workspace sends nothing
+ */
 export async function openRequestedMail(
   parts: SendParts,
   workspaceId: string,
+  fallbackFrom?: string,
 ): Promise<(tx: Tx, mail: RequestedMail) => Promise<void>> {
   parts.database.storage.requireRoom()
   const workspace = { ...(await parts.senders.workspace(workspaceId)), isMarketing: false }
-  const sender = await parts.senders.sender(workspace, withWorkspaceSender(NO_FIELDS, workspace))
+  const fromAddress = workspace.defaultFromEmail === null ? fallbackFrom : undefined
+  const sender = await parts.senders.sender(
+    workspace,
+    withWorkspaceSender({ ...NO_FIELDS, fromAddress }, workspace),
+  )
   const isSandbox = workspace.liveId !== workspace.id
   return async (tx, { to, ...mail }) => {
     const content = { id: parts.newId(), trackOpens: false, trackClicks: false, ...sender, ...mail }

@@ -213,6 +213,31 @@ t.test('an operator keeps name, password, authenticator app and sessions', async
   t.equal(elsewhere.cookie, '')
 })
 
+t.test('an invitation needs no sender of a workspace where the appliance has one', async t => {
+  const appliance = await openTestAppliance(t)
+  const owner = await signedIn(appliance)
+  const body = { email: 'bob@example.com', role: 'viewer', send_mail: true }
+  t.match(await owner.ask('POST', '/operators', body), { status: 201 })
+  const mail = await until('the invitation', async () => {
+    const [found] = (await appliance.get('/capture')).body.data as { message_id: string }[]
+    return found && (await appliance.get(`/capture/${found.message_id}`)).body.data
+  })
+  t.match(String(mail.raw), /^From: notify@mail\.postroad\.test/m)
+})
+
+t.test('an invitation that nobody could send says what is missing, and makes no account', async t => {
+  const appliance = await openTestAppliance(t, { env: { POSTROAD_MTA_SHARED_ADDRESS: '' } })
+  const owner = await signedIn(appliance)
+  const body = { email: 'bob@example.com', role: 'viewer', send_mail: true }
+  t.match(await owner.ask('POST', '/operators', body), {
+    status: 400,
+    body: {
+      error: { code: 'missing_from_email', message: /default_from_email.*default.*mta\.shared_address/ },
+    },
+  })
+  t.equal((await owner.ask('GET', '/operators')).body.data.length, 1)
+})
+
 t.test('an invitation by mail holds the link and the answer does not', async t => {
   const appliance = await openTestAppliance(t, { toml: 'public_url = "http://mail.postroad.test"' })
   await appliance.run('workspace', 'set', appliance.workspaceId, 'default_from_email=us@shop.test')

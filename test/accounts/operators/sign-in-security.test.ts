@@ -30,6 +30,42 @@ async function enableTotp({ clock }: TestAppliance, browser: Browser) {
   return { code, recovery: body.data.recovery_codes as string[] }
 }
 
+t.test(
+  'behind a trusted proxy each client has its own limits, and is named in sessions and the log',
+  async t => {
+    const appliance = await openTestAppliance(t, {
+      env: { ...OPEN.env, POSTROAD_HTTP_TRUSTED_PROXIES: '127.0.0.1/32' },
+    })
+    const ann = await signedIn(appliance, { email: 'ann@postroad.test' })
+    await ann.ask('PUT', '/me/password', { password: PASSWORD })
+    const from = (address: string, password: string) =>
+      appliance.post(
+        '/api/admin/v1/session',
+        { email: 'ann@postroad.test', password },
+        { headers: { 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': address } },
+      )
+    for (let n = 0; n < 10; n += 1) t.equal((await from('192.0.2.66', `guess number ${n}`)).status, 401)
+    t.equal((await from('192.0.2.66', PASSWORD)).status, 429, 'who guesses is locked out')
+    t.equal((await from('203.0.113.9, 192.0.2.66', PASSWORD)).status, 429, 'a forged address does not help')
+    t.equal((await from('192.0.2.7', PASSWORD)).status, 200, 'and nobody else')
+    const { body } = await ann.ask('GET', '/me/sessions')
+    t.ok(body.data.some(({ ip }: { ip: string }) => ip === '192.0.2.7'))
+    const log = await ann.ask('GET', '/activity?action=operator.signed_in&limit=1')
+    t.match(log.body.data, [{ actor: { peer: '192.0.2.7' } }])
+  },
+)
+
+t.test('without a trusted proxy nobody chooses the address they seem to come from', async t => {
+  const { appliance, ann } = await withPassword(t)
+  await appliance.post(
+    '/api/admin/v1/session',
+    { email: 'ann@postroad.test', password: PASSWORD },
+    { headers: { 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': '192.0.2.7' } },
+  )
+  const { body } = await ann.ask('GET', '/me/sessions')
+  t.same([...new Set(body.data.map(({ ip }: { ip: string }) => ip))], ['127.0.0.1'])
+})
+
 t.test('pages of other sites neither write with a session nor sign anybody in (CSRF)', async t => {
   const appliance = await openTestAppliance(t, OPEN)
   const ann = await signedIn(appliance)

@@ -1,5 +1,7 @@
 /** In which order the rows of a file are done, on both databases: by address where there are many, and the same after each stop. */
 import t from 'tap'
+import { findAudience } from '../../../src/audience/audience-store.js'
+import type { Import } from '../../../src/audience/transfer/import.js'
 import { findImportBySeq, listRejections } from '../../../src/audience/transfer/import-store.js'
 import { Importer } from '../../../src/audience/transfer/importer.js'
 import type { Database } from '../../../src/db/database.js'
@@ -105,3 +107,21 @@ eachDatabase(
     t.same(made.slice(FIRST), made.slice(FIRST).sort())
   },
 )
+
+eachDatabase(t, 'a dry run of several batches counts as the import does', async (t, database) => {
+  const parts = partsOf(database)
+  const rows = Array.from({ length: 1_200 }, (_, n) => `c${n}@x.example,${n % 3}`)
+  await imported(parts, `email,plan\n${rows.slice(0, 400).join('\n')}\n`)
+  const file = `email,plan,tags\n${rows.map((row, n) => `${row},t${n % 7}`).join('\n')}\n`
+  const counted = ({ created, updated, unchanged, rejected }: Import) => ({
+    created,
+    updated,
+    unchanged,
+    rejected,
+  })
+  const tried = counted(await imported(parts, file, { isDryRun: true }))
+  t.same(tried, { created: 800, updated: 400, unchanged: 0, rejected: 0 })
+  t.equal((await findAudience(database.reader, 'w1'))?.contacts, 400)
+  t.same(counted(await imported(parts, file)), tried)
+  t.equal((await findAudience(database.reader, 'w1'))?.contacts, 1_200)
+})

@@ -109,6 +109,54 @@ t.test('a CSV file creates contacts, in a list and with tags, and reports each r
   })
 })
 
+t.test('a dry run tells what an import would do, and changes nothing', async t => {
+  const { imported, make, contacts, rows, send, at } = await open(t)
+  const list = await make('/lists', { name: 'News' })
+  await make('/contacts', { email: 'ann@example.com', first_name: 'Ann' })
+  await make('/contacts', { email: 'eve@example.com', first_name: 'Eve' })
+  const file =
+    'Email,First name,Tags\nann@example.com,Anna,vip\nbob@example.com,Bob,vip\neve@example.com,Eve,\nnonsense,x,\n'
+  const before = rows()
+  const tried = await imported(file, { query: { dry_run: 'true' } })
+  const counts = { rows: 4, created: 1, updated: 1, unchanged: 1, rejected: 1 }
+  t.match(tried, {
+    status: 'completed',
+    dry_run: true,
+    ...counts,
+    rejected_rows: [{ line: 5, reason: 'the address has no @' }],
+  })
+  const after = rows()
+  for (const table of [
+    'contacts',
+    'tags',
+    'contact_tags',
+    'list_members',
+    'events',
+    'activities',
+    'suppressions',
+  ])
+    t.equal(after[table], before[table], table)
+  t.match(await contacts(), [{ first_name: 'Eve' }, { first_name: 'Ann' }])
+  t.match((await at('/imports')).body.data, [{ id: tried.id, dry_run: true }])
+  t.match(await imported(file), { dry_run: false, ...counts }, 'the import does just that')
+  t.equal((await contacts()).length, 3)
+  t.match(await imported(file, { query: { dry_run: 'true', list_id: list.id } }), {
+    updated: 3,
+    unchanged: 0,
+  })
+  const form = new FormData()
+  form.set('dry_run', 'true')
+  form.set('file', new Blob(['email\nnew@example.com\n'], { type: 'text/csv' }), 'new.csv')
+  t.match(await imported(form), { dry_run: true, created: 1, file_name: 'new.csv' })
+  form.set('dry_run', 'perhaps')
+  t.match(await send(form), { status: 400, body: { error: { path: 'dry_run' } } })
+  t.match(await send(file, { query: { dry_run: 'perhaps' } }), {
+    status: 400,
+    body: { error: { path: 'dry_run' } },
+  })
+  t.equal((await contacts()).length, 3)
+})
+
 t.test('an existing contact changes only in the columns of the file, and no change is no event', async t => {
   const { imported, make, contacts, rows } = await open(t)
   await make('/contacts', {

@@ -8,6 +8,7 @@ const forms = inFile('audience/forms-served')
 const bounds = inFile('audience/bounds-served')
 const transfer = inFile('audience/transfer/imports-served')
 const cursors = inFile('http/cursors-served')
+const editing = inFile('audience/editing-served')
 
 const MADE = contacts('a contact is created with the given fields and added to a list')
 const ONCE = contacts('an address is a contact once, whatever its case')
@@ -237,10 +238,34 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     rule: 'a workspace has a bounded number of lists, segments and tags; one more is a 403 limit_reached',
     from: ['Errors > limit_reached'],
     answers: [
-      ...['lists', 'segments', 'tags'].map(things => `POST /api/v1/${things}: limit_reached`),
+      ...['lists', 'segments', 'tags'].flatMap(things => [
+        `POST /api/v1/${things}: limit_reached`,
+        `POST /api/v1/${things}/{id}/restore: limit_reached`,
+      ]),
       'PUT /api/v1/contacts: limit_reached',
     ],
     tests: [FULL],
+  },
+  {
+    rule: 'deleted lists, tags, segments and forms can be restored for 30 days: POST /lists/:id/restore and so on (additive)',
+    from: [
+      `${TABLE} > GET, PATCH, DELETE /lists/:id`,
+      `${TABLE} > GET, PATCH, DELETE /segments/:id`,
+      `${TABLE} > GET, PATCH, DELETE /tags/:id`,
+      'decisions: Deliverability > Forms (additive the source of',
+    ],
+    answers: [
+      ...['lists', 'tags', 'segments', 'forms'].map(
+        things => `POST /api/v1/${things}/{id}/restore: not_found`,
+      ),
+      'POST /api/v1/tags/{id}/restore: duplicate',
+    ],
+    tests: [
+      editing('a deleted list or tag is restored with its contacts, and counts them right'),
+      editing('a tag whose name was taken meanwhile is not restored'),
+      editing('deleted segments and forms are restored; after thirty days nothing is'),
+      editing('what another workspace deleted cannot be restored'),
+    ],
   },
   {
     rule: 'rules ask for campaigns, purchases and coming days, and for campaigns that exist (additive)',
@@ -318,6 +343,15 @@ export const AUDIENCE_ROWS: readonly Row[] = [
     tests: [
       forms('a form is made, shown, changed and deleted'),
       forms('what cannot be a form is refused by name'),
+    ],
+  },
+  {
+    rule: 'GET /forms/:id/submissions counts submissions in total and by day, at most 366 days (additive)',
+    from: ['decisions: Deliverability > Forms (additive the source of'],
+    answers: ['GET /api/v1/forms/{id}/submissions: not_found'],
+    tests: [
+      editing('submissions of a form are counted in total and by day'),
+      forms('a confirmed submission is counted when it is made and when it is confirmed'),
     ],
   },
   {

@@ -48,6 +48,21 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     ],
   },
   {
+    rule: 'contacts, lists, tags, segments and forms have one as well (additive)',
+    from: ['decisions: Automations > Status draft active paused other'],
+    answers: ['contacts', 'lists', 'tags', 'segments', 'forms'].flatMap(things =>
+      ['PATCH', 'DELETE'].map(method => `${method} /api/v1/${things}/{id}: precondition_failed`),
+    ),
+    tests: [
+      inFile('audience/editing-served')(
+        'of two editors of ${path} who saw the same state, the second gets a conflict',
+      ),
+      inFile('audience/editing-served')(
+        'joining a list or getting a tag is no conflict for those who edit it',
+      ),
+    ],
+  },
+  {
     rule: 'single sends, scheduled ones and batches take an Idempotency-Key',
     from: ['Email > Applies to POST /email/send POST'],
     tests: [repeats('scheduled sends and batches are repeated in the same way')],

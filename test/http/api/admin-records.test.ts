@@ -44,6 +44,7 @@ async function open(t: Test) {
   const operator = await appliance.json<{ id: string }>(
     ...['operator', 'add', 'eve@example.com', '--role', 'viewer', '--workspace', other],
   )
+  const { body: logged } = await appliance.get('/api/v1/activity?limit=1', { key })
   const records: readonly (readonly [path: string, id: string])[] = [
     ['/messages/', sent],
     ['/queue/', scheduled],
@@ -52,6 +53,7 @@ async function open(t: Test) {
     ['/webhook-deliveries/', delivery.id],
     ['/keys/', apiKey?.id ?? ''],
     ['/operators/', operator.id],
+    ['/activity/', (logged.data as { id: string }[])[0]?.id ?? ''],
   ]
   const bodies: Readonly<Record<string, object>> = {
     'POST /domains': { workspace_id: other, domain: 'new.example' },

@@ -92,6 +92,21 @@ function waitOf(response: Response): number {
   return Number(response.headers.get('Retry-After') ?? 1)
 }
 
+/** The answer with its entity tag, to be sent back with a change. @throws ApiFault */
+export async function answerTagged<T>(
+  request: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<{ readonly body: T; readonly etag: string }> {
+  const { response } = await request
+  const body = await answer(request)
+  // A proxy that compresses answers makes their tags weak, which the API does not accept back.
+  return { body, etag: (response.headers.get('ETag') ?? '*').replace(/^W\//, '') }
+}
+
+/** Header of a change: refused if the record has another tag by then. @param etag `*`: whatever it is by then */
+export function ifMatch(etag: string): { 'If-Match': string } {
+  return { 'If-Match': etag }
+}
+
 /** The answer to a request of either client. @throws ApiFault */
 export async function answer<T>(
   request: Promise<{ data?: T; error?: unknown; response: Response }>,

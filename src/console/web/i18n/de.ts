@@ -112,6 +112,7 @@ export const de: Texts = {
     cancelled: 'Nicht ausgeführt: Sie haben sich nicht angemeldet.',
     forbidden: 'Ihre Rolle erlaubt das nicht.',
     reload: 'Neu laden',
+    overwrite: 'Meine Fassung trotzdem speichern',
   },
   signIn: {
     title: 'Anmelden',
@@ -608,6 +609,18 @@ export const de: Texts = {
     toList: 'Alle zu dieser Liste hinzufügen',
     tags: 'Allen diese Tags geben',
     tagsHint: 'Namen von Tags, durch Kommas getrennt; neue werden erstellt.',
+    tagsHint: 'Namen von Tags, durch Kommas getrennt; neue werden angelegt.',
+    check: 'Zuerst prüfen',
+    checking: 'Die Datei wird geprüft …',
+    found: 'Ergebnis der Prüfung',
+    foundText: 'Es wurde nichts geändert. Der Import würde Folgendes tun:',
+    wouldCreate: 'Würden angelegt',
+    wouldUpdate: 'Würden aktualisiert',
+    wouldKeep: 'Blieben unverändert',
+    wouldReject: 'Würden abgewiesen',
+    isCheck: 'Prüfung',
+    allRejected: 'Alle abgewiesenen Zeilen',
+    checkedOnly: 'Das war eine Prüfung; es wurde nichts geändert.',
     start: 'Import starten',
     uploading: (share: string) => `Wird hochgeladen, ${share}`,
     recent: 'Importe der letzten 30 Tage',
@@ -662,7 +675,7 @@ export const de: Texts = {
     removed: (n: number) => `${count(n, 'Kontakt wurde', 'Kontakte wurden')} von der Liste entfernt.`,
     deleteTitle: (name: string) => `Liste „${name}“ löschen?`,
     deleteText: (n: number) =>
-      `${count(n, 'Mitglied bleibt', 'Mitglieder bleiben')} in Ihren Kontakten. Das lässt sich nicht rückgängig machen.`,
+      `${count(n, 'Mitglied bleibt', 'Mitglieder bleiben')} in Ihren Kontakten. Direkt danach können Sie das rückgängig machen.`,
     warning: 'Prüfen Sie die Regeln',
   },
   tags: {
@@ -679,7 +692,7 @@ export const de: Texts = {
     noneMatch: 'Kein Tag heißt so.',
     deleteTitle: (name: string) => `Tag „${name}“ löschen?`,
     deleteText: (n: number) =>
-      `Er wird von ${count(n, 'Kontakt', 'Kontakten')} entfernt; die Kontakte bleiben. Das lässt sich nicht rückgängig machen.`,
+      `Er wird von ${count(n, 'Kontakt', 'Kontakten')} entfernt; die Kontakte bleiben. Direkt danach können Sie das rückgängig machen.`,
   },
   segments: {
     title: 'Segmente',
@@ -769,7 +782,7 @@ export const de: Texts = {
     },
     deleteTitle: (name: string) => `Segment „${name}“ löschen?`,
     deleteText: (n: number | undefined) =>
-      `${n === undefined ? 'Die Kontakte darin bleiben' : count(n, 'Kontakt bleibt', 'Kontakte bleiben')} unverändert. Das lässt sich nicht rückgängig machen.`,
+      `${n === undefined ? 'Die Kontakte darin bleiben' : count(n, 'Kontakt bleibt', 'Kontakte bleiben')} unverändert. Direkt danach können Sie das rückgängig machen.`,
   },
   forms: {
     title: 'Formulare',
@@ -817,7 +830,13 @@ export const de: Texts = {
     open: 'Öffentliche Seite öffnen',
     deleteTitle: (name: string) => `Formular „${name}“ löschen?`,
     deleteText:
-      'Seine Seite schließt endgültig, und eingebetteter Code funktioniert nicht mehr. Kontakte bleiben erhalten.',
+      'Seine Seite schließt, und eingebetteter Code funktioniert nicht mehr. Kontakte bleiben erhalten. Direkt danach können Sie das rückgängig machen.',
+    submissions: 'Einsendungen',
+    submitted: 'Eingesendet',
+    confirmed: 'Bestätigt',
+    recent: 'Letzte 30 Tage',
+    byDay: 'Einsendungen nach Tagen',
+    noSubmissions: 'Dieses Formular hat noch niemand eingesendet.',
   },
   words: {
     created: 'Erstellt',

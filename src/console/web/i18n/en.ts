@@ -113,6 +113,7 @@ export const en = {
     cancelled: 'Not done: you have not signed in.',
     forbidden: 'Your role does not allow this.',
     reload: 'Reload',
+    overwrite: 'Save mine anyway',
   },
   signIn: {
     title: 'Sign in',
@@ -633,6 +634,17 @@ export const en = {
     toList: 'Add everybody to the list',
     tags: 'Tag everybody with',
     tagsHint: 'Names of tags, separated by commas; new ones are created.',
+    check: 'Check first',
+    checking: 'Checking the file…',
+    found: 'The check found',
+    foundText: 'Nothing was changed. The import would do this:',
+    wouldCreate: 'Would be created',
+    wouldUpdate: 'Would be updated',
+    wouldKeep: 'Would not change',
+    wouldReject: 'Would be rejected',
+    isCheck: 'Check',
+    allRejected: 'All rejected rows',
+    checkedOnly: 'This was a check; nothing was changed.',
     start: 'Start import',
     uploading: (share: string) => `Uploading, ${share}`,
     recent: 'Imports of the last 30 days',
@@ -687,7 +699,7 @@ export const en = {
     removed: (n: number) => `${count(n, 'contact was', 'contacts were')} removed from the list.`,
     deleteTitle: (name: string) => `Delete the list “${name}”?`,
     deleteText: (n: number) =>
-      `Its ${count(n, 'member stays', 'members stay')} in your contacts. This cannot be undone.`,
+      `Its ${count(n, 'member stays', 'members stay')} in your contacts. You can undo this right afterwards.`,
     warning: 'Check the rules',
   },
   tags: {
@@ -703,7 +715,7 @@ export const en = {
     noneMatch: 'No tag has this name.',
     deleteTitle: (name: string) => `Delete the tag “${name}”?`,
     deleteText: (n: number) =>
-      `It is removed from ${count(n, 'contact', 'contacts')}, who are kept. This cannot be undone.`,
+      `It is removed from ${count(n, 'contact', 'contacts')}, who are kept. You can undo this right afterwards.`,
   },
   segments: {
     title: 'Segments',
@@ -792,7 +804,7 @@ export const en = {
     }),
     deleteTitle: (name: string) => `Delete the segment “${name}”?`,
     deleteText: (n: number | undefined) =>
-      `${n === undefined ? 'Its contacts' : `Its ${count(n, 'contact', 'contacts')}`} stay as they are. This cannot be undone.`,
+      `${n === undefined ? 'Its contacts' : `Its ${count(n, 'contact', 'contacts')}`} stay as they are. You can undo this right afterwards.`,
   },
   forms: {
     title: 'Forms',
@@ -839,7 +851,14 @@ export const en = {
     previewIntro: 'The embed code as a browser shows it without your styles.',
     open: 'Open public page',
     deleteTitle: (name: string) => `Delete the form “${name}”?`,
-    deleteText: 'Its page closes for good; copies of the embed code stop working. Contacts are kept.',
+    deleteText:
+      'Its page closes and copies of the embed code stop working. Contacts are kept. You can undo this right afterwards.',
+    submissions: 'Submissions',
+    submitted: 'Submitted',
+    confirmed: 'Confirmed',
+    recent: 'Last 30 days',
+    byDay: 'Submissions by day',
+    noSubmissions: 'Nobody has submitted this form yet.',
   },
   words: {
     created: 'Created',

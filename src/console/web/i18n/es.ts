@@ -111,6 +111,7 @@ export const es: Texts = {
     cancelled: 'No se hizo: no ha iniciado sesión.',
     forbidden: 'Su rol no lo permite.',
     reload: 'Recargar',
+    overwrite: 'Guardar mi versión',
   },
   signIn: {
     title: 'Iniciar sesión',
@@ -597,6 +598,17 @@ export const es: Texts = {
     toList: 'Añadir a todos a la lista',
     tags: 'Etiquetar a todos con',
     tagsHint: 'Nombres de etiquetas separados por comas; las nuevas se crean.',
+    check: 'Comprobar antes',
+    checking: 'Comprobando el archivo…',
+    found: 'Resultado de la comprobación',
+    foundText: 'No se ha cambiado nada. La importación haría lo siguiente:',
+    wouldCreate: 'Se crearían',
+    wouldUpdate: 'Se actualizarían',
+    wouldKeep: 'No cambiarían',
+    wouldReject: 'Se rechazarían',
+    isCheck: 'Comprobación',
+    allRejected: 'Todas las filas rechazadas',
+    checkedOnly: 'Fue una comprobación; no se ha cambiado nada.',
     start: 'Iniciar importación',
     uploading: (share: string) => `Subiendo, ${share}`,
     recent: 'Importaciones de los últimos 30 días',
@@ -651,7 +663,7 @@ export const es: Texts = {
     removed: (n: number) => `${count(n, 'contacto quitado', 'contactos quitados')} de la lista.`,
     deleteTitle: (name: string) => `¿Eliminar la lista «${name}»?`,
     deleteText: (n: number) =>
-      `${count(n, 'miembro sigue', 'miembros siguen')} entre sus contactos. Esto no se puede deshacer.`,
+      `${count(n, 'miembro sigue', 'miembros siguen')} entre sus contactos. Puede deshacerlo justo después.`,
     warning: 'Revise las reglas',
   },
   tags: {
@@ -668,7 +680,7 @@ export const es: Texts = {
     noneMatch: 'Ninguna etiqueta se llama así.',
     deleteTitle: (name: string) => `¿Eliminar la etiqueta «${name}»?`,
     deleteText: (n: number) =>
-      `Se quita de ${count(n, 'contacto, que se conserva', 'contactos, que se conservan')}. Esto no se puede deshacer.`,
+      `Se quita de ${count(n, 'contacto, que se conserva', 'contactos, que se conservan')}. Puede deshacerlo justo después.`,
   },
   segments: {
     title: 'Segmentos',
@@ -758,7 +770,7 @@ export const es: Texts = {
     },
     deleteTitle: (name: string) => `¿Eliminar el segmento «${name}»?`,
     deleteText: (n: number | undefined) =>
-      `${n === undefined ? 'Sus contactos siguen' : count(n, 'contacto sigue', 'contactos siguen')} como está${n === 1 ? '' : 'n'}. Esto no se puede deshacer.`,
+      `${n === undefined ? 'Sus contactos siguen' : count(n, 'contacto sigue', 'contactos siguen')} como está${n === 1 ? '' : 'n'}. Puede deshacerlo justo después.`,
   },
   forms: {
     title: 'Formularios',
@@ -806,7 +818,13 @@ export const es: Texts = {
     open: 'Abrir la página pública',
     deleteTitle: (name: string) => `¿Eliminar el formulario «${name}»?`,
     deleteText:
-      'Su página se cierra para siempre; las copias del código dejan de funcionar. Los contactos se conservan.',
+      'Su página se cierra y las copias del código dejan de funcionar. Los contactos se conservan. Puede deshacerlo justo después.',
+    submissions: 'Envíos',
+    submitted: 'Enviados',
+    confirmed: 'Confirmados',
+    recent: 'Últimos 30 días',
+    byDay: 'Envíos por día',
+    noSubmissions: 'Nadie ha enviado aún este formulario.',
   },
   words: {
     created: 'Creación',

@@ -112,6 +112,7 @@ export const fr: Texts = {
     cancelled: 'Non effectué : vous ne vous êtes pas connecté.',
     forbidden: 'Votre rôle ne le permet pas.',
     reload: 'Recharger',
+    overwrite: 'Enregistrer ma version',
   },
   signIn: {
     title: 'Se connecter',
@@ -606,6 +607,17 @@ export const fr: Texts = {
     toList: 'Ajouter tout le monde à la liste',
     tags: 'Étiqueter tout le monde avec',
     tagsHint: 'Noms d’étiquettes, séparés par des virgules ; les nouvelles sont créées.',
+    check: 'Vérifier d’abord',
+    checking: 'Vérification du fichier…',
+    found: 'Résultat de la vérification',
+    foundText: 'Rien n’a été modifié. Voici ce que ferait l’import :',
+    wouldCreate: 'Seraient créés',
+    wouldUpdate: 'Seraient mis à jour',
+    wouldKeep: 'Resteraient inchangés',
+    wouldReject: 'Seraient rejetées',
+    isCheck: 'Vérification',
+    allRejected: 'Toutes les lignes rejetées',
+    checkedOnly: 'C’était une vérification ; rien n’a été modifié.',
     start: 'Démarrer l’import',
     uploading: (share: string) => `Envoi en cours, ${share}`,
     recent: 'Imports des 30 derniers jours',
@@ -660,7 +672,7 @@ export const fr: Texts = {
     removed: (n: number) => `${count(n, 'contact retiré', 'contacts retirés')} de la liste.`,
     deleteTitle: (name: string) => `Supprimer la liste « ${name} » ?`,
     deleteText: (n: number) =>
-      `${count(n, 'membre reste', 'membres restent')} dans vos contacts. Cette action est définitive.`,
+      `${count(n, 'membre reste', 'membres restent')} dans vos contacts. Vous pouvez annuler juste après.`,
     warning: 'Vérifiez les règles',
   },
   tags: {
@@ -677,7 +689,7 @@ export const fr: Texts = {
     noneMatch: 'Aucune étiquette ne porte ce nom.',
     deleteTitle: (name: string) => `Supprimer l’étiquette « ${name} » ?`,
     deleteText: (n: number) =>
-      `Elle est retirée de ${count(n, 'contact, qui est conservé', 'contacts, qui sont conservés')}. Cette action est définitive.`,
+      `Elle est retirée de ${count(n, 'contact, qui est conservé', 'contacts, qui sont conservés')}. Vous pouvez annuler juste après.`,
   },
   segments: {
     title: 'Segments',
@@ -767,7 +779,7 @@ export const fr: Texts = {
     },
     deleteTitle: (name: string) => `Supprimer le segment « ${name} » ?`,
     deleteText: (n: number | undefined) =>
-      `${n === undefined ? 'Ses contacts restent inchangés' : `Contacts concernés, qui restent inchangés : ${n.toLocaleString('fr')}`}. Cette action est définitive.`,
+      `${n === undefined ? 'Ses contacts restent inchangés' : `Contacts concernés, qui restent inchangés : ${n.toLocaleString('fr')}`}. Vous pouvez annuler juste après.`,
   },
   forms: {
     title: 'Formulaires',
@@ -815,7 +827,13 @@ export const fr: Texts = {
     open: 'Ouvrir la page publique',
     deleteTitle: (name: string) => `Supprimer le formulaire « ${name} » ?`,
     deleteText:
-      'Sa page ferme définitivement ; les copies du code ne fonctionneront plus. Les contacts sont conservés.',
+      'Sa page ferme et les copies du code ne fonctionnent plus. Les contacts sont conservés. Vous pouvez annuler juste après.',
+    submissions: 'Envois',
+    submitted: 'Envoyés',
+    confirmed: 'Confirmés',
+    recent: '30 derniers jours',
+    byDay: 'Envois par jour',
+    noSubmissions: 'Personne n’a encore envoyé ce formulaire.',
   },
   words: {
     created: 'Création',

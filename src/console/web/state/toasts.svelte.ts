@@ -8,6 +8,8 @@ export interface Toast {
 }
 
 const SHOWN_MS = 6_000
+/** Long enough to read it and think again. */
+const SHOWN_WITH_UNDO_MS = 15_000
 
 const state = $state<{ toasts: Toast[] }>({ toasts: [] })
 let nextId = 1
@@ -23,7 +25,8 @@ export function say(
   const toast: Toast = { id: nextId++, text, kind: more.kind ?? 'done', undo: more.undo }
   state.toasts = [...state.toasts, toast]
   // Faults stay until they are closed.
-  if (toast.kind === 'done') setTimeout(() => dismiss(toast.id), SHOWN_MS)
+  const shownMs = toast.undo ? SHOWN_WITH_UNDO_MS : SHOWN_MS
+  if (toast.kind === 'done') setTimeout(() => dismiss(toast.id), shownMs)
 }
 
 export function dismiss(id: number): void {

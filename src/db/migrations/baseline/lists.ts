@@ -18,11 +18,11 @@ export const listsTables = ({ serial, withoutRowid }: ColumnTypes): string[] => 
     member_count integer not null,
     created_at bigint not null,
     updated_at bigint not null,
-    -- Members are then removed in steps; the row goes with the last one.
+    -- Restorable for a while; then members are removed in steps, and the row goes with the last one.
     deleted_at bigint
   )`,
   'create index lists_by_workspace on lists (workspace_id, seq) where deleted_at is null',
-  'create index lists_deleted on lists (seq) where deleted_at is not null',
+  'create index lists_deleted on lists (deleted_at, seq) where deleted_at is not null',
   `create table list_members (
     list bigint not null,
     contact bigint not null,
@@ -45,7 +45,7 @@ export const listsTables = ({ serial, withoutRowid }: ColumnTypes): string[] => 
   )`,
   'create unique index tags_by_name on tags (workspace_id, name_folded) where deleted_at is null',
   'create index tags_by_workspace on tags (workspace_id, seq) where deleted_at is null',
-  'create index tags_deleted on tags (seq) where deleted_at is not null',
+  'create index tags_deleted on tags (deleted_at, seq) where deleted_at is not null',
   `create table contact_tags (
     tag bigint not null,
     contact bigint not null,
@@ -61,9 +61,11 @@ export const listsTables = ({ serial, withoutRowid }: ColumnTypes): string[] => 
     name_folded text not null,
     conditions text not null,
     created_at bigint not null,
-    updated_at bigint not null
+    updated_at bigint not null,
+    deleted_at bigint
   )`,
   'create index segments_by_workspace on segments (workspace_id, seq)',
+  'create index segments_deleted on segments (deleted_at, seq) where deleted_at is not null',
   `create table forms (
     id text primary key,
     workspace_id text not null,
@@ -79,6 +81,18 @@ export const listsTables = ({ serial, withoutRowid }: ColumnTypes): string[] => 
     deleted_at bigint
   )`,
   'create index forms_by_workspace on forms (workspace_id, id)',
+  // Submissions by form and UTC day.
+  `create table form_counts (
+    form_id text not null,
+    -- Midnight UTC, ms since epoch.
+    day bigint not null,
+    workspace_id text not null,
+    -- Accepted submissions, and those that took effect, at once or when they were confirmed.
+    submitted integer not null,
+    completed integer not null,
+    constraint form_counts_pk primary key (form_id, day)
+  )${withoutRowid}`,
+  'create index form_counts_by_workspace on form_counts (workspace_id)',
   // Form submissions waiting for confirmation by mail.
   `create table opt_ins (
     id text primary key,
