@@ -318,6 +318,7 @@ class ActiveImport {
       startedAt: one.startedAt ?? at,
       finishedAt: isEnd ? at : null,
     })
+    tx.changed('imports')
     tx.onCommit(onEvents)
   }
 
@@ -340,6 +341,7 @@ class ActiveImport {
           startedAt: one.startedAt ?? at,
           finishedAt: at,
         })
+        tx.changed('imports')
       })
       .catch((thrown: unknown) => this.report(thrown))
   }
