@@ -41,6 +41,7 @@ import { observeAll, judgeOf, liveSources, openMeters, type Meters } from './app
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import type { OnAttempt } from './queue/delivery/record-outcomes.js'
+import { RecentReplies } from './queue/operator/recent-replies.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
@@ -137,6 +138,7 @@ async function openParts(
   const guard = loginGuardOf(appliance)
   const late: { live?: LiveSources } = {}
   const liveChanges = new LiveChanges(appliance.database)
+  const replies = new RecentReplies(world.clock)
   const resources = openResources(
     resourceParts(appliance, {
       renderQueue,
@@ -153,6 +155,7 @@ async function openParts(
       locateSite: name => locateSite(name),
       live: () => late.live,
       liveChanges,
+      replies,
       jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
       composer,
       settings,
@@ -169,6 +172,7 @@ async function openParts(
   let locateSite = siteLocator(appliance)
   const onAttempt: OnAttempt = attempt => {
     meters.onAttempt(attempt)
+    replies.note(attempt)
     liveChanges.attempted(attempt.job.workspaceId)
   }
   const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended, onAttempt, name =>

@@ -47,6 +47,7 @@ export interface RunningParts {
   readonly runningQueue: () => QueueStatusSource | undefined
   readonly locateSite: LocateSite
   readonly live: ResourceParts['live']
+  readonly replies: ResourceParts['replies']
   readonly liveChanges: ResourceParts['liveChanges']
   /** Undefined if no server runs. */
   readonly jobs: ResourceParts['jobs']

@@ -14,10 +14,10 @@ import type { LocateSite } from '../queue/delivery-agent.js'
 import { listDestinations } from '../queue/operator/queue-admin-store.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { countDestinations, type DestinationCounts } from '../queue/operator/queue-status-store.js'
+import { cachedCount, WATCHED } from '../world/time/cached-count.js'
 import type { Clock } from '../world/time/clock.js'
 import { addRates, attemptsOf, NO_RATES, type DestinationRates, type Rates } from './destination-rates.js'
 import { LIVE_CHAPTER } from './live.js'
-import { cachedCount, WATCHED } from './metrics.js'
 
 /** Sites and destinations reported. */
 const MAX_ROWS = 50

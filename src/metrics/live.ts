@@ -14,9 +14,9 @@ import type { Route } from '../http/route.js'
 import { differenceOf, readMailBalance, type MailBalance } from '../messages/mail-totals-store.js'
 import { countHeldAndDue, measureLiveQueue } from '../queue/operator/queue-status-store.js'
 import type { Disk } from '../world/disk.js'
+import { cachedCount, WATCHED } from '../world/time/cached-count.js'
 import type { Clock } from '../world/time/clock.js'
 import type { DestinationRates } from './destination-rates.js'
-import { cachedCount, WATCHED } from './metrics.js'
 
 export const LIVE_CHAPTER = 'Live figures'
 
@@ -80,7 +80,7 @@ export interface LiveSources {
 }
 
 export interface LiveParts {
-  readonly database: Pick<Database, 'slowReader' | 'file'>
+  readonly database: Pick<Database, 'reader' | 'slowReader' | 'file'>
   readonly clock: Clock
   readonly disk: Disk
   readonly dataDir: string

@@ -11,6 +11,7 @@ import { parseNetwork } from '../config/schema/values.js'
 import { openNetworkAccess, type ClientRequest, type NetworkRule } from '../http/network-access.js'
 import { openRoute } from '../http/route.js'
 import { resource } from '../resource/resource.js'
+import { historyRoute } from './history-route.js'
 import { balanceRoute, LIVE_CHAPTER, liveRoute, openLiveFigures, type LiveParts } from './live.js'
 import { liveQueueRoute, type LiveQueueParts } from './live-queue.js'
 import type { LiveChanges } from './live-changes.js'
@@ -67,6 +68,7 @@ export const metrics = resource({
       routes: [
         liveRoute(readLive),
         streamRoute(streams),
+        historyRoute(parts),
         balanceRoute(parts),
         liveQueueRoute(parts),
         openRoute({

@@ -55,7 +55,7 @@ export async function openTestAppliance(
     ...installation,
     ...clientOf(`http://127.0.0.1:${address?.port ?? 0}`),
     addresses: server.addresses,
-    stop: () => server[Symbol.asyncDispose](),
+    stop: async () => server[Symbol.asyncDispose](),
     clock,
     log,
     disk,
