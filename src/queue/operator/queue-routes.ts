@@ -16,7 +16,9 @@ import type { LocateSite } from '../delivery-agent.js'
 import type { SiteState } from '../pacing/site.js'
 import { selectionOf } from './change-queue.js'
 import { countEntries, listEntries, type QueueListEntry } from './queue-admin-store.js'
-import type { RecentReplies, ReplyGroup } from './recent-replies.js'
+import { domainField, QUEUE_CHAPTER, siteField, workspaceField } from './queue-fields.js'
+import { repliesRoute } from './queue-reply-route.js'
+import type { RecentReplies } from './recent-replies.js'
 import { AGES, MAX_SUMMED, summaryByDomain, summaryBySite, type QueueCounts } from './queue-summary.js'
 
 /** What only the running server has: deliveries in progress and the pace of sites. */
@@ -36,8 +38,6 @@ export interface QueueRouteParts {
   /** Undefined: no server runs. */
   readonly runningQueue: () => QueueStatusSource | undefined
 }
-
-export const QUEUE_CHAPTER = 'Queue'
 
 export const QueueEntrySchema = Type.Object(
   {
@@ -59,18 +59,6 @@ export const QueueEntrySchema = Type.Object(
   { title: 'QueueEntry' },
 )
 export type QueueEntryView = Static<typeof QueueEntrySchema>
-
-export const domainField = Type.String({ minLength: 1, maxLength: 255, description: 'Recipient domain.' })
-export const siteField = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  description: 'Site, as named by the summary by site.',
-})
-export const workspaceField = Type.String({
-  minLength: 1,
-  maxLength: 64,
-  description: 'Only mail of this workspace.',
-})
 
 /** Entries beyond the page that a list counts. */
 const MAX_COUNTED = 10_000
@@ -279,75 +267,6 @@ export function sitesToApi(queue: QueueStatusSource | undefined): QueueSites {
     backoff_until: isoTimeOrNull(backoffUntil),
   }))
   return { active: queue?.activeCount ?? 0, sites }
-}
-
-/** Groups in an answer. */
-const MAX_REPLIES = 100
-
-const ReplySchema = Type.Object(
-  {
-    site: Type.String({ description: 'Site of the destination.' }),
-    destination: Type.String({ description: "The recipients' domain, A-labels." }),
-    workspace_id: Type.String({ description: '`system`: mail of the appliance itself.' }),
-    kind: Type.Enum(['deferred', 'bounced']),
-    reply: Type.String({ description: 'The latest of those alike.' }),
-    count: Type.Integer({ description: 'Attempts of the last hour that ended with it.' }),
-    last_at: Moment(),
-    message_id: Type.String({ description: 'The latest message that got it.' }),
-  },
-  { title: 'QueueReply' },
-)
-
-function repliesRoute({ replies, runningQueue, locateSite }: QueueRouteParts): Route {
-  const siteOf = async (destination: string) =>
-    runningQueue()?.siteNameOf(destination) ?? (await locateSite(destination)).name
-  return adminRoute({
-    method: 'GET',
-    path: '/queue/replies',
-    access: { permission: 'queue:read', scope: 'query' },
-    operationId: 'listQueueReplies',
-    chapter: QUEUE_CHAPTER,
-    summary: 'List the latest replies, grouped.',
-    description:
-      'Replies and faults that deferred or bounced mail in the last hour, since the server started. Replies that differ only in addresses, ' +
-      `numbers and identifiers are one group. The ${MAX_REPLIES} most frequent.`,
-    query: Type.Object(
-      {
-        site: Type.Optional(siteField),
-        kind: Type.Optional(Type.Enum(['deferred', 'bounced'], { description: 'Default: both.' })),
-        workspace_id: Type.Optional(workspaceField),
-      },
-      { additionalProperties: false },
-    ),
-    response: Type.Array(ReplySchema),
-    async handle({ query: { site, kind }, workspaceId }) {
-      const wanted = replies
-        .list()
-        .filter(one => workspaceId === undefined || one.workspaceId === workspaceId)
-        .filter(one => kind === undefined || one.kind === kind)
-        .sort((a, b) => b.count - a.count || b.lastAt - a.lastAt)
-      const shown = []
-      for (const one of wanted) {
-        if (shown.length === MAX_REPLIES) break
-        const name = await siteOf(one.destination)
-        if (site === undefined || site === name) shown.push(replyToApi(one, name))
-      }
-      return shown
-    },
-  })
-}
-
-function replyToApi(one: ReplyGroup, site: string): Static<typeof ReplySchema> {
-  return {
-    site,
-    destination: one.destination,
-    workspace_id: one.workspaceId,
-    kind: one.kind,
-    reply: one.reply,
-    count: one.count,
-    last_at: isoTime(one.lastAt),
-    message_id: one.messageId,
-  }
 }
 
 function holdAfterRestoreRoute({ database }: QueueRouteParts): Route {
