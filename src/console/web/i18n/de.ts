@@ -192,7 +192,7 @@ export const de: Texts = {
     queueAge: 'Warteschlange nach Ziel und Alter',
     queueAgeIntro:
       'Wie lange Nachrichten schon warten. Die letzten Spalten, in Rot, konnten in mehreren Versuchen nicht zugestellt werden.',
-    upTo: (age: string) => `≤ ${age}`,
+    upTo: (age: string) => `≤${age}`,
     older: 'Älter',
     deferrals: 'In der letzten Stunde aufgeschoben',
     deferralsIntro: 'Nach Ziel, mit der häufigsten Antwort. Es wird automatisch erneut versucht.',
@@ -307,6 +307,10 @@ export const de: Texts = {
     heldCount: 'Angehalten',
     byAge: 'Nach Alter',
     pace: 'Laufend / erlaubt',
+    rates: 'Zugestellt / aufgeschoben',
+    ratesIntro: 'In der letzten Minute',
+    ratesOf: (delivered: number, deferred: number, bounced: number) =>
+      `${zahl(delivered)} zugestellt, ${zahl(deferred)} aufgeschoben, ${zahl(bounced)} abgewiesen`,
     backoff: 'Sendepause',
     until: 'Bis',
     deliveries: (active, allowed) => `${active} laufend, ${allowed} zugleich erlaubt`,
@@ -314,7 +318,9 @@ export const de: Texts = {
     next: 'Nächster Versuch',
     enqueued: 'Aufgenommen',
     lastReply: 'Letzte Antwort',
-    replies: 'Häufigste Antworten',
+    replies: 'Letzte Antworten',
+    repliesIntro:
+      'Warum in der letzten Stunde Nachrichten aufgeschoben oder abgewiesen wurden; gleichbedeutende Antworten sind zusammengefasst.',
     heldOrNot: 'Angehalten oder nicht',
     onlyHeld: 'Nur angehaltene',
     notHeld: 'Nicht angehaltene',

@@ -177,7 +177,7 @@ export const en = {
     queueAge: 'Queue by site and age',
     queueAgeIntro:
       'How long mail has been waiting. The last columns, in red, are mail that several attempts did not deliver.',
-    upTo: (age: string) => `≤ ${age}`,
+    upTo: (age: string) => `≤${age}`,
     older: 'Older',
     deferrals: 'Deferred in the last hour',
     deferralsIntro:
@@ -328,6 +328,10 @@ export const en = {
     heldCount: 'Held',
     byAge: 'By age',
     pace: 'Running / allowed',
+    rates: 'Delivered / deferred',
+    ratesIntro: 'In the last minute',
+    ratesOf: (delivered: number, deferred: number, bounced: number) =>
+      `${delivered.toLocaleString('en')} delivered, ${deferred.toLocaleString('en')} deferred, ${bounced.toLocaleString('en')} bounced`,
     backoff: 'Back-off',
     until: 'Until',
     deliveries: (active: number, allowed: number) => `${active} running, ${allowed} at once allowed`,
@@ -335,7 +339,8 @@ export const en = {
     next: 'Next attempt',
     enqueued: 'Queued',
     lastReply: 'Last reply',
-    replies: 'Most frequent replies',
+    replies: 'Latest replies',
+    repliesIntro: 'What deferred or bounced mail in the last hour; replies of the same meaning are one.',
     heldOrNot: 'Held or not',
     onlyHeld: 'Only held',
     notHeld: 'Not held',

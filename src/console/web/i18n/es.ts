@@ -181,7 +181,7 @@ export const es: Texts = {
     queueAge: 'Cola por destino y antigüedad',
     queueAgeIntro:
       'Cuánto lleva esperando el correo. Las últimas columnas, en rojo, no se han podido entregar tras varios intentos.',
-    upTo: (age: string) => `≤ ${age}`,
+    upTo: (age: string) => `≤${age}`,
     older: 'Más',
     deferrals: 'Aplazados en la última hora',
     deferralsIntro: 'Por destino, con la respuesta más frecuente. Se vuelve a intentar automáticamente.',
@@ -298,6 +298,10 @@ export const es: Texts = {
     heldCount: 'Retenidos',
     byAge: 'Por antigüedad',
     pace: 'En curso / permitidos',
+    rates: 'Entregados / aplazados',
+    ratesIntro: 'En el último minuto',
+    ratesOf: (delivered: number, deferred: number, bounced: number) =>
+      `${numero(delivered)} entregados, ${numero(deferred)} aplazados, ${numero(bounced)} rebotados`,
     backoff: 'Pausa de envío',
     until: 'Hasta',
     deliveries: (active, allowed) => `${active} en curso, ${allowed} permitidos a la vez`,
@@ -305,7 +309,9 @@ export const es: Texts = {
     next: 'Próximo intento',
     enqueued: 'En cola desde',
     lastReply: 'Última respuesta',
-    replies: 'Respuestas más frecuentes',
+    replies: 'Últimas respuestas',
+    repliesIntro:
+      'Lo que aplazó o rechazó correo en la última hora; las respuestas con el mismo significado se agrupan.',
     heldOrNot: 'Retenidos o no',
     onlyHeld: 'Solo retenidos',
     notHeld: 'No retenidos',

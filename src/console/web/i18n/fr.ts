@@ -191,7 +191,7 @@ export const fr: Texts = {
     queueAge: 'File par destination et par âge',
     queueAgeIntro:
       'Depuis combien de temps les messages attendent. Les dernières colonnes, en rouge, ont résisté à plusieurs tentatives.',
-    upTo: (age: string) => `≤ ${age}`,
+    upTo: (age: string) => `≤${age}`,
     older: 'Au-delà',
     deferrals: 'Différés pendant la dernière heure',
     deferralsIntro:
@@ -308,6 +308,10 @@ export const fr: Texts = {
     heldCount: 'Retenus',
     byAge: 'Par âge',
     pace: 'En cours / permis',
+    rates: 'Distribués / différés',
+    ratesIntro: 'Pendant la dernière minute',
+    ratesOf: (delivered: number, deferred: number, bounced: number) =>
+      `${nombre(delivered)} distribués, ${nombre(deferred)} différés, ${nombre(bounced)} rejetés`,
     backoff: 'Pause d’envoi',
     until: 'Jusqu’à',
     deliveries: (active, allowed) => `${active} en cours, ${allowed} permis à la fois`,
@@ -315,7 +319,9 @@ export const fr: Texts = {
     next: 'Prochain essai',
     enqueued: 'Mis en file',
     lastReply: 'Dernière réponse',
-    replies: 'Réponses les plus fréquentes',
+    replies: 'Dernières réponses',
+    repliesIntro:
+      'Ce qui a différé ou rejeté des messages pendant la dernière heure ; les réponses de même sens sont regroupées.',
     heldOrNot: 'Retenus ou non',
     onlyHeld: 'Seulement retenus',
     notHeld: 'Non retenus',

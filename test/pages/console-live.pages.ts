@@ -1,0 +1,107 @@
+/** Two operators at work at the same time: each sees what the other changes, and loses neither place nor typed words. */
+import t, { type Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { openBrowser } from '../support/program/browser.js'
+import { addOperator } from '../support/program/operators.js'
+import { until } from '../support/until.js'
+
+const WIDE = { shape: 'wide', scheme: 'light' } as const
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const see = await openBrowser(t)
+  const enter = async () => {
+    const { link } = await addOperator(postroad)
+    const { page } = await see(WIDE)
+    await page.goto(`${postroad.baseUrl}/console/#/link/${link}`)
+    await page.getByRole('navigation').waitFor({ state: 'attached' })
+    return page
+  }
+  return {
+    ...postroad,
+    ann: await enter(),
+    bob: await enter(),
+    /** The clock of the appliance stands still otherwise. */
+    shows: (what: string, look: () => Promise<boolean>) =>
+      until(what, async () => {
+        await postroad.clock.advance(1_000)
+        return look()
+      }),
+  }
+}
+
+async function visit(page: Page, url: string): Promise<void> {
+  await page.goto(url)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+}
+
+t.test('a list that one operator adds shows on the screen of the other, who is typing', async t => {
+  const { ann, bob, baseUrl, shows } = await open(t)
+  await visit(ann, `${baseUrl}/console/lists`)
+  await visit(bob, `${baseUrl}/console/lists`)
+  const search = bob.getByRole('searchbox').first()
+  await search.fill('Spring')
+  await ann.getByRole('button', { name: 'New list' }).first().click()
+  await ann.getByRole('dialog').getByLabel('Name').fill('Spring news')
+  await ann
+    .getByRole('dialog')
+    .locator('form')
+    .press('Enter')
+    .catch(() => {})
+  await ann
+    .getByRole('dialog')
+    .getByRole('button', { name: /Create/ })
+    .click()
+    .catch(() => {})
+  await shows('the list', () => bob.getByRole('link', { name: 'Spring news' }).isVisible())
+  t.equal(await search.inputValue(), 'Spring')
+  t.equal(await bob.evaluate<string>('document.activeElement.type'), 'search', 'the field keeps the focus')
+})
+
+t.test('a long list keeps its rows and its place when somebody changes it', async t => {
+  const { bob, baseUrl, key, post, shows } = await open(t)
+  for (let n = 0; n < 250; n++)
+    await post('/api/v1/contacts', { email: `person${String(n).padStart(3, '0')}@one.example` }, { key })
+  await visit(bob, `${baseUrl}/console/contacts`)
+  await bob
+    .getByRole('link', { name: /person/ })
+    .first()
+    .waitFor()
+  // Down to the last of the three pages.
+  await shows('all rows', async () => {
+    await bob.evaluate('scrollTo(0, document.body.scrollHeight)')
+    return (await bob.locator('table').getAttribute('aria-rowcount')) === '250'
+  })
+  await bob.evaluate('scrollTo(0, 6000)')
+  const firstSeen = () =>
+    bob.evaluate<string>(
+      `[...document.querySelectorAll('tbody a.link')].find(link => link.getBoundingClientRect().top > 120).textContent`,
+    )
+  await until('the rows', async () => (await firstSeen()).includes('person'))
+  const before = await firstSeen()
+  await post('/api/v1/contacts', { email: 'aaa@one.example' }, { key })
+  await post('/api/v1/contacts', { email: 'zzz@one.example' }, { key })
+  await shows(
+    'the new rows',
+    async () => (await bob.locator('table').getAttribute('aria-rowcount')) === '252',
+  )
+  t.equal(await firstSeen(), before, 'the row that was read stays where it was')
+})
+
+t.test('words typed in a form stay when somebody else changes the record', async t => {
+  const { ann, bob, baseUrl, key, post, shows } = await open(t)
+  const { body } = await post('/api/v1/lists', { name: 'News' }, { key })
+  const { id } = (body as { data: { id: string } }).data
+  await visit(ann, `${baseUrl}/console/lists/${id}`)
+  await visit(bob, `${baseUrl}/console/lists/${id}`)
+  const name = bob.getByLabel('Name', { exact: true })
+  await name.fill('News of the week')
+  await ann.getByLabel('Name', { exact: true }).fill('Newsletter')
+  await ann.getByRole('button', { name: 'Save' }).click()
+  const other = await bob.context().newPage()
+  await visit(other, `${baseUrl}/console/lists`)
+  await shows('the change', () => other.getByRole('link', { name: 'Newsletter' }).isVisible())
+  await bob.bringToFront()
+  t.equal(await name.inputValue(), 'News of the week')
+})
