@@ -10,6 +10,7 @@ export interface AgeColumn {
 
 /** @param ages names as the API gives them, youngest first @param firsts number of each column’s first age */
 export function ageColumns(ages: readonly string[], firsts: readonly number[]): AgeColumn[] {
+  if (ages.length === 0) return []
   return firsts.map((first, index) => {
     const of = ages.slice(first, firsts[index + 1])
     const last = of.at(-1) ?? ''
