@@ -54,10 +54,14 @@ t.test('a contact that one operator adds shows on the screen of the other, who i
 })
 
 t.test('a long list keeps its rows and its place when somebody changes it', async t => {
-  const { bob, baseUrl, key, post, shows } = await open(t)
+  const { bob, baseUrl, key, shows, ...postroad } = await open(t)
   await Promise.all(
     Array.from({ length: 150 }, (_, n) =>
-      post('/api/v1/contacts', { email: `person${String(n).padStart(3, '0')}@one.example` }, { key }),
+      postroad.post(
+        '/api/v1/contacts',
+        { email: `person${String(n).padStart(3, '0')}@one.example` },
+        { key },
+      ),
     ),
   )
   await visit(bob, `${baseUrl}/console/contacts`)
@@ -77,8 +81,8 @@ t.test('a long list keeps its rows and its place when somebody changes it', asyn
     )
   await until('the rows', async () => (await firstSeen()).includes('person'))
   const before = await firstSeen()
-  await post('/api/v1/contacts', { email: 'aaa@one.example' }, { key })
-  await post('/api/v1/contacts', { email: 'zzz@one.example' }, { key })
+  await postroad.post('/api/v1/contacts', { email: 'aaa@one.example' }, { key })
+  await postroad.post('/api/v1/contacts', { email: 'zzz@one.example' }, { key })
   await shows(
     'the new rows',
     async () => (await bob.locator('table').getAttribute('aria-rowcount')) === '152',
@@ -87,8 +91,8 @@ t.test('a long list keeps its rows and its place when somebody changes it', asyn
 })
 
 t.test('words typed in a form stay when somebody else changes the record', async t => {
-  const { ann, bob, baseUrl, key, post, shows } = await open(t)
-  const { body } = await post('/api/v1/lists', { name: 'News' }, { key })
+  const { ann, bob, baseUrl, key, shows, ...postroad } = await open(t)
+  const { body } = await postroad.post('/api/v1/lists', { name: 'News' }, { key })
   const { id } = (body as { data: { id: string } }).data
   await visit(ann, `${baseUrl}/console/lists/${id}`)
   await visit(bob, `${baseUrl}/console/lists/${id}`)
