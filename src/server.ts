@@ -16,7 +16,7 @@ import { controlSocketPath, openControl } from './appliance/listeners/control.js
 import { VERSION } from './core/version.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
-import { buildApp } from './http/app.js'
+import { buildApp, type OnWrite } from './http/app.js'
 import { withConsole } from './console/console-app.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
@@ -25,6 +25,7 @@ import type { Route } from './http/route.js'
 import { openHttpListeners, type HttpAddresses } from './appliance/listeners/http-listeners.js'
 import { openInbound } from './inbound/open-inbound.js'
 import { openLinkKeys } from './mail/links/link-keys.js'
+import { LiveChanges } from './metrics/live-changes.js'
 import type { LiveSources } from './metrics/live.js'
 import { openMailListeners, type MailAddresses } from './appliance/listeners/mail-listeners.js'
 import { openNameListeners } from './appliance/listeners/name-listeners.js'
@@ -39,6 +40,8 @@ import { openAgent, openComposer, openJobs, openQueue, siteLocator } from './app
 import { observeAll, judgeOf, liveSources, openMeters, type Meters } from './appliance/open-metrics.js'
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
+import type { OnAttempt } from './queue/delivery/record-outcomes.js'
+import { RecentReplies } from './queue/operator/recent-replies.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
@@ -134,6 +137,8 @@ async function openParts(
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
   const guard = loginGuardOf(appliance)
   const late: { live?: LiveSources } = {}
+  const liveChanges = new LiveChanges(appliance.database)
+  const replies = new RecentReplies(world.clock)
   const resources = openResources(
     resourceParts(appliance, {
       renderQueue,
@@ -149,6 +154,8 @@ async function openParts(
       runningQueue: () => queue,
       locateSite: name => locateSite(name),
       live: () => late.live,
+      liveChanges,
+      replies,
       jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
       composer,
       settings,
@@ -163,7 +170,12 @@ async function openParts(
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
   let locateSite = siteLocator(appliance)
-  const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended, meters.onAttempt, name =>
+  const onAttempt: OnAttempt = attempt => {
+    meters.onAttempt(attempt)
+    replies.note(attempt)
+    liveChanges.attempted(attempt.job.workspaceId)
+  }
+  const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended, onAttempt, name =>
     locateSite(name),
   )
   await clearLeftBehind(appliance.database)
@@ -185,13 +197,14 @@ async function openParts(
   await records.open(planned)
   const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
   const routes = resources.flatMap(one => one.routes ?? [])
-  const api = openApi(appliance, routes, meters)
+  const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
+  const api = openApi(appliance, routes, meters, onWrite)
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
   closing.defer(() => visits.close())
   const pages = visits.before(
     openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
-  const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes])
+  const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes], onWrite)
   closing.defer(() => control.close(graceLeft()))
   const http = await openHttpListeners(appliance.live, api, pages, certificates, world.clock)
   closing.defer(() => http.close(graceLeft()))
@@ -231,6 +244,7 @@ function openApi(
   { config, live, world, database, newId, box }: Appliance,
   routes: readonly Route[],
   { acceptance }: Meters,
+  onWrite: OnWrite,
 ): HttpHandler {
   const api = buildApp(
     {
@@ -245,6 +259,7 @@ function openApi(
       },
       keptAnswers: keptAnswers(database, box),
       onAnswer: acceptance.onAnswer,
+      onWrite,
     },
     [
       ...routes,

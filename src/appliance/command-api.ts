@@ -8,6 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RenderQueue } from '../content/rendering/render-queue.js'
+import { RecentReplies } from '../queue/operator/recent-replies.js'
+import { LiveChanges } from '../metrics/live-changes.js'
 import { Metrics } from '../metrics/metrics.js'
 import { MailQuota } from '../inbound/intake/mail-quota.js'
 import { SenderCache } from '../msa/sender.js'
@@ -70,6 +72,8 @@ export async function openCommandApi(
       runningQueue: () => undefined,
       locateSite: siteLocator(appliance),
       live: () => undefined,
+      replies: new RecentReplies(world.clock),
+      liveChanges: new LiveChanges(database),
       jobs: undefined,
       composer,
       settings,

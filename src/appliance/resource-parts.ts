@@ -4,6 +4,7 @@
  */
 import { findActingWorkspace, findPublicSender, findWorkspace } from '../accounts/workspace-store.js'
 import { LoginGuard } from '../accounts/login-guard.js'
+import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
@@ -46,6 +47,8 @@ export interface RunningParts {
   readonly runningQueue: () => QueueStatusSource | undefined
   readonly locateSite: LocateSite
   readonly live: ResourceParts['live']
+  readonly replies: ResourceParts['replies']
+  readonly liveChanges: ResourceParts['liveChanges']
   /** Undefined if no server runs. */
   readonly jobs: ResourceParts['jobs']
   /** Composes messages for their source; see `openComposer`. */
@@ -67,6 +70,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     domains,
     box,
     passwords: new Passwords(world.random),
+    recheckOperator: operator => recheckOperator({ ...world, database }, operator),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
     openAccountMail: workspaceId => openRequestedMail(send, workspaceId, config.mta.sharedAddress),

@@ -87,6 +87,29 @@ export async function readTail(db: Queries, seq: number, limit: number): Promise
   return rows.map(row => new LoggedEvent(row) as unknown as StoredEvent<EventKind>)
 }
 
+/** Kinds of events about one owner. */
+export interface EventGroup {
+  readonly kind: string
+  readonly workspaceId: string
+}
+
+/** @param limit events examined @returns the kinds among the next events, and the position of the last one */
+export async function summarizeTail(
+  db: Queries,
+  seq: number,
+  limit: number,
+): Promise<{ readonly groups: EventGroup[]; readonly end: number; readonly isCut: boolean }> {
+  const { rows } = await sql<{ kind: string; workspace_id: string; events: number; last: number }>`
+    select kind, workspace_id, count(*) as events, max(seq) as last
+    from (select kind, workspace_id, seq from events where seq > ${seq} order by seq limit ${limit}) as next
+    group by kind, workspace_id`.execute(db)
+  return {
+    groups: rows.map(({ kind, workspace_id: workspaceId }) => ({ kind, workspaceId })),
+    end: rows.reduce((end, { last }) => Math.max(end, last), seq),
+    isCut: rows.reduce((sum, { events }) => sum + events, 0) >= limit,
+  }
+}
+
 const selectNewest = statement(db => db.selectFrom('events').select(e => e.fn.max('seq').as('seq')))
 
 /** The position of the newest event; 0 for an empty log. */

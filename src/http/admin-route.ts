@@ -6,6 +6,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import Type from 'typebox'
 import type { Download } from './answer/download.js'
+import { EVENT_STREAM, type EventStream } from './answer/event-stream.js'
 import type { Upload, UploadRules } from './body/upload.js'
 import {
   declare,
@@ -80,6 +81,19 @@ export function adminDownloadRoute<P extends TObject = typeof NoFields, Q extend
 ): Route {
   const head = { ...spec, api: 'admin' as const }
   return declare(head, 'download', Type.String(), request => spec.handle(asOperator(request)))
+}
+
+/** A route of the admin API that answers a stream of server-sent events. */
+export function adminEventsRoute<P extends TObject = typeof NoFields, Q extends TObject = typeof NoFields>(
+  spec: RouteHead<P, Q, TSchema> &
+    Operated & {
+      /** For the OpenAPI description. */
+      readonly exampleAnswer: string
+      handle(request: AdminRequest<P, Q, TSchema>): Promise<EventStream>
+    },
+): Route {
+  const head = { ...spec, api: 'admin' as const, mediaType: EVENT_STREAM }
+  return declare(head, 'events', Type.String(), request => spec.handle(asOperator(request)))
 }
 
 /** A route of the admin API that answers a text of its own media type, e.g. a page. */

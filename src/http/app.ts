@@ -20,6 +20,7 @@ import { bodyDigest } from './body/body-digest.js'
 import { faultAnswer } from './answer/connection-faults.js'
 import { DownloadPlaces, sendDownload, type Download } from './answer/download.js'
 import { answerEarly } from './answer/early-answer.js'
+import { sendEvents, type EventStream } from './answer/event-stream.js'
 import { FixedAnswers } from './answer/fixed-answers.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate } from './gate.js'
@@ -33,6 +34,9 @@ import { answerUndeclared } from './answer/undeclared.js'
 
 /** @param route method and declared path, e.g. `POST /email/send`; undefined if none matched @param ms until the answer was built */
 export type OnAnswer = (route: string | undefined, status: number, ms: number) => void
+
+/** @param path as declared, e.g. `/lists/:id` @param workspaceId undefined if the request names none */
+export type OnWrite = (path: string, workspaceId: string | undefined) => void
 
 export interface AppParts {
   /** On the control socket every caller is a user of the shell, and control routes are served too. */
@@ -49,6 +53,8 @@ export interface AppParts {
   readonly anonymousRateLimit: number
   /** Called for each answer, for metrics. */
   readonly onAnswer?: OnAnswer
+  /** Called after each write that succeeded, for open screens. */
+  readonly onWrite?: OnWrite
   /** Required if a route accepts an Idempotency-Key; without it the header is ignored. */
   readonly keptAnswers?: KeptAnswers
 }
@@ -62,6 +68,7 @@ interface Serving extends BodyParts {
   readonly answers: MemoryBudget
   readonly fixed: FixedAnswers
   readonly downloads: DownloadPlaces
+  readonly onWrite: OnWrite
 }
 
 const USUAL_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -81,6 +88,7 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     answers: answerBudget(),
     fixed: new FixedAnswers(),
     downloads: new DownloadPlaces(),
+    onWrite: parts.onWrite ?? (() => {}),
     repeats: parts.keptAnswers && new Repeats(parts.keptAnswers, openExpiryTime(clock), log),
   }
   const { dispatch, declaredAt } = routerOf(routes, serving)
@@ -98,7 +106,9 @@ export function buildApp(parts: AppParts, routes: readonly Route[]): HttpHandler
     } catch (error) {
       answerError(ctx, error, gate, log)
     }
-    const ms = clock.monotonic() - started
+    // An event stream is answered when it begins.
+    const answeredAt = (ctx.state['answeredAt'] as number | undefined) ?? clock.monotonic()
+    const ms = answeredAt - started
     logRequest(ctx, serving, Math.round(ms))
     parts.onAnswer?.(ctx.state['route'] as string | undefined, ctx.status, ms)
     if (!ctx.req.complete) await answerEarly(ctx, clock)
@@ -239,6 +249,12 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       ...(precondition ? { precondition } : {}),
       ...(upload ? { upload } : {}),
     })
+  if (route.response.kind === 'events') {
+    const { value } = await execute()
+    ctx.state['answeredAt'] = serving.clock.monotonic()
+    await sendEvents(ctx, value as EventStream, serving.clock)
+    return
+  }
   if (route.response.kind === 'download') {
     const giveBack = serving.downloads.take(principal)
     try {
@@ -255,6 +271,8 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       : { answer: await execute(), isRepeat: false }
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
+  if (!isRead && !head.isReadOnly && !isRepeat)
+    serving.onWrite(head.path, caller.workspaceId ?? (principal.liveWorkspaceId || undefined))
   if ('headers' in answer) ctx.set(answer.headers)
   if (status === 201) ctx.set('Location', locationOf(route, value, params))
   if ('etag' in answer) {

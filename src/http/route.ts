@@ -204,7 +204,10 @@ export interface ListRoute<P extends TObject, Q extends TObject, R extends TSche
 /** A declared route, its schemas compiled. */
 export interface Route {
   readonly head: RouteHead<TObject, TObject, TSchema>
-  readonly response: { readonly kind: 'single' | 'list' | 'bare' | 'download'; readonly schema: TSchema }
+  readonly response: {
+    readonly kind: 'single' | 'list' | 'bare' | 'download' | 'events'
+    readonly schema: TSchema
+  }
   readonly status: number
   readonly otherAnswers: Readonly<Record<number, TSchema>>
   validateParams(value: unknown): unknown

@@ -10,7 +10,8 @@ import { addressDomain } from '../mail/address.js'
 import type { LoggedAttempt, OnAttempt } from '../queue/delivery/record-outcomes.js'
 import { measureQueue, type QueueDepth, type Waiting } from '../queue/operator/queue-status-store.js'
 import type { Clock } from '../world/time/clock.js'
-import { cachedCount, type Metrics } from './metrics.js'
+import { cachedCount } from '../world/time/cached-count.js'
+import type { Metrics } from './metrics.js'
 
 /** Seconds; spans immediate delivery up to a last retry. */
 const DELIVERY_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]

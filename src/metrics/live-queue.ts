@@ -14,9 +14,10 @@ import type { LocateSite } from '../queue/delivery-agent.js'
 import { listDestinations } from '../queue/operator/queue-admin-store.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { countDestinations, type DestinationCounts } from '../queue/operator/queue-status-store.js'
+import { cachedCount, WATCHED } from '../world/time/cached-count.js'
 import type { Clock } from '../world/time/clock.js'
 import { addRates, attemptsOf, NO_RATES, type DestinationRates, type Rates } from './destination-rates.js'
-import { cachedCount, WATCHED } from './metrics.js'
+import { LIVE_CHAPTER } from './live.js'
 
 /** Sites and destinations reported. */
 const MAX_ROWS = 50
@@ -83,7 +84,7 @@ export function liveQueueRoute(parts: LiveQueueParts): Route {
     path: '/live/queue',
     access: { permission: 'queue:read', scope: 'appliance' },
     operationId: 'getLiveQueue',
-    chapter: 'Live figures',
+    chapter: LIVE_CHAPTER,
     summary: 'List the busiest sites and destinations.',
     description: 'May be polled once a second. `/queue/summary` counts the whole queue.',
     response: LiveQueueSchema,

@@ -14,9 +14,11 @@ import type { Route } from '../http/route.js'
 import { differenceOf, readMailBalance, type MailBalance } from '../messages/mail-totals-store.js'
 import { countHeldAndDue, measureLiveQueue } from '../queue/operator/queue-status-store.js'
 import type { Disk } from '../world/disk.js'
+import { cachedCount, WATCHED } from '../world/time/cached-count.js'
 import type { Clock } from '../world/time/clock.js'
 import type { DestinationRates } from './destination-rates.js'
-import { cachedCount, WATCHED } from './metrics.js'
+
+export const LIVE_CHAPTER = 'Live figures'
 
 const KINDS = ['accepted', 'delivered', 'deferred', 'bounced', 'failed'] as const
 type Kind = (typeof KINDS)[number]
@@ -78,7 +80,7 @@ export interface LiveSources {
 }
 
 export interface LiveParts {
-  readonly database: Pick<Database, 'slowReader' | 'file'>
+  readonly database: Pick<Database, 'reader' | 'slowReader' | 'file'>
   readonly clock: Clock
   readonly disk: Disk
   readonly dataDir: string
@@ -174,47 +176,52 @@ export type LiveView = Static<typeof LiveSchema>
 
 const NO_CONNECTIONS = { http: 0, submission: 0, inbound: 0, deliveries: 0 }
 
-export function liveRoute(parts: LiveParts): Route {
+/** Reads the figures; what must be counted is counted once for all callers, and rests in between. */
+export function openLiveFigures(parts: LiveParts): () => Promise<LiveView> {
   const { database, clock, live } = parts
   const measured = cachedCount(clock, () => measureLiveQueue(database.slowReader), WATCHED)
   const heldAndDue = cachedCount(clock, () => countHeldAndDue(database.slowReader, clock.now()), WATCHED)
+  return async () => {
+    const sources = live()
+    const [{ oldestAt, ...balance }, { held, due }] = await Promise.all([measured(), heldAndDue()])
+    const { rss, heapUsed } = process.memoryUsage()
+    return {
+      time: isoTime(clock.now()),
+      serving: sources !== undefined,
+      last_second: sources?.counters.lastSeconds(1) ?? noCounts(),
+      last_minute: sources?.counters.lastSeconds(SECONDS) ?? noCounts(),
+      connections: sources?.connections() ?? NO_CONNECTIONS,
+      queue: {
+        messages: balance.waiting,
+        due,
+        held,
+        oldest_at: isoTimeOrNull(oldestAt ?? null),
+        backing_off_sites: sources?.backingOffSites() ?? 0,
+      },
+      balance: balanceToApi(balance),
+      database: await databaseToApi(parts),
+      consumers: ((await sources?.consumerLags()) ?? []).map(({ consumer, events }) => ({
+        consumer,
+        lag: events,
+      })),
+      memory: { resident: rss, heap: heapUsed },
+      uptime_seconds: sources ? Math.floor(process.uptime()) : null,
+    }
+  }
+}
+
+export function liveRoute(readFigures: () => Promise<LiveView>): Route {
   return adminRoute({
     method: 'GET',
     path: '/live',
     access: { permission: 'system:read', scope: 'appliance' },
     operationId: 'getLive',
-    chapter: 'Live figures',
+    chapter: LIVE_CHAPTER,
     summary: 'Get rates, connections and queue size.',
     description:
       'Cheap enough to be polled once a second. Rates count whole seconds since the server started.',
     response: LiveSchema,
-    async handle() {
-      const sources = live()
-      const [{ oldestAt, ...balance }, { held, due }] = await Promise.all([measured(), heldAndDue()])
-      const { rss, heapUsed } = process.memoryUsage()
-      return {
-        time: isoTime(clock.now()),
-        serving: sources !== undefined,
-        last_second: sources?.counters.lastSeconds(1) ?? noCounts(),
-        last_minute: sources?.counters.lastSeconds(SECONDS) ?? noCounts(),
-        connections: sources?.connections() ?? NO_CONNECTIONS,
-        queue: {
-          messages: balance.waiting,
-          due,
-          held,
-          oldest_at: isoTimeOrNull(oldestAt ?? null),
-          backing_off_sites: sources?.backingOffSites() ?? 0,
-        },
-        balance: balanceToApi(balance),
-        database: await databaseToApi(parts),
-        consumers: ((await sources?.consumerLags()) ?? []).map(({ consumer, events }) => ({
-          consumer,
-          lag: events,
-        })),
-        memory: { resident: rss, heap: heapUsed },
-        uptime_seconds: sources ? Math.floor(process.uptime()) : null,
-      }
-    },
+    handle: readFigures,
   })
 }
 
@@ -224,7 +231,7 @@ export function balanceRoute({ database, hasWorkspace }: LiveParts): Route {
     path: '/live/balance',
     access: { permission: 'email:read', scope: 'query' },
     operationId: 'getMailBalance',
-    chapter: 'Live figures',
+    chapter: LIVE_CHAPTER,
     summary: 'Account for all accepted mail.',
     query: Type.Object(
       {

@@ -5,16 +5,23 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import Type from 'typebox'
+import { sandboxIdOf } from '../accounts/workspace-store.js'
 import { list, parsed, table, text } from '../config/schema/fields.js'
 import { parseNetwork } from '../config/schema/values.js'
 import { openNetworkAccess, type ClientRequest, type NetworkRule } from '../http/network-access.js'
 import { openRoute } from '../http/route.js'
 import { resource } from '../resource/resource.js'
-import { balanceRoute, liveRoute, type LiveParts } from './live.js'
+import { historyRoute } from './history-route.js'
+import { balanceRoute, LIVE_CHAPTER, liveRoute, openLiveFigures, type LiveParts } from './live.js'
 import { liveQueueRoute, type LiveQueueParts } from './live-queue.js'
+import type { LiveChanges } from './live-changes.js'
+import { LiveStreams, type StreamParts } from './live-streams.js'
+import { streamRoute } from './stream-route.js'
 import type { Metrics } from './metrics.js'
 
-export interface MetricsParts extends LiveParts, Omit<LiveQueueParts, 'live' | 'database'> {
+export interface MetricsParts
+  extends LiveParts, Omit<LiveQueueParts, 'live' | 'database'>, Pick<StreamParts, 'recheckOperator'> {
+  readonly liveChanges: LiveChanges
   readonly metrics: Metrics
   readonly hostname: string
   readonly publicUrl: string
@@ -45,13 +52,23 @@ const MEDIA_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export const metrics = resource({
   section: { name: 'metrics', schema: SECTION },
-  chapters: { 'Live figures': 'What happens right now.' },
+  chapters: { [LIVE_CHAPTER]: 'What happens right now.' },
   open: ({ metrics: all, hostname, publicUrl, ...parts }: MetricsParts, { networks, token }) => {
     const hosts = [hostname, new URL(publicUrl).hostname]
     const isListed = mayRead({ networks, token, hosts })
+    const readLive = openLiveFigures(parts)
+    const streams = new LiveStreams({
+      ...parts,
+      changes: parts.liveChanges,
+      sandboxIdOf,
+      readFigures: async () => JSON.stringify(await readLive()),
+    })
     return {
+      stop: () => streams.close(),
       routes: [
-        liveRoute(parts),
+        liveRoute(readLive),
+        streamRoute(streams),
+        historyRoute(parts),
         balanceRoute(parts),
         liveQueueRoute(parts),
         openRoute({

@@ -12,7 +12,8 @@ import type { JobState } from '../scheduler/job-store.js'
 import type { Disk } from '../world/disk.js'
 import type { Clock } from '../world/time/clock.js'
 import { openLoopDelayMeter } from '../world/time/loop-delay.js'
-import { cachedCount, type Metrics } from './metrics.js'
+import { cachedCount } from '../world/time/cached-count.js'
+import type { Metrics } from './metrics.js'
 
 const MICROSECONDS = 1e6
 

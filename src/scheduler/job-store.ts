@@ -96,7 +96,10 @@ export class JobRecords {
     if (names.length === 0) return
     const states = names.flatMap(name => this.states.get(name) ?? [])
     try {
-      await database.write(tx => saveJobs(tx.db, states))
+      await database.write(async tx => {
+        await saveJobs(tx.db, states)
+        tx.changed('jobs')
+      })
     } catch (error) {
       for (const name of names) this.changed.add(name)
       log.debug('job state not saved', { error: describeError(error) })

@@ -367,6 +367,7 @@ const BASELINE_ROWS: Rows = {
       released_at: LATER,
     },
   ],
+  recent_counters: [{ workspace_id: WORKSPACE, span: 'hour', starts_at: T, name: 'sent', count: 3 }],
   daily_counters: [{ workspace_id: WORKSPACE, day: T, name: 'sends', count: 3 }],
   conversions: [
     {

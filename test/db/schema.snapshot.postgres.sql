@@ -758,6 +758,14 @@ create table queue (
   is_withdrawn integer not null default 0
 );
 
+create table recent_counters (
+  workspace_id text not null,
+  span text not null,
+  starts_at bigint not null,
+  name text not null,
+  count bigint not null
+);
+
 create table restore_holds (
   id integer not null,
   since bigint not null
@@ -1121,6 +1129,8 @@ alter table queue add constraint queue_message_id_fkey FOREIGN KEY (message_id) 
 
 alter table queue add constraint queue_pkey PRIMARY KEY (message_id);
 
+alter table recent_counters add constraint recent_counters_pk PRIMARY KEY (workspace_id, span, starts_at, name);
+
 alter table restore_holds add constraint restore_holds_pkey PRIMARY KEY (id);
 
 alter table sandbox_schedule add constraint sandbox_schedule_message_id_fkey FOREIGN KEY (message_id) REFERENCES messages(id) ON DELETE CASCADE;
@@ -1352,6 +1362,8 @@ CREATE INDEX queue_deferred ON public.queue USING btree (workspace_id, message_i
 CREATE INDEX queue_due ON public.queue USING btree (lane, next_attempt_at, message_id) WHERE (is_held = 0);
 
 CREATE INDEX queue_untried ON public.queue USING btree (workspace_id, message_id) WHERE (attempts = 0);
+
+CREATE INDEX recent_counters_by_start ON public.recent_counters USING btree (span, starts_at);
 
 CREATE INDEX sandbox_schedule_due ON public.sandbox_schedule USING btree (due_at);
 

@@ -921,6 +921,17 @@ CREATE TABLE queue (
     is_withdrawn integer default 0 not null
   );
 
+CREATE TABLE recent_counters (
+    -- '*' for all mail together.
+    workspace_id text not null,
+    -- minute, hour or day.
+    span text not null,
+    starts_at bigint not null,
+    name text not null,
+    count bigint not null,
+    constraint recent_counters_pk primary key (workspace_id, span, starts_at, name)
+  );
+
 CREATE TABLE restore_holds (
     id integer primary key,
     since bigint not null
@@ -1305,6 +1316,8 @@ CREATE INDEX queue_deferred on queue (workspace_id, message_id) where attempts >
 CREATE INDEX queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0;
 
 CREATE INDEX queue_untried on queue (workspace_id, message_id) where attempts = 0;
+
+CREATE INDEX recent_counters_by_start on recent_counters (span, starts_at);
 
 CREATE INDEX sandbox_schedule_due on sandbox_schedule (due_at);
 

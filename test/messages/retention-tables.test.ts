@@ -7,6 +7,7 @@ import {
   deleteProductViewsBefore,
 } from '../../src/analytics/conversions/conversion-store.js'
 import { deleteCountersBefore } from '../../src/analytics/statistics/counter-store.js'
+import { deleteRecentBefore } from '../../src/messages/recent-counter-store.js'
 import type { Queries } from '../../src/db/database.js'
 import { deleteBouncesBefore } from '../../src/deliverability/bounces/bounce-store.js'
 import { deleteDenialsBefore } from '../../src/deliverability/bounces/domain-denial-store.js'
@@ -111,6 +112,12 @@ const TABLES: readonly Table[] = [
     row: at => ({ workspace_id: 'w', day: at, name: 'sends', count: 1 }),
     time: 'day',
     remove: deleteCountersBefore,
+  },
+  {
+    name: 'recent_counters',
+    row: at => ({ workspace_id: 'w', span: 'minute', starts_at: at, name: 'sent', count: 1 }),
+    time: 'starts_at',
+    remove: (db, before, limit) => deleteRecentBefore(db, 'minute', before, limit),
   },
   {
     name: 'kept_answers',

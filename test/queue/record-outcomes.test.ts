@@ -2,6 +2,7 @@
 import t from 'tap'
 import { listAttempts } from '../../src/messages/attempt-store.js'
 import { findCapturedMail } from '../../src/messages/capture-store.js'
+import { ALL_MAIL, readRecent, SPAN_NAMES, startOf } from '../../src/messages/recent-counter-store.js'
 import { findAnyMessage } from '../../src/messages/message-store.js'
 import { deleteEntries } from '../../src/queue/operator/queue-admin-store.js'
 import { findEntries, claimEntries } from '../../src/queue/queue-store.js'
@@ -103,6 +104,17 @@ eachDatabase(t, 'deferred: status stays sent, retried later, one sent event', as
   const last = await now(database, 'm1')
   t.same(kindsOf(last.events), ['email.sent', 'email.delivered'])
   t.equal(last.attempts.length, 3)
+})
+
+eachDatabase(t, 'each deferral is counted by minute, hour and day, and for all mail', async (t, database) => {
+  await settled(database, deferred)
+  await database.write(tx => recordOutcomes(tx, [finished('m1', deferred)]))
+  await database.write(tx => recordOutcomes(tx, [finished('m1', delivered)]))
+  for (const workspaceId of ['w1', ALL_MAIL])
+    for (const span of SPAN_NAMES)
+      t.same(await readRecent(database.reader, workspaceId, span, 0), [
+        { startsAt: startOf(span, NOW + 2), name: 'deferred', count: 2 },
+      ])
 })
 
 eachDatabase(t, 'deferred before MAIL: no sent event', async (t, database) => {

@@ -12,7 +12,15 @@ import { PERMISSIONS, type Principal } from '../../http/principal.js'
 import type { Clock } from '../../world/time/clock.js'
 import { findWorkspace, sandboxIdOf } from '../workspace-store.js'
 import { findOperator, type Operator } from './operator-store.js'
-import { findSession, findToken, noteSeen, noteTokenUsed, type Session } from './session-store.js'
+import {
+  findSession,
+  findSessionById,
+  findToken,
+  findTokenById,
+  noteSeen,
+  noteTokenUsed,
+  type Session,
+} from './session-store.js'
 
 /** Lifetimes of sessions, ms. */
 export const SESSION_LIFETIME = {
@@ -82,6 +90,29 @@ export async function authenticateToken(
     confirmedAt: now,
     actor: { type: 'operator_token', id: found.id, name: `${operator.email} (${found.name})` },
   }
+}
+
+/**
+ * Reads the operator of a request that is still being answered again. Counts as no use of the session, which would never end otherwise.
+ *
+ * @returns undefined if session, token or operator have ended
+ */
+export async function recheckOperator(
+  { database: { reader }, clock }: AccessParts,
+  operator: OperatorPrincipal,
+): Promise<OperatorPrincipal | undefined> {
+  const { kind, id } = operator.credential
+  if (kind === 'shell') return operator
+  const now = clock.now()
+  if (kind === 'session') {
+    const session = await findSessionById(reader, id)
+    if (!session || session.isPending || isExpired(session, now)) return undefined
+  } else {
+    const token = await findTokenById(reader, id)
+    if (!token || (token.expiresAt !== null && token.expiresAt <= now)) return undefined
+  }
+  const found = await findOperator(reader, { id: operator.id })
+  return found && { ...operator, ...identityOf(found) }
 }
 
 async function actingIn(

@@ -113,6 +113,11 @@ export async function findSession(db: Queries, tokenHash: string): Promise<Sessi
   return row && sessionOf(row)
 }
 
+export async function findSessionById(db: Queries, id: string): Promise<Session | undefined> {
+  const row = await db.selectFrom('operator_sessions').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && sessionOf(row)
+}
+
 /** Most recently used first. */
 export async function listSessions(db: Queries, operatorId: string): Promise<Session[]> {
   const rows = await db
@@ -214,6 +219,11 @@ export async function findToken(db: Queries, tokenHash: string): Promise<Operato
     .selectAll()
     .where('token_hash', '=', tokenHash)
     .executeTakeFirst()
+  return row && tokenOf(row)
+}
+
+export async function findTokenById(db: Queries, id: string): Promise<OperatorToken | undefined> {
+  const row = await db.selectFrom('operator_tokens').selectAll().where('id', '=', id).executeTakeFirst()
   return row && tokenOf(row)
 }
 

@@ -1,5 +1,5 @@
 /**
- * Event consumer `analytics`: counts mail events by day, and by day and campaign, tag or sender domain.
+ * Event consumer `analytics`: counts mail events by day, by day and campaign, tag or sender domain, and by the last minutes and hours.
  *
  * Counts and cursor change in one transaction, so nothing is counted twice. Sandboxes have separate counters; mail written by the server
  * itself (reports to submitters, forwarded mail) belongs to no workspace. Ignored: opens and clicks by bots.
@@ -8,6 +8,7 @@ import { APPLIANCE } from '../../core/owner.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { AboutMessage } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
+import { addRecent, type RecentName } from '../../messages/recent-counter-store.js'
 import {
   addToCounters,
   type CounterName,
@@ -42,8 +43,29 @@ export function countingConsumer(): EventConsumer {
       })
       await addToCounters(tx.db, countsOf(counted))
       await addToGroups(tx.db, groupsOf(counted))
+      await addRecent(
+        tx.db,
+        counted.map(({ event, name }) => ({
+          workspaceId: event.workspaceId,
+          isSandbox: event.isSandbox,
+          name: RECENT[name],
+          at: event.occurredAt,
+        })),
+      )
     },
   }
+}
+
+/** Names of the recent counters. */
+const RECENT: Readonly<Record<CounterName, RecentName>> = {
+  accepted: 'accepted',
+  campaign_sends: 'sent',
+  api_sends: 'sent',
+  delivered: 'delivered',
+  opens: 'opened',
+  clicks: 'clicked',
+  bounces: 'bounced',
+  complaints: 'complained',
 }
 
 interface Counted {

@@ -3,6 +3,7 @@ import { retentionRule } from '../../resource/retention.js'
 import { resource } from '../../resource/resource.js'
 import type { Clock } from '../../world/time/clock.js'
 import { countingConsumer } from './counting-consumer.js'
+import { deleteRecentBefore, SPAN_NAMES, SPANS } from '../../messages/recent-counter-store.js'
 import { deleteCountersBefore, deleteGroupsBefore, dayOf } from './counter-store.js'
 import { reportRoute } from './report-route.js'
 
@@ -24,6 +25,11 @@ export const statistics = resource({
     routes: [reportRoute(database, clock)],
     consumers: [countingConsumer()],
     retention: [
+      ...SPAN_NAMES.map(span =>
+        retentionRule({ what: `counters by ${span}`, keep: SPANS[span].keptMs }, (db, before, limit) =>
+          deleteRecentBefore(db, span, before, limit),
+        ),
+      ),
       retentionRule({ what: 'daily counters', keep: ['statistics'] }, (db, before, limit) =>
         deleteCountersBefore(db, dayOf(before), limit),
       ),

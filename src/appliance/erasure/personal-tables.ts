@@ -106,6 +106,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'operator_roles',
   'operator_sessions',
   'operator_tokens',
+  'recent_counters',
   'restore_holds',
   'sandboxes',
   'schema_migrations',

@@ -9,7 +9,7 @@ import { keptAnswers } from '../../accounts/idempotency-store.js'
 import { openOperatorAccess } from '../../accounts/operators/access.js'
 import type { Appliance } from '../appliance.js'
 import { AppError } from '../../core/errors.js'
-import { buildApp } from '../../http/app.js'
+import { buildApp, type OnWrite } from '../../http/app.js'
 import type { Route } from '../../http/route.js'
 import { listenLocal, type LocalListener } from '../../world/net/local-socket.js'
 
@@ -22,6 +22,7 @@ export function openControl(
   { world, newId, database, box }: Pick<Appliance, 'world' | 'newId' | 'database' | 'box'>,
   path: string,
   routes: readonly Route[],
+  onWrite: OnWrite = () => {},
 ): Promise<LocalListener> {
   const app = buildApp(
     {
@@ -33,6 +34,7 @@ export function openControl(
       operators: openOperatorAccess({ ...world, database }),
       keptAnswers: keptAnswers(database, box),
       anonymousRateLimit: 0,
+      onWrite,
     },
     routes,
   )

@@ -231,6 +231,7 @@ export class ActiveImport {
       startedAt: one.startedAt ?? at,
       finishedAt: isEnd ? at : null,
     })
+    tx.changed('imports')
     tx.onCommit(onEvents)
   }
 
@@ -253,6 +254,7 @@ export class ActiveImport {
           startedAt: one.startedAt ?? at,
           finishedAt: at,
         })
+        tx.changed('imports')
       })
       .catch((thrown: unknown) => this.report(thrown))
   }

@@ -110,7 +110,7 @@ function isText(mediaType: string): boolean {
   return mediaType.startsWith('text/') || mediaType === 'application/json'
 }
 
-async function sendPiece(
+export async function sendPiece(
   res: ServerResponse,
   octets: Buffer,
   clock: Clock,

@@ -296,7 +296,7 @@ function successes(route: Route, components: Components): Record<string, object>
         ...(code === '302' ? REDIRECT_HEADER : {}),
         ...(head.hasEtag ? ETAG_HEADER : {}),
       }
-      if (response.kind === 'download' || response.kind === 'bare')
+      if (['download', 'bare', 'events'].includes(response.kind))
         return [code, { description, headers, content: fileContent(route, components) }]
       const schema = response.kind === 'list' ? listSchema(data, head.query) : Type.Object({ data })
       const isUsual = Number(code) === status && head.exampleAnswer !== undefined

@@ -72,6 +72,7 @@ export async function applyFindings(
       await markProcessed(tx.db, read.mail.seq, now, findings)
     }
     await effects.write(tx)
+    tx.changed('inbound')
     tx.onCommit(() => effects.log(parts.log))
     return { results, hasEvents: effects.hasEvents }
   })

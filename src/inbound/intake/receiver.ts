@@ -203,6 +203,7 @@ class InboundTransaction implements MailTransaction {
           recipients: this.recipients,
           size: this.size,
         })
+        tx.changed('inbound')
         tx.onCommit(() => onStored(this.isSigned))
         return seq
       })

@@ -15,6 +15,7 @@ import { insertCapturedMails } from '../../messages/capture-store.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { MailOrigin } from '../../messages/mail-origin.js'
 import { TotalsChange } from '../../messages/mail-totals-store.js'
+import { addRecent, type RecentCount } from '../../messages/recent-counter-store.js'
 import { recordTransitions, type FactsOf, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
 import { findHeldMs } from '../claiming/campaign-hold-store.js'
@@ -126,6 +127,7 @@ async function applyVerdicts(
 ): Promise<ReadonlyMap<string, number>> {
   await recordTransitions(tx, settled.flatMap(toTransitions), originsOf(settled))
   const dueAgain = await deferAgain(tx, settled)
+  await addRecent(tx.db, settled.flatMap(toDeferral))
   tx.onCommit(() => {
     for (const one of settled) {
       if (log) logAttempt(log, one)
@@ -133,6 +135,11 @@ async function applyVerdicts(
     }
   })
   return dueAgain
+}
+
+function toDeferral({ job, verdict, finishedAt }: JudgedAttempt): RecentCount[] {
+  if (verdict.kind !== 'deferred') return []
+  return [{ workspaceId: job.workspaceId, isSandbox: false, name: 'deferred', at: finishedAt }]
 }
 
 async function deferAgain(tx: Tx, settled: readonly JudgedAttempt[]): Promise<ReadonlyMap<string, number>> {

@@ -22,14 +22,8 @@ import {
   type QueueChange,
   type QueuePosition,
 } from './queue-admin-store.js'
-import {
-  domainField,
-  QUEUE_CHAPTER,
-  readDomain,
-  siteField,
-  workspaceField,
-  type QueueRouteParts,
-} from './queue-routes.js'
+import { domainField, QUEUE_CHAPTER, siteField, workspaceField } from './queue-fields.js'
+import { readDomain, type QueueRouteParts } from './queue-routes.js'
 import { destinationsOf } from './queue-status.js'
 
 /** Longest work of one request, ms. */

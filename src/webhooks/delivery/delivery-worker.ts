@@ -246,6 +246,7 @@ export class DeliveryWorker {
   }
 
   private record(tx: Tx, batch: readonly Conclusion[]): Promise<Change[]> {
+    tx.changed('deliveries')
     const { register, clock } = this.parts
     return recordConclusions(tx, batch, id => register.find(id), clock.now())
   }

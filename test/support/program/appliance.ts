@@ -22,6 +22,8 @@ export interface TestAppliance extends Initialised, Client {
   /** A key without limits; options as for `key create`. */
   makeKey(...options: string[]): Promise<string>
   readonly addresses: ServerAddresses
+  /** Shuts down before the test ends. */
+  stop(): Promise<void>
 }
 
 export interface ApplianceOptions extends InstallOptions {
@@ -53,6 +55,7 @@ export async function openTestAppliance(
     ...installation,
     ...clientOf(`http://127.0.0.1:${address?.port ?? 0}`),
     addresses: server.addresses,
+    stop: async () => server[Symbol.asyncDispose](),
     clock,
     log,
     disk,

@@ -7,13 +7,21 @@ export class Loaded<T> {
   fault = $state.raw<ApiFault>()
   isLoading = $state(false)
   private run = 0
+  private read: (() => Promise<T>) | undefined
 
   /** The answer of an earlier call that comes later is dropped. An effect that calls it depends on nothing that `read` reads. */
   load(read: () => Promise<T>): Promise<void> {
+    this.read = read
     return untrack(() => this.loadOnce(read))
   }
 
-  private async loadOnce(read: () => Promise<T>): Promise<void> {
+  /** Reads the same again. What is shown stays if the server cannot be reached. */
+  async reload(): Promise<void> {
+    const { read } = this
+    if (read) await untrack(() => this.loadOnce(read, true))
+  }
+
+  private async loadOnce(read: () => Promise<T>, isAgain = false): Promise<void> {
     const run = ++this.run
     this.isLoading = true
     try {
@@ -23,7 +31,8 @@ export class Loaded<T> {
       this.fault = undefined
     } catch (error) {
       if (run !== this.run) return
-      this.fault = asFault(error)
+      const fault = asFault(error)
+      if (!isAgain || this.value === undefined || fault.code !== 'network') this.fault = fault
     } finally {
       if (run === this.run) this.isLoading = false
     }
@@ -45,6 +54,17 @@ export interface Wanted {
   readonly after?: string
 }
 
+/** Most rows that are read at once; the API’s maximum. */
+const MOST_AT_ONCE = 1_000
+/** Lists that are longer are read again from near what is seen. */
+const MOST_READ_AGAIN = 2_000
+
+/** Where a page began: the number of rows before it, and the cursor it was read with. */
+interface Mark {
+  readonly index: number
+  readonly cursor: string | undefined
+}
+
 /** Rows of a list, read page by page as they are scrolled to. */
 export class Paged<T> {
   rows = $state.raw<readonly T[]>([])
@@ -52,8 +72,11 @@ export class Paged<T> {
   hasMore = $state(false)
   isLoading = $state(false)
   fault = $state.raw<ApiFault>()
+  /** Number of the first row that is seen. */
+  seenFrom = 0
   private run = 0
   private cursor: string | undefined
+  private marks: readonly Mark[] = []
   private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
   private readonly pageSize: number
 
@@ -64,34 +87,61 @@ export class Paged<T> {
   /** Begins anew, e.g. with other filters. The rows shown stay until the new ones are there. */
   async start(read: (wanted: Wanted) => Promise<Listed<T>>): Promise<void> {
     this.read = read
-    this.cursor = undefined
-    await untrack(() => this.next(true))
+    await untrack(() => this.readFrom({ index: 0, cursor: undefined }, this.pageSize))
   }
 
   async more(): Promise<void> {
     await untrack(async () => {
-      if (this.hasMore && !this.isLoading) await this.next(false)
+      if (!this.hasMore || this.isLoading) return
+      await this.readFrom({ index: this.rows.length, cursor: this.cursor }, this.pageSize)
     })
   }
 
-  /** Reads what is shown again, as far as the first page. */
+  /** Reads what is shown again, as far as it was read; of a long list, the part that is seen. */
   async reload(): Promise<void> {
-    if (this.read) await this.start(this.read)
+    await untrack(async () => {
+      const { length } = this.rows
+      const mark = length <= MOST_READ_AGAIN ? undefined : this.markBefore(this.seenFrom - this.pageSize)
+      const from = mark ?? { index: 0, cursor: undefined }
+      const wanted = mark ? MOST_AT_ONCE : Math.max(this.pageSize, length)
+      await this.readFrom(from, wanted)
+    })
   }
 
-  private async next(isFirst: boolean): Promise<void> {
-    if (!this.read) return
+  private markBefore(index: number): Mark | undefined {
+    return this.marks.filter(mark => mark.index <= index).at(-1)
+  }
+
+  /** Reads rows and puts them after those before the mark. A later call takes precedence. */
+  private async readFrom(from: Mark, wanted: number): Promise<void> {
+    const { read } = this
+    if (!read) return
     const run = ++this.run
     this.isLoading = true
     try {
-      const { cursor, pageSize: limit } = this
-      const place = isFirst ? {} : cursor === undefined ? { offset: this.rows.length } : { after: cursor }
-      const { data, pagination } = await this.read({ limit, ...place })
-      if (run !== this.run) return
-      this.rows = isFirst ? data : [...this.rows, ...data]
-      this.total = pagination.total
-      this.hasMore = pagination.has_more
-      this.cursor = pagination.next_cursor ?? undefined
+      const before = this.rows.slice(0, from.index)
+      const marks = this.marks.filter(({ index }) => index < from.index)
+      let { cursor } = from
+      let rows: readonly T[] = []
+      let isLast = false
+      let total = 0
+      while (!isLast && rows.length < wanted) {
+        const index = before.length + rows.length
+        const limit = Math.min(MOST_AT_ONCE, wanted - rows.length)
+        const place = index === 0 ? {} : cursor === undefined ? { offset: index } : { after: cursor }
+        const { data, pagination } = await read({ limit, ...place })
+        if (run !== this.run) return
+        marks.push({ index, cursor })
+        rows = [...rows, ...data]
+        cursor = pagination.next_cursor ?? undefined
+        isLast = !pagination.has_more || data.length === 0
+        total = pagination.total
+      }
+      this.rows = [...before, ...rows]
+      this.marks = marks
+      this.total = total
+      this.hasMore = !isLast
+      this.cursor = cursor
       this.fault = undefined
     } catch (error) {
       if (run === this.run) this.fault = asFault(error)

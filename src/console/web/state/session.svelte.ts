@@ -45,6 +45,12 @@ export async function findSession(): Promise<void> {
   }
 }
 
+/** Reads the workspaces again, e.g. after somebody else has added one. */
+export async function refreshWorkspaces(): Promise<void> {
+  const query = { limit: 1_000 }
+  state.workspaces = (await answer(admin.GET('/workspaces', { params: { query } }))).data
+}
+
 export async function signOut(): Promise<void> {
   await answer(admin.DELETE('/session'))
   state.me = undefined

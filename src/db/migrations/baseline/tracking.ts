@@ -40,6 +40,18 @@ export const trackingTables = ({ serial }: ColumnTypes): string[] => [
     constraint daily_group_counters_pk primary key (workspace_id, dimension, day, value)
   )`,
   'create index daily_group_counters_by_day on daily_group_counters (day)',
+  // Of the last minutes, hours and days.
+  `create table recent_counters (
+    -- '*' for all mail together.
+    workspace_id text not null,
+    -- minute, hour or day.
+    span text not null,
+    starts_at bigint not null,
+    name text not null,
+    count bigint not null,
+    constraint recent_counters_pk primary key (workspace_id, span, starts_at, name)
+  )`,
+  'create index recent_counters_by_start on recent_counters (span, starts_at)',
   `create table conversions (
     id text primary key,
     workspace_id text not null,

@@ -1,0 +1,136 @@
+/** `GET /live/history`: what happened to mail by minute, hour or day, beside the period before. */
+import Type from 'typebox'
+import { AppError } from '../core/errors.js'
+import { isoTime } from '../core/moments.js'
+import type { Database, Queries } from '../db/database.js'
+import { adminRoute } from '../http/admin-route.js'
+import { Moment } from '../http/answer/answer-fields.js'
+import type { Route } from '../http/route.js'
+import {
+  ALL_MAIL,
+  RECENT_NAMES,
+  readRecent,
+  SPANS,
+  startOf,
+  type RecentName,
+  type Span,
+} from '../messages/recent-counter-store.js'
+import type { Clock } from '../world/time/clock.js'
+import { LIVE_CHAPTER } from './live.js'
+
+export interface HistoryParts {
+  readonly database: Pick<Database, 'reader'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly hasWorkspace: (db: Queries, id: string) => Promise<boolean>
+}
+
+/** Spans of a period: an hour, a day, 30 days. */
+export const SPANS_OF_PERIOD = { minute: 60, hour: 24, day: 30 } as const satisfies Record<Span, number>
+
+const counts = {
+  accepted: Type.Integer({ description: 'Messages accepted, one per recipient.' }),
+  sent: Type.Integer({ description: 'Messages handed to a remote server for the first time.' }),
+  delivered: Type.Integer({ description: 'Messages accepted by the remote server.' }),
+  deferred: Type.Integer({ description: 'Attempts that will be repeated.' }),
+  bounced: Type.Integer({ description: 'Messages permanently rejected, expired or bounced later.' }),
+  complained: Type.Integer({ description: 'Messages reported as spam.' }),
+  opened: Type.Integer({ description: 'Opens, excluding prefetchers.' }),
+  clicked: Type.Integer({ description: 'Clicks, excluding link scanners.' }),
+}
+type Counts = Record<RecentName, number>
+
+const PeriodSchema = Type.Object(
+  {
+    ...counts,
+    points: Type.Array(
+      Type.Object(
+        { at: Moment({ description: 'When the minute, hour or day (UTC) begins.' }), ...counts },
+        { title: 'LiveHistoryPoint' },
+      ),
+      { description: 'Oldest first, without gaps.' },
+    ),
+  },
+  { title: 'LiveHistoryPeriod' },
+)
+
+const HistorySchema = Type.Object(
+  {
+    span: Type.Enum(['minute', 'hour', 'day']),
+    current: PeriodSchema,
+    previous: PeriodSchema,
+  },
+  { title: 'LiveHistory' },
+)
+
+export function historyRoute({ database, clock, hasWorkspace }: HistoryParts): Route {
+  return adminRoute({
+    method: 'GET',
+    path: '/live/history',
+    access: { permission: 'analytics:read', scope: 'query' },
+    operationId: 'getLiveHistory',
+    chapter: LIVE_CHAPTER,
+    summary: 'Count mail by minute, hour or day.',
+    description:
+      'The last 60 minutes, 24 hours or 30 days, the current one included, and as many before them. Read from counters, whatever the number ' +
+      'of stored messages. Each event counts at the moment it happened, normally within a second.',
+    query: Type.Object(
+      {
+        span: Type.Optional(Type.Enum(['minute', 'hour', 'day'], { description: 'Default minute.' })),
+        workspace_id: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description: "Only mail of this workspace; default: all mail, with the appliance's own.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    response: HistorySchema,
+    errors: ['not_found'],
+    async handle({ query: { span = 'minute' }, workspaceId }) {
+      const { reader } = database
+      if (workspaceId !== undefined && !(await hasWorkspace(reader, workspaceId)))
+        throw new AppError('not_found', `no workspace ${workspaceId}`, { path: 'workspace_id' })
+      const length = SPANS_OF_PERIOD[span]
+      const { ms } = SPANS[span]
+      const first = startOf(span, clock.now()) - (length - 1) * ms
+      const before = first - length * ms
+      const found = new Map<number, Counts>()
+      for (const { startsAt, name, count } of await readRecent(
+        reader,
+        workspaceId ?? ALL_MAIL,
+        span,
+        before,
+      )) {
+        const point = found.get(startsAt) ?? noCounts()
+        point[name] += count
+        found.set(startsAt, point)
+      }
+      const periodFrom = (start: number) => {
+        const points = Array.from({ length }, (_, index) => start + index * ms)
+        return periodOf(points.map(at => ({ at, ...(found.get(at) ?? noCounts()) })))
+      }
+      return { span, current: periodFrom(first), previous: periodFrom(before) }
+    },
+  })
+}
+
+function periodOf(points: readonly (Counts & { readonly at: number })[]) {
+  const sums = noCounts()
+  for (const point of points) for (const name of RECENT_NAMES) sums[name] += point[name]
+  return { ...sums, points: points.map(point => ({ ...point, at: isoTime(point.at) })) }
+}
+
+function noCounts(): Counts {
+  return {
+    accepted: 0,
+    sent: 0,
+    delivered: 0,
+    deferred: 0,
+    bounced: 0,
+    complained: 0,
+    opened: 0,
+    clicked: 0,
+  }
+}

@@ -1,0 +1,108 @@
+/** Two operators at work at the same time: each sees what the other changes, and loses neither place nor typed words. */
+import t, { type Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { openBrowser } from '../support/program/browser.js'
+import { addOperator } from '../support/program/operators.js'
+import { until } from '../support/until.js'
+
+const WIDE = { shape: 'wide', scheme: 'light' } as const
+
+async function open(t: Test) {
+  const postroad = await openTestAppliance(t)
+  const see = await openBrowser(t)
+  const enter = async () => {
+    const { link } = await addOperator(postroad)
+    const { page } = await see(WIDE)
+    await page.goto(`${postroad.baseUrl}/console/#/link/${link}`)
+    await page.getByRole('navigation').waitFor({ state: 'attached' })
+    return page
+  }
+  return {
+    ...postroad,
+    ann: await enter(),
+    bob: await enter(),
+    /** The clock of the appliance stands still otherwise. */
+    shows: (what: string, look: () => Promise<boolean>) =>
+      until(what, async () => {
+        await postroad.clock.advance(1_000)
+        return look()
+      }),
+  }
+}
+
+async function visit(page: Page, url: string): Promise<void> {
+  await page.goto(url)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+}
+
+t.test('a contact that one operator adds shows on the screen of the other, who is typing', async t => {
+  const { ann, bob, baseUrl, shows } = await open(t)
+  await visit(ann, `${baseUrl}/console/contacts`)
+  await visit(bob, `${baseUrl}/console/contacts`)
+  const search = bob.getByRole('searchbox', { name: 'Address or name' })
+  await search.fill('spring')
+  await bob.getByText('No contacts').first().waitFor()
+  await ann.getByRole('button', { name: 'Add contact' }).first().click()
+  const dialog = ann.getByRole('dialog', { name: 'Add contact' })
+  await dialog.getByLabel('Email').fill('spring@one.example')
+  await dialog.getByRole('button', { name: 'Add' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await shows('the contact', () => bob.getByRole('link', { name: 'spring@one.example' }).isVisible())
+  t.equal(await search.inputValue(), 'spring')
+  t.equal(await bob.evaluate<string>('document.activeElement.type'), 'search', 'the field keeps the focus')
+})
+
+t.test('a long list keeps its rows and its place when somebody changes it', async t => {
+  const { bob, baseUrl, key, shows, ...postroad } = await open(t)
+  await Promise.all(
+    Array.from({ length: 150 }, (_, n) =>
+      postroad.post(
+        '/api/v1/contacts',
+        { email: `person${String(n).padStart(3, '0')}@one.example` },
+        { key },
+      ),
+    ),
+  )
+  await visit(bob, `${baseUrl}/console/contacts`)
+  await bob
+    .getByRole('link', { name: /person/ })
+    .first()
+    .waitFor()
+  // Down to the second page.
+  await shows('all rows', async () => {
+    await bob.evaluate('scrollTo(0, document.body.scrollHeight)')
+    return (await bob.locator('table').getAttribute('aria-rowcount')) === '150'
+  })
+  await bob.evaluate('scrollTo(0, 4000)')
+  const firstSeen = () =>
+    bob.evaluate<string>(
+      `[...document.querySelectorAll('tbody a.link')].find(link => link.getBoundingClientRect().top > 120).textContent`,
+    )
+  await until('the rows', async () => (await firstSeen()).includes('person'))
+  const before = await firstSeen()
+  await postroad.post('/api/v1/contacts', { email: 'aaa@one.example' }, { key })
+  await postroad.post('/api/v1/contacts', { email: 'zzz@one.example' }, { key })
+  await shows(
+    'the new rows',
+    async () => (await bob.locator('table').getAttribute('aria-rowcount')) === '152',
+  )
+  t.equal(await firstSeen(), before, 'the row that was read stays where it was')
+})
+
+t.test('words typed in a form stay when somebody else changes the record', async t => {
+  const { ann, bob, baseUrl, key, shows, ...postroad } = await open(t)
+  const { body } = await postroad.post('/api/v1/lists', { name: 'News' }, { key })
+  const { id } = (body as { data: { id: string } }).data
+  await visit(ann, `${baseUrl}/console/lists/${id}`)
+  await visit(bob, `${baseUrl}/console/lists/${id}`)
+  const name = bob.getByLabel('Name', { exact: true })
+  await name.fill('News of the week')
+  await ann.getByLabel('Name', { exact: true }).fill('Newsletter')
+  await ann.getByRole('button', { name: 'Save' }).click()
+  const other = await bob.context().newPage()
+  await visit(other, `${baseUrl}/console/lists`)
+  await shows('the change', () => other.getByRole('link', { name: 'Newsletter' }).isVisible())
+  await bob.bringToFront()
+  t.equal(await name.inputValue(), 'News of the week')
+})
