@@ -89,7 +89,8 @@ export async function listContacts(
   const named = await namedBy(db, audience.number, filter)
   if (named) return listNamed(db, [named, ...isMet(range)], order, page)
   const walk = { audience: audience.number, order, where: isMet(range), within: withinOf(order, filter) }
-  if (page.after) return listFromCursor(db, walk, page, checkTimeout)
+  const isCountKnown = knownCount(audience, filter) !== undefined
+  if (page.after || (page.isUncounted && !isCountKnown)) return listFromCursor(db, walk, page, checkTimeout)
   const where = (piece: SeqRange) => [inRange(piece), ...isMet(piece)]
   if (order === NEWEST_FIRST) return listFromPieces(db, piecesOf(audience), where, page, checkTimeout)
   const total = knownCount(audience, filter) ?? (await countAll(db, audience, where, checkTimeout))
@@ -189,7 +190,7 @@ async function listNamed(
   db: Queries,
   conditions: readonly RawBuilder<boolean>[],
   order: KeysetOrder,
-  { limit, offset, after }: Page,
+  { limit, offset, after, isUncounted }: Page,
 ): Promise<Listing<Contact>> {
   const columns = sql.join(order.columns.map(column => sql.ref(column)))
   const by = sql.join(order.columns.map(column => sql`${sql.ref(column)} ${sql.raw(order.direction)}`))
@@ -199,7 +200,7 @@ async function listNamed(
     order by ${by} limit ${limit + 1} offset ${after ? 0 : offset}`.execute(db)
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  const total = after?.total ?? (await countNamed(db, conditions))
+  const total = after?.total ?? (isUncounted ? rows.length : await countNamed(db, conditions))
   return {
     items: await findContactsBySeq(
       db,

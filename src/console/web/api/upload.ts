@@ -1,5 +1,5 @@
 /**
- * Uploads a file from disk to the REST API without reading it into memory, and tells how far it is.
+ * Uploads a file from disk to one of the APIs without reading it into memory, and tells how far it is.
  *
  * `fetch` knows no progress of uploads, and a request that may be sent again would be held in memory; so this uses XMLHttpRequest.
  */
@@ -7,10 +7,14 @@ import { askToSignIn } from '../state/sign-in.svelte'
 import { currentScope } from './client'
 import { ApiFault, faultOf } from './fault'
 
-/** @param path below `/api/v1`, with query @param onProgress 0 to 1 @returns `data` of the answer @throws ApiFault */
-export async function upload<T>(path: string, file: File, onProgress: (share: number) => void): Promise<T> {
+/** @param path below `/api`, e.g. `/v1/contacts/import?…` @param onProgress 0 to 1 @returns `data` of the answer @throws ApiFault */
+export async function upload<T>(
+  path: string,
+  file: File,
+  onProgress: (share: number) => void = () => {},
+): Promise<T> {
   for (;;) {
-    const response = await sendFile(`${location.origin}/api/v1${path}`, file, onProgress)
+    const response = await sendFile(path, file, onProgress)
     const body: unknown = await response.json().catch(() => undefined)
     if (response.status === 401) await askToSignIn()
     else if (response.ok) return (body as { data: T }).data
@@ -18,12 +22,15 @@ export async function upload<T>(path: string, file: File, onProgress: (share: nu
   }
 }
 
-function sendFile(url: string, file: File, onProgress: (share: number) => void): Promise<Response> {
+/** Requests of the admin API name their workspace themselves. */
+const NO_SCOPE = { workspaceId: undefined, isSandbox: false }
+
+function sendFile(path: string, file: File, onProgress: (share: number) => void): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    request.open('POST', url)
+    request.open('POST', `${location.origin}/api${path}`)
     request.setRequestHeader('Content-Type', 'text/csv')
-    const { workspaceId, isSandbox } = currentScope()
+    const { workspaceId, isSandbox } = path.startsWith('/v1/') ? currentScope() : NO_SCOPE
     if (workspaceId !== undefined) request.setRequestHeader('X-Workspace', workspaceId)
     if (isSandbox) request.setRequestHeader('X-Sandbox', 'true')
     request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total)

@@ -43,12 +43,17 @@ export interface Wanted {
   readonly limit: number
   readonly offset?: number
   readonly after?: string
+  readonly count?: false
 }
+
+/** Of long lists: rows are shown before they are counted, or are never counted. */
+type Counting = 'first' | 'later' | 'never'
 
 /** Rows of a list, read page by page as they are scrolled to. */
 export class Paged<T> {
   rows = $state.raw<readonly T[]>([])
-  total = $state(0)
+  /** Undefined while it is not known. */
+  total = $state<number>()
   hasMore = $state(false)
   isLoading = $state(false)
   fault = $state.raw<ApiFault>()
@@ -56,9 +61,12 @@ export class Paged<T> {
   private cursor: string | undefined
   private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
   private readonly pageSize: number
+  private readonly counting: Counting
 
-  constructor(pageSize = 100) {
+  /** @param counting `first` unless the list takes `count=false` */
+  constructor({ pageSize = 100, counting = 'first' }: { pageSize?: number; counting?: Counting } = {}) {
     this.pageSize = pageSize
+    this.counting = counting
   }
 
   /** Begins anew, e.g. with other filters. The rows shown stay until the new ones are there. */
@@ -85,11 +93,14 @@ export class Paged<T> {
     this.isLoading = true
     try {
       const { cursor, pageSize: limit } = this
-      const place = isFirst ? {} : cursor === undefined ? { offset: this.rows.length } : { after: cursor }
+      const first = this.counting === 'first' ? {} : { count: false as const }
+      const place = isFirst ? first : cursor === undefined ? { offset: this.rows.length } : { after: cursor }
       const { data, pagination } = await this.read({ limit, ...place })
       if (run !== this.run) return
       this.rows = isFirst ? data : [...this.rows, ...data]
-      this.total = pagination.total
+      if (this.counting === 'first') this.total = pagination.total
+      else if (!pagination.has_more) this.total = this.rows.length
+      else if (isFirst) void this.countLater(run)
       this.hasMore = pagination.has_more
       this.cursor = pagination.next_cursor ?? undefined
       this.fault = undefined
@@ -98,6 +109,16 @@ export class Paged<T> {
     } finally {
       if (run === this.run) this.isLoading = false
     }
+  }
+
+  /** Without a total the list is complete all the same: a fault is not shown. */
+  private async countLater(run: number): Promise<void> {
+    this.total = undefined
+    if (this.counting === 'never' || !this.read) return
+    const read = this.read
+    const counted = await read({ limit: 1 }).catch(() => undefined)
+    // Later pages do not change it.
+    if (counted && read === this.read && run <= this.run) this.total = counted.pagination.total
   }
 }
 
