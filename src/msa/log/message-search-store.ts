@@ -49,7 +49,7 @@ export interface FoundMessage extends Message {
 
 /** Rows read per statement after the first, which reads one page, and per call. */
 const MAX_STEP = 2_000
-const MAX_SCANNED = 50_000
+const MAX_SCANNED = 20_000
 /** With more workspaces, rare statuses are not looked for workspace by workspace. */
 const MAX_SEPARATE = 100
 

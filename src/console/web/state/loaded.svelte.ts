@@ -46,6 +46,9 @@ export interface Wanted {
   readonly count?: false
 }
 
+/** Pages without rows after which a search waits to be told to go on. */
+const MAX_BARREN = 5
+
 /** Of long lists: rows are shown before they are counted, or are never counted. */
 type Counting = 'first' | 'later' | 'never'
 
@@ -57,6 +60,9 @@ export class Paged<T> {
   hasMore = $state(false)
   isLoading = $state(false)
   fault = $state.raw<ApiFault>()
+  /** Several pages in a row had no rows, as in a search that finds nothing: `more` goes on when asked to. */
+  isPaused = $state(false)
+  private barren = 0
   private run = 0
   private cursor: string | undefined
   private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
@@ -73,7 +79,13 @@ export class Paged<T> {
   async start(read: (wanted: Wanted) => Promise<Listed<T>>): Promise<void> {
     this.read = read
     this.cursor = undefined
+    this.barren = 0
     await untrack(() => this.next(true))
+  }
+
+  async searchOn(): Promise<void> {
+    this.barren = 0
+    await this.more()
   }
 
   async more(): Promise<void> {
@@ -91,6 +103,7 @@ export class Paged<T> {
     if (!this.read) return
     const run = ++this.run
     this.isLoading = true
+    this.isPaused = false
     try {
       const { cursor, pageSize: limit } = this
       const first = this.counting === 'first' ? {} : { count: false as const }
@@ -102,6 +115,8 @@ export class Paged<T> {
       else if (!pagination.has_more) this.total = this.rows.length
       else if (isFirst) void this.countLater(run)
       this.hasMore = pagination.has_more
+      this.barren = data.length === 0 ? this.barren + 1 : 0
+      this.isPaused = this.hasMore && this.barren >= MAX_BARREN
       this.cursor = pagination.next_cursor ?? undefined
       this.fault = undefined
     } catch (error) {
