@@ -112,6 +112,17 @@ t.test('from the first sign-in to a delivered mail, two bounces and a replayed w
   await page.getByText('Completed').waitFor()
   t.match(await page.getByRole('region', { name: 'Progress' }).innerText(), /Created\s+1,000/)
 
+  t.comment('scrolls through all of them')
+  await go('Contacts')
+  await page.getByText('1,000 contacts').waitFor()
+  const rows = page.locator('tbody tr[aria-rowindex]')
+  const last = page.locator('tr[aria-rowindex="1000"]')
+  await until('the last contact', async () => {
+    await page.mouse.wheel(0, 6_000)
+    return last.isVisible()
+  })
+  t.ok((await rows.count()) < 100, 'only the rows near the window are in the document')
+
   t.comment('builds a segment and sees whom it means')
   await go('Segments')
   await page.getByRole('link', { name: 'New segment' }).first().click()
