@@ -7,13 +7,21 @@ export class Loaded<T> {
   fault = $state.raw<ApiFault>()
   isLoading = $state(false)
   private run = 0
+  private read: (() => Promise<T>) | undefined
 
   /** The answer of an earlier call that comes later is dropped. An effect that calls it depends on nothing that `read` reads. */
   load(read: () => Promise<T>): Promise<void> {
+    this.read = read
     return untrack(() => this.loadOnce(read))
   }
 
-  private async loadOnce(read: () => Promise<T>): Promise<void> {
+  /** Reads the same again. What is shown stays if the server cannot be reached. */
+  async reload(): Promise<void> {
+    const { read } = this
+    if (read) await untrack(() => this.loadOnce(read, true))
+  }
+
+  private async loadOnce(read: () => Promise<T>, isAgain = false): Promise<void> {
     const run = ++this.run
     this.isLoading = true
     try {
@@ -23,7 +31,8 @@ export class Loaded<T> {
       this.fault = undefined
     } catch (error) {
       if (run !== this.run) return
-      this.fault = asFault(error)
+      const fault = asFault(error)
+      if (!isAgain || this.value === undefined || fault.code !== 'network') this.fault = fault
     } finally {
       if (run === this.run) this.isLoading = false
     }
@@ -46,31 +55,47 @@ export interface Wanted {
   readonly count?: false
 }
 
+/** `later`: rows are shown before they are counted. Both others than `first` need a list that takes `count=false`. */
+type Counting = 'first' | 'later' | 'never'
+
 /** Pages without rows after which a search waits to be told to go on. */
 const MAX_BARREN = 5
+/** A count that took longer is not taken again when the list is read again. */
+const QUICK_COUNT_MS = 200
 
-/** Of long lists: rows are shown before they are counted, or are never counted. */
-type Counting = 'first' | 'later' | 'never'
+/** Most rows that are read at once; the API’s maximum. */
+const MOST_AT_ONCE = 1_000
+/** Lists that are longer are read again from near what is seen. */
+const MOST_READ_AGAIN = 2_000
+
+/** Where a page began: the number of rows before it, and the cursor it was read with. */
+interface Mark {
+  readonly index: number
+  readonly cursor: string | undefined
+}
 
 /** Rows of a list, read page by page as they are scrolled to. */
 export class Paged<T> {
   rows = $state.raw<readonly T[]>([])
-  /** Undefined while it is not known. */
-  total = $state<number>()
+  total = $state(0)
+  /** Whether `total` is known. */
+  isCounted = $state(false)
   hasMore = $state(false)
   isLoading = $state(false)
   fault = $state.raw<ApiFault>()
-  /** Several pages in a row had no rows, as in a search that finds nothing: `more` goes on when asked to. */
+  /** Several pages in a row had no rows, as in a search that finds nothing: `searchOn` goes on. */
   isPaused = $state(false)
-  private barren = 0
+  /** Number of the first row that is seen. */
+  seenFrom = 0
   private run = 0
   private cursor: string | undefined
+  private marks: readonly Mark[] = []
   private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
+  private countMs = 0
   private readonly pageSize: number
   private readonly counting: Counting
 
-  /** @param counting `first` unless the list takes `count=false` */
-  constructor({ pageSize = 100, counting = 'first' }: { pageSize?: number; counting?: Counting } = {}) {
+  constructor(pageSize = 100, counting: Counting = 'first') {
     this.pageSize = pageSize
     this.counting = counting
   }
@@ -78,46 +103,77 @@ export class Paged<T> {
   /** Begins anew, e.g. with other filters. The rows shown stay until the new ones are there. */
   async start(read: (wanted: Wanted) => Promise<Listed<T>>): Promise<void> {
     this.read = read
-    this.cursor = undefined
-    this.barren = 0
-    await untrack(() => this.next(true))
-  }
-
-  async searchOn(): Promise<void> {
-    this.barren = 0
-    await this.more()
+    this.countMs = 0
+    this.isCounted = false
+    await untrack(() => this.readFrom({ index: 0, cursor: undefined }, 1))
   }
 
   async more(): Promise<void> {
     await untrack(async () => {
-      if (this.hasMore && !this.isLoading) await this.next(false)
+      if (!this.hasMore || this.isLoading || this.isPaused) return
+      await this.readFrom({ index: this.rows.length, cursor: this.cursor }, 1)
     })
   }
 
-  /** Reads what is shown again, as far as the first page. */
-  async reload(): Promise<void> {
-    if (this.read) await this.start(this.read)
+  async searchOn(): Promise<void> {
+    this.isPaused = false
+    await this.more()
   }
 
-  private async next(isFirst: boolean): Promise<void> {
-    if (!this.read) return
+  /** Reads what is shown again, as far as it was read; of a long list, the part that is seen. */
+  async reload(): Promise<void> {
+    await untrack(async () => {
+      const { length } = this.rows
+      const mark = length <= MOST_READ_AGAIN ? undefined : this.markBefore(this.seenFrom - this.pageSize)
+      const from = mark ?? { index: 0, cursor: undefined }
+      const wanted = mark ? MOST_AT_ONCE : Math.max(this.pageSize, length)
+      await this.readFrom(from, wanted)
+    })
+  }
+
+  private markBefore(index: number): Mark | undefined {
+    return this.marks.filter(mark => mark.index <= index).at(-1)
+  }
+
+  /**
+   * Reads rows and puts them after those before the mark. A later call takes precedence.
+   *
+   * @param wanted rows at least, unless there are no more
+   */
+  private async readFrom(from: Mark, wanted: number): Promise<void> {
+    const { read } = this
+    if (!read) return
     const run = ++this.run
     this.isLoading = true
-    this.isPaused = false
     try {
-      const { cursor, pageSize: limit } = this
-      const first = this.counting === 'first' ? {} : { count: false as const }
-      const place = isFirst ? first : cursor === undefined ? { offset: this.rows.length } : { after: cursor }
-      const { data, pagination } = await this.read({ limit, ...place })
-      if (run !== this.run) return
-      this.rows = isFirst ? data : [...this.rows, ...data]
-      if (this.counting === 'first') this.total = pagination.total
-      else if (!pagination.has_more) this.total = this.rows.length
-      else if (isFirst) void this.countLater(run)
-      this.hasMore = pagination.has_more
-      this.barren = data.length === 0 ? this.barren + 1 : 0
-      this.isPaused = this.hasMore && this.barren >= MAX_BARREN
-      this.cursor = pagination.next_cursor ?? undefined
+      const before = this.rows.slice(0, from.index)
+      const marks = this.marks.filter(({ index }) => index < from.index)
+      let { cursor } = from
+      let rows: readonly T[] = []
+      let isLast = false
+      let total = 0
+      let barren = 0
+      while (!isLast && barren < MAX_BARREN && rows.length < wanted) {
+        const index = before.length + rows.length
+        const limit = Math.min(MOST_AT_ONCE, Math.max(wanted - rows.length, this.pageSize))
+        const first = this.counting === 'first' ? {} : { count: false as const }
+        const start = index === 0 ? first : { offset: index }
+        const place = cursor === undefined ? start : { after: cursor }
+        const { data, pagination } = await read({ limit, ...place })
+        if (run !== this.run) return
+        marks.push({ index, cursor })
+        rows = [...rows, ...data]
+        cursor = pagination.next_cursor ?? undefined
+        isLast = !pagination.has_more
+        barren = data.length === 0 ? barren + 1 : 0
+        total = pagination.total
+      }
+      this.rows = [...before, ...rows]
+      this.marks = marks
+      this.note(total, from.index === 0, isLast)
+      this.hasMore = !isLast
+      this.isPaused = !isLast && barren >= MAX_BARREN
+      this.cursor = cursor
       this.fault = undefined
     } catch (error) {
       if (run === this.run) this.fault = asFault(error)
@@ -126,14 +182,22 @@ export class Paged<T> {
     }
   }
 
+  private note(total: number, isFirst: boolean, isLast: boolean): void {
+    if (this.counting === 'first' || isLast) {
+      this.total = this.counting === 'first' ? total : this.rows.length
+      this.isCounted = true
+    } else if (isFirst && this.counting === 'later' && this.countMs < QUICK_COUNT_MS) void this.countLater()
+  }
+
   /** Without a total the list is complete all the same: a fault is not shown. */
-  private async countLater(run: number): Promise<void> {
-    this.total = undefined
-    if (this.counting === 'never' || !this.read) return
-    const read = this.read
-    const counted = await read({ limit: 1 }).catch(() => undefined)
-    // Later pages do not change it.
-    if (counted && read === this.read && run <= this.run) this.total = counted.pagination.total
+  private async countLater(): Promise<void> {
+    const { read } = this
+    const began = performance.now()
+    const counted = await read?.({ limit: 1 }).catch(() => undefined)
+    if (!counted || read !== this.read) return
+    this.countMs = performance.now() - began
+    this.total = counted.pagination.total
+    this.isCounted = true
   }
 }
 
