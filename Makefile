@@ -106,6 +106,9 @@ test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debia
 test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
 	$(TAP) --jobs=1 --timeout=900 build/test/pages/*.pages.js
 
+readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## the README's pictures of the console, as test-pages takes them, into docs/images
+	@POSTROAD_PICTURES=docs/images $(TAP) --jobs=1 --timeout=900 build/test/pages/console-pictures.pages.js
+
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
 
@@ -117,4 +120,4 @@ fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may th
 
 include packaging/package.mk
 
-.PHONY: node-version help build run check test test-long test-debian test-pages test-package bench bounce-score fuzz-bounces binary deb
+.PHONY: node-version help build run check test test-long test-debian test-pages readme-pictures test-package bench bounce-score fuzz-bounces binary deb

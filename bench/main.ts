@@ -2,13 +2,14 @@
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
  *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,clicks,backlog,bounces,shapes,api,audience,
- *     webhooks,automations,campaign,campaign-million,start,tarpits]
+ *     webhooks,automations,campaign,campaign-million,console,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
  * two to fill, and prints the limit beside each figure; `audience` does the same with 1,000,000 contacts (50,000 with
- * `--quick`). `--profile` leaves, in the working folder, CPU profiles of the server's threads: a folder for each row of `accept`,
+ * `--quick`); `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
+ * and 100,000 with `--quick`). `--profile` leaves, in the working folder, CPU profiles of the server's threads: a folder for each row of `accept`,
  * `submission` and `relay`, and one for `api`, `audience`, `clicks`, `webhooks` and `automations` each (read them with the developer tools of
  * any Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
  * with it. Exit status 0 when everything was measured.
@@ -19,6 +20,7 @@ import { measureApi } from './scenarios/api.js'
 import { measureAudience } from './scenarios/audience.js'
 import { measureClicks } from './scenarios/tracking/clicks.js'
 import { measureCampaign } from './scenarios/campaign.js'
+import { measureConsole } from './scenarios/console.js'
 import { endWithEverything, temporaryFolder } from './server/children.js'
 import { measureAutomations } from './scenarios/automations.js'
 import { measureBacklog } from './scenarios/backlog.js'
@@ -50,16 +52,19 @@ const SCENARIOS = [
   'automations',
   'campaign',
   'campaign-million',
+  'console',
   'start',
   'tarpits',
 ] as const
+/** They take long, or need much disk. */
+const ONLY_IF_NAMED = ['campaign-million', 'console']
 /** What takes longer hangs. */
-const limitMsOf = (scenario: string) => (scenario === 'campaign-million' ? 3_600_000 : 1_200_000)
+const limitMsOf = (scenario: string) => (ONLY_IF_NAMED.includes(scenario) ? 3_600_000 : 1_200_000)
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string', default: SCENARIOS.filter(name => name !== 'campaign-million').join(',') },
+    only: { type: 'string', default: SCENARIOS.filter(name => !ONLY_IF_NAMED.includes(name)).join(',') },
     profile: { type: 'boolean', default: false },
     million: { type: 'boolean', default: false },
   },
@@ -133,6 +138,12 @@ if (wanted.includes('campaign-million'))
     kills: 0,
     relayMessages: 0,
     profile,
+  })
+if (wanted.includes('console'))
+  await measureConsole(installation, {
+    contacts: quick ? 20_000 : 1_000_000,
+    messages: quick ? 100_000 : 10_000_000,
+    tries: 3,
   })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })

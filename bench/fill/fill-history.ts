@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { type CounterName, type DailyCount, dayOf } from '../../src/analytics/statistics/counter-store.js'
 import type { EventKind } from '../../src/events/event.js'
+import { TotalsChange } from '../../src/messages/mail-totals-store.js'
 import { recipientBucket } from '../../src/messages/message-store.js'
 import { bulkInsert } from './bulk-insert.js'
 import { fillRecords, type Bounced, type Queued } from './fill-records.js'
@@ -37,6 +38,7 @@ interface Gathered {
   readonly counts: Map<string, DailyCount>
   readonly bounced: Bounced[]
   readonly queued: Queued[]
+  readonly totals: TotalsChange
   readonly sample: { id: string; recipient: string }[]
 }
 
@@ -46,8 +48,16 @@ export async function fillHistory(installation: Installation, messages: number):
   const history: History = { messages, workspaces: 1 + OTHER_WORKSPACES, until }
   const workspaceIds = [workspaceId, ...Array.from({ length: OTHER_WORKSPACES }, () => newId(until))]
   const file = join(dataDir, 'postroad.db')
-  const gathered: Gathered = { counts: new Map(), bounced: [], queued: [], sample: [] }
+  const gathered: Gathered = {
+    counts: new Map(),
+    bounced: [],
+    queued: [],
+    totals: new TotalsChange(),
+    sample: [],
+  }
   const handle = new BetterSqlite(file)
+  // In its defensive mode, SQLite keeps a journal.
+  handle.unsafeMode()
   handle.pragma('journal_mode = OFF')
   handle.pragma('synchronous = OFF')
   handle.pragma(`cache_size = -${CACHE_KB}`)
@@ -224,11 +234,16 @@ function traceWriter(handle: BetterSqlite.Database, gathered: Gathered) {
     // Never mailed.
     if (status === 'suppressed' || status === 'failed') return
     tell('email.accepted', createdAt, {}, 'accepted')
+    gathered.totals.accepted(workspaceId, 1)
     if (status === 'scheduled' || message.isWaiting) {
       gathered.queued.push({ id, ...owner, recipient: to, createdAt, dueAt: dueAt(message) })
       return
     }
-    if (at.sent === null) return
+    if (at.sent === null) {
+      gathered.totals.ended(workspaceId, 'cancelled')
+      return
+    }
+    gathered.totals.ended(workspaceId, at.bounced === null ? 'delivered' : 'bounced')
     const { campaignId } = owner
     tell(
       'email.sent',

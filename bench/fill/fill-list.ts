@@ -27,6 +27,8 @@ export async function fillList(
   domains: number,
 ): Promise<string> {
   const handle = new BetterSqlite(join(dataDir, 'postroad.db'))
+  // In its defensive mode, SQLite keeps a journal.
+  handle.unsafeMode()
   handle.pragma('journal_mode = OFF')
   handle.pragma('synchronous = OFF')
   handle.pragma(`cache_size = -${CACHE_KB}`)

@@ -18,6 +18,7 @@ import {
 import { SHELL } from '../../src/core/actor.js'
 import { recordActivity } from '../../src/events/activity-store.js'
 import { moveCursor, newestSeq } from '../../src/events/store.js'
+import type { TotalsChange } from '../../src/messages/mail-totals-store.js'
 import { PRIORITIES } from '../../src/messages/mail-origin.js'
 import { insertQueueEntries } from '../../src/queue/queue-store.js'
 import { systemClock } from '../../src/world/time/clock.js'
@@ -45,6 +46,7 @@ interface Gathered {
   readonly counts: ReadonlyMap<string, DailyCount>
   readonly bounced: readonly Bounced[]
   readonly queued: readonly Queued[]
+  readonly totals: TotalsChange
 }
 
 /** Those that begin with the oldest event of the log; the scenario fails where one is missing here. */
@@ -59,7 +61,7 @@ export async function fillRecords(
   { dataDir, workspaceId }: Installation,
   history: History,
   others: readonly string[],
-  { counts, bounced, queued }: Gathered,
+  { counts, bounced, queued, totals }: Gathered,
 ): Promise<void> {
   const database = await openSqlite({ file: join(dataDir, 'postroad.db'), clock: systemClock })
   const workspaceIds = [workspaceId, ...others]
@@ -69,6 +71,7 @@ export async function fillRecords(
       for (const id of others)
         await insertWorkspace(tx.db, { ...NEW_WORKSPACE, id, name: id, createdAt: history.until })
       await addToCounters(tx.db, [...counts.values()])
+      await totals.write(tx.db)
       const newest = await newestSeq(tx.db)
       for (const consumer of CONSUMERS) await moveCursor(tx, consumer, newest)
     })

@@ -15,7 +15,7 @@ import { systemClock } from '../../src/world/time/clock.js'
 import { run, start, startNode, stop } from './children.js'
 
 /** The bundle: what operators run. */
-const PROGRAM = resolve('dist/main.js')
+export const PROGRAM = resolve('dist/main.js')
 const LOOP_DELAY = new URL('loop-delay.js', import.meta.url).href
 const THREAD_PROFILES = new URL('thread-profiles.js', import.meta.url).href
 /** As the unit sets it for the executable. */

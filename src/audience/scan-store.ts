@@ -205,7 +205,7 @@ function indexedBy(db: Queries, { columns: [column = ''] }: KeysetOrder): RawBui
   return sql`contacts indexed by ${sql.ref(`contacts_by_${column.replace(/_at$/, '')}`)}`
 }
 
-/** The page at a cursor. @param where conditions on each contact */
+/** The page at a cursor, or the first one if it is uncounted. @param where conditions on each contact */
 export async function listFromCursor(
   db: Queries,
   walk: Walk,
@@ -220,7 +220,7 @@ export async function listFromCursor(
       db,
       shown.map(({ seq }) => seq),
     ),
-    total: after?.total ?? 0,
+    total: after?.total ?? found.length,
     end: shown.at(-1)?.position,
     hasMore: found.length > limit,
   }

@@ -30,6 +30,7 @@ export interface PageOf {
     readonly total: number
     position(...kinds: readonly ('number' | 'text')[]): readonly (string | number)[]
   }
+  readonly isUncounted?: true
 }
 
 /**
@@ -75,7 +76,7 @@ function compared(
 }
 
 /**
- * A page of rows in this order, after its cursor or at an offset. Only pages without a cursor are counted.
+ * A page of rows in this order, after its cursor or at an offset. Pages with a cursor, and those that say so, are not counted.
  *
  * @param known total number of rows, if stored
  * @returns the page with the position of its last row, for the next cursor
@@ -87,17 +88,15 @@ export async function keysetPage<Table extends keyof Tables, Item>(
   fromRow: (row: Selectable<Tables[Table]>) => Item,
   known?: number,
 ): Promise<Listed<Item>> {
-  const { limit, offset, after } = page
+  const { limit, offset, after, isUncounted } = page
   let rows = matching.selectAll() as unknown as RowsOf<Selectable<Tables[Table]>>
   for (const column of order.columns) rows = rows.orderBy(sql.ref(column), order.direction)
-  if (after) {
-    const found = await rows
-      .where(isBehind(order, after.position(...order.kinds)))
-      .limit(limit + 1)
-      .execute()
+  if (after || (isUncounted && known === undefined)) {
+    if (after) rows = rows.where(isBehind(order, after.position(...order.kinds)))
+    const found = await rows.limit(limit + 1).execute()
     return {
       ...shownOf(found.slice(0, limit), order, fromRow),
-      total: after.total,
+      total: after?.total ?? found.length,
       hasMore: found.length > limit,
     }
   }

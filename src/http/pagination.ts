@@ -38,6 +38,14 @@ export const cursorQuery = {
         'with it.',
     }),
   ),
+  count: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description:
+        'false: do not count matching rows, which takes long in large lists. `total` is then a lower bound. Without effect on pages with ' +
+        '`after` or `offset`.',
+    }),
+  ),
 }
 
 /** The query parameter `search` of lists whose items have a name. */
@@ -65,12 +73,15 @@ export interface Page {
   readonly limit: number
   readonly offset: number
   readonly after?: After
+  /** A first page whose total is not wanted: the number of rows that were read is enough. */
+  readonly isUncounted?: true
 }
 
 interface PageFields {
   readonly limit?: number
   readonly offset?: number
   readonly after?: string
+  readonly count?: boolean
 }
 
 export function pageOf(query: PageFields): Page {
@@ -80,7 +91,8 @@ export function pageOf(query: PageFields): Page {
 /** @param scope identifies the list, its order and its filters @throws AppError validation_error */
 export function cursorPageOf(query: PageFields, scope: string): Page {
   const page = pageOf(query)
-  if (query.after === undefined) return page
+  if (query.after === undefined)
+    return query.count === false && page.offset === 0 ? { ...page, isUncounted: true } : page
   if (page.offset > 0)
     throw new AppError('validation_error', 'give either after or offset, not both', { path: 'offset' })
   return { ...page, after: readCursor(query.after, scope) }
@@ -178,7 +190,8 @@ const CursorPaginationSchema = Type.Object(
   {
     ...pagination,
     total: Type.Integer({
-      description: 'Total matching rows; with `after`, as counted for the first page.',
+      description:
+        'Total matching rows; with `after`, as counted for the first page; with `count=false`, a lower bound.',
     }),
     next_cursor: Type.Union([Type.String(), Type.Null()], {
       description: '`after` for the next page; null on the last page.',

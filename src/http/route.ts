@@ -336,7 +336,9 @@ function scopeOf(
   path: string,
   { principal, params, query }: KeyedRequest<TObject, TObject, TSchema>,
 ): string {
-  const filters = Object.entries(query).filter(([name]) => !['limit', 'offset', 'after'].includes(name))
+  const filters = Object.entries(query).filter(
+    ([name]) => !['limit', 'offset', 'after', 'count'].includes(name),
+  )
   return JSON.stringify([principal.workspaceId, path, params, filters.sort(([a], [b]) => (a < b ? -1 : 1))])
 }
 

@@ -117,6 +117,42 @@ t.test('an invalid suppression is rejected by field name', async t => {
   t.same((await list()).data, [])
 })
 
+t.test('many entries are added and removed at once', async t => {
+  const { emails, list, key, ...postroad } = await open(t)
+  const bulk = (path: string, body: object) => postroad.post(`${SUPPRESSIONS}${path}`, body, { key })
+  const contact = await postroad.post('/api/v1/contacts', { email: 'a@x.example' }, { key })
+  const isSubscribed = async () =>
+    (await postroad.get(`/api/v1/contacts/${contact.body.data.id}`, { key })).body.data.subscribed
+  const suppressions = [
+    { email: 'A@X.example' },
+    { email: '@y.example', reason: 'complaint' },
+    ...Array.from({ length: 120 }, (_, at) => ({ email: `b${at}@x.example`, reason: 'unsubscribe' })),
+  ]
+  t.match(await bulk('/batch', { suppressions }), {
+    status: 200,
+    body: { data: { added: 122, widened: 0, known: 0 } },
+  })
+  t.equal(await isSubscribed(), false)
+  t.match(
+    (await bulk('/batch', { suppressions: [{ email: 'b0@x.example' }, { email: 'a@x.example' }] })).body,
+    {
+      data: { added: 0, widened: 1, known: 1 },
+    },
+  )
+  t.match(await bulk('/batch', { suppressions: [{ email: 'c@x.example' }, { email: 'nobody' }] }), {
+    status: 400,
+    body: { error: { code: 'validation_error', path: 'suppressions.1.email' } },
+  })
+  t.same(await emails('?email=c@x.example'), [], 'nothing of an invalid batch is stored')
+  const gone = ['a@x.example', 'A@x.example', '@Y.example', 'never@x.example']
+  t.match((await bulk('/bulk-delete', { emails: gone })).body, { data: { removed: 2, not_found: 1 } })
+  t.equal(await isSubscribed(), true)
+  t.equal((await list('?limit=1')).pagination.total, 120)
+  t.match(await bulk('/bulk-delete', { emails: [] }), { status: 400 })
+  const tooMany = Array.from({ length: 1_001 }, (_, at) => `d${at}@x.example`)
+  t.match(await bulk('/bulk-delete', { emails: tooMany }), { status: 400 })
+})
+
 t.test('the list is filtered by reason, scope and address, and paged', async t => {
   const { add, list, emails, clock, ...postroad } = await open(t)
   for (const [email, reason] of [

@@ -63,7 +63,7 @@ export async function listTimeline(
   db: Queries,
   workspaceId: string,
   contact: Contact,
-  { limit, offset, after }: Page,
+  { limit, offset, after, isUncounted }: Page,
 ): Promise<Listing<TimelineEntry>> {
   const merged = await mergedOf(db, workspaceId, contact)
   const behind = after ? isBehind(ORDER, after.position(...ORDER.kinds)) : sql<boolean>`1 = 1`
@@ -74,7 +74,7 @@ export async function listTimeline(
   const last = shown.at(-1)
   return {
     items: await withData(db, contact, shown),
-    total: after?.total ?? (await countAll(db, merged)),
+    total: after?.total ?? (isUncounted ? rows.length : await countAll(db, merged)),
     end: last && [last.at, last.key],
     hasMore: rows.length > limit,
   }

@@ -89,10 +89,14 @@ export async function listContacts(
   const named = await namedBy(db, audience.number, filter)
   if (named) return listNamed(db, [named, ...isMet(range)], order, page)
   const walk = { audience: audience.number, order, where: isMet(range), within: withinOf(order, filter) }
-  if (page.after) return listFromCursor(db, walk, page, checkTimeout)
+  const known = knownCount(audience, filter)
+  if (page.after || (page.offset === 0 && (page.isUncounted || known !== undefined))) {
+    const listing = await listFromCursor(db, walk, page, checkTimeout)
+    return page.after || known === undefined ? listing : { ...listing, total: known }
+  }
   const where = (piece: SeqRange) => [inRange(piece), ...isMet(piece)]
   if (order === NEWEST_FIRST) return listFromPieces(db, piecesOf(audience), where, page, checkTimeout)
-  const total = knownCount(audience, filter) ?? (await countAll(db, audience, where, checkTimeout))
+  const total = known ?? (await countAll(db, audience, where, checkTimeout))
   const found = page.offset < total ? await walkContacts(db, walk, undefined, page, checkTimeout) : []
   const seqs = found.map(({ seq }) => seq)
   return { items: await findContactsBySeq(db, seqs), total, end: found.at(-1)?.position }
@@ -115,7 +119,10 @@ function isPlain({ words = [], email, list, tag, groups = [], createdSince, upda
 
 /** The count, where maintained counts provide it. */
 function knownCount(audience: Audience, filter: ContactFilter): number | undefined {
-  return isPlain(filter) ? countOf(audience, filter) : undefined
+  if (isPlain(filter)) return countOf(audience, filter)
+  const { list, tag, subscribed, bounced, ...others } = filter
+  const isOnly = subscribed === undefined && bounced === undefined && isPlain(others)
+  return isOnly && !(list && tag) ? (list ?? tag)?.contacts : undefined
 }
 
 async function countAll(
@@ -189,7 +196,7 @@ async function listNamed(
   db: Queries,
   conditions: readonly RawBuilder<boolean>[],
   order: KeysetOrder,
-  { limit, offset, after }: Page,
+  { limit, offset, after, isUncounted }: Page,
 ): Promise<Listing<Contact>> {
   const columns = sql.join(order.columns.map(column => sql.ref(column)))
   const by = sql.join(order.columns.map(column => sql`${sql.ref(column)} ${sql.raw(order.direction)}`))
@@ -199,7 +206,7 @@ async function listNamed(
     order by ${by} limit ${limit + 1} offset ${after ? 0 : offset}`.execute(db)
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  const total = after?.total ?? (await countNamed(db, conditions))
+  const total = after?.total ?? (isUncounted ? rows.length : await countNamed(db, conditions))
   return {
     items: await findContactsBySeq(
       db,

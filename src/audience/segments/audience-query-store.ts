@@ -221,7 +221,8 @@ export async function listMatching(
 ): Promise<Listing<Contact>> {
   const meant = await whereOf(db, group, context)
   if (!meant) return { items: [], total: 0 }
-  if (!page.after) return listFromPieces(db, meant.pieces, meant.where, page, checkTimeout)
+  if (!page.after && !page.isUncounted)
+    return listFromPieces(db, meant.pieces, meant.where, page, checkTimeout)
   const audience = meant.audience.number
   const where = meant.where(contactsOf(audience), 'some')
   return listFromCursor(db, { audience, order: NEWEST_FIRST, where }, page, checkTimeout)

@@ -31,9 +31,9 @@ const Reason = Type.Enum([...SUPPRESSION_REASONS])
 const Scope = Type.Enum([...SUPPRESSION_SCOPES])
 
 /** Long enough that an overlong address gets a specific error. */
-const Email = Type.String({ minLength: 1, maxLength: 320 })
+export const Email = Type.String({ minLength: 1, maxLength: 320 })
 
-const NewSuppressionBody = Type.Object(
+export const NewSuppressionBody = Type.Object(
   {
     email: Email,
     reason: Type.Optional(Reason),
@@ -116,15 +116,7 @@ export function suppressionRoutes({
       otherAnswers: { 200: SuppressionSchema },
       errors: ['duplicate'],
       async handle({ principal, body }) {
-        const { reason = 'manual' } = body
-        const suppression: Suppression = {
-          workspaceId: principal.workspaceId,
-          email: readSuppressionEntry(body.email),
-          reason,
-          scope: body.scope ?? (reason === 'unsubscribe' ? 'marketing' : 'all'),
-          sourceMessageId: null,
-          createdAt: clock.now(),
-        }
+        const suppression = readNewSuppression(body, principal.workspaceId, clock.now())
         const result = await database.write(tx => {
           tx.onCommit(onEvents)
           return addSuppression(tx, suppression, suppressedContacts, principal.actor, principal.isSandbox)
@@ -156,6 +148,23 @@ export function suppressionRoutes({
       },
     }),
   ]
+}
+
+/** @param path of the address in the request @throws AppError validation_error */
+export function readNewSuppression(
+  { email, reason = 'manual', scope }: Static<typeof NewSuppressionBody>,
+  workspaceId: string,
+  now: number,
+  path = 'email',
+): Suppression {
+  return {
+    workspaceId,
+    email: readSuppressionEntry(email, path),
+    reason,
+    scope: scope ?? (reason === 'unsubscribe' ? 'marketing' : 'all'),
+    sourceMessageId: null,
+    createdAt: now,
+  }
 }
 
 export function suppressionToApi(

@@ -32,9 +32,21 @@ export async function addSuppression(
   actor: Actor,
   isSandbox = false,
 ): Promise<Exclude<SuppressResult, 'known'>> {
+  const result = await addIfMissing(tx, suppression, contacts, actor, isSandbox)
+  if (result !== 'known') return result
+  throw new AppError('duplicate', `${suppression.email} is already suppressed`, { path: 'email' })
+}
+
+export async function addIfMissing(
+  tx: Tx,
+  suppression: Suppression,
+  contacts: ContactSuppressions,
+  actor: Actor,
+  isSandbox: boolean,
+): Promise<SuppressResult> {
   const { workspaceId, email, reason, scope, createdAt } = suppression
   const result = await suppressOrWiden(tx.db, suppression)
-  if (result === 'known') throw new AppError('duplicate', `${email} is already suppressed`, { path: 'email' })
+  if (result === 'known') return result
   await recordActivity(tx, {
     workspaceId,
     actor,
@@ -56,9 +68,20 @@ export async function removeSuppression(
   actor: Actor,
   isSandbox = false,
 ): Promise<void> {
+  if (!(await removeIfPresent(tx, removal, contacts, actor, isSandbox)))
+    throw new AppError('not_found', `${removal.email} is not suppressed`)
+}
+
+/** @returns whether there was an entry */
+export async function removeIfPresent(
+  tx: Tx,
+  removal: Pick<Suppression, 'workspaceId' | 'email' | 'createdAt'>,
+  contacts: ContactSuppressions,
+  actor: Actor,
+  isSandbox: boolean,
+): Promise<boolean> {
   const { workspaceId, email, createdAt } = removal
-  if (!(await deleteSuppression(tx.db, workspaceId, email)))
-    throw new AppError('not_found', `${email} is not suppressed`)
+  if (!(await deleteSuppression(tx.db, workspaceId, email))) return false
   await recordActivity(tx, { workspaceId, actor, action: 'suppression.removed', subject: email, createdAt })
   await appendEvents(tx, [
     {
@@ -71,6 +94,7 @@ export async function removeSuppression(
     },
   ])
   await contacts.released(tx, removal, { isSandbox, source: 'api' })
+  return true
 }
 
 export function suppressionAddedEvent(
@@ -90,15 +114,15 @@ export function suppressionAddedEvent(
 /**
  * Reads an address, a whole domain as `@example.com`, or an erased address as exported.
  *
- * @returns the normalized form, as stored and looked up
+ * @param path of the field in the request @returns the normalized form, as stored and looked up
  * @throws AppError validation_error
  */
-export function readSuppressionEntry(text: string): string {
+export function readSuppressionEntry(text: string, path = 'email'): string {
   const entry = normalizedAddress(text)
   if (/^erased:[0-9a-f]{64}$/.test(entry)) return entry
   if (entry.startsWith('@') ? asciiDomain(entry.slice(1)) === undefined : !parseAddress(entry))
     throw new AppError('validation_error', `${text.slice(0, 300)} is not a valid address or @domain`, {
-      path: 'email',
+      path,
     })
   return entry
 }

@@ -7,6 +7,7 @@
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../../core/ids.js'
 import { dialectOf, type Queries } from '../../db/database.js'
+import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
 import type { SubmittedBy } from '../../messages/mail-log.js'
 import type { MessageStatus } from '../../messages/message-status.js'
@@ -17,7 +18,12 @@ import {
   type Message,
   type Spellings,
 } from '../../messages/message-store.js'
-import { isWaiting, isWaitingState, type WaitingState } from '../../queue/delivery-state-store.js'
+import {
+  isWaiting,
+  isWaitingState,
+  listWaiting,
+  type WaitingState,
+} from '../../queue/delivery-state-store.js'
 
 export interface MessageSearch {
   /** An address, or a whole domain as `@example.com`. */
@@ -41,9 +47,11 @@ export interface FoundMessage extends Message {
   readonly submittedBy?: SubmittedBy
 }
 
-/** Rows read per statement, and per call. */
-const PAGE = 1_000
-const MAX_SCANNED = 50_000
+/** Rows read per statement after the first, which reads one page, and per call. */
+const MAX_STEP = 2_000
+const MAX_SCANNED = 20_000
+/** With more workspaces, rare statuses are not looked for workspace by workspace. */
+const MAX_SEPARATE = 100
 
 export interface SearchPage {
   readonly messages: readonly FoundMessage[]
@@ -64,73 +72,133 @@ export async function searchMessages(
   before?: string,
 ): Promise<SearchPage> {
   const found: FoundMessage[] = []
-  const fits = fitting(search)
+  const isFitting = fitting(search)
+  const contents: ContentHeads = new Map()
+  const owners = search.workspaceId === undefined ? workspaceIds : [search.workspaceId]
   let end = before
-  for (let scanned = 0; scanned < MAX_SCANNED; scanned += PAGE) {
-    const rows = await page(db, search, workspaceIds, end)
-    for (const row of rows) {
-      const one = {
-        ...messageFromRow(row),
-        subject: row.subject,
-        from: row.from_address,
-        ...(row.key_id === null ? {} : { submittedBy: { keyId: row.key_id, peer: row.peer ?? '' } }),
-      }
-      end = one.id
-      if (fits(one)) found.push(one)
-      if (found.length >= limit) return { messages: found, end }
+  let step = Math.min(limit, MAX_STEP)
+  for (let scanned = 0; scanned < MAX_SCANNED;) {
+    const rows = await candidates(db, search, owners, end, step)
+    const messages = rows.map(row => ({ contentId: row.content_id, message: messageFromRow(row) }))
+    const fit = messages.filter(({ message }) => isFitting.message(message))
+    await readContents(
+      db,
+      contents,
+      fit.map(({ contentId }) => contentId),
+    )
+    for (const { contentId, message } of fit) {
+      const content = contents.get(contentId)
+      if (!content || !isFitting.content(content)) continue
+      found.push({ ...message, ...content })
+      if (found.length >= limit) return { messages: found, end: message.id }
     }
-    if (rows.length < PAGE) return { messages: found, end: undefined }
+    if (rows.length < step) return { messages: found, end: undefined }
+    end = rows.at(-1)?.id
+    scanned += rows.length
+    step = Math.min(step * 4, MAX_STEP)
   }
   return { messages: found, end }
 }
 
-/** Applies conditions that an index covers or that are free to add; `fitting` checks the rest. */
-function page(
+type Candidates = SelectQueryBuilder<Tables, 'messages', object>
+
+/** The next rows that may fit, newest first. A statement reads few rows beside those that it returns. */
+async function candidates(
   db: Queries,
   { to, status, since, until, workspaceId }: MessageSearch,
-  workspaceIds: readonly string[],
+  owners: readonly string[],
   before: string | undefined,
+  limit: number,
 ) {
-  let query: SelectQueryBuilder<Tables, 'messages', object> = db.selectFrom('messages')
-  if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId)
+  const within = (query: Candidates): Candidates => {
+    let some = query
+    // An id is generated shortly after the message's own time was read.
+    if (since !== undefined) some = some.where('id', '>=', firstIdAt(since))
+    if (until !== undefined) some = some.where('id', '<', firstIdAt(until + 1_000))
+    return before === undefined ? some : some.where('id', '<', before)
+  }
+  const newest = (query: Candidates) => within(query).selectAll().orderBy('id', 'desc').limit(limit)
   if (to !== undefined && !to.startsWith('@')) {
     const spellings: Spellings = [to.toLowerCase()]
     // The recipient index starts with the workspace.
-    if (workspaceId === undefined) query = query.where('workspace_id', 'in', workspaceIds)
-    query = query.where('recipient_bucket', '=', recipientBucket(to)).where(isSpelled(spellings))
+    const named = db.selectFrom('messages').where('workspace_id', 'in', owners)
+    return newest(
+      named.where('recipient_bucket', '=', recipientBucket(to)).where(isSpelled(spellings)),
+    ).execute()
   }
-  if (status !== undefined && isWaitingState(status))
-    query = query.where('status', '=', 'sent').where(isWaiting(status))
-  else if (status !== undefined) query = query.where('status', '=', status)
-  // An id is generated shortly after the message's own time was read.
-  if (since !== undefined) query = query.where('id', '>=', firstIdAt(since))
-  if (until !== undefined) query = query.where('id', '<', firstIdAt(until + 1_000))
-  if (before !== undefined) query = query.where('id', '<', before)
-  const newest = query.selectAll().orderBy('id', 'desc').limit(PAGE).as('messages')
-  return db
-    .selectFrom(newest)
-    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
-    .selectAll('messages')
-    .select([
-      'message_contents.subject',
-      'message_contents.from_address',
-      'message_contents.key_id',
-      'message_contents.peer',
-    ])
-    .orderBy('messages.id', 'desc')
-    .execute()
+  const all = db.selectFrom('messages')
+  if (status !== undefined && isWaitingState(status)) {
+    if (owners.length > MAX_SEPARATE)
+      return newest(all.where('workspace_id', 'in', owners).where(isWaiting(status))).execute()
+    const end = until === undefined ? before : earlier(before, firstIdAt(until + 1_000))
+    const each = owners.map(owner =>
+      listWaiting(db, { state: status, workspaceId: owner, since, beforeId: end }, limit),
+    )
+    const ids = (await Promise.all(each)).flat().sort().reverse().slice(0, limit)
+    return ids.length === 0 ? [] : newest(all.where('id', 'in', ids)).execute()
+  }
+  if (status !== undefined && status !== 'sent' && status !== 'delivered' && owners.length <= MAX_SEPARATE) {
+    const [first, ...others] = owners.map(owner =>
+      db
+        .selectFrom(newest(ofRareStatus(all.where('workspace_id', '=', owner), status)).as('own'))
+        .selectAll(),
+    )
+    if (!first) return []
+    return others
+      .reduce((union, one) => union.unionAll(one), first)
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute()
+  }
+  return newest(workspaceId === undefined ? all : all.where('workspace_id', '=', workspaceId)).execute()
 }
 
-function fitting({ to, from, since, until, subject, keyId }: MessageSearch) {
+function earlier(id: string | undefined, other: string): string {
+  return id !== undefined && id < other ? id : other
+}
+
+/** The others are most messages, and have no index. */
+function ofRareStatus(query: Candidates, status: MessageStatus): Candidates {
+  // A partial index is used only if the query repeats its condition verbatim.
+  return query.where('status', '=', status).where(sql<boolean>`status not in ('sent', 'delivered')`)
+}
+
+type ContentHead = Pick<FoundMessage, 'subject' | 'from' | 'submittedBy'>
+type ContentHeads = Map<string, ContentHead>
+
+async function readContents(db: Queries, known: ContentHeads, ids: readonly string[]): Promise<void> {
+  const missing = [...new Set(ids)].filter(id => !known.has(id))
+  for (const list of inLists(missing)) {
+    const rows = await db
+      .selectFrom('message_contents')
+      .select(['id', 'subject', 'from_address', 'key_id', 'peer'])
+      .where('id', 'in', list)
+      .execute()
+    for (const { id, subject, from_address: from, key_id: keyId, peer } of rows)
+      known.set(id, {
+        subject,
+        from,
+        ...(keyId === null ? {} : { submittedBy: { keyId, peer: peer ?? '' } }),
+      })
+  }
+}
+
+/** Checks again what `candidates` narrows down only in part. */
+function fitting({ to, from, status, since, until, subject, keyId }: MessageSearch) {
   const [folded, part] = [from?.toLowerCase(), subject?.toLowerCase()]
   const domain = to?.startsWith('@') === true ? to.toLowerCase() : undefined
-  return (one: FoundMessage): boolean =>
-    (domain === undefined || one.recipient.toLowerCase().endsWith(domain)) &&
-    (folded === undefined || isFrom(one.from.toLowerCase(), folded)) &&
-    (part === undefined || one.subject.toLowerCase().includes(part)) &&
-    (since === undefined || one.createdAt >= since) &&
-    (until === undefined || one.createdAt < until) &&
-    (keyId === undefined || one.submittedBy?.keyId === keyId)
+  const stored = status !== undefined && isWaitingState(status) ? 'sent' : status
+  return {
+    message: (one: Message): boolean =>
+      (stored === undefined || one.status === stored) &&
+      (domain === undefined || one.recipient.toLowerCase().endsWith(domain)) &&
+      (since === undefined || one.createdAt >= since) &&
+      (until === undefined || one.createdAt < until),
+    content: (one: ContentHead): boolean =>
+      (folded === undefined || isFrom(one.from.toLowerCase(), folded)) &&
+      (part === undefined || one.subject.toLowerCase().includes(part)) &&
+      (keyId === undefined || one.submittedBy?.keyId === keyId),
+  }
 }
 
 function isFrom(address: string, wanted: string): boolean {

@@ -36,7 +36,7 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   page: Page,
 ): Promise<Listing<LoggedDelivery>> {
-  const { after } = page
+  const { after, isUncounted } = page
   const found = await complete(db)
     .where('subscription_id', '=', subscriptionId)
     .$call(query => filtered(query, filter))
@@ -48,7 +48,8 @@ export async function listDeliveries(
     .offset(page.offset)
     .execute()
   const rows = found.slice(0, page.limit)
-  const total = after?.total ?? (await countDeliveries(db, subscriptionId, filter))
+  const total =
+    after?.total ?? (isUncounted ? found.length : await countDeliveries(db, subscriptionId, filter))
   const attempts = await attemptsOf(
     db,
     rows.map(({ id }) => id),

@@ -97,6 +97,11 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
     tests: [ONCE, suppressions('a suppressed address or domain is not mailed until removed')],
   },
   {
+    rule: 'up to 1,000 entries are added or removed at once: POST /suppressions/batch, POST /suppressions/bulk-delete',
+    from: [`${TABLE} > POST /suppressions`],
+    tests: [suppressions('many entries are added and removed at once')],
+  },
+  {
     rule: 'bounces are filtered by type (permanent, transient, undetermined), email, since and until, and paged',
     from: [`${TABLE} > GET /bounces`, 'Other resources > Bounce filterable by type (permanent'],
     tests: [FILTERED],

@@ -12,7 +12,7 @@ import type { Test } from 'tap'
 export const CHROMIUM = '/usr/bin/chromium'
 const PICTURES = 'build/pages'
 
-const FLAGS = [
+export const BROWSER_FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -45,7 +45,11 @@ export interface Visitor {
 
 /** A browser that ends with the test; each visitor has a separate profile. */
 export async function openBrowser(t: Test): Promise<(looking: Looking) => Promise<Visitor>> {
-  const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS })
+  const browser: Browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    headless: true,
+    args: BROWSER_FLAGS,
+  })
   t.teardown(() => browser.close())
   mkdirSync(PICTURES, { recursive: true })
   return async ({ shape, scheme, language = 'en' }) => {

@@ -1,5 +1,5 @@
 /**
- * Uploads a file from disk to the REST API without reading it into memory, and tells how far it is.
+ * Uploads a file from disk to one of the APIs without reading it into memory, and tells how far it is.
  *
  * `fetch` knows no progress of uploads, and a request that may be sent again would be held in memory; so this uses XMLHttpRequest.
  */
@@ -8,10 +8,14 @@ import { askToSignIn } from '../state/sign-in.svelte'
 import { currentScope } from './client'
 import { ApiFault, faultOf } from './fault'
 
-/** @param path below `/api/v1`, with query @param onProgress 0 to 1 @returns `data` of the answer @throws ApiFault */
-export async function upload<T>(path: string, file: File, onProgress: (share: number) => void): Promise<T> {
+/** @param path below `/api`, e.g. `/v1/contacts/import?…` @param onProgress 0 to 1 @returns `data` of the answer @throws ApiFault */
+export async function upload<T>(
+  path: string,
+  file: File,
+  onProgress: (share: number) => void = () => {},
+): Promise<T> {
   for (;;) {
-    const response = await sendFile(`${location.origin}/api/v1${path}`, file, onProgress)
+    const response = await sendFile(path, file, onProgress)
     const body: unknown = await response.json().catch(() => undefined)
     if (response.status === 401) await askToSignIn()
     else if (response.ok) return (body as { data: T }).data
@@ -19,11 +23,15 @@ export async function upload<T>(path: string, file: File, onProgress: (share: nu
   }
 }
 
-function sendFile(url: string, file: File, onProgress: (share: number) => void): Promise<Response> {
+/** Requests of the admin API name their workspace themselves. */
+const NO_SCOPE = { workspaceId: undefined, isSandbox: false }
+
+function sendFile(path: string, file: File, onProgress: (share: number) => void): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
+    const url = `${location.origin}/api${path}`
     request.open('POST', url)
-    const { workspaceId, isSandbox } = currentScope()
+    const { workspaceId, isSandbox } = path.startsWith('/v1/') ? currentScope() : NO_SCOPE
     const headers: [string, string][] = [['content-type', 'text/csv']]
     if (workspaceId !== undefined) headers.push(['x-workspace', workspaceId])
     if (isSandbox) headers.push(['x-sandbox', 'true'])

@@ -44,22 +44,41 @@ function isLanguage(value: string | null): value is Language {
   return value !== null && value in LANGUAGES
 }
 
+/** Making a formatter takes longer than a row of a list may. */
+function kept<O, F>(make: (language: Language, options: O) => F): (options: O) => F {
+  const made = new Map<string, F>()
+  return options => {
+    const key = `${state.language} ${JSON.stringify(options)}`
+    const formatter = made.get(key) ?? make(state.language, options)
+    made.set(key, formatter)
+    return formatter
+  }
+}
+
+const numbers = kept(
+  (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
+)
+const dates = kept(
+  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
+)
+const ages = kept(
+  (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),
+)
+
 export function number(value: number): string {
-  return new Intl.NumberFormat(state.language).format(value)
+  return numbers({}).format(value)
 }
 
 /** @param share 0.042 is 4.2 % */
 export function percent(share: number): string {
   const digits = share !== 0 && share < 0.01 ? 2 : 1
-  return new Intl.NumberFormat(state.language, { style: 'percent', maximumFractionDigits: digits }).format(
-    share,
-  )
+  return numbers({ style: 'percent', maximumFractionDigits: digits }).format(share)
 }
 
 export function octets(value: number): string {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
   const step = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), units.length - 1)
-  return new Intl.NumberFormat(state.language, {
+  return numbers({
     style: 'unit',
     unit: units[step] ?? 'byte',
     unitDisplay: 'short',
@@ -69,9 +88,7 @@ export function octets(value: number): string {
 
 /** In full, e.g. for a tooltip. @param iso RFC 3339 */
 export function fullTime(iso: string): string {
-  return new Intl.DateTimeFormat(state.language, { dateStyle: 'full', timeStyle: 'long' }).format(
-    new Date(iso),
-  )
+  return dates({ dateStyle: 'full', timeStyle: 'long' }).format(new Date(iso))
 }
 
 /** Time of today, else day and time. @param iso RFC 3339 */
@@ -79,7 +96,7 @@ export function shortTime(iso: string, now = new Date()): string {
   const time = new Date(iso)
   const isToday = time.toDateString() === now.toDateString()
   const isThisYear = time.getFullYear() === now.getFullYear()
-  return new Intl.DateTimeFormat(state.language, {
+  return dates({
     ...(isToday ? { second: '2-digit' } : { day: 'numeric', month: 'short' }),
     ...(isThisYear ? {} : { year: 'numeric' }),
     hour: '2-digit',
@@ -91,10 +108,7 @@ export function shortTime(iso: string, now = new Date()): string {
 export function relativeTime(iso: string, now = Date.now()): string {
   const seconds = (new Date(iso).getTime() - now) / 1_000
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? (['second', 1] as const)
-  return new Intl.RelativeTimeFormat(state.language, { numeric: 'auto' }).format(
-    Math.round(seconds / size),
-    unit,
-  )
+  return ages({ numeric: 'auto' }).format(Math.round(seconds / size), unit)
 }
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -108,7 +122,7 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 /** E.g. “2 h 5 min”. */
 export function duration(ms: number): string {
   const format = (value: number, unit: string) =>
-    new Intl.NumberFormat(state.language, {
+    numbers({
       style: 'unit',
       unit,
       unitDisplay: 'narrow',

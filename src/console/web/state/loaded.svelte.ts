@@ -52,6 +52,26 @@ export interface Wanted {
   readonly limit: number
   readonly offset?: number
   readonly after?: string
+  readonly count?: false
+}
+
+/** `later`: rows are shown before they are counted. Both others than `first` need a list that takes `count=false`. */
+type Counting = 'first' | 'later' | 'never'
+
+/** Pages without rows after which a search waits to be told to go on. */
+const MAX_BARREN = 5
+/** A count that took longer is not taken again when the list is read again. */
+const QUICK_COUNT_MS = 200
+
+/** Most rows that are read at once; the API’s maximum. */
+const MOST_AT_ONCE = 1_000
+/** Lists that are longer are read again from near what is seen. */
+const MOST_READ_AGAIN = 2_000
+
+/** Where a page began: the number of rows before it, and the cursor it was read with. */
+interface Mark {
+  readonly index: number
+  readonly cursor: string | undefined
 }
 
 /** Most rows that are read at once; the API’s maximum. */
@@ -69,32 +89,46 @@ interface Mark {
 export class Paged<T> {
   rows = $state.raw<readonly T[]>([])
   total = $state(0)
+  /** Whether `total` is known. */
+  isCounted = $state(false)
   hasMore = $state(false)
   isLoading = $state(false)
   fault = $state.raw<ApiFault>()
+  /** Several pages in a row had no rows, as in a search that finds nothing: `searchOn` goes on. */
+  isPaused = $state(false)
   /** Number of the first row that is seen. */
   seenFrom = 0
   private run = 0
   private cursor: string | undefined
   private marks: readonly Mark[] = []
   private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
+  private countMs = 0
   private readonly pageSize: number
+  private readonly counting: Counting
 
-  constructor(pageSize = 100) {
+  constructor(pageSize = 100, counting: Counting = 'first') {
     this.pageSize = pageSize
+    this.counting = counting
   }
 
   /** Begins anew, e.g. with other filters. The rows shown stay until the new ones are there. */
   async start(read: (wanted: Wanted) => Promise<Listed<T>>): Promise<void> {
     this.read = read
-    await untrack(() => this.readFrom({ index: 0, cursor: undefined }, this.pageSize))
+    this.countMs = 0
+    this.isCounted = false
+    await untrack(() => this.readFrom({ index: 0, cursor: undefined }, 1))
   }
 
   async more(): Promise<void> {
     await untrack(async () => {
-      if (!this.hasMore || this.isLoading) return
-      await this.readFrom({ index: this.rows.length, cursor: this.cursor }, this.pageSize)
+      if (!this.hasMore || this.isLoading || this.isPaused) return
+      await this.readFrom({ index: this.rows.length, cursor: this.cursor }, 1)
     })
+  }
+
+  async searchOn(): Promise<void> {
+    this.isPaused = false
+    await this.more()
   }
 
   /** Reads what is shown again, as far as it was read; of a long list, the part that is seen. */
@@ -112,7 +146,11 @@ export class Paged<T> {
     return this.marks.filter(mark => mark.index <= index).at(-1)
   }
 
-  /** Reads rows and puts them after those before the mark. A later call takes precedence. */
+  /**
+   * Reads rows and puts them after those before the mark. A later call takes precedence.
+   *
+   * @param wanted rows at least, unless there are no more
+   */
   private async readFrom(from: Mark, wanted: number): Promise<void> {
     const { read } = this
     if (!read) return
@@ -125,22 +163,27 @@ export class Paged<T> {
       let rows: readonly T[] = []
       let isLast = false
       let total = 0
-      while (!isLast && rows.length < wanted) {
+      let barren = 0
+      while (!isLast && barren < MAX_BARREN && rows.length < wanted) {
         const index = before.length + rows.length
-        const limit = Math.min(MOST_AT_ONCE, wanted - rows.length)
-        const place = index === 0 ? {} : cursor === undefined ? { offset: index } : { after: cursor }
+        const limit = Math.min(MOST_AT_ONCE, Math.max(wanted - rows.length, this.pageSize))
+        const first = this.counting === 'first' ? {} : { count: false as const }
+        const start = index === 0 ? first : { offset: index }
+        const place = cursor === undefined ? start : { after: cursor }
         const { data, pagination } = await read({ limit, ...place })
         if (run !== this.run) return
         marks.push({ index, cursor })
         rows = [...rows, ...data]
         cursor = pagination.next_cursor ?? undefined
-        isLast = !pagination.has_more || data.length === 0
+        isLast = !pagination.has_more
+        barren = data.length === 0 ? barren + 1 : 0
         total = pagination.total
       }
       this.rows = [...before, ...rows]
       this.marks = marks
-      this.total = total
+      this.note(total, from.index === 0, isLast)
       this.hasMore = !isLast
+      this.isPaused = !isLast && barren >= MAX_BARREN
       this.cursor = cursor
       this.fault = undefined
     } catch (error) {
@@ -148,6 +191,24 @@ export class Paged<T> {
     } finally {
       if (run === this.run) this.isLoading = false
     }
+  }
+
+  private note(total: number, isFirst: boolean, isLast: boolean): void {
+    if (this.counting === 'first' || isLast) {
+      this.total = this.counting === 'first' ? total : this.rows.length
+      this.isCounted = true
+    } else if (isFirst && this.counting === 'later' && this.countMs < QUICK_COUNT_MS) void this.countLater()
+  }
+
+  /** Without a total the list is complete all the same: a fault is not shown. */
+  private async countLater(): Promise<void> {
+    const { read } = this
+    const began = performance.now()
+    const counted = await read?.({ limit: 1 }).catch(() => undefined)
+    if (!counted || read !== this.read) return
+    this.countMs = performance.now() - began
+    this.total = counted.pagination.total
+    this.isCounted = true
   }
 }
 

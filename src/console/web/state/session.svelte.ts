@@ -31,10 +31,11 @@ export function workspaces(): readonly Workspace[] {
 /** Looks for a session, e.g. at the start and after a sign-in. @throws ApiFault unless it only says that there is none */
 export async function findSession(): Promise<void> {
   try {
-    const { data } = await answer(admin.GET('/me'))
-    const { data: workspaces } = await answer(
-      admin.GET('/workspaces', { params: { query: { limit: 1_000 } } }),
-    )
+    const [{ data }, { data: workspaces }] = await Promise.all([
+      answer(admin.GET('/me')),
+      // Without a session it does not ask for one.
+      answer(admin.GET('/workspaces', { params: { query: { limit: 1_000 } }, fetch: one => fetch(one) })),
+    ])
     state.workspaces = workspaces
     state.me = data
   } catch (error) {
