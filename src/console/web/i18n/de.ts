@@ -203,6 +203,63 @@ export const de: Texts = {
     campaign: 'Kampagne',
     template: 'Vorlage',
     tags: 'Tags',
+    resend: 'Erneut senden',
+    resendIntro:
+      'Eine neue Nachricht mit demselben Inhalt wird sofort gesendet. Sie zählt zu den Grenzen ihres Arbeitsbereichs.',
+    resendWaiting:
+      'Die erste wartet noch auf ihre Zustellung; diese kann darum nur an eine andere Adresse gehen.',
+    resent: (to: string) => `Erneut gesendet an ${to}`,
+    authentication: 'Authentifizierung',
+    checks: {
+      intro:
+        'So würde ein Empfänger jetzt urteilen: mit den heutigen Schlüsseln und dem, was DNS gerade sagt.',
+      author: 'Domain von From',
+      record: 'Eintrag im DNS',
+      noRecord: 'Es wurde kein DMARC-Eintrag gefunden.',
+      pass: (domain: string) => `Empfänger können nachweisen, dass diese Nachricht von ${domain} kommt.`,
+      fail: (domain: string) =>
+        `Keine bestandene Prüfung spricht für ${domain}; Empfänger können nicht nachweisen, dass die Nachricht von dort kommt.`,
+      none: (domain: string) =>
+        `${domain} hat keinen DMARC-Eintrag; Empfänger urteilen nach Belieben. Veröffentlichen Sie einen.`,
+      unknown: 'Es hängt von etwas ab, das hier nicht bekannt ist.',
+      policies: {
+        none: 'Die Domain bittet sie, sie trotzdem zuzustellen.',
+        quarantine: 'Die Domain bittet sie, sie als Spam zu behandeln.',
+        reject: 'Die Domain bittet sie, sie abzuweisen.',
+      },
+      dkimIntro: 'Signaturen der Nachricht. Eine, die gültig und zugehörig ist, genügt.',
+      unsigned: 'Die Nachricht ist nicht signiert: Für die Domain von From gibt es hier keine Schlüssel.',
+      byAuthor:
+        'Der Absender hat sie vor der Einlieferung signiert; die Signatur selbst wird hier nicht geprüft.',
+      keys: {
+        published: 'Ihr Schlüssel steht im DNS.',
+        different: 'Im DNS steht ein anderer Schlüssel, daher ist die Signatur ungültig.',
+        revoked: 'Ihr Schlüssel wurde im DNS widerrufen, daher ist die Signatur ungültig.',
+        missing: 'Ihr Schlüssel steht nicht im DNS, daher ist die Signatur ungültig.',
+        unanswered: 'Die Nameserver antworten nicht auf die Frage nach ihrem Schlüssel.',
+      },
+      spfIntro: 'Ob die Domain des Envelope-Absenders diese Adressen senden lässt.',
+      envelope: 'Envelope-Absender',
+      noAddress: 'Die Adressen, von denen Mail ausgeht, sind nicht bekannt. Setzen Sie mta.source_addresses.',
+      by: 'durch',
+      aligned: (domain: string) => `Ihre Domain gehört zu ${domain}.`,
+      notAligned: {
+        relaxed: (domain: string) =>
+          `Ihre Domain gehört nicht zu ${domain}, sondern zu einer anderen Organisation.`,
+        strict: (domain: string) =>
+          `Ihre Domain passt nicht: Der Eintrag von ${domain} verlangt genau dieselbe.`,
+      },
+      results: {
+        pass: 'Bestanden',
+        fail: 'Nicht bestanden',
+        none: 'Kein Eintrag',
+        unknown: 'Unbekannt',
+        softfail: 'Eher nicht bestanden',
+        neutral: 'Neutral',
+        temperror: 'Keine Antwort',
+        permerror: 'Fehlerhafter Eintrag',
+      },
+    },
     suppress: 'Empfänger sperren',
     previewIntro: 'Ohne Skripte, Formulare und Links. Das Zählpixel für Öffnungen fehlt.',
     images: 'Bilder von anderen Servern laden',

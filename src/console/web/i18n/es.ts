@@ -198,6 +198,62 @@ export const es: Texts = {
     campaign: 'Campaña',
     template: 'Plantilla',
     tags: 'Etiquetas',
+    resend: 'Enviar de nuevo',
+    resendIntro:
+      'Se envía enseguida un mensaje nuevo con el mismo contenido. Cuenta para los límites de su espacio de trabajo.',
+    resendWaiting: 'El primero aún espera su entrega, así que este solo puede ir a otra dirección.',
+    resent: (to: string) => `Enviado de nuevo a ${to}`,
+    authentication: 'Autenticación',
+    checks: {
+      intro:
+        'Juzgado como lo haría ahora un receptor: con las claves de hoy y lo que dice el DNS en este momento.',
+      author: 'Dominio de From',
+      record: 'Registro en el DNS',
+      noRecord: 'No se encontró ningún registro DMARC.',
+      pass: (domain: string) => `Los receptores pueden probar que este mensaje viene de ${domain}.`,
+      fail: (domain: string) =>
+        `Ninguna comprobación superada habla por ${domain}: nada prueba que el mensaje venga de allí.`,
+      none: (domain: string) =>
+        `${domain} no tiene registro DMARC, así que cada receptor juzga a su manera. Publique uno.`,
+      unknown: 'Depende de algo que aquí no se conoce.',
+      policies: {
+        none: 'El dominio les pide que lo entreguen de todos modos.',
+        quarantine: 'El dominio les pide que lo traten como spam.',
+        reject: 'El dominio les pide que lo rechacen.',
+      },
+      dkimIntro: 'Las firmas del mensaje. Basta con una que sea válida y esté alineada.',
+      unsigned: 'El mensaje no está firmado: el dominio de From no tiene claves aquí.',
+      byAuthor: 'El autor lo firmó antes de que llegara aquí; la firma en sí no se verifica.',
+      keys: {
+        published: 'Su clave está en el DNS.',
+        different: 'En el DNS hay otra clave, así que la firma falla.',
+        revoked: 'Su clave fue revocada en el DNS, así que la firma falla.',
+        missing: 'Su clave no está en el DNS, así que la firma falla.',
+        unanswered: 'Los servidores de nombres no responden sobre su clave.',
+      },
+      spfIntro: 'Si el dominio del remitente del sobre permite enviar a estas direcciones.',
+      envelope: 'Remitente del sobre',
+      noAddress:
+        'No se conocen las direcciones desde las que sale el correo. Configure mta.source_addresses.',
+      by: 'por',
+      aligned: (domain: string) => `Su dominio está alineado con ${domain}.`,
+      notAligned: {
+        relaxed: (domain: string) =>
+          `Su dominio no está alineado con ${domain}: pertenece a otra organización.`,
+        strict: (domain: string) =>
+          `Su dominio no está alineado: el registro de ${domain} exige exactamente el mismo.`,
+      },
+      results: {
+        pass: 'Superado',
+        fail: 'Fallido',
+        none: 'Sin registro',
+        unknown: 'Desconocido',
+        softfail: 'Fallo leve',
+        neutral: 'Neutral',
+        temperror: 'Sin respuesta',
+        permerror: 'Registro defectuoso',
+      },
+    },
     suppress: 'Bloquear al destinatario',
     previewIntro: 'Sin scripts, formularios ni enlaces. Se omite el píxel que cuenta las aperturas.',
     images: 'Cargar imágenes de otros servidores',

@@ -202,6 +202,61 @@ export const fr: Texts = {
     campaign: 'Campagne',
     template: 'Modèle',
     tags: 'Étiquettes',
+    resend: 'Renvoyer',
+    resendIntro:
+      'Un nouveau message au contenu identique est envoyé tout de suite. Il compte dans les limites de son espace de travail.',
+    resendWaiting: 'Le premier attend encore d’être remis : celui-ci ne peut aller qu’à une autre adresse.',
+    resent: (to: string) => `Renvoyé à ${to}`,
+    authentication: 'Authentification',
+    checks: {
+      intro: 'Jugé comme le ferait un destinataire maintenant : avec les clés du jour et ce que dit le DNS.',
+      author: 'Domaine de From',
+      record: 'Enregistrement DNS',
+      noRecord: 'Aucun enregistrement DMARC n’a été trouvé.',
+      pass: (domain: string) =>
+        `Les serveurs destinataires peuvent prouver que ce message vient de ${domain}.`,
+      fail: (domain: string) =>
+        `Aucun contrôle réussi ne parle au nom de ${domain} : rien ne prouve que le message en vient.`,
+      none: (domain: string) =>
+        `${domain} n’a pas d’enregistrement DMARC : chacun juge à sa guise. Publiez-en un.`,
+      unknown: 'Cela dépend de ce qui n’est pas connu ici.',
+      policies: {
+        none: 'Le domaine leur demande de le remettre malgré tout.',
+        quarantine: 'Le domaine leur demande de le traiter comme du spam.',
+        reject: 'Le domaine leur demande de le refuser.',
+      },
+      dkimIntro: 'Les signatures du message. Il suffit d’une seule, valide et alignée.',
+      unsigned: 'Le message n’est pas signé : le domaine de From n’a pas de clés ici.',
+      byAuthor: 'L’auteur l’a signé avant qu’il n’arrive ici ; la signature elle-même n’est pas vérifiée.',
+      keys: {
+        published: 'Sa clé est dans le DNS.',
+        different: 'Le DNS contient une autre clé : la signature échoue.',
+        revoked: 'Sa clé a été révoquée dans le DNS : la signature échoue.',
+        missing: 'Sa clé n’est pas dans le DNS : la signature échoue.',
+        unanswered: 'Les serveurs de noms ne répondent pas au sujet de sa clé.',
+      },
+      spfIntro: 'Si le domaine de l’expéditeur d’enveloppe autorise ces adresses à envoyer.',
+      envelope: 'Expéditeur d’enveloppe',
+      noAddress: 'Les adresses d’où part le courrier ne sont pas connues. Réglez mta.source_addresses.',
+      by: 'par',
+      aligned: (domain: string) => `Son domaine est aligné sur ${domain}.`,
+      notAligned: {
+        relaxed: (domain: string) =>
+          `Son domaine n’est pas aligné sur ${domain} : il relève d’une autre organisation.`,
+        strict: (domain: string) =>
+          `Son domaine n’est pas aligné : l’enregistrement de ${domain} exige exactement le même.`,
+      },
+      results: {
+        pass: 'Réussi',
+        fail: 'Échoué',
+        none: 'Aucun enregistrement',
+        unknown: 'Inconnu',
+        softfail: 'Échec partiel',
+        neutral: 'Neutre',
+        temperror: 'Pas de réponse',
+        permerror: 'Enregistrement défectueux',
+      },
+    },
     suppress: 'Bloquer le destinataire',
     previewIntro: 'Sans scripts, formulaires ni liens. Le pixel qui compte les ouvertures est retiré.',
     images: 'Charger les images d’autres serveurs',
