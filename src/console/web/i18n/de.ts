@@ -396,6 +396,10 @@ export const de: Texts = {
     back: 'Zurück zur Liste',
     choose: 'Wählen Sie eine Mail',
     chooseText: 'Sie öffnet sich hier. Die Pfeiltasten führen durch die Liste.',
+    search: 'Empfänger oder Wörter des Betreffs',
+    found: (n: number) => count(n, 'Mail', 'Mails'),
+    noneMatch: 'Keine abgefangene Mail enthält diese Wörter.',
+    unread: 'Ungelesen',
     deleteAll: 'Alle löschen',
     deleteIntro: n =>
       `Das löscht ${count(n, 'abgefangene Mail', 'abgefangene Mails')} und lässt sich nicht rückgängig machen.`,

@@ -417,6 +417,10 @@ export const en = {
     back: 'Back to the list',
     choose: 'Choose a mail',
     chooseText: 'It opens here. The arrow keys go through the list.',
+    search: 'Recipient or words of the subject',
+    found: (n: number) => count(n, 'mail', 'mails'),
+    noneMatch: 'No captured mail has these words.',
+    unread: 'Unread',
     deleteAll: 'Delete all',
     deleteIntro: (n: number) =>
       `This deletes ${count(n, 'captured mail', 'captured mails')}. It cannot be undone.`,

@@ -389,6 +389,10 @@ export const es: Texts = {
     back: 'Volver a la lista',
     choose: 'Elija un mensaje',
     chooseText: 'Se abre aquí. Las flechas del teclado recorren la lista.',
+    search: 'Destinatario o palabras del asunto',
+    found: (n: number) => count(n, 'correo', 'correos'),
+    noneMatch: 'Ningún correo capturado contiene estas palabras.',
+    unread: 'Sin leer',
     deleteAll: 'Eliminar todo',
     deleteIntro: n =>
       `Esto elimina ${count(n, 'mensaje capturado', 'mensajes capturados')}. No se puede deshacer.`,

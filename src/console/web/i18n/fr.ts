@@ -391,6 +391,10 @@ export const fr: Texts = {
     back: 'Retour à la liste',
     choose: 'Choisissez un message',
     chooseText: 'Il s’ouvre ici. Les flèches du clavier parcourent la liste.',
+    search: 'Destinataire ou mots du sujet',
+    found: (n: number) => count(n, 'message', 'messages'),
+    noneMatch: 'Aucun message capturé ne contient ces mots.',
+    unread: 'Non lu',
     deleteAll: 'Tout supprimer',
     deleteIntro: n =>
       `Cela supprime ${count(n, 'message capturé', 'messages capturés')}. C’est irréversible.`,
