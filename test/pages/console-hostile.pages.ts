@@ -316,6 +316,10 @@ Diagnostic-Code: smtp; 550 5.1.1 ${hostile('diagnostic')}
     ['3', 'attachments', ''],
   ] as const)
     await look(`/inbound/${id}?tab=${tab}`, ...(text === '' ? [] : [text]))
+  await page.getByRole('button', { name: 'Process again' }).click()
+  await page.getByText('Waiting', { exact: true }).waitFor()
+  await postroad.clock.advance(6_000)
+  await page.getByText('Report, known').first().waitFor()
   await look('/reports', shownOf('org'), shownOf('source'))
   await page.getByText(shownOf('source')).first().click()
   await page.getByText(shownOf('from')).first().waitFor()

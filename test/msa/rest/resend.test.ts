@@ -141,7 +141,7 @@ t.test('a copy counts against the limits of its workspace', async t => {
   const first = await send()
   await delivered(first)
   await postroad.run('workspace', 'set', workspaceId, 'hourly_limit=1')
-  clock.advance(2_000)
+  await clock.advance(2_000)
   t.match(await resend(first), { status: 403, body: { error: { code: 'limit_reached' } } })
 })
 
