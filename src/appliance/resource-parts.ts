@@ -25,6 +25,7 @@ import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
+import { sendingAddresses } from './doctor/dns-checks.js'
 import { examine } from './doctor/doctor.js'
 import type { OutgoingCallsOfServer } from './outgoing-calls.js'
 import { openJobs, routeDescriber } from './open-delivery.js'
@@ -81,6 +82,11 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
+    sendingAddresses: (workspaceId: string) =>
+      sendingAddresses(
+        { config: appliance.live.current, resolver: domains.freshResolver(), world },
+        workspaceId,
+      ),
     servesDkimZone: config.dns.listen.length > 0,
     isCaptured: config.mta.capture,
     captureNetworks: config.mta.captureNetworks,

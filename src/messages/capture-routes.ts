@@ -15,7 +15,7 @@ import {
   mailPageQuery,
 } from '../http/answer/mail-page.js'
 import type { ClientRequest } from '../http/network-access.js'
-import { listBody, pageOf, PageQuery } from '../http/pagination.js'
+import { listBody, pageOf, PageQuery, pageQuery } from '../http/pagination.js'
 import { openRoute, type Route } from '../http/route.js'
 import { octetsToText } from '../mail/mime/charset.js'
 import type { Clock } from '../world/time/clock.js'
@@ -107,10 +107,21 @@ export function capturedMailRoutes({ database, clock }: Omit<CaptureParts, 'isLi
       operationId: 'listCapturedMail',
       chapter: CHAPTER,
       summary: 'List captured mail, newest first.',
-      query: PageQuery,
+      query: Type.Object(
+        {
+          ...pageQuery,
+          search: Type.Optional(
+            Type.String({
+              maxLength: 200,
+              description: 'Words, each part of the recipient or the subject; case-insensitive.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
       item: CapturedMailSchema,
-      async handle(_, page) {
-        const { items, total } = await listCapturedMails(reader, page)
+      async handle({ query }, page) {
+        const { items, total } = await listCapturedMails(reader, page, query.search)
         return { items: items.map(headToApi), total }
       },
     }),

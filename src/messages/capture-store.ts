@@ -1,6 +1,7 @@
 /** SQL of the local inbox that `mta.capture` writes to instead of sending: the last thousand mails. */
-import type { Generated, Selectable } from 'kysely'
+import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../db/database.js'
+import { likeText } from '../db/folded-words.js'
 import type { Listing, Page } from '../http/pagination.js'
 
 interface CapturedMailRow {
@@ -60,19 +61,30 @@ export async function insertCapturedMails(db: Queries, mails: readonly CapturedM
     .execute()
 }
 
-/** Newest first. */
-export async function listCapturedMails(db: Queries, page: Page): Promise<Listing<CapturedMailHead>> {
-  const rows = await db
-    .selectFrom('captured_mails')
+/**
+ * Newest first.
+ *
+ * @param search only mails whose recipient or subject contains each of its words; case-insensitive for ASCII
+ */
+export async function listCapturedMails(
+  db: Queries,
+  page: Page,
+  search = '',
+): Promise<Listing<CapturedMailHead>> {
+  let matching = db.selectFrom('captured_mails')
+  for (const word of search.toLowerCase().split(/\s+/).filter(Boolean)) {
+    const pattern = `%${likeText(word)}%`
+    matching = matching.where(
+      sql<boolean>`(lower(recipient) like ${pattern} escape '!' or lower(subject) like ${pattern} escape '!')`,
+    )
+  }
+  const rows = await matching
     .select(['seq', 'message_id', 'captured_at', 'envelope_sender', 'recipient', 'subject', 'size'])
     .orderBy('seq', 'desc')
     .limit(page.limit)
     .offset(page.offset)
     .execute()
-  const { total } = await db
-    .selectFrom('captured_mails')
-    .select(e => e.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
+  const { total } = await matching.select(e => e.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
   return {
     total,
     items: rows.map(row => ({ ...envelopeFrom(row), size: row.size })),

@@ -292,6 +292,20 @@ async function readParts(db: Queries, contentId: string, message: Buffer, filled
   return message
 }
 
+/** Copies attachments and later parts to another content, which has the same facts about them. */
+export async function copyParts(db: Queries, from: string, to: string): Promise<void> {
+  await db
+    .insertInto('message_parts')
+    .columns(['content_id', 'part', 'octets'])
+    .expression(
+      db
+        .selectFrom('message_parts')
+        .select(e => [e.val(to).as('content_id'), 'part', 'octets'])
+        .where('content_id', '=', from),
+    )
+    .execute()
+}
+
 /** Deletes the parts of a message that was never accepted. */
 export async function deleteParts(db: Queries, contentId: string): Promise<void> {
   await db.deleteFrom('message_parts').where('content_id', '=', contentId).execute()

@@ -17,7 +17,7 @@ import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 
 /** Content shared by all recipients. `submit.ts` adds the workspace and the time. */
-export type SubmittedContent = Omit<MessageContent, 'workspaceId' | 'createdAt' | 'isMarketing' | 'isPruned'>
+export type SubmittedContent = Omit<MessageContent, 'workspaceId' | 'createdAt' | 'isPruned'>
 
 /** DSN parameters of a recipient (RFC 3461 §4.1, §4.2). */
 export type DsnParameters = Pick<NewMessage, 'notify' | 'originalRecipient'>

@@ -52,6 +52,7 @@ t.test('reports about an unverified domain are rejected', async t => {
   const { id } = (await add('shop.example')).body.data
   const refused = { status: 403, body: { error: { code: 'domain_invalid' } } }
   t.match(await postroad.get(`${DOMAINS}/${id}/reports`, { key }), refused)
+  t.match(await postroad.get(`${DOMAINS}/${id}/report-statistics`, { key }), refused)
   t.match(
     await postroad.get(`${DOMAINS}/${id}/reports/0192f000-0000-7000-8000-00000000abcd`, { key }),
     refused,

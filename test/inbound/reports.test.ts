@@ -4,6 +4,7 @@ import { zipSync } from 'fflate'
 import t from 'tap'
 import { SHELL } from '../../src/core/actor.js'
 import { reportRoutes } from '../../src/deliverability/reports/report-routes.js'
+import { reportStatisticsRoute } from '../../src/deliverability/reports/report-statistics-route.js'
 import { addDomain } from '../../src/deliverability/domains/domains.js'
 import { readReport, unpack } from '../../src/inbound/reports/read-report.js'
 import { findAttachments } from '../../src/inbound/reading/read-inbound-mail.js'
@@ -97,12 +98,21 @@ async function openReports(t: Parameters<typeof openInboundTest>[0]) {
     )
   await setVerified(domain.id, parts.clock.now())
   const foreign = await addDomain(parts, 'w2', 'other.example', SHELL)
-  const api = await serveRoutes(t, reportRoutes(inbound.database.reader))
+  const { reader } = inbound.database
+  const addresses = async () => ['192.0.2.1']
+  const api = await serveRoutes(t, [
+    ...reportRoutes(reader),
+    reportStatisticsRoute({ reader, slowReader: reader, clock: parts.clock, sendingAddresses: addresses }),
+  ])
+  const sum = async (query: string) => {
+    const { json, status } = await api.ask({ path: `/api/v1/domains/${domain.id}/report-statistics${query}` })
+    return status === 200 ? (json as { data: object }).data : status
+  }
   const list = async (query = '') => {
     const { json, status } = await api.ask({ path: `/api/v1/domains/${domain.id}/reports${query}` })
     return { status, ...(json as { data: { id: string }[]; pagination: { total: number } }) }
   }
-  return { ...inbound, parts, api, domain, foreign, list, setVerified }
+  return { ...inbound, parts, api, domain, foreign, list, sum, setVerified }
 }
 
 t.test('a DMARC report is read from gzip, zip and plain XML, attached or as the mail itself', async t => {
@@ -383,4 +393,56 @@ t.test('attachments of a mail nested and broken in every way are found within bo
   t.same(findAttachments(Buffer.from('')).map(String), [''])
   t.same(findAttachments(Buffer.from('no header at all')).map(String), ['no header at all'])
   t.end()
+})
+
+t.test('reports are added up by day, source and reporter', async t => {
+  const { take, sum } = await openReports(t)
+  const first = record('192.0.2.1', 3) + record('192.0.2.9', 7, 'fail', 'reject')
+  await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ id: 'a', records: first }))))
+  const second = record('192.0.2.9', 2, 'fail', 'quarantine') + record('192.0.2.1', 40)
+  await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ id: 'b', records: second }))))
+  const source = (ip: string, rest: object) => ({ source_ip: ip, header_from: ['example.com'], ...rest })
+  t.match(await sum('?since=2026-01-04&until=2026-01-06'), {
+    kind: 'dmarc',
+    reports: 2,
+    is_truncated: false,
+    totals: { passed: 43, failed: 9, quarantined: 2, rejected: 7 },
+    days: [
+      { date: '2026-01-04', passed: 0, failed: 0 },
+      { date: '2026-01-05', passed: 43, failed: 9 },
+      { date: '2026-01-06', passed: 0, failed: 0 },
+    ],
+    sources: [
+      source('192.0.2.1', { is_own: true, passed: 43, failed: 0, dkim_passed: 43, spf_passed: 0 }),
+      source('192.0.2.9', { is_own: false, passed: 0, failed: 9, quarantined: 2, rejected: 7 }),
+    ],
+    failures: [],
+    reporters: [{ org_name: 'Receiver & Co', reports: 2, passed: 43, failed: 9 }],
+  })
+  t.match(await sum('?since=2026-01-06&until=2026-01-08'), { reports: 0, sources: [] })
+  t.equal(await sum('?since=2020-01-01&until=2026-01-01'), 400)
+  t.equal(await sum('?kind=arf'), 400)
+})
+
+t.test('TLS reports are added up by kind of failure', async t => {
+  const { take, sum } = await openReports(t)
+  await take(TLSRPT_ADDRESS, mailWith(gzipSync(JSON.stringify(TLS_REPORT)), 'application/tlsrpt+gzip'))
+  t.match(await sum('?kind=tlsrpt&since=2026-01-04&until=2026-01-04'), {
+    totals: { passed: 5326, failed: 303 },
+    days: [{ date: '2026-01-04', passed: 5326, failed: 303 }],
+    sources: [],
+    failures: [
+      {
+        ...{ result_type: 'certificate-expired', failed_sessions: 100 },
+        receiving_mx_hostname: 'mx1.mail.example.com',
+      },
+    ],
+    reporters: [{ org_name: 'Company-X' }],
+  })
+})
+
+t.test('more reports than fit one page of the store are all counted', async t => {
+  const { take, sum } = await openReports(t)
+  for (let n = 0; n < 55; n += 1) await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ id: `r-${n}` }))))
+  t.match(await sum('?since=2026-01-05&until=2026-01-05'), { reports: 55, totals: { passed: 165 } })
 })

@@ -26,3 +26,30 @@ t.test('a captured mail is read by its parts', async t => {
   t.equal((await postroad.get(`${CAPTURED}/${id}/content`, { key: ofOneWorkspace })).status, 403)
   t.equal((await postroad.get(`${CAPTURED}/none/rendered`, { key: viewer })).status, 404)
 })
+
+t.test('captured mail is found by words of its recipient and subject', async t => {
+  const postroad = await openTestAppliance(t)
+  const viewer = await tokenWith(postroad, 'viewer')
+  for (const [to, subject] of [
+    ['ann@one.test', 'Your Invoice 7'],
+    ['bob@one.test', 'Your order'],
+    ['ann@two.test', '100% off'],
+  ] as const) {
+    const mail = { to: [to], from_email: 'me@sender.test', subject, text: 'Hello' }
+    const { body } = await postroad.send(postroad.key, mail)
+    const [{ message_id: id } = { message_id: '' }] = body.data.results as { message_id: string }[]
+    await postroad.messageOnce(postroad.key, id, 'delivered')
+  }
+  const find = async (search: string) => {
+    const { body } = await postroad.get(`${CAPTURED}?search=${encodeURIComponent(search)}`, { key: viewer })
+    const { data, pagination } = body as { data: { recipient: string }[]; pagination: { total: number } }
+    t.equal(pagination.total, data.length)
+    return data.map(({ recipient }) => recipient)
+  }
+  t.same(await find('ANN'), ['ann@two.test', 'ann@one.test'])
+  t.same(await find('ann invoice'), ['ann@one.test'])
+  t.same(await find('%'), ['ann@two.test'])
+  t.same(await find('nobody'), [])
+  t.same(await find(''), ['ann@two.test', 'bob@one.test', 'ann@one.test'])
+  t.equal((await postroad.get(`${CAPTURED}?search=${'x'.repeat(201)}`, { key: viewer })).status, 400)
+})

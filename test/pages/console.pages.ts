@@ -75,6 +75,7 @@ const SCREENS = [
   ['/messages', 'console-messages'],
   ['/delivery', 'console-delivery'],
   ['/inbound', 'console-inbound'],
+  ['/reports', 'console-reports'],
   ['/captured', 'console-captured'],
   ['/bounces', 'console-bounces'],
   ['/suppressions', 'console-suppressions'],

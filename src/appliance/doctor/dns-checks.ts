@@ -48,6 +48,12 @@ export function findSenders(parts: DnsParts): Senders {
   return { ofHostname, addresses: ofHostname.then(({ found }) => senderAddresses(parts, found)) }
 }
 
+/** Public addresses that mail of a workspace leaves from, as far as they are known. */
+export async function sendingAddresses(parts: DnsParts, workspaceId: string): Promise<readonly string[]> {
+  const pool = parts.config.mta.sourcePools.find(({ workspace }) => workspace === workspaceId)
+  return pool?.addresses ?? senderAddresses(parts, (await findHostname(parts)).found)
+}
+
 export function dnsTasks(parts: DnsParts, senders: Senders): Task[] {
   const { ofHostname, addresses } = senders
   const { config, resolver } = parts

@@ -66,6 +66,12 @@ export const SCREENS: readonly Screen[] = [
     isAppliance: true,
   },
   {
+    path: '/reports',
+    load: () => import('./screens/reports/Reports.svelte'),
+    nav: { group: 'mail', name: 'reports', icon: 'reports', shortcut: 'r' },
+  },
+  { path: '/reports/:domain/:id', load: () => import('./screens/reports/Report.svelte') },
+  {
     path: '/captured',
     load: () => import('./screens/captured/Captured.svelte'),
     nav: { group: 'mail', name: 'captured', icon: 'captured' },

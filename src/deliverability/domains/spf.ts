@@ -17,7 +17,8 @@ import {
 } from './spf-record.js'
 
 /** RFC 7208 §2.6. */
-export type SpfVerdict = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror'
+export const SPF_VERDICTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror'] as const
+export type SpfVerdict = (typeof SPF_VERDICTS)[number]
 
 export interface SpfResult {
   readonly verdict: SpfVerdict

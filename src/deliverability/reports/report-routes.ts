@@ -44,16 +44,6 @@ const ReportSchema = Type.Object(
 
 /** @param slowReader used by the list */
 export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
-  /** Reports are stored by domain name only, so reading them requires a verified domain. */
-  const getVerifiedDomain = async (workspaceId: string, id: string): Promise<Domain> => {
-    const domain = await getDomain(reader, workspaceId, id)
-    if (domain.verifiedAt === null)
-      throw new AppError(
-        'domain_invalid',
-        `domain ${domain.domain} is not verified; verify it to read its reports`,
-      )
-    return domain
-  }
   return [
     listRoute({
       method: 'GET',
@@ -78,7 +68,7 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       item: ReportHeadSchema,
       errors: ['not_found', 'domain_invalid'],
       async handle({ principal, params, query }, page) {
-        const { domain, isSandbox } = await getVerifiedDomain(principal.workspaceId, params.id)
+        const { domain, isSandbox } = await getVerifiedDomain(reader, principal.workspaceId, params.id)
         const filter = {
           ...given({ kind: query.kind }),
           ...readTimeRange(query),
@@ -99,7 +89,7 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       response: ReportSchema,
       errors: ['not_found', 'domain_invalid'],
       async handle({ principal, params }) {
-        const { domain, isSandbox } = await getVerifiedDomain(principal.workspaceId, params.id)
+        const { domain, isSandbox } = await getVerifiedDomain(reader, principal.workspaceId, params.id)
         const report =
           isUuid(params.reportId) && !isSandbox
             ? await findReport(reader, domain, params.reportId.toLowerCase())
@@ -109,6 +99,17 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       },
     }),
   ]
+}
+
+/** Reports are stored by domain name only, so reading them requires a verified domain. @throws AppError not_found, domain_invalid */
+export async function getVerifiedDomain(db: Queries, workspaceId: string, id: string): Promise<Domain> {
+  const domain = await getDomain(db, workspaceId, id)
+  if (domain.verifiedAt === null)
+    throw new AppError(
+      'domain_invalid',
+      `domain ${domain.domain} is not verified; verify it to read its reports`,
+    )
+  return domain
 }
 
 function headToApi(report: Omit<DomainReport, 'records'>): Static<typeof ReportHeadSchema> {

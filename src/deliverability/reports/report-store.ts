@@ -124,6 +124,37 @@ export async function listReports(
   return pageWithTotal(all, newest, headFromRow)
 }
 
+/**
+ * A page of reports whose period begins within a range, latest first.
+ *
+ * @param before the last report of the previous page
+ * @returns also the size of their records, in characters
+ */
+export async function pageReports(
+  db: Queries,
+  domain: string,
+  { kind, since, until }: { readonly kind: ReportKind; readonly since: number; readonly until: number },
+  limit: number,
+  before: Pick<DomainReport, 'beginAt' | 'id'> | undefined,
+): Promise<{ readonly report: DomainReport; readonly size: number }[]> {
+  let query = db
+    .selectFrom('domain_reports')
+    .selectAll()
+    .where('domain', '=', domain)
+    .where('kind', '=', kind)
+    .where('begin_at', '>=', since)
+    .where('begin_at', '<', until)
+  if (before)
+    query = query.where(e =>
+      e.or([
+        e('begin_at', '<', before.beginAt),
+        e.and([e('begin_at', '=', before.beginAt), e('id', '<', before.id)]),
+      ]),
+    )
+  const rows = await query.orderBy('begin_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return rows.map(row => ({ report: reportFromRow(row), size: row.records.length }))
+}
+
 export async function findReport(db: Queries, domain: string, id: string): Promise<DomainReport | undefined> {
   const row = await db
     .selectFrom('domain_reports')
@@ -131,7 +162,7 @@ export async function findReport(db: Queries, domain: string, id: string): Promi
     .where('id', '=', id)
     .where('domain', '=', domain)
     .executeTakeFirst()
-  return row && { ...headFromRow(row), records: JSON.parse(row.records) as ReportFields[] }
+  return row && reportFromRow(row)
 }
 
 export async function deleteReportsBefore(
@@ -157,6 +188,10 @@ function matching(db: Queries, domain: string, { kind, since }: ReportFilter) {
   if (kind !== undefined) query = query.where('kind', '=', kind)
   if (since !== undefined) query = query.where('end_at', '>', since)
   return query
+}
+
+function reportFromRow(row: DomainReportRow): DomainReport {
+  return { ...headFromRow(row), records: JSON.parse(row.records) as ReportFields[] }
 }
 
 function headFromRow(row: Omit<DomainReportRow, 'records'>): Omit<DomainReport, 'records'> {

@@ -26,12 +26,17 @@ import { findContents } from '../../messages/content-store.js'
 import { MESSAGE_STATUSES } from '../../messages/message-status.js'
 import { findAnyMessage, findMessagesOf, type Message } from '../../messages/message-store.js'
 import { findDeliveryStates, WAITING_STATES, type DeliveryState } from '../../queue/delivery-state-store.js'
+import {
+  judgeMessage,
+  MessageAuthenticationSchema,
+  type AuthenticationParts,
+} from './message-authentication.js'
 import { DeliveryStateOrNull, MessageSchema, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
 import { findRelayedContent, searchMessages, type FoundMessage } from './message-search-store.js'
-import { messageSource, type SourceParts } from './message-source.js'
+import { composeMessage, messageSource, type SourceParts } from './message-source.js'
 import { messageWithTrace } from './message-view.js'
 
-export interface MessageAdminParts {
+export interface MessageAdminParts extends AuthenticationParts {
   readonly database: Database
   readonly returnPath: (messageId: string, recipient: string) => string
   readonly jobLoader: SourceParts['jobLoader']
@@ -203,6 +208,27 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
             yield source
           },
         }
+      },
+    }),
+    adminRoute({
+      method: 'GET',
+      path: '/messages/:messageId/authentication',
+      access: { permission: 'email:read', scope: 'record' },
+      operationId: 'getMessageAuthentication',
+      chapter: CHAPTER,
+      summary: 'Check DKIM, SPF and DMARC of a message.',
+      description:
+        'Whether its signatures and its envelope sender are aligned with the domain of From, judged as a receiver would now: with the keys ' +
+        'of today and what DNS says at this moment. SPF is evaluated for the addresses that mail leaves from; behind a relay, that of the ' +
+        'relay counts instead.',
+      params: Params,
+      response: MessageAuthenticationSchema,
+      errors: ['not_found', 'conflict'],
+      async handle({ operator, params }) {
+        const message = await getMessageNamed(database, params.messageId, operator)
+        const [content] = await findContents(reader, [message.contentId])
+        const composed = await composeMessage({ ...parts, reader }, message, 'signed')
+        return judgeMessage(parts, composed, content?.from.address ?? '')
       },
     }),
     ...contentRoutes(parts),

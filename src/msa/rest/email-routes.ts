@@ -16,8 +16,10 @@ import {
 } from '../log/message-view.js'
 import { messageLogRoutes } from '../log/message-log-routes.js'
 import { MessageParams, MessageSchema, MessageStatusSchema } from '../log/message-schema.js'
+import { resendEmail, ResendBody, ResendResult } from './resend-email.js'
 import { sendEmail, type SendParts } from './send-email.js'
 import {
+  EXAMPLE_ID,
   ScheduledResult,
   SEND_BODY_LIMIT,
   SEND_EXAMPLE,
@@ -89,7 +91,8 @@ function sendRoute(parts: SendParts): Route {
   })
 }
 
-function messageRoutes({ database }: SendParts): Route[] {
+function messageRoutes(parts: SendParts): Route[] {
+  const { database } = parts
   const { reader } = database
   const mustFind = async (workspaceId: string, id: string): Promise<Message> => {
     const message = isUuid(id) ? await findMessage(reader, workspaceId, id.toLowerCase()) : undefined
@@ -133,6 +136,34 @@ function messageRoutes({ database }: SendParts): Route[] {
         return group
           ? groupStatus(reader, group)
           : messageStatus(reader, await mustFind(workspaceId, messageId))
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/email/:messageId/resend',
+      access: 'email:send',
+      operationId: 'resendEmail',
+      chapter: 'Email',
+      summary: 'Send an email again.',
+      description:
+        'To the same or another address, as a new message with its own id. Merge tags are filled in with the contact of the address as it ' +
+        'is now, and with the template_data of the message. Mail that was received by SMTP is sent again unchanged, with the same Message-ID. The ' +
+        'copy counts against limits and belongs to no campaign, automation or batch. Fails with conflict if the recipient is suppressed, or ' +
+        'if the message is still waiting to be delivered to the same address; with not_found if its text is no longer stored.',
+      params: MessageParams,
+      body: ResendBody,
+      example: { to: 'ann@example.net' },
+      exampleAnswer: {
+        message_id: '0192f3a4-5b6c-7d8e-9f01-23456789abce',
+        to: 'ann@example.net',
+        resent_from: EXAMPLE_ID,
+      },
+      keepsAnswer: true,
+      response: ResendResult,
+      errors: ['not_found', 'conflict', 'domain_invalid', 'limit_reached'],
+      async handle({ principal, params: { messageId }, body, claim, peer }) {
+        const message = await mustFind(principal.workspaceId, messageId)
+        return (await resendEmail(parts, { principal, message, body, claim, peer })).value
       },
     }),
     route({

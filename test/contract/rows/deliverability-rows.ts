@@ -22,6 +22,7 @@ export const DELIVERABILITY_ROWS: readonly Row[] = [
     from: [],
     answers: [
       'GET /api/v1/domains/{id}/reports: domain_invalid',
+      'GET /api/v1/domains/{id}/report-statistics: domain_invalid',
       'GET /api/v1/domains/{id}/reports/{reportId}: domain_invalid',
     ],
     tests: [domains('reports about an unverified domain are rejected')],

@@ -9,10 +9,24 @@ const simulator = inFile('msa/simulator')
 const bounces = inFile('deliverability/bounces-served')
 
 const OUTCOMES = simulator('each address plays what it is named after')
+const resend = inFile('msa/rest/resend')
+const RESEND = 'POST /api/v1/email/{messageId}/resend'
 const CANCEL = 'DELETE /api/v1/email/{messageId}'
 const DEFERRED = bounces('a deferred message reads as sent, with its next attempt, until it is delivered')
 
 export const MESSAGE_ROWS: readonly Row[] = [
+  {
+    rule: 'POST /email/:id/resend sends a stored message again, to the same or another address (additive)',
+    from: [],
+    answers: [`${RESEND}: conflict`, `${RESEND}: domain_invalid`, `${RESEND}: limit_reached`],
+    tests: [
+      resend('a message is sent again as a new one, attachments and header fields included'),
+      resend('another address gets it too'),
+      resend('what cannot be sent again is refused with the reason, and nothing is sent'),
+      resend('a domain that may no longer send is refused'),
+      resend('a copy counts against the limits of its workspace'),
+    ],
+  },
   {
     rule: 'POST /email/batch takes 1 to 1,000 messages, each to one recipient: 202 with batch_id, status and counts',
     from: [

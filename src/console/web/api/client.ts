@@ -36,6 +36,9 @@ export function currentScope(): Scope {
   return untrack(scope)
 }
 
+/** Idempotency keys of requests without an answer, by URL and body: the server may have done what they ask, so a repeat has the same key. */
+const unanswered = new Map<string, string>()
+
 /** An effect that asks depends on nothing that is read here. */
 function send(request: Request): Promise<Response> {
   return untrack(() => sendUntilAnswered(request))
@@ -48,11 +51,15 @@ async function sendUntilAnswered(request: Request): Promise<Response> {
   const isNamed = request.headers.has('X-Workspace')
   if (isRest && !isNamed && workspaceId !== undefined) request.headers.set('X-Workspace', workspaceId)
   if (isRest && !isNamed && isSandbox) request.headers.set('X-Sandbox', 'true')
-  if (isRest && request.method === 'POST' && !request.headers.has('Idempotency-Key'))
-    request.headers.set('Idempotency-Key', crypto.randomUUID())
+  const isKeyed = isRest && request.method === 'POST' && !request.headers.has('Idempotency-Key')
+  const same = isKeyed ? `${request.url} ${await request.clone().text()}` : ''
+  const key = unanswered.get(same) ?? crypto.randomUUID()
+  if (isKeyed) request.headers.set('Idempotency-Key', key)
   void recordCall(request.clone())
   for (;;) {
+    if (isKeyed) unanswered.set(same, key)
     const response = await sendOnce(request.clone())
+    unanswered.delete(same)
     if (response.status === 401 && !isSignIn(request)) await askToSignIn()
     else if (response.status === 403 && (await isRefusedAs(response, 'sign_in_required')))
       await askToConfirm()

@@ -1,4 +1,5 @@
 /** What can go wrong with a request, in the form screens show it. */
+import { tr } from '../i18n/i18n.svelte'
 
 export class ApiFault extends Error {
   /** Of the API, e.g. `validation_error`; `network` if no answer came. */
@@ -14,12 +15,25 @@ export class ApiFault extends Error {
     message: string,
     more: { readonly status?: number; readonly path?: string; readonly retryAfterSeconds?: number } = {},
   ) {
-    super(message)
+    super(wordsFor(code, more) ?? message)
     this.code = code
     this.status = more.status ?? 0
     this.path = more.path
     this.retryAfterSeconds = more.retryAfterSeconds
   }
+}
+
+/** In the viewer's language, for faults that every form may meet. */
+function wordsFor(
+  code: string,
+  { status, retryAfterSeconds = 60 }: { readonly status?: number; readonly retryAfterSeconds?: number },
+): string | undefined {
+  const { faults } = tr()
+  if (code === 'network') return faults.network
+  if (code === 'cancelled') return faults.cancelled
+  if (status === 429) return faults.rateLimited(retryAfterSeconds)
+  if (status === 412) return faults.conflict
+  return undefined
 }
 
 interface ErrorBody {
