@@ -19,6 +19,7 @@ export interface Changes {
 export class ReportedChanges implements Changes {
   private readonly foreignVersion: () => number
   private readonly reported = new Map<Topic, number>()
+  private all = 0
 
   /** @param foreignVersion grows with commits of other processes */
   constructor(foreignVersion: () => number = () => 0) {
@@ -26,12 +27,17 @@ export class ReportedChanges implements Changes {
   }
 
   version(topic: Topic): number {
-    return this.foreignVersion() + (this.reported.get(topic) ?? 0)
+    return this.foreignVersion() + this.all + (this.reported.get(topic) ?? 0)
   }
 
   /** Call after the commit. */
   report(topic: Topic): void {
     this.reported.set(topic, (this.reported.get(topic) ?? 0) + 1)
+  }
+
+  /** Counts as a change of every topic. */
+  reportAll(): void {
+    this.all += 1
   }
 }
 

@@ -160,6 +160,9 @@ export const LOG_EVENTS = {
     'signal received': 'SIGTERM or SIGINT stops the server, SIGHUP reloads the configuration.',
   },
   debug: {
+    'database connection lost': 'PostgreSQL closed an idle connection. Another is opened when it is needed.',
+    'database notifications interrupted':
+      'What other nodes change is noticed two seconds later until the connection is back.',
     'database rewrite failed':
       'The database could not be rewritten to allow shrinking. It is tried at the next start.',
     'event dispatcher stopped': 'Part of stopping the server.',
