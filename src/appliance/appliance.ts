@@ -90,10 +90,9 @@ export async function openAppliance(request: OpenRequest): Promise<Appliance> {
 
 async function openDatabase(live: LiveConfig, request: Required<MayOpen> & OpenRequest): Promise<Database> {
   const { config, world, mayCreate, mayMigrate, isServing = false, onCommitted } = request
-  const { databaseFile: file, postgres, dataDir } = config
+  const { databaseFile: file, postgres } = config
   if (postgres) {
-    // Holds what belongs to this machine only, e.g. the control socket.
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeDataFolder(config)
     return openPostgres({ ...world, ...postgres, mayCreate, mayMigrate, isServing, onCommitted })
   }
   if (file === undefined) throw new Error('the configuration names no database')
@@ -105,6 +104,11 @@ async function openDatabase(live: LiveConfig, request: Required<MayOpen> & OpenR
     onCommitted,
     ...(isServing ? whileServing(live, world) : {}),
   })
+}
+
+/** With PostgreSQL it holds what belongs to this machine only, e.g. the control socket, and any node makes its own. */
+export function makeDataFolder({ postgres, dataDir }: Config): void {
+  if (postgres) mkdirSync(dataDir, { recursive: true, mode: 0o700 })
 }
 
 function whileServing(live: LiveConfig, { disk, log }: World) {

@@ -70,6 +70,13 @@ export interface Database extends AsyncDisposable {
    * @throws AppError unavailable if nothing can be stored now
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+  /**
+   * Present if several nodes may share the database: from now on writes fail with `unavailable` unless this node still has its row in
+   * `nodes`, so that one that was removed changes nothing more.
+   */
+  actAs?(nodeId: string): void
+  /** Present if several nodes may share the database: tells the others that rows of the topic changed. Call after the commit. */
+  announce?(topic: Topic): void
   /** Whether a failed read or write may succeed if repeated: database locked or unreachable, disk full, deadlock. */
   isTransient(error: unknown): boolean
 }

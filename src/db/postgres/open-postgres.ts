@@ -6,6 +6,7 @@
  */
 import { Kysely, sql } from 'kysely'
 import { describeError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -32,9 +33,12 @@ const BEGIN = [
   `set local statement_timeout = ${STATEMENT_MS}`,
   `set local lock_timeout = ${LOCK_MS}`,
   `set local idle_in_transaction_session_timeout = ${IDLE_MS}`,
-  // Assigned now, so that a commit whose answer is lost can be looked up.
-  'select pg_current_xact_id()::text',
 ].join(';')
+/** Assigned at once, so that a commit whose answer is lost can be looked up. */
+const TRANSACTION_ID = 'select pg_current_xact_id()::text'
+/** Its row can only be removed before or after the transaction. */
+const transactionOf = (nodeId: string) =>
+  `${TRANSACTION_ID} from (select 1 from nodes where id = '${nodeId}' for key share) as node`
 
 /** Connections of one node. */
 const POOLS = { writes: 2, reads: 6, slow: 2, exports: 1 }
@@ -86,6 +90,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     throw error
   }
   const changes = new ReportedChanges()
+  let nodeId: string | undefined
+  const begin = () => `${BEGIN};${nodeId === undefined ? TRANSACTION_ID : transactionOf(nodeId)}`
   const foreign = new ForeignChanges({ clock, random, log, listenUrl, pool: pools.reads, changes })
   if (isServing) foreign.start()
   const writer = new TransactionWriter(
@@ -100,7 +106,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
   function writingConnection(): WritingConnection {
     let writes = 0
-    const dialect = postgresDialect(pools.writes, { begin: BEGIN, onWrite: () => (writes += 1) })
+    const dialect = postgresDialect(pools.writes, { begin, onWrite: () => (writes += 1) })
     return { db: new Kysely<Tables>({ dialect }), writes: () => writes }
   }
 
@@ -111,6 +117,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     exportReader: new Kysely<Tables>({ dialect: slowPostgresDialect(pools.exports) }),
     storage: UNWATCHED,
     changes,
+    actAs(id) {
+      if (!isUuid(id)) throw new Error('a node id is a UUID')
+      nodeId = id
+    },
+    announce: topic => foreign.noteOwn(topic),
     isTransient,
     write: (work, writeOptions) => writer.write(work, writeOptions),
     async [Symbol.asyncDispose]() {

@@ -14,6 +14,7 @@ import {
   type QueryResult,
 } from 'kysely'
 import { asError } from '../pending-work.js'
+import { RemovedError } from '../removed-error.js'
 import { isLost, postgresRefusal } from './postgres-fault.js'
 
 /** Prepared statements a connection keeps; others are parsed each time. */
@@ -24,8 +25,11 @@ const READS_ONLY = /^\s*\(?select\b/i
 
 /** How transactions begin, and who is told of what they run. */
 export interface Framing {
-  /** One or more statements, sent in one round trip. A value that the last one returns is the transaction's id. */
-  readonly begin?: string
+  /**
+   * One or more statements, sent in one round trip. The value that the last one returns is the transaction's id; without one, the
+   * transaction is refused.
+   */
+  readonly begin?: () => string
   /** Faults that the values did not cause become `unavailable`; a writer has to judge them itself. */
   readonly isReader?: boolean
   /** Called for each statement that may change rows. */
@@ -63,7 +67,9 @@ class PooledDriver implements Driver {
   }
 
   async beginTransaction(connection: PooledConnection): Promise<void> {
-    await connection.begin(this.framing.begin ?? 'begin')
+    const begin = this.framing.begin?.()
+    await connection.begin(begin ?? 'begin')
+    if (begin !== undefined && connection.transactionId === undefined) throw new RemovedError()
   }
 
   async commitTransaction(connection: PooledConnection): Promise<void> {

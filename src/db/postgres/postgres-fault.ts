@@ -5,6 +5,7 @@
  * Pure. Codes: SQLSTATE, PostgreSQL documentation, Appendix A; network errors as Node names them.
  */
 import { AppError } from '../../core/errors.js'
+import { RemovedError } from '../removed-error.js'
 
 /** serialization_failure, deadlock_detected, lock_not_available. */
 const CONFLICTS = new Set(['40001', '40P01', '55P03'])
@@ -71,6 +72,7 @@ export function isPostgresError(thrown: unknown): boolean {
 
 /** @returns `unavailable` for faults that the values did not cause, with PostgreSQL's error as cause; otherwise the error itself */
 export function postgresRefusal(thrown: Error): Error {
+  if (thrown instanceof RemovedError) return unavailable(`${thrown.message}; it ends and has to start again`, 10_000, thrown)
   if (isLost(thrown)) return unavailable('the database cannot be reached; try again in a few seconds', 5_000, thrown)
   const code = codeOf(thrown)
   const refusal = code === '' ? undefined : REFUSALS.find(([state]) => state.test(code))

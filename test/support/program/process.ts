@@ -74,6 +74,8 @@ export interface Installation {
   spawn(...args: string[]): Promise<Ended>
   /** Runs a command with `--json`, which has to succeed, and reads what it prints. */
   json<T = unknown>(...args: string[]): Promise<T>
+  /** Runs a statement on its database, whichever it is. @returns the rows of a query */
+  sql<Row = Record<string, unknown>>(statement: string): Row[]
   /** How many rows each table holds now. */
   rowCounts(): Record<string, number>
   /** Starts the server and resolves once it serves. */
@@ -140,6 +142,10 @@ export function install(t: Test, { toml = '', env = {}, onFolder, from }: Instal
       if (status !== 0) throw new Error(`postroad ${args.join(' ')} ended with ${String(status)}: ${err}`)
       return JSON.parse(out) as T
     },
+    sql: <Row>(statement: string) =>
+      (postgres === undefined
+        ? sqliteRows(join(dataDir, 'postroad.db'), statement)
+        : postgresRows(postgres, statement)) as Row[],
     rowCounts: () => (postgres === undefined ? countRows(join(dataDir, 'postroad.db')) : countPostgresRows(postgres)),
     async serve() {
       const server = start(['serve'])
@@ -202,6 +208,26 @@ function countRows(file: string): Record<string, number> {
   } finally {
     handle.close()
   }
+}
+
+function sqliteRows(file: string, statement: string): unknown[] {
+  const handle = new BetterSqlite(file)
+  try {
+    const prepared = handle.prepare(statement)
+    if (prepared.reader) return prepared.all()
+    prepared.run()
+    return []
+  } finally {
+    handle.close()
+  }
+}
+
+function postgresRows(url: string, statement: string): unknown[] {
+  if (!/^select\b/i.test(statement)) {
+    psql(url, statement)
+    return []
+  }
+  return psql(url, `select row_to_json(one) from (${statement}) as one`).map(row => JSON.parse(row) as unknown)
 }
 
 function countPostgresRows(url: string): Record<string, number> {
