@@ -110,7 +110,12 @@ async function openParts(
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()
   if (hold.isHeld) world.log.warn('queue held after restore')
-  const membership = new Membership({ ...world, ...appliance, nodeId: appliance.newId(), hostname: config.hostname })
+  const membership = new Membership({
+    ...world,
+    ...appliance,
+    nodeId: appliance.newId(),
+    hostname: config.hostname,
+  })
   const isLeading = membership.lease('background')
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)

@@ -52,7 +52,10 @@ export async function keepAnswer(
     )
     .executeTakeFirst()
   if (numInsertedOrUpdatedRows === 0n)
-    throw new AppError('conflict', 'another request with this Idempotency-Key came first; repeat this one for its answer')
+    throw new AppError(
+      'conflict',
+      'another request with this Idempotency-Key came first; repeat this one for its answer',
+    )
 }
 
 export async function deleteExpiredAnswers(db: Queries, now: number, limit: number): Promise<number> {

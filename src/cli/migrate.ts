@@ -31,7 +31,10 @@ export function compactCommand(program: Command, context: CliContext): void {
   ).action((options: CommonOptions) =>
     whileStopped(context, options, async ({ databaseFile: file, dataDir }) => {
       if (file === undefined)
-        throw new AppError('conflict', 'the database is a PostgreSQL server, which reuses free space by itself')
+        throw new AppError(
+          'conflict',
+          'the database is a PostgreSQL server, which reuses free space by itself',
+        )
       const before = statSync(file).size
       const free = await context.world.disk.freeSpace(dataDir)
       if (free < 2 * before)

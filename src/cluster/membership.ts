@@ -76,7 +76,13 @@ export class Membership {
 
   /** Whether this node delivers to the destination. */
   owns(destination: string): boolean {
-    return this.nodes.length < 2 || nodeFor(destination, this.nodes.map(({ id }) => id)) === this.nodeId
+    return (
+      this.nodes.length < 2 ||
+      nodeFor(
+        destination,
+        this.nodes.map(({ id }) => id),
+      ) === this.nodeId
+    )
   }
 
   /** Call before `join`. */

@@ -83,7 +83,10 @@ export async function deleteNode(db: Queries, id: string): Promise<void> {
 }
 
 /** Deletes nodes that were not heard of in time, with their leases. @returns them */
-export async function deleteSilentNodes(db: Queries, now: number): Promise<readonly { id: string; name: string }[]> {
+export async function deleteSilentNodes(
+  db: Queries,
+  now: number,
+): Promise<readonly { id: string; name: string }[]> {
   return db
     .deleteFrom('nodes')
     .where(e => e('alive_until', '<', databaseTime(db, now)))
@@ -92,7 +95,10 @@ export async function deleteSilentNodes(db: Queries, now: number): Promise<reado
 }
 
 /** For a database that only one process serves: every other row is left by an earlier run. */
-export async function deleteOtherNodes(db: Queries, id: string): Promise<readonly { id: string; name: string }[]> {
+export async function deleteOtherNodes(
+  db: Queries,
+  id: string,
+): Promise<readonly { id: string; name: string }[]> {
   return db.deleteFrom('nodes').where('id', '!=', id).returning(['id', 'name']).execute()
 }
 

@@ -8,7 +8,15 @@ import type { Watch } from '../core/ttl-cache.js'
 import type { Clock } from '../world/time/clock.js'
 
 export type Topic =
-  'keys' | 'workspaces' | 'domains' | 'queue' | 'webhooks' | 'campaigns' | 'automations' | 'imports' | 'events'
+  | 'keys'
+  | 'workspaces'
+  | 'domains'
+  | 'queue'
+  | 'webhooks'
+  | 'campaigns'
+  | 'automations'
+  | 'imports'
+  | 'events'
 
 export interface Changes {
   /** Only ever grows. */

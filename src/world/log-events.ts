@@ -88,7 +88,8 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
-    'node not renewed': 'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
+    'node not renewed':
+      'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
     'node removed': 'Another node was not heard of for 12 seconds. What it had in hand is tried again.',
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
     'certificate check failed': 'The certificate has expired or expires soon. Logged once a day.',
@@ -126,7 +127,8 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
-    'background work taken over': 'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
+    'background work taken over':
+      'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
     'address suppressed': 'A bounce or complaint added an address to the suppression list.',
     'certificate obtained': 'The ACME server issued a certificate, which is in use.',
     'certificate reloaded': 'Changed certificate files were loaded.',

@@ -13,7 +13,11 @@ async function openTwo(t: Test, env: Readonly<Record<string, string>> = {}) {
   const sink = await openSink(t)
   const first = await initialise(t, { env: { ...routeTo(sink.port), ...env } })
   const second = install(t, {
-    env: { ...routeTo(sink.port), ...env, POSTROAD_DATABASE_URL: first.environment['POSTROAD_DATABASE_URL'] ?? '' },
+    env: {
+      ...routeTo(sink.port),
+      ...env,
+      POSTROAD_DATABASE_URL: first.environment['POSTROAD_DATABASE_URL'] ?? '',
+    },
   })
   second.writeConfig('')
   const nodes: Node[] = []
@@ -25,7 +29,12 @@ async function openTwo(t: Test, env: Readonly<Record<string, string>> = {}) {
   return { sink, first, one, two }
 }
 
-const mailTo = (to: string) => ({ to: [to], from_email: 'shop@sender.test', subject: 'Hello', html: '<p>Hello</p>' })
+const mailTo = (to: string) => ({
+  to: [to],
+  from_email: 'shop@sender.test',
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+})
 const destinations = Array.from({ length: 12 }, (_, at) => `d${at}.test`)
 
 async function sendThrough(nodes: readonly Serving[], key: string, each: number): Promise<string[]> {
@@ -45,7 +54,9 @@ async function sendThrough(nodes: readonly Serving[], key: string, each: number)
 const statuses = (first: Initialised) =>
   Object.fromEntries(
     first
-      .sql<{ status: string; messages: number }>('select status, count(*)::int as messages from messages group by status')
+      .sql<{ status: string; messages: number }>(
+        'select status, count(*)::int as messages from messages group by status',
+      )
       .map(({ status, messages }) => [status, messages]),
   )
 
@@ -101,7 +112,9 @@ t.test('a request repeated at the other node at the same time is executed once',
       ),
     )
     t.ok(answers.every(({ status }) => status === 200 || status === 409))
-    const ids = new Set(answers.flatMap(({ status, body }) => (status === 200 ? [body.data.results[0].message_id] : [])))
+    const ids = new Set(
+      answers.flatMap(({ status, body }) => (status === 200 ? [body.data.results[0].message_id] : [])),
+    )
     t.equal(ids.size, 1)
   }
   t.equal(first.sql('select id from messages').length, 10)

@@ -186,7 +186,11 @@ function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
   for (const path of new Set(folders))
     if (findStat(path) && !may(path, constants.R_OK | constants.W_OK | constants.X_OK))
       findings.push(fault('data_dir', `this user cannot write to ${path}`, `chown it to the service's user`))
-  if (databaseFile !== undefined && findStat(databaseFile) && !may(databaseFile, constants.R_OK | constants.W_OK))
+  if (
+    databaseFile !== undefined &&
+    findStat(databaseFile) &&
+    !may(databaseFile, constants.R_OK | constants.W_OK)
+  )
     findings.push(
       fault('database.url', `this user cannot write to ${databaseFile}`, "chown it to the service's user"),
     )

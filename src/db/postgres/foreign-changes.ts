@@ -74,16 +74,14 @@ export class ForeignChanges {
     this.pending.clear()
     this.timer = undefined
     // Unsent, the others notice at their next interval.
-    await this.parts.pool
-      .query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(notice)])
-      .catch(() => {})
+    await this.parts.pool.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(notice)]).catch(() => {})
   }
 
   /** Keeps a listening connection open until closed. */
   private async listen(): Promise<void> {
     const { clock, random, log, listenUrl } = this.parts
     const { signal } = this.closing
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !signal.aborted;) {
       const client = (this.client = openClient(listenUrl, 'postroad listen'))
       const ended = new Promise<void>(resolve => client.on('end', resolve))
       client.on('error', () => {})
@@ -99,7 +97,8 @@ export class ForeignChanges {
         failures += 1
         if (!signal.aborted) log.debug('database notifications interrupted', { error: describeError(error) })
       }
-      if (!signal.aborted) await clock.sleep(retryDelayMs(RECONNECT, Math.max(1, failures), random.fraction()), signal)
+      if (!signal.aborted)
+        await clock.sleep(retryDelayMs(RECONNECT, Math.max(1, failures), random.fraction()), signal)
     }
   }
 

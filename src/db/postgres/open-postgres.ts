@@ -61,7 +61,17 @@ export interface PostgresOptions {
 }
 
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const { url, listenUrl = url, clock, random, log, mayCreate = true, mayMigrate = true, isServing = false, onCommitted } = options
+  const {
+    url,
+    listenUrl = url,
+    clock,
+    random,
+    log,
+    mayCreate = true,
+    mayMigrate = true,
+    isServing = false,
+    onCommitted,
+  } = options
   const onLost = (error: Error) => log.debug('database connection lost', { error: describeError(error) })
   const pool = (size: number, purpose: string, answerMs = STATEMENT_MS + LOCK_MS) =>
     openPool({ url, size, name: `postroad ${purpose}`, answerMs, onLost })
@@ -134,10 +144,16 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
 /** @throws Error */
 async function requireServer(db: Kysely<Tables>): Promise<void> {
-  const { rows } = await sql<{ version: string; encoding: string }>`select current_setting('server_version_num') as version,
+  const { rows } = await sql<{
+    version: string
+    encoding: string
+  }>`select current_setting('server_version_num') as version,
     current_setting('server_encoding') as encoding`.execute(db)
   const { version = '0', encoding = '' } = rows[0] ?? {}
-  if (Number(version) < OLDEST_SERVER) throw new Error('the PostgreSQL server is too old; version 15 or later is required')
+  if (Number(version) < OLDEST_SERVER)
+    throw new Error('the PostgreSQL server is too old; version 15 or later is required')
   if (encoding !== 'UTF8')
-    throw new Error(`the database is encoded in ${encoding}; create it with \`createdb --encoding=UTF8 --template=template0\``)
+    throw new Error(
+      `the database is encoded in ${encoding}; create it with \`createdb --encoding=UTF8 --template=template0\``,
+    )
 }

@@ -72,8 +72,10 @@ export function isPostgresError(thrown: unknown): boolean {
 
 /** @returns `unavailable` for faults that the values did not cause, with PostgreSQL's error as cause; otherwise the error itself */
 export function postgresRefusal(thrown: Error): Error {
-  if (thrown instanceof RemovedError) return unavailable(`${thrown.message}; it ends and has to start again`, 10_000, thrown)
-  if (isLost(thrown)) return unavailable('the database cannot be reached; try again in a few seconds', 5_000, thrown)
+  if (thrown instanceof RemovedError)
+    return unavailable(`${thrown.message}; it ends and has to start again`, 10_000, thrown)
+  if (isLost(thrown))
+    return unavailable('the database cannot be reached; try again in a few seconds', 5_000, thrown)
   const code = codeOf(thrown)
   const refusal = code === '' ? undefined : REFUSALS.find(([state]) => state.test(code))
   return refusal ? unavailable(refusal[1], refusal[2], thrown) : thrown

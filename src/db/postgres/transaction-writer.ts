@@ -124,7 +124,8 @@ class Line {
     const isAlone = !this.isShared || this.waiting.length === 1
     const group: PendingWork[] = []
     await this.commit(group, started => {
-      if (group.length > 0 && (isAlone || this.parts.clock.monotonic() - started >= GROUP_BUDGET_MS)) return undefined
+      if (group.length > 0 && (isAlone || this.parts.clock.monotonic() - started >= GROUP_BUDGET_MS))
+        return undefined
       return this.waiting.shift()
     })
     return group.length
@@ -136,8 +137,8 @@ class Line {
    * @param group filled by `next` until it returns nothing
    */
   private async commit(group: PendingWork[], next: NextWork = () => undefined): Promise<void> {
-    const { clock, random } = this.parts
-    for (let conflicts = 0, isRepeated = false; ; ) {
+    const { random } = this.parts
+    for (let conflicts = 0, isRepeated = false; ;) {
       const failed = new Map<PendingWork, Error>()
       try {
         await this.run(group, next, failed)
@@ -154,7 +155,7 @@ class Line {
           isRepeated = true
         } else if (isConflict(thrown) && conflicts < MAX_CONFLICTS) {
           conflicts += 1
-          await clock.sleep(retryDelayMs(RETRY, conflicts, random.fraction()))
+          await pauseFor(retryDelayMs(RETRY, conflicts, random.fraction()))
         } else return failAll(group.length > 0 ? group : this.waiting.splice(0), asError(thrown))
       }
       // Those that joined so far run again; nobody else joins.
@@ -169,10 +170,12 @@ class Line {
   }
 
   private async isCommitted({ transactionId }: CommitError): Promise<boolean> {
-    const { clock, reader } = this.parts
+    const { reader } = this.parts
     for (let tries = 0; transactionId !== undefined && tries < FATE_TRIES; tries += 1) {
-      await clock.sleep(FATE_PAUSE_MS)
-      const fate = await sql<{ status: string | null }>`select pg_xact_status(${transactionId}::xid8) as status`
+      await pauseFor(FATE_PAUSE_MS)
+      const fate = await sql<{
+        status: string | null
+      }>`select pg_xact_status(${transactionId}::xid8) as status`
         .execute(reader)
         .catch(() => undefined)
       const status = fate?.rows[0]?.status
@@ -182,11 +185,7 @@ class Line {
     return false
   }
 
-  private async run(
-    group: PendingWork[],
-    next: NextWork,
-    failed: Map<PendingWork, Error>,
-  ): Promise<void> {
+  private async run(group: PendingWork[], next: NextWork, failed: Map<PendingWork, Error>): Promise<void> {
     const { clock, onCommitted } = this.parts
     const begunAt = clock.monotonic()
     await this.connection.db.transaction().execute(async db => {
@@ -212,7 +211,8 @@ class Line {
       await work.run(db)
     } catch (thrown) {
       if (isConflict(thrown)) throw thrown
-      if (isPostgresError(thrown) || this.connection.writes() > writesBefore) throw new WorkFailed(index, thrown)
+      if (isPostgresError(thrown) || this.connection.writes() > writesBefore)
+        throw new WorkFailed(index, thrown)
       failed.set(work, asError(thrown))
     }
   }

@@ -51,7 +51,11 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
   const learnUncounted = () => {
     timer = clock.after(UNCOUNTED_MS, () => {
       // Of what another node counts, this one only sees what is left.
-      if (!isCounting) countVisits(database.reader).then(count => recorder.noteUncounted(count), () => {})
+      if (!isCounting)
+        countVisits(database.reader).then(
+          count => recorder.noteUncounted(count),
+          () => {},
+        )
       learnUncounted()
     })
   }

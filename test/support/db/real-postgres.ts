@@ -55,7 +55,9 @@ export function createDatabase(from?: string): string {
 
 /** Runs statements as the server's administrator. @returns the rows, values separated by | */
 export function psql(url: string, statements: string): string[] {
-  const out = execFileSync('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', statements, url], { encoding: 'utf8' })
+  const out = execFileSync('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', statements, url], {
+    encoding: 'utf8',
+  })
   return out.split('\n').filter(line => line !== '')
 }
 

@@ -25,7 +25,9 @@ const folder = mkdtempSync('/tmp/postroad-pg-')
 const programs = findPrograms()
 const asRoot = userInfo().uid === 0
 if (asRoot) {
-  const [uid, gid] = ['-u', '-g'].map(what => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' })))
+  const [uid, gid] = ['-u', '-g'].map(what =>
+    Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' })),
+  )
   chownSync(folder, uid ?? 0, gid ?? 0)
 }
 const data = join(folder, 'data')
@@ -34,7 +36,11 @@ const options = [...SETTINGS, `unix_socket_directories=${folder}`].map(one => `-
 run('pg_ctl', '-D', data, '-w', '-l', join(folder, 'log'), '-o', options, 'start')
 const child = spawn(command, args, {
   stdio: 'inherit',
-  env: { ...process.env, TEST_POSTGRES_URL: `postgres://postroad@localhost/postgres?host=${folder}`, TEST_POSTGRES_DATA: data },
+  env: {
+    ...process.env,
+    TEST_POSTGRES_URL: `postgres://postroad@localhost/postgres?host=${folder}`,
+    TEST_POSTGRES_DATA: data,
+  },
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
 child.on('exit', (code, signal) => {
@@ -44,9 +50,14 @@ child.on('exit', (code, signal) => {
 })
 
 function findPrograms(): string {
-  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number).sort((a, b) => b - a) : []
+  const versions = existsSync(VERSIONS)
+    ? readdirSync(VERSIONS)
+        .map(Number)
+        .sort((a, b) => b - a)
+    : []
   const [newest] = versions
-  if (newest === undefined) throw new Error(`no PostgreSQL server in ${VERSIONS}: install Debian's postgresql package`)
+  if (newest === undefined)
+    throw new Error(`no PostgreSQL server in ${VERSIONS}: install Debian's postgresql package`)
   return join(VERSIONS, String(newest), 'bin')
 }
 

@@ -146,7 +146,8 @@ export function install(t: Test, { toml = '', env = {}, onFolder, from }: Instal
       (postgres === undefined
         ? sqliteRows(join(dataDir, 'postroad.db'), statement)
         : postgresRows(postgres, statement)) as Row[],
-    rowCounts: () => (postgres === undefined ? countRows(join(dataDir, 'postroad.db')) : countPostgresRows(postgres)),
+    rowCounts: () =>
+      postgres === undefined ? countRows(join(dataDir, 'postroad.db')) : countPostgresRows(postgres),
     async serve() {
       const server = start(['serve'])
       const line = await Promise.race([server.logged('server started'), server.ended])
@@ -177,10 +178,15 @@ async function makeTemplate() {
   writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n`)
   mkdirSync(dataDir, { mode: 0o700 })
   const postgres = POSTGRES_SERVER === undefined ? undefined : createDatabase()
-  if (postgres === undefined) writeFileSync(join(dataDir, 'postroad.db'), await migratedSqlite(), { mode: 0o600 })
+  if (postgres === undefined)
+    writeFileSync(join(dataDir, 'postroad.db'), await migratedSqlite(), { mode: 0o600 })
   const place = postgres === undefined ? {} : { POSTROAD_DATABASE_URL: postgres }
   const json = async (...args: string[]) => {
-    const { out } = await runHere([...args, '--json'], { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT, ...place })
+    const { out } = await runHere([...args, '--json'], {
+      POSTROAD_CONFIG: configFile,
+      ...USUAL_ENVIRONMENT,
+      ...place,
+    })
     return JSON.parse(out) as unknown
   }
   const { workspace } = (await json('init')) as { workspace: { id: string } }
@@ -227,7 +233,9 @@ function postgresRows(url: string, statement: string): unknown[] {
     psql(url, statement)
     return []
   }
-  return psql(url, `select row_to_json(one) from (${statement}) as one`).map(row => JSON.parse(row) as unknown)
+  return psql(url, `select row_to_json(one) from (${statement}) as one`).map(
+    row => JSON.parse(row) as unknown,
+  )
 }
 
 function countPostgresRows(url: string): Record<string, number> {
@@ -236,7 +244,9 @@ function countPostgresRows(url: string): Record<string, number> {
     `select table_name, (xpath('/row/c/text()', query_to_xml(format('select count(*) as c from %I', table_name), false, true, '')))[1]
       from information_schema.tables where table_schema = 'public'`,
   )
-  return Object.fromEntries(rows.map(row => row.split('|')).map(([name = '', count = '']) => [name, Number(count)]))
+  return Object.fromEntries(
+    rows.map(row => row.split('|')).map(([name = '', count = '']) => [name, Number(count)]),
+  )
 }
 
 async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
