@@ -9,11 +9,14 @@ import { keptAnswers } from './accounts/idempotency-store.js'
 import { RestoreHold } from './accounts/restore-hold-store.js'
 import { keyAuthenticator } from './accounts/keys.js'
 import { openOperatorAccess } from './accounts/operators/access.js'
-import { openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
+import { makeDataFolder, openAppliance, requireInitialised, type Appliance } from './appliance/appliance.js'
 import { baseUrl, type Config } from './config/config.js'
 import type { Settings } from './config/settings.js'
 import { controlSocketPath, openControl } from './appliance/listeners/control.js'
 import { VERSION } from './core/version.js'
+import { BackgroundWork } from './appliance/background-work.js'
+import { leftBehindBefore } from './cluster/left-behind.js'
+import { Membership } from './cluster/membership.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp, type OnWrite } from './http/app.js'
@@ -29,7 +32,7 @@ import { LiveChanges } from './metrics/live-changes.js'
 import type { LiveSources } from './metrics/live.js'
 import { openMailListeners, type MailAddresses } from './appliance/listeners/mail-listeners.js'
 import { openNameListeners } from './appliance/listeners/name-listeners.js'
-import { deleteOrphanedParts, type MessageContent } from './messages/content-store.js'
+import type { MessageContent } from './messages/content-store.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
 import { SenderCache } from './msa/sender.js'
@@ -42,6 +45,7 @@ import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-p
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import type { OnAttempt } from './queue/delivery/record-outcomes.js'
 import { RecentReplies } from './queue/operator/recent-replies.js'
+import { recoverOrphans } from './queue/claiming/crash-recovery.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
@@ -57,6 +61,8 @@ import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
+  /** Resolves if other nodes removed this one. It can store nothing any more, so the process has to end. */
+  readonly removed: Promise<void>
   /** Addresses each listener actually bound. */
   readonly addresses: ServerAddresses
   /**
@@ -95,8 +101,9 @@ async function openParts(
   plainWorld: World,
   closing: AsyncDisposableStack,
   settings: Settings | undefined,
-): Promise<Pick<Server, 'addresses' | 'reload'>> {
+): Promise<Omit<Server, typeof Symbol.asyncDispose>> {
   requireInitialised(config)
+  makeDataFolder(config)
   closing.use(takeServeLock(config.dataDir))
   const meters = openMeters(plainWorld)
   const { world, onCommitted } = meters
@@ -106,10 +113,25 @@ async function openParts(
   const hold = new RestoreHold(appliance.database.reader)
   await hold.look()
   if (hold.isHeld) world.log.warn('queue held after restore')
+  const membership = new Membership({
+    ...world,
+    ...appliance,
+    nodeId: appliance.newId(),
+    hostname: config.hostname,
+  })
+  // Last, since what is stopped before still writes.
+  closing.defer(() => membership.leave())
+  const isLeading = membership.lease('background')
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
-  const onAppended = () => dispatcher.wake()
-  const inbound = await openInbound({ ...inboundParts(appliance), onEnqueued, onAppended })
+  const onAppended = () => (isLeading() ? dispatcher.wake() : appliance.database.announce?.('events'))
+  const inbound = await openInbound({
+    ...inboundParts(appliance),
+    onEnqueued,
+    onAppended,
+    isProcessing: isLeading,
+    onStoredForOthers: () => appliance.database.announce?.('events'),
+  })
   const jobs = openJobs(appliance)
   const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
   const submit = {
@@ -175,15 +197,21 @@ async function openParts(
     replies.note(attempt)
     liveChanges.attempted(attempt.job.workspaceId)
   }
-  const queue: QueueManager = openQueue(appliance, agent, jobs, hold, onAppended, onAttempt, name =>
-    locateSite(name),
+  const queue: QueueManager = openQueue(
+    appliance,
+    agent,
+    jobs,
+    hold,
+    onAppended,
+    onAttempt,
+    name => locateSite(name),
+    membership,
   )
-  await clearLeftBehind(appliance.database)
-  await appliance.database.write(tx => deleteOrphanedParts(tx.db))
-  await dispatcher.start()
+  membership.whenNodeDies(tx => recoverOrphans(tx, { ...world, retry: config.mta.retry }))
+  await membership.join()
+  await clearLeftBehind(appliance.database, leftBehindBefore(appliance.database, world.clock))
   await queue.start()
-  inbound.processor.start()
-  sandboxes.start()
+  membership.whenChanged(() => queue.reloadShares())
   closing.defer(() => sandboxes.stop())
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
@@ -194,7 +222,6 @@ async function openParts(
     ...certificates.jobs,
   ]
   const records = new JobRecords({ ...world, database: appliance.database })
-  await records.open(planned)
   const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
   const routes = resources.flatMap(one => one.routes ?? [])
   const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
@@ -220,7 +247,25 @@ async function openParts(
   closing.defer(() => mail.close(graceLeft()))
   const names = await openNameListeners(appliance, certificates.challenges?.zone)
   closing.defer(() => names.close())
-  scheduler.start()
+  const background = new BackgroundWork(appliance, isLeading, {
+    async start() {
+      await dispatcher.start()
+      inbound.processor.start()
+      sandboxes.start()
+      visits.start()
+      await records.open(planned)
+      scheduler.start()
+    },
+    wake() {
+      dispatcher.wake()
+      inbound.processor.wakeAll()
+      sandboxes.noteScheduled(world.clock.now())
+      visits.wake()
+    },
+  })
+  await background.start()
+  membership.whenChanged(() => void background.start())
+  closing.defer(() => background.stop())
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
   const observed = { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }
@@ -237,7 +282,8 @@ async function openParts(
     locateSite = siteLocator({ config: now, world })
     queue.invalidateSites()
   }
-  return { addresses: { ...http.addresses, ...mail.addresses, dns: names.addresses }, reload }
+  const addresses = { ...http.addresses, ...mail.addresses, dns: names.addresses }
+  return { addresses, removed: membership.removed, reload }
 }
 
 function openApi(

@@ -14,6 +14,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   core: 0,
   world: 0,
   mail: 1,
+  cluster: 2,
   config: 2,
   db: 2,
   events: 2,
@@ -50,6 +51,7 @@ const FLOORS: Readonly<Record<string, number>> = {
 /** Of the folders on one floor most know nothing of each other; these may. */
 const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   world: ['core'],
+  cluster: ['db'],
   events: ['db'],
   scheduler: ['db'],
   resource: ['config', 'db', 'events', 'http', 'scheduler'],

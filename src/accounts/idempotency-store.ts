@@ -4,6 +4,7 @@
  * Written by handlers in the transaction that does the work, or by `http/idempotency.ts` around them, which also reads them. Keys and
  * bodies are stored as digests only. Each insert deletes a few expired rows; a job deletes the rest.
  */
+import { AppError } from '../core/errors.js'
 import type { Database, Queries } from '../db/database.js'
 import type { IdempotencyClaim, KeptAnswer, KeptAnswers } from '../http/idempotency.js'
 
@@ -39,12 +40,22 @@ export async function keepAnswer(
   if (!claim) return
   await deleteExpiredAnswers(db, claim.madeAt, PRUNED_AT_ONCE)
   const row = { body_hash: claim.bodyHash, status, value: JSON.stringify(value), created_at: claim.madeAt }
-  await db
+  const { numInsertedOrUpdatedRows = 0n } = await db
     .insertInto('kept_answers')
     .values({ id: claim.id, ...row })
     // An expired row that has not been pruned yet.
-    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
-    .execute()
+    .onConflict(conflict =>
+      conflict
+        .column('id')
+        .doUpdateSet(row)
+        .where('kept_answers.created_at', '<=', claim.madeAt - KEPT_MS),
+    )
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows === 0n)
+    throw new AppError(
+      'conflict',
+      'another request with this Idempotency-Key came first; repeat this one for its answer',
+    )
 }
 
 export async function deleteExpiredAnswers(db: Queries, now: number, limit: number): Promise<number> {

@@ -14,8 +14,8 @@ import { provideHistory } from '../audience/segments/rule-history.js'
 import { campaignHistory } from '../campaigns/records/campaign-history-store.js'
 import type { Config } from '../config/config.js'
 import { orderedIds, type NewId } from '../core/ids.js'
-import type { Database } from '../db/database.js'
-import type { OnCommitted } from '../db/sqlite/group-commit.js'
+import type { Database, OnCommitted } from '../db/database.js'
+import { openPostgres } from '../db/postgres/open-postgres.js'
 import { openSqlite } from '../db/sqlite/open-sqlite.js'
 import { sealKeys } from '../deliverability/dkim/dkim-key-store.js'
 import { sealWebhookSecrets } from '../webhooks/subscriptions/secret-seal-store.js'
@@ -56,13 +56,16 @@ export class NotInitialisedError extends Error {
   override readonly name = 'NotInitialisedError'
 }
 
-export interface OpenRequest {
-  readonly config: Config
-  readonly world: World
+interface MayOpen {
   /** Creates the data folder and database, for `init`; otherwise they must exist. */
   readonly mayCreate?: boolean
   /** Migrates an older schema; otherwise it is rejected. */
   readonly mayMigrate?: boolean
+}
+
+export interface OpenRequest extends MayOpen {
+  readonly config: Config
+  readonly world: World
   /** Opens it for a server, with threads for checkpoints and slow reads. */
   readonly isServing?: boolean
   /** For metrics. */
@@ -73,24 +76,39 @@ export interface OpenRequest {
 provideHistory({ campaigns: campaignHistory, purchases: purchaseHistory })
 
 export async function openAppliance(request: OpenRequest): Promise<Appliance> {
-  const { config, world, mayCreate = false, mayMigrate = mayCreate, isServing = false, onCommitted } = request
+  const { config, world, mayCreate = false, mayMigrate = mayCreate } = request
   const live: LiveConfig = { current: config }
-  const { databaseFile: file } = config
-  if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  else requireInitialised(config)
-  const database = await openSqlite({
-    file,
-    clock: world.clock,
-    mayMigrate,
-    onCommitted,
-    ...(isServing ? whileServing(live, world) : {}),
-  })
+  if (!mayCreate) requireInitialised(config)
+  const database = await openDatabase(live, { ...request, mayCreate, mayMigrate })
   try {
     return await assemble(live, world, database, mayMigrate)
   } catch (error) {
     await database[Symbol.asyncDispose]()
     throw error
   }
+}
+
+async function openDatabase(live: LiveConfig, request: Required<MayOpen> & OpenRequest): Promise<Database> {
+  const { config, world, mayCreate, mayMigrate, isServing = false, onCommitted } = request
+  const { databaseFile: file, postgres } = config
+  if (postgres) {
+    makeDataFolder(config)
+    return openPostgres({ ...world, ...postgres, mayCreate, mayMigrate, isServing, onCommitted })
+  }
+  if (file === undefined) throw new Error('the configuration names no database')
+  if (mayCreate) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  return openSqlite({
+    file,
+    clock: world.clock,
+    mayMigrate,
+    onCommitted,
+    ...(isServing ? whileServing(live, world) : {}),
+  })
+}
+
+/** With PostgreSQL it holds what belongs to this machine only, e.g. the control socket, and any node makes its own. */
+export function makeDataFolder({ postgres, dataDir }: Config): void {
+  if (postgres) mkdirSync(dataDir, { recursive: true, mode: 0o700 })
 }
 
 function whileServing(live: LiveConfig, { disk, log }: World) {
@@ -108,9 +126,10 @@ function whileServing(live: LiveConfig, { disk, log }: World) {
   }
 }
 
-/** @throws NotInitialisedError */
+/** With PostgreSQL, opening the database tells. @throws NotInitialisedError */
 export function requireInitialised(config: Config): void {
   const { databaseFile: file } = config
+  if (file === undefined) return
   const size = statSync(file, { throwIfNoEntry: false })?.size
   if (size === undefined)
     throw new NotInitialisedError(`there is no database at ${file}; run \`postroad init\` first`)

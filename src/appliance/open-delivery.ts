@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import { nameServers, openResolver, type Appliance } from './appliance.js'
+import type { Membership } from '../cluster/membership.js'
 import type { Config } from '../config/config.js'
 import { readSigningKeys } from '../deliverability/domains/domain-store.js'
 import type { LinkOptions } from '../mta/render.js'
@@ -39,6 +40,7 @@ export function openQueue(
   onSettled: () => void,
   onAttempt: OnAttempt,
   locateSite: LocateSite,
+  membership: Membership,
 ): QueueManager {
   const { config, world, database } = appliance
   const { connections, retry } = config.mta
@@ -49,7 +51,8 @@ export function openQueue(
     jobs,
     locateSite,
     policy: { retry, connections },
-    incarnation: appliance.newId(),
+    incarnation: membership.nodeId,
+    owns: destination => membership.owns(destination),
     hold,
     onSettled,
     onAttempt,

@@ -3,6 +3,7 @@
  *
  * Part of the composition root. `openMeters` runs before everything that is counted, `observeAll` once all is open. Never throws.
  */
+import type { OnCommitted } from '../db/database.js'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'
 import { VERSION } from '../core/version.js'
@@ -19,7 +20,6 @@ import { deliveryMetrics, observeQueue } from '../metrics/delivery-metrics.js'
 import { DestinationRates } from '../metrics/destination-rates.js'
 import { LiveCounters, type LiveSources } from '../metrics/live.js'
 import { Metrics } from '../metrics/metrics.js'
-import type { OnCommitted } from '../db/sqlite/group-commit.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
 import type { Certificates } from './open-certificates.js'
 import type { QueueManager } from '../queue/queue-manager.js'

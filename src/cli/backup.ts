@@ -23,7 +23,9 @@ import { setRestoreHold } from '../accounts/restore-hold-store.js'
 import { eraseAgain } from '../appliance/erasure/erase.js'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
 import type { BackupView } from '../appliance/system/backup-routes.js'
+import { NO_FILE_TO_BACK_UP } from '../appliance/system/backups.js'
 import type { Config } from '../config/config.js'
+import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import { formatSize } from '../core/units.js'
 import { VERSION } from '../core/version.js'
@@ -72,12 +74,18 @@ function backUpHere(context: CliContext, options: CommonOptions, target: string)
   const { config } = readConfig(context, options)
   requireInitialised(config)
   return makeBackup({
-    source: config.databaseFile,
+    source: databaseFileOf(config),
     target,
     now: context.world.clock.now(),
     version: VERSION,
     onProgress: done => drawProgress(done, 'copied'),
   })
+}
+
+/** @throws AppError conflict with PostgreSQL */
+function databaseFileOf({ databaseFile }: Config): string {
+  if (databaseFile === undefined) throw new AppError('conflict', NO_FILE_TO_BACK_UP)
+  return databaseFile
 }
 
 const POLL_MS = 500
@@ -120,7 +128,8 @@ export function restoreCommand(program: Command, context: CliContext): void {
   ).action(async (file: string, options: ConfirmOptions) => {
     const { config } = readConfig(context, options)
     const facts = readBackup(file)
-    const isThere = (statSync(config.databaseFile, { throwIfNoEntry: false })?.size ?? 0) > 0
+    const databaseFile = databaseFileOf(config)
+    const isThere = (statSync(databaseFile, { throwIfNoEntry: false })?.size ?? 0) > 0
     if (isThere)
       await confirm(
         context,
@@ -130,19 +139,19 @@ export function restoreCommand(program: Command, context: CliContext): void {
     // Opened as root: the owner of the data folder may not be able to read the backup.
     const source = openSync(resolve(file), 'r')
     actAsOwnerOf(config.dataDir)
-    mkdirSync(dirname(config.databaseFile), { recursive: true, mode: 0o700 })
+    mkdirSync(dirname(databaseFile), { recursive: true, mode: 0o700 })
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
     const lock = takeServeLock(config.dataDir)
     try {
-      const copy = `${config.databaseFile}.restoring`
+      const copy = `${databaseFile}.restoring`
       for (const end of ['', '-wal', '-shm']) rmSync(copy + end, { force: true })
       copyOctets(source, copy)
       unpackBackup(copy)
       const waiting = await prepare(context, { ...config, databaseFile: copy })
-      const kept = setAside(context, config)
+      const kept = setAside(context, databaseFile)
       sync(copy)
-      renameSync(copy, config.databaseFile)
-      sync(dirname(config.databaseFile))
+      renameSync(copy, databaseFile)
+      sync(dirname(databaseFile))
       const json = { success: true, held: true, former: kept ?? null, ...toJson(facts) }
       printResult(context, options, json, () =>
         [
@@ -188,8 +197,7 @@ async function prepare(context: CliContext, config: Config): Promise<boolean> {
 }
 
 /** @returns path of the previous database; undefined if there was none */
-function setAside({ world }: CliContext, config: Config): string | undefined {
-  const { databaseFile: file } = config
+function setAside({ world }: CliContext, file: string): string | undefined {
   if (!existsSync(file)) return undefined
   const former = `${file}.before-restore-${isoTime(world.clock.now()).replace(/[:.]/g, '-')}`
   // The log first: a database without its log is consistent as of its last checkpoint; a log without its database is useless.

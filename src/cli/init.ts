@@ -37,7 +37,8 @@ export function initCommand(program: Command, context: CliContext): void {
       const { config } = readConfig(context, options)
       actAsOwnerOf(config.dataDir)
       // The schema and the sealed secrets must not change under a running server.
-      const isRunning = existsSync(config.databaseFile) && isServing(config.dataDir)
+      const isRunning =
+        config.databaseFile !== undefined && existsSync(config.databaseFile) && isServing(config.dataDir)
       await withOpened(context, config, appliance => init(appliance, context, options), {
         mayCreate: true,
         mayMigrate: !isRunning,

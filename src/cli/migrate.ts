@@ -30,6 +30,11 @@ export function compactCommand(program: Command, context: CliContext): void {
     'compact the database file (the server must be stopped; needs twice its size in free disk space)',
   ).action((options: CommonOptions) =>
     whileStopped(context, options, async ({ databaseFile: file, dataDir }) => {
+      if (file === undefined)
+        throw new AppError(
+          'conflict',
+          'the database is a PostgreSQL server, which reuses free space by itself',
+        )
       const before = statSync(file).size
       const free = await context.world.disk.freeSpace(dataDir)
       if (free < 2 * before)

@@ -18,6 +18,7 @@ import { asksForJson, exitStatus, failureJson } from './failure.js'
 import { eventCommands } from './mail/event.js'
 import { initCommand } from './init.js'
 import { jobsCommand } from './jobs.js'
+import { nodesCommand } from './nodes.js'
 import { keyCommands, loginCommands } from './tenant/key.js'
 import { operatorCommands } from './tenant/operator.js'
 import { messageCommands } from './mail/message.js'
@@ -60,6 +61,7 @@ const COMMANDS = [
   webhookCommands,
   topCommand,
   jobsCommand,
+  nodesCommand,
   sendCommand,
   backupCommand,
   restoreCommand,

@@ -50,7 +50,7 @@ export function serveCommand(program: Command, context: CliContext): void {
     })
     systemd.ready(`running, version ${VERSION}`)
     const stopReloading = reloadOnHangup(context, options, settings, server)
-    await untilStopSignal(log)
+    await Promise.race([untilStopSignal(log), server.removed.then(() => endRemoved(log))])
     stopReloading()
     systemd.stopping()
     log.info('server stopping', { graceMs: config.shutdownGraceMs })
@@ -75,6 +75,12 @@ function refuseFaulty(context: CliContext, options: CommonOptions, config: Confi
   const faults = findings.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new ConfigError(file, faults.map(findingText))
   for (const one of findings) context.world.log.warn('configuration warning', { ...one })
+}
+
+/** What this process has in hand is done by others; it could only wait in vain to store something. */
+async function endRemoved(log: CliContext['world']['log']): Promise<never> {
+  await log.flush()
+  process.exit(1)
 }
 
 /** Resolves on the first signal and removes the handlers, so that a second one kills the process. */

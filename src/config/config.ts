@@ -12,29 +12,43 @@ import { type Milliseconds, nodeOf, type Octets, type SchemaNode } from './schem
 import { type ConfigSchema, OWN_KEYS } from './schema/schema.js'
 
 export interface Config extends Named<typeof OWN_KEYS> {
-  /** Path of the SQLite file, joined to the data directory. */
-  readonly databaseFile: string
+  /** Path of the SQLite file, joined to the data directory; undefined with PostgreSQL. */
+  readonly databaseFile: string | undefined
+  /** Undefined with SQLite. */
+  readonly postgres: PostgresPlace | undefined
   /** By key of the file, in ms; 0 = forever. */
   readonly retention: Readonly<Record<string, number>>
   /** Sections declared by resources, by name. */
   readonly sections: Readonly<Record<string, unknown>>
 }
 
+export interface PostgresPlace {
+  /** `postgres://...` */
+  readonly url: string
+  readonly listenUrl: string
+}
+
 /** @param tables validated, with defaults and derived values */
 export function toConfig(schema: ConfigSchema, tables: Table): Config {
   const settings = Value.Decode(schema, tables)
   const { retention, data_dir: dataDir, database } = settings
-  const { location } = database.url
+  const { dialect, location } = database.url
+  const isFile = dialect === 'sqlite'
   const { retention: _, ...all } = nodeOf(schema).properties ?? {}
   const added = Object.entries(all).filter(([name]) => !Object.hasOwn(OWN_KEYS.properties, name))
   return {
     ...(named(nodeOf(OWN_KEYS), settings) as Named<typeof OWN_KEYS>),
-    databaseFile: isAbsolute(location) ? location : join(dataDir, location),
+    databaseFile: isFile ? fileIn(dataDir, location) : undefined,
+    postgres: isFile ? undefined : { url: location, listenUrl: database.listen_url ?? location },
     retention,
     sections: Object.fromEntries(
       added.map(([name, node]) => [name, named(node, (settings as Table)[name])] as const),
     ),
   }
+}
+
+function fileIn(folder: string, path: string): string {
+  return isAbsolute(path) ? path : join(folder, path)
 }
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}`

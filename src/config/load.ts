@@ -25,7 +25,6 @@ import {
 import { isTable, readTable, type Table } from './read-tables.js'
 import { nodeOf, type SchemaNode } from './schema/fields.js'
 import type { ConfigSchema } from './schema/schema.js'
-import { parseDatabaseUrl } from './schema/values.js'
 
 export interface LoadRequest {
   /** Schema assembled by the composition root. */
@@ -111,9 +110,6 @@ function originOf({ keys }: Overridden, path: readonly string[]): string {
 /** Checks rules across keys. Skips values that are invalid themselves; those are reported already. */
 function faultsBetweenKeys(tables: Table): string[] {
   const faults: string[] = []
-  const database = textAt(tables, ['database', 'url'])
-  if (database !== undefined && parseDatabaseUrl(database)?.dialect === 'postgres')
-    faults.push('database.url: postgres:// is not supported in this version; use sqlite:FILE')
   const first = durationAt(tables, ['mta', 'retry', 'first'])
   for (const key of ['max', 'expire']) {
     const longer = durationAt(tables, ['mta', 'retry', key])

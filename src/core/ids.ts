@@ -20,6 +20,9 @@ export function uuidv7(nowMs: number, random: Uint8Array): string {
   return inGroups(bytes)
 }
 
+/** Sorts after every UUID. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /** A deterministic id of the text (UUID version 8, RFC 9562 §5.8). */
 export function uuidOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16)

@@ -19,6 +19,7 @@ export type Topic =
   | 'inbound'
   | 'jobs'
   | 'deliveries'
+  | 'events'
 
 export interface Changes {
   /** Only ever grows. */
@@ -29,6 +30,7 @@ export interface Changes {
 export class ReportedChanges implements Changes {
   private readonly foreignVersion: () => number
   private readonly reported = new Map<Topic, number>()
+  private all = 0
 
   /** @param foreignVersion grows with commits of other processes */
   constructor(foreignVersion: () => number = () => 0) {
@@ -36,12 +38,17 @@ export class ReportedChanges implements Changes {
   }
 
   version(topic: Topic): number {
-    return this.foreignVersion() + (this.reported.get(topic) ?? 0)
+    return this.foreignVersion() + this.all + (this.reported.get(topic) ?? 0)
   }
 
   /** Call after the commit. */
   report(topic: Topic): void {
     this.reported.set(topic, (this.reported.get(topic) ?? 0) + 1)
+  }
+
+  /** Counts as a change of every topic. */
+  reportAll(): void {
+    this.all += 1
   }
 }
 

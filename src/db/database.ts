@@ -65,14 +65,24 @@ export interface Database extends AsyncDisposable {
   /**
    * Runs the work in a transaction and resolves with its result once the commit is durable.
    *
-   * Concurrent calls share one commit, each in its own savepoint, so that one that throws is rolled back alone. Await only database calls
-   * inside, and `nextTurn` in a long one: other writes wait meanwhile.
+   * Concurrent calls share one commit, each and one that throws is rolled back alone. A work may run again after a rollback, so it
+   * changes no memory itself. Await only database calls inside, and `nextTurn` in a long one: other writes wait meanwhile.
    * @throws AppError unavailable if nothing can be stored now
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+  /**
+   * Present if several nodes may share the database: from now on writes fail with `unavailable` unless this node still has its row in
+   * `nodes`, so that one that was removed changes nothing more.
+   */
+  actAs?(nodeId: string): void
+  /** Present if several nodes may share the database: tells the others that rows of the topic changed. Call after the commit. */
+  announce?(topic: Topic): void
   /** Whether a failed read or write may succeed if repeated: database locked or unreachable, disk full, deadlock. */
   isTransient(error: unknown): boolean
 }
+
+/** Called after each commit. @param durationMs from BEGIN until durable @param works that shared it */
+export type OnCommitted = (durationMs: number, works: number) => void
 
 /** Read in microseconds; scans no table. */
 export interface FileSize {

@@ -71,6 +71,11 @@ async function oneByOne(migrator: Migrator): Promise<string[]> {
   }
 }
 
+/** Whether no migration was ever applied. */
+export async function isEmpty(db: Kysely<Tables>): Promise<boolean> {
+  return (await executedMigrations(db)).length === 0
+}
+
 async function executedMigrations(db: Kysely<Tables>): Promise<string[]> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
   if (!tables.some(table => table.name === 'schema_migrations')) return []

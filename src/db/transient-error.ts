@@ -4,24 +4,15 @@
  * Pure. Standards: SQLSTATE classes as in PostgreSQL's Appendix A.
  */
 import { AppError } from '../core/errors.js'
+import { isLost } from './postgres/postgres-fault.js'
 import { storageCode } from './sqlite/storage-fault.js'
 
 /** Connection, rollback (deadlock, serialization), resources, object state (locks), operator intervention, I/O. */
 const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58'])
-const LOST_CONNECTION = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-])
-
 /** See `Database.isTransient`. */
 export function isTransient(thrown: unknown): boolean {
   if (thrown instanceof AppError) return thrown.code === 'unavailable'
-  if (storageCode(thrown) !== undefined) return true
+  if (storageCode(thrown) !== undefined || isLost(thrown)) return true
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
-  if (typeof code !== 'string') return false
-  return LOST_CONNECTION.has(code) || (/^[0-9A-Z]{5}$/.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2)))
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
 }

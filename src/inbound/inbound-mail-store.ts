@@ -132,10 +132,11 @@ export async function deleteInboundParts(db: Queries, bodyId: string): Promise<v
   await db.deleteFrom('inbound_parts').where('body_id', '=', bodyId).execute()
 }
 
-/** Deletes the parts of mail whose receipt a crash cut off. Call it before anything is received. */
-export async function deleteOrphanedInboundParts(db: Queries): Promise<void> {
+/** Deletes the parts of mail whose receipt a crash cut off. @param before as `leftBehindBefore` says */
+export async function deleteOrphanedInboundParts(db: Queries, before: string): Promise<void> {
   await db
     .deleteFrom('inbound_parts')
+    .where('body_id', '<', before)
     .where('body_id', 'not in', query => query.selectFrom('inbound_mails').select('body_id'))
     .execute()
 }

@@ -8,6 +8,7 @@ import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { SpawnThread } from '../world/threads.js'
 import { Forwarder } from './effects/forward.js'
+import { leftBehindBefore } from '../cluster/left-behind.js'
 import { deleteOrphanedInboundParts } from './inbound-mail-store.js'
 import { IntakeLimiter, type IntakeLimits } from './intake/intake-limiter.js'
 import { MailQuota } from './intake/mail-quota.js'
@@ -42,6 +43,10 @@ export interface InboundParts {
   readonly onEnqueued: (lane: string, dueAt: number) => void
   /** Called after events were appended and committed. */
   readonly onAppended: () => void
+  /** Whether this node processes inbound mail; of several nodes one does. */
+  readonly isProcessing: () => boolean
+  /** Called after mail was stored for the node that processes it. */
+  readonly onStoredForOthers: () => void
 }
 
 export interface Inbound {
@@ -56,7 +61,8 @@ export interface Inbound {
 /** Also deletes what a crash left of mail that was never accepted. */
 export async function openInbound(parts: InboundParts): Promise<Inbound> {
   const { database, clock, keys } = parts
-  await database.write(tx => deleteOrphanedInboundParts(tx.db))
+  const before = leftBehindBefore(database, clock)
+  await database.write(tx => deleteOrphanedInboundParts(tx.db, before))
   const hostname = parts.hostname.toLowerCase()
   const shared = {
     ...parts,
@@ -72,7 +78,10 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     forwarder: new Forwarder(shared),
   })
   return {
-    receiver: openInboundReceiver({ ...shared, onStored: isSigned => processor.wake(isSigned) }),
+    receiver: openInboundReceiver({
+      ...shared,
+      onStored: isSigned => (parts.isProcessing() ? processor.wake(isSigned) : parts.onStoredForOthers()),
+    }),
     isLocal: address => readInboundAddress(address, shared.names).kind !== 'foreign',
     processor,
     quota: shared.quota,

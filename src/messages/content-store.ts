@@ -311,10 +311,11 @@ export async function deleteParts(db: Queries, contentId: string): Promise<void>
   await db.deleteFrom('message_parts').where('content_id', '=', contentId).execute()
 }
 
-/** Deletes the parts of messages whose acceptance a crash cut off. Call it before anything is accepted. */
-export async function deleteOrphanedParts(db: Queries): Promise<void> {
+/** Deletes the parts of messages whose acceptance a crash cut off. @param before contents with this id or a later one may be on their way */
+export async function deleteOrphanedParts(db: Queries, before: string): Promise<void> {
   await db
     .deleteFrom('message_parts')
+    .where('content_id', '<', before)
     .where('content_id', 'not in', query => query.selectFrom('message_contents').select('id'))
     .execute()
 }

@@ -1,5 +1,5 @@
 /**
- * SQL of the mail totals: the fate of all mail ever accepted, counted once per message, in one row per workspace.
+ * SQL of the mail totals: the fate of all mail ever accepted, counted once per message, by workspace.
  *
  * Changed in the transaction of what is counted, so that at every commit
  *
@@ -9,7 +9,7 @@
  * later. Retention does not change totals. Sandbox mail is not counted.
  */
 import { sql } from 'kysely'
-import type { Queries } from '../db/database.js'
+import { dialectOf, type Queries } from '../db/database.js'
 import { inPieces, statement, type Rows } from '../db/statement.js'
 import type { MessageHead } from './message-status-store.js'
 import type { TransitionKind } from './message-status.js'
@@ -21,6 +21,7 @@ type Counter = (typeof COUNTERS)[number]
 
 interface MailTotalsRow extends Record<Counter, number> {
   workspace_id: string
+  part: number
 }
 
 declare module '../db/tables.js' {
@@ -29,11 +30,19 @@ declare module '../db/tables.js' {
   }
 }
 
+/** Rows a workspace has at most. */
+const PARTS = 32
+
+/** A connection's own row: two transactions that add to one row at once would conflict. */
+function partOf(db: Queries) {
+  return dialectOf(db) === 'postgres' ? sql`pg_backend_pid() % ${sql.lit(PARTS)}` : sql`0`
+}
+
 const addRows = statement(
-  (_, { rows }: Rows) =>
-    sql`insert into mail_totals (workspace_id, ${sql.join(COUNTERS.map(name => sql.ref(name)))})
-      values ${sql.join(rows.map(row => sql`(${sql.join(row)})`))}
-      on conflict (workspace_id) do update set ${sql.join(
+  (db, { rows }: Rows) =>
+    sql`insert into mail_totals (workspace_id, part, ${sql.join(COUNTERS.map(name => sql.ref(name)))})
+      values ${sql.join(rows.map(([workspaceId, ...counts]) => sql`(${workspaceId}, ${partOf(db)}, ${sql.join(counts)})`))}
+      on conflict (workspace_id, part) do update set ${sql.join(
         COUNTERS.map(
           name => sql`${sql.ref(name)} = mail_totals.${sql.ref(name)} + ${sql.ref(`excluded.${name}`)}`,
         ),

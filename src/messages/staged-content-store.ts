@@ -43,11 +43,12 @@ export async function discardStagedContents(db: Queries, ids: readonly string[])
   }
 }
 
-/** Contents a crash has left. @returns oldest first */
-export async function listStagedContents(db: Queries, limit: number): Promise<string[]> {
+/** Contents a crash has left. @param before ids from this one on stay @returns oldest first */
+export async function listStagedContents(db: Queries, before: string, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('contents_ahead')
     .select('content_id')
+    .where('content_id', '<', before)
     .orderBy('content_id')
     .limit(limit)
     .execute()

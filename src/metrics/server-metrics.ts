@@ -5,8 +5,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { Counter, Gauge, Histogram } from 'prom-client'
-import type { Database } from '../db/database.js'
-import type { OnCommitted } from '../db/sqlite/group-commit.js'
+import type { Database, OnCommitted } from '../db/database.js'
 import { HEALTH_REASON_CODES, type HealthReasonCode } from '../health/health-reasons.js'
 import type { JobState } from '../scheduler/job-store.js'
 import type { Disk } from '../world/disk.js'

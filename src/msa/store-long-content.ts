@@ -12,7 +12,7 @@ import {
   listStagedContents,
   acceptStagedContents,
 } from '../messages/staged-content-store.js'
-import { deleteParts, insertPart } from '../messages/content-store.js'
+import { deleteOrphanedParts, deleteParts, insertPart } from '../messages/content-store.js'
 import type { Workspace } from '../accounts/workspace-store.js'
 import type { Submission } from './mail-submission.js'
 import { toContent } from './submit.js'
@@ -50,13 +50,14 @@ export async function withLongStored<T>(
   }
 }
 
-/** Deletes leftovers of a crash. Runs at start, before any mail is accepted. */
-export async function clearLeftBehind(database: Database): Promise<void> {
+/** Deletes leftovers of a crash. @param before as `leftBehindBefore` says */
+export async function clearLeftBehind(database: Database, before: string): Promise<void> {
   for (;;) {
-    const ids = await listStagedContents(database.reader, CONTENTS_AT_ONCE)
-    if (ids.length === 0) return
+    const ids = await listStagedContents(database.reader, before, CONTENTS_AT_ONCE)
+    if (ids.length === 0) break
     await database.write(tx => discardStagedContents(tx.db, ids))
   }
+  await database.write(tx => deleteOrphanedParts(tx.db, before))
 }
 
 async function storeContents(

@@ -13,10 +13,10 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { CampaignHolds } from './claiming/campaign-hold-store.js'
+import { laneFromKey, type Lane } from './lane.js'
 import { clearClaims, listLanes } from './queue-store.js'
 import { Claimer, type ReadyMessage } from './claiming/claimer.js'
 import { ClockSteps, correctDueTimes } from './clock-changes.js'
-import { recoverOrphans } from './claiming/crash-recovery.js'
 import type { DeliveryAgent, LocateSite } from './delivery-agent.js'
 import { DeliveryRunner } from './delivery/delivery-runner.js'
 import type { JobLoader } from './claiming/job-loader.js'
@@ -44,6 +44,8 @@ export interface QueueManagerParts {
   readonly policy: QueuePolicy
   /** Identifies this run of the process; stored in every claim. */
   readonly incarnation: string
+  /** Whether this node delivers to the destination; of several nodes one does. */
+  readonly owns?: (destination: string) => boolean
   /** While held, a restored copy of a server sends nothing. */
   readonly hold?: RestoreHold
   /** Called after outcomes and their events were committed. */
@@ -103,7 +105,7 @@ export class QueueManager {
       ...parts,
       backoff: siteBackoff(retry),
       connections: policy.connections,
-      isHeld: lane => this.holds.isHeld(lane),
+      isHeld: lane => this.isHeld(lane),
       hasMemoryFor: site => memory.mayTake(site),
       onChange,
     })
@@ -121,9 +123,8 @@ export class QueueManager {
   }
 
   async start(): Promise<void> {
-    const { database, clock, policy } = this.parts
+    const { database, clock } = this.parts
     await this.parts.hold?.look()
-    await recoverOrphans({ ...this.parts, retry: policy.retry })
     await this.reload()
     const now = clock.now()
     const lastWritten = (await lastEventAt(database.reader)) ?? now
@@ -133,8 +134,23 @@ export class QueueManager {
 
   /** Call it after messages of this lane were committed. */
   noteEnqueued(lane: string, dueAt: number): void {
+    const { owns, database } = this.parts
+    if (owns && !owns(laneFromKey(lane).destination)) {
+      database.announce?.('queue')
+      return
+    }
     this.schedule.note(lane, dueAt)
     this.wake()
+  }
+
+  /** Call it after `owns` changed: lanes of other nodes are left to them, and this node's are loaded. */
+  reloadShares(): void {
+    this.dropHeldLanes()
+      .then(() => this.loadLanes())
+      .catch((error: unknown) => {
+        this.areHoldsStale = true
+        this.parts.log.error('queue not read', { error: describeError(error) })
+      })
   }
 
   /** Call it after a campaign was held or released and the change was committed. */
@@ -224,11 +240,18 @@ export class QueueManager {
   private async applyHolds(): Promise<boolean> {
     this.areHoldsStale = false
     const { hasHeld, hasReleased } = await this.holds.reload()
-    if (hasHeld) {
-      this.deliveries.holdLanes(lane => this.holds.isHeld(lane))
-      await this.schedule.holdLanes()
-    }
+    if (hasHeld) await this.dropHeldLanes()
     return hasReleased
+  }
+
+  private async dropHeldLanes(): Promise<void> {
+    this.deliveries.holdLanes(lane => this.holds.isHeld(lane))
+    await this.schedule.holdLanes()
+  }
+
+  /** Held campaigns, and what other nodes deliver. */
+  private isHeld(lane: Lane): boolean {
+    return this.holds.isHeld(lane) || this.parts.owns?.(lane.destination) === false
   }
 
   private async loadLanes(): Promise<void> {

@@ -289,13 +289,13 @@ export interface Orphan {
   readonly crashes: number
 }
 
-/** Rows claimed by other incarnations; at most what one process has in progress. */
-export async function findOrphans(db: Queries, incarnation: string): Promise<Orphan[]> {
+/** Rows claimed by nodes that are gone; at most what they had in progress. */
+export async function findOrphans(db: Queries): Promise<Orphan[]> {
   const rows = await db
     .selectFrom('queue')
     .select(['message_id', 'crashes'])
     .where('claimed_by', 'is not', null)
-    .where('claimed_by', '!=', incarnation)
+    .where('claimed_by', 'not in', query => query.selectFrom('nodes').select('id'))
     .orderBy('message_id')
     .execute()
   return rows.map(row => ({ messageId: row.message_id, crashes: row.crashes }))

@@ -9,6 +9,10 @@ export const LOG_EVENTS = {
     'automation run failed, rescheduled':
       'A step failed inside the server. The run is retried later; the other runs continue.',
     'automation runner failed': 'The runner could not read due runs. It retries.',
+    'background work not started':
+      'This node holds the lease of the work that one node does for all, and could not start it. It retries.',
+    'node removed by others':
+      'This node was not heard of for 12 seconds, so other nodes took over its work. It ends; the service manager starts it again.',
     'campaign holds not read, retrying':
       'The list of paused and cancelled campaigns could not be read. Their mail stays held.',
     'campaign runner failed': 'The runner could not read campaigns. It retries.',
@@ -84,6 +88,9 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
+    'node not renewed':
+      'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
+    'node removed': 'Another node was not heard of for 12 seconds. What it had in hand is tried again.',
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
     'certificate check failed': 'The certificate has expired or expires soon. Logged once a day.',
     'certificate not configured': 'SMTP clients are shown a self-signed certificate.',
@@ -120,6 +127,8 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'background work taken over':
+      'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
     'address suppressed': 'A bounce or complaint added an address to the suppression list.',
     'certificate obtained': 'The ACME server issued a certificate, which is in use.',
     'certificate reloaded': 'Changed certificate files were loaded.',
@@ -160,6 +169,9 @@ export const LOG_EVENTS = {
     'signal received': 'SIGTERM or SIGINT stops the server, SIGHUP reloads the configuration.',
   },
   debug: {
+    'database connection lost': 'PostgreSQL closed an idle connection. Another is opened when it is needed.',
+    'database notifications interrupted':
+      'What other nodes change is noticed two seconds later until the connection is back.',
     'database rewrite failed':
       'The database could not be rewritten to allow shrinking. It is tried at the next start.',
     'event dispatcher stopped': 'Part of stopping the server.',

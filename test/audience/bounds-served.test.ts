@@ -1,7 +1,5 @@
 /** How many lists, segments and tags a workspace has at most. */
-import { join } from 'node:path'
 import t from 'tap'
-import BetterSqlite from 'better-sqlite3'
 import { MAX_LISTS, MAX_SEGMENTS, MAX_TAGS } from '../../src/audience/audience-parts.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
@@ -28,15 +26,11 @@ for (const { things, most, rest } of TABLES)
     const postroad = await openTestAppliance(t)
     const key = await postroad.makeKey()
     const post = (name: string) => postroad.post(`/api/v1/${things}`, { name }, { key })
-    const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
-    database
-      .prepare(
-        `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ?)
-         insert into ${things} (id, workspace_id, name, created_at, updated_at, ${Object.keys(rest).join(', ')})
-         select 'id' || n, ?, 'n' || n, 0, 0, ${Object.values(rest).join(', ')} from numbers`,
-      )
-      .run(most - 1, postroad.workspaceId)
-    database.close()
+    postroad.sql(
+      `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${most - 1})
+       insert into ${things} (id, workspace_id, name, created_at, updated_at, ${Object.keys(rest).join(', ')})
+       select 'id' || n, '${postroad.workspaceId}', 'n' || n, 0, 0, ${Object.values(rest).join(', ')} from numbers`,
+    )
     await postroad.post('/api/v1/contacts', { email: 'ann@one.test' }, { key })
     const last = await post('the last one')
     t.equal(last.status, 201)

@@ -1,6 +1,4 @@
 /** Forms over HTTP on the running appliance: their routes, their pages, and the mail that asks to confirm. */
-import { join } from 'node:path'
-import BetterSqlite from 'better-sqlite3'
 import { simpleParser } from 'mailparser'
 import t, { type Test } from 'tap'
 import { makeConfirmationToken, type Confirmation } from '../../src/mail/links/subscriber-link.js'
@@ -14,7 +12,7 @@ const NAME = { name: 'first_name', label: 'First name' }
 
 async function open(t: Test) {
   const postroad = await openTestAppliance(t, { toml: 'public_url = "https://pages.shop.example/mail"' })
-  const { workspaceId, baseUrl, dataDir } = postroad
+  const { workspaceId, baseUrl } = postroad
   const set = (...settings: string[]) => postroad.run('workspace', 'set', workspaceId, ...settings)
   await set('company_name=Corner Shop', 'default_from_email=shop@shop.example')
   const key = await postroad.makeKey()
@@ -55,25 +53,12 @@ async function open(t: Test) {
     /** A link that was made at some other time. */
     linkAs: async (confirmation: Omit<Confirmation, 'workspaceId'>) =>
       `/s/${makeConfirmationToken(await linkKeysOf(postroad), { workspaceId, ...confirmation })}`,
-    optInId: (): string => {
-      const database = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
-      try {
-        return (database.prepare('select id from opt_ins').get() as { id: string }).id
-      } finally {
-        database.close()
-      }
-    },
-    events: (): { kind: string; payload: Record<string, unknown> }[] => {
-      const database = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
-      try {
-        const rows = database.prepare('select kind, payload from events order by seq').all()
-        return (rows as { kind: string; payload: string }[])
-          .filter(({ kind }) => !kind.startsWith('email.'))
-          .map(({ kind, payload }) => ({ kind, payload: JSON.parse(payload) as Record<string, unknown> }))
-      } finally {
-        database.close()
-      }
-    },
+    optInId: (): string => postroad.sql<{ id: string }>('select id from opt_ins')[0]?.id ?? '',
+    events: (): { kind: string; payload: Record<string, unknown> }[] =>
+      postroad
+        .sql<{ kind: string; payload: string }>('select kind, payload from events order by seq')
+        .filter(({ kind }) => !kind.startsWith('email.'))
+        .map(({ kind, payload }) => ({ kind, payload: JSON.parse(payload) as Record<string, unknown> })),
   }
 }
 

@@ -1,7 +1,5 @@
 /** Lists and tags over HTTP on the running appliance: who is in them, and what is counted. */
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import BetterSqlite from 'better-sqlite3'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { clientOf } from '../support/api/client.js'
 import { until } from '../support/until.js'
@@ -433,14 +431,10 @@ t.test('while all contacts are being deleted, nobody deletes or restores all of 
   const { post, contact, ...postroad } = await open(t)
   await contact('ann')
   // As a process that was killed on the way leaves it.
-  const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
-  database
-    .prepare(
-      `insert into contact_sweeps (id, workspace_id, is_sandbox, kind, position, end_position, changed, skipped, begun_at)
-       select 'left', ?, 0, 'delete', min(seq), max(seq), 0, 0, 1 from contacts`,
-    )
-    .run(postroad.workspaceId)
-  database.close()
+  postroad.sql(
+    `insert into contact_sweeps (id, workspace_id, is_sandbox, kind, position, end_position, changed, skipped, begun_at)
+     select 'left', '${postroad.workspaceId}', 0, 'delete', min(seq), max(seq), 0, 0, 1 from contacts`,
+  )
   const conflict = { status: 409, body: { error: { code: 'conflict' } } }
   t.match(await post('/contacts/delete-all', { confirm: true }), conflict)
   t.match(await post('/contacts/restore', { all: true }), conflict)

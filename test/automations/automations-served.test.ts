@@ -1,7 +1,5 @@
 /** Automations and their steps over HTTP on the running appliance: made, changed, activated, and what is refused. */
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import BetterSqlite from 'better-sqlite3'
 import { clientOf } from '../support/api/client.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
@@ -343,7 +341,7 @@ t.test('steps are added, updated, reordered in one request and deleted; position
 t.test(
   'credentials in webhook headers are used and shown masked; sending the mask back keeps them',
   async t => {
-    const { get, post, put, patch, dataDir } = await open(t)
+    const { get, post, put, patch, sql } = await open(t)
     const headers = { Authorization: 'Bearer s3cret', 'X-Api-Key': 's3cret', 'X-Shop': 'berlin' }
     const shown = { Authorization: '********', 'X-Api-Key': '********', 'X-Shop': 'berlin' }
     const config = { url: 'https://hook.example/', headers }
@@ -352,12 +350,8 @@ t.test(
     const [step] = body.data.steps
     const path = `/automations/${body.data.id}`
     const stored = () => {
-      const db = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
-      const row = db.prepare('select config from automation_steps where id = ?').get(step.id) as {
-        config: string
-      }
-      db.close()
-      return JSON.parse(row.config).headers as unknown
+      const [row] = sql<{ config: string }>(`select config from automation_steps where id = '${step.id}'`)
+      return JSON.parse(row?.config ?? '').headers as unknown
     }
     t.strictSame(step.config.headers, shown)
     t.notMatch(JSON.stringify([(await get(path)).body, (await get('/automations')).body]), 's3cret')
@@ -558,7 +552,7 @@ t.test('automations of other workspaces and of the sandbox are not found', async
 })
 
 t.test('a workspace has at most 500 automations with at most 200 steps each', async t => {
-  const { post, remove, dataDir, workspaceId } = await open(t)
+  const { post, remove, sql, workspaceId } = await open(t)
   const delays = Array.from({ length: 200 }, () => ({ step_type: 'delay' }))
   const { body } = await post('/automations', { name: 'Long', trigger_type: 'manual', steps: delays })
   const path = `/automations/${body.data.id}`
@@ -568,16 +562,12 @@ t.test('a workspace has at most 500 automations with at most 200 steps each', as
   })
   const longer = { name: 'x', trigger_type: 'manual', steps: [...delays, { step_type: 'delay' }] }
   t.match(await post('/automations', longer), refused('validation_error', 'steps'))
-  const database = new BetterSqlite(join(dataDir, 'postroad.db'))
-  database
-    .prepare(
-      `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 499)
-       insert into automations (id, workspace_id, is_sandbox, name, status, trigger_type, trigger_config, runs_active,
-         runs_completed, runs_failed, runs_cancelled, created_at, updated_at)
-       select 'id' || n, ?, 0, 'n' || n, 'draft', 'manual', '{"frequency":"once"}', 0, 0, 0, 0, 0, 0 from numbers`,
-    )
-    .run(workspaceId)
-  database.close()
+  sql(
+    `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 499)
+     insert into automations (id, workspace_id, is_sandbox, name, status, trigger_type, trigger_config, runs_active,
+       runs_completed, runs_failed, runs_cancelled, created_at, updated_at)
+     select 'id' || n, '${workspaceId}', 0, 'n' || n, 'draft', 'manual', '{"frequency":"once"}', 0, 0, 0, 0, 0, 0 from numbers`,
+  )
   const one = { name: 'x', trigger_type: 'manual' }
   t.match(await post('/automations', one), {
     ...{ status: 403, body: { error: { code: 'limit_reached', message: 'a workspace has at most 500' } } },

@@ -177,12 +177,23 @@ t.test('a relative database file is in the data folder, an absolute one is used 
   t.equal(fileOf('sqlite:/srv/mail.db'), '/srv/mail.db')
 })
 
-t.test('a postgres URL is recognized and refused, and its password is not repeated', async t => {
-  t.same(faultsOf(`${HOSTNAME}[database]\nurl = "postgres://mail:hunter2@db.example.com/mail"`), [
-    'database.url: postgres:// is not supported in this version; use sqlite:FILE',
-  ])
+t.test(
+  'a postgres URL takes the place of the file, and listens there unless another URL is given',
+  async t => {
+    const placeOf = (lines: string) => {
+      const { databaseFile, postgres } = load(`${HOSTNAME}[database]\n${lines}`).config
+      return { databaseFile, postgres }
+    }
+    const url = 'postgres://mail@localhost/mail?host=/run/postgresql'
+    t.same(placeOf(`url = "${url}"`), { databaseFile: undefined, postgres: { url, listenUrl: url } })
+    const listenUrl = 'postgres://mail@db.example.com/mail'
+    t.match(placeOf(`url = "${url}"\nlisten_url = "${listenUrl}"`), { postgres: { url, listenUrl } })
+  },
+)
+
+t.test('the password in a wrong database URL is not repeated', async t => {
   t.same(faultsOf(`${HOSTNAME}[database]\nurl = "mysql://mail:hunter2@db.example.com/mail"`), [
-    'database.url: is not sqlite:FILE',
+    'database.url: is not sqlite:FILE or postgres://USER@HOST/DATABASE',
   ])
 })
 

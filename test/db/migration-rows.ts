@@ -185,10 +185,13 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
+  nodes: [{ id: 'n1', name: 'mx.example.net', slot: 0, started_at: T, alive_until: LATER }],
+  leases: [{ name: 'background', node_id: 'n1', taken_at: T }],
   mail_totals: [
     {
       ...{
         workspace_id: WORKSPACE,
+        part: 0,
         accepted: 7,
         delivered: 4,
         bounced: 1,

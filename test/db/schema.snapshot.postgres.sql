@@ -539,6 +539,12 @@ create table kept_answers (
   created_at bigint not null
 );
 
+create table leases (
+  name text not null,
+  node_id text not null,
+  taken_at bigint not null
+);
+
 create table list_members (
   list bigint not null,
   contact bigint not null,
@@ -563,6 +569,7 @@ create table lists (
 
 create table mail_totals (
   workspace_id text not null,
+  part integer not null,
   accepted bigint not null,
   delivered bigint not null,
   bounced bigint not null,
@@ -634,6 +641,14 @@ create table messages (
   campaign_id text,
   contact_id text,
   merge_data text
+);
+
+create table nodes (
+  id text not null,
+  name text not null,
+  slot integer not null,
+  started_at bigint not null,
+  alive_until bigint not null
 );
 
 create table operator_challenges (
@@ -1079,13 +1094,17 @@ alter table jobs add constraint jobs_pkey PRIMARY KEY (name);
 
 alter table kept_answers add constraint kept_answers_pkey PRIMARY KEY (id);
 
+alter table leases add constraint leases_node_id_fkey FOREIGN KEY (node_id) REFERENCES nodes(id) ON DELETE CASCADE;
+
+alter table leases add constraint leases_pkey PRIMARY KEY (name);
+
 alter table list_members add constraint list_members_pk PRIMARY KEY (list, contact);
 
 alter table lists add constraint lists_id_key UNIQUE (id);
 
 alter table lists add constraint lists_pkey PRIMARY KEY (seq);
 
-alter table mail_totals add constraint mail_totals_pkey PRIMARY KEY (workspace_id);
+alter table mail_totals add constraint mail_totals_pk PRIMARY KEY (workspace_id, part);
 
 alter table message_contents add constraint message_contents_pkey PRIMARY KEY (id);
 
@@ -1094,6 +1113,10 @@ alter table message_parts add constraint message_parts_pk PRIMARY KEY (content_i
 alter table messages add constraint messages_content_id_fkey FOREIGN KEY (content_id) REFERENCES message_contents(id);
 
 alter table messages add constraint messages_pkey PRIMARY KEY (id);
+
+alter table nodes add constraint nodes_pkey PRIMARY KEY (id);
+
+alter table nodes add constraint nodes_slot_key UNIQUE (slot);
 
 alter table operator_challenges add constraint operator_challenges_pkey PRIMARY KEY (challenge);
 
@@ -1308,6 +1331,8 @@ CREATE INDEX inbound_mails_processed ON public.inbound_mails USING btree (is_sig
 CREATE INDEX inbound_mails_waiting ON public.inbound_mails USING btree (is_signed, seq, size) WHERE (processed_at IS NULL);
 
 CREATE INDEX kept_answers_by_age ON public.kept_answers USING btree (created_at);
+
+CREATE INDEX leases_by_node ON public.leases USING btree (node_id);
 
 CREATE INDEX list_members_by_contact ON public.list_members USING btree (contact, list);
 

@@ -658,6 +658,12 @@ CREATE TABLE kept_answers (
     created_at bigint not null
   );
 
+CREATE TABLE leases (
+    name text primary key,
+    node_id text not null references nodes (id) on delete cascade,
+    taken_at bigint not null
+  );
+
 CREATE TABLE list_members (
     list bigint not null,
     contact bigint not null,
@@ -686,13 +692,16 @@ CREATE TABLE lists (
   );
 
 CREATE TABLE mail_totals (
-    workspace_id text primary key,
+    workspace_id text not null,
+    -- Sums are spread over rows, so that nodes that share the database do not wait for each other's.
+    part integer not null,
     accepted bigint not null,
     delivered bigint not null,
     bounced bigint not null,
     failed bigint not null,
     cancelled bigint not null,
-    suppressed bigint not null
+    suppressed bigint not null,
+    constraint mail_totals_pk primary key (workspace_id, part)
   );
 
 CREATE TABLE message_contents (
@@ -772,6 +781,16 @@ CREATE TABLE messages (
     contact_id text,
     -- JSON: values of this recipient.
     merge_data text
+  );
+
+CREATE TABLE nodes (
+    id text primary key,
+    name text not null,
+    -- The smallest number that no other node had when it joined.
+    slot integer not null unique,
+    started_at bigint not null,
+    -- Others remove it if it is not renewed until then.
+    alive_until bigint not null
   );
 
 CREATE TABLE operator_challenges (
@@ -1262,6 +1281,8 @@ CREATE INDEX inbound_mails_processed on inbound_mails (is_signed, processed_at, 
 CREATE INDEX inbound_mails_waiting on inbound_mails (is_signed, seq, size) where processed_at is null;
 
 CREATE INDEX kept_answers_by_age on kept_answers (created_at);
+
+CREATE INDEX leases_by_node on leases (node_id);
 
 CREATE INDEX list_members_by_contact on list_members (contact, list);
 

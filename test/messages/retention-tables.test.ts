@@ -8,6 +8,7 @@ import {
 } from '../../src/analytics/conversions/conversion-store.js'
 import { deleteCountersBefore } from '../../src/analytics/statistics/counter-store.js'
 import { deleteRecentBefore } from '../../src/messages/recent-counter-store.js'
+import { LAST_ID } from '../../src/core/ids.js'
 import type { Queries } from '../../src/db/database.js'
 import { deleteBouncesBefore } from '../../src/deliverability/bounces/bounce-store.js'
 import { deleteDenialsBefore } from '../../src/deliverability/bounces/domain-denial-store.js'
@@ -172,7 +173,7 @@ eachDatabase(t, 'parts whose message was never accepted go, the others stay', as
       ],
     })
   })
-  await database.write(tx => deleteOrphanedParts(tx.db))
+  await database.write(tx => deleteOrphanedParts(tx.db, LAST_ID))
   const parts = await database.reader.selectFrom('message_parts').select(['content_id', 'part']).execute()
   t.same(parts, [{ content_id: CONTENT.id, part: 1 }])
 })

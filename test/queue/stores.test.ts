@@ -26,6 +26,7 @@ import {
 } from '../../src/queue/queue-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
+import { insertNode } from '../../src/cluster/node-store.js'
 import { eachDatabase } from '../support/db/database.js'
 import { CONTENT, enqueue, laneTo, NOW } from '../support/mailroom.js'
 
@@ -93,15 +94,16 @@ eachDatabase(t, 'consecutive crashes are counted until an outcome is recorded', 
     { id: 'waiting', to: 'b@x.example' },
   ])
   await database.write(tx => claimEntries(tx.db, ['own'], NOW + 300_000, 'run 3'))
+  await database.write(tx => insertNode(tx.db, { id: 'run 3', name: 'one' }, NOW, 1_000))
   for (const crashes of [0, 1]) {
     await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, `run ${crashes}`))
-    t.same(await findOrphans(database.reader, 'run 3'), [{ messageId: 'a', crashes }])
+    t.same(await findOrphans(database.reader), [{ messageId: 'a', crashes }])
     await database.write(tx => requeueOrphans(tx.db, ['a'], NOW))
-    t.same(await findOrphans(database.reader, 'run 3'), [])
+    t.same(await findOrphans(database.reader), [])
   }
   await database.write(tx => deferEntry(tx.db, 'a', NOW, false))
   await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, 'run 2'))
-  t.same(await findOrphans(database.reader, 'run 3'), [{ messageId: 'a', crashes: 0 }])
+  t.same(await findOrphans(database.reader), [{ messageId: 'a', crashes: 0 }])
 })
 
 eachDatabase(

@@ -57,6 +57,8 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     messageSize: 10_000_000,
     unsignedMessageSize: 10_000_000,
     limits: { mailsPerMinute: 0, octetsPerHour: 0, octetsPerHourInAll: 0 },
+    isProcessing: () => true,
+    onStoredForOthers: () => {},
     keepSize: 1_000_000_000,
     forwardTo: undefined,
     expireMs: 86_400_000,

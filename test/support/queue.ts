@@ -4,6 +4,8 @@ import { AppError } from '../../src/core/errors.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { JobLoader, type JobLoaderParts } from '../../src/queue/claiming/job-loader.js'
 import { findAnyMessage } from '../../src/messages/message-store.js'
+import { deleteOtherNodes, insertNode } from '../../src/cluster/node-store.js'
+import { recoverOrphans } from '../../src/queue/claiming/crash-recovery.js'
 import { QueueManager, type QueuePolicy } from '../../src/queue/queue-manager.js'
 import { findEntries, type QueueEntry } from '../../src/queue/queue-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -35,13 +37,27 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
   const clock = new FakeClock()
   const log = new FakeLog()
   const agent = new ScriptedAgent(script)
+  const incarnation = `run ${(runs += 1)}`
   let settledCount = 0
-  const runner = new QueueManager({
+  const random = new SeededRandom()
+  /** Joins like a server, which recovers what an earlier run had claimed. */
+  class JoiningQueue extends QueueManager {
+    override async start(): Promise<void> {
+      const { retry } = { ...POLICY, ...policy }
+      await database.write(async tx => {
+        await deleteOtherNodes(tx.db, incarnation)
+        await insertNode(tx.db, { id: incarnation, name: 'test' }, clock.now(), 60_000)
+        await recoverOrphans(tx, { clock, random, log, retry })
+      })
+      await super.start()
+    }
+  }
+  const runner = new JoiningQueue({
     database,
     clock,
     log,
     agent,
-    random: new SeededRandom(),
+    random,
     jobs: new JobLoader({
       reader: database.reader,
       clock,
@@ -55,7 +71,7 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
       messagesPerMinute: 0,
     }),
     policy: { ...POLICY, ...policy },
-    incarnation: `run ${(runs += 1)}`,
+    incarnation,
     onSettled: () => (settledCount += 1),
   })
   t.teardown(async () => {

@@ -1,10 +1,8 @@
 /** Unsubscribe links and preferences over plain HTTP on the running appliance. */
-import { join } from 'node:path'
-import BetterSqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { makeSubscriberToken } from '../../src/mail/links/subscriber-link.js'
 import { visit, type Visiting } from '../support/api/pages.js'
-import { openTestAppliance, type ApplianceOptions } from '../support/program/appliance.js'
+import { openTestAppliance, type ApplianceOptions, type TestAppliance } from '../support/program/appliance.js'
 import { linkKeysOf } from '../support/program/links.js'
 import { until } from '../support/until.js'
 
@@ -35,23 +33,14 @@ async function open(t: Test, options: ApplianceOptions = {}) {
     suppressions: async () => (await get('/suppressions')).body.data,
     contact: async (email: string) =>
       (await get(`/contacts?search=${encodeURIComponent(email)}`)).body.data[0],
-    events: () => eventsOf(postroad.dataDir),
+    events: () => eventsOf(postroad),
   }
 }
 
 /** Kinds with what they say, oldest first. */
-function eventsOf(dataDir: string): { kind: string; payload: Record<string, unknown> }[] {
-  const database = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
-  try {
-    return (
-      database.prepare('select kind, payload from events order by seq').all() as {
-        kind: string
-        payload: string
-      }[]
-    ).map(({ kind, payload }) => ({ kind, payload: JSON.parse(payload) as Record<string, unknown> }))
-  } finally {
-    database.close()
-  }
+function eventsOf({ sql }: TestAppliance): { kind: string; payload: Record<string, unknown> }[] {
+  const rows = sql<{ kind: string; payload: string }>('select kind, payload from events order by seq')
+  return rows.map(({ kind, payload }) => ({ kind, payload: JSON.parse(payload) as Record<string, unknown> }))
 }
 
 t.test('an unsubscribe link shows a page with a button and changes nothing until it is pressed', async t => {

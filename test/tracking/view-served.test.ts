@@ -1,6 +1,4 @@
 /** The mail in a browser, over plain HTTP on the running appliance. */
-import { join } from 'node:path'
-import BetterSqlite from 'better-sqlite3'
 import { simpleParser } from 'mailparser'
 import t, { type Test } from 'tap'
 import { visit } from '../support/api/pages.js'
@@ -78,13 +76,11 @@ t.test('many requests from one address are rate limited', async t => {
 })
 
 t.test('invalid tokens and pruned messages give a 404', async t => {
-  const { viewOf, see, dataDir } = await open(t)
+  const { viewOf, see, sql } = await open(t)
   const { path } = await viewOf({ html: '<p>{{view_url}}</p>' })
   t.match(await see(`/v/${'A'.repeat(40)}`), { status: 404, text: /This link does not work/ })
   t.match(await see(`${path.slice(0, -1)}${path.endsWith('A') ? 'B' : 'A'}`), { status: 404 })
-  const database = new BetterSqlite(join(dataDir, 'postroad.db'))
-  database.prepare('update message_contents set html = null, merging = null').run()
-  database.close()
+  sql('update message_contents set html = null, merging = null')
   const gone = await see(path)
   t.match(gone, { status: 404, text: /<h1>/ })
   t.notMatch(gone.text, /does not work/, 'the link is ours, the mail is gone')

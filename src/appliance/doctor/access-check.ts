@@ -81,8 +81,7 @@ function wantedFiles(config: Config, file: string): Wanted[] {
     ...read('the configuration', file),
     { path: dataDir, kinds: ['read', 'write', 'enter'], key: 'data_dir' },
     ...entriesOf(dataDir).map(written),
-    { path: databaseFile, kinds: ['read', 'write'], key: 'database.url' },
-    { path: dirname(databaseFile), kinds: ['write', 'enter'], key: 'database.url' },
+    ...(databaseFile === undefined ? [] : databaseEntries(databaseFile)),
     ...read('tls.cert', tls.cert),
     ...read('tls.key', tls.key),
     ...read('tls.acme_ca', tls.acmeCa),
@@ -92,6 +91,13 @@ function wantedFiles(config: Config, file: string): Wanted[] {
     ...(key !== undefined && 'file' in key ? read('secrets.key', key.file) : []),
   ]
   return wanted.filter(({ path }, index, all) => all.findIndex(one => one.path === path) === index)
+}
+
+function databaseEntries(file: string): Wanted[] {
+  return [
+    { path: file, kinds: ['read', 'write'], key: 'database.url' },
+    { path: dirname(file), kinds: ['write', 'enter'], key: 'database.url' },
+  ]
 }
 
 /** Files that root created there, by copying or by a command, are the ones that the service cannot open. */

@@ -182,11 +182,15 @@ function folderFindings({ dataDir, databaseFile }: Config): Finding[] {
     findings.push(
       warning('data_dir', `${dataDir} is accessible to every user of this machine`, `chmod 0700 ${dataDir}`),
     )
-  for (const path of new Set([dataDir, dirname(databaseFile)]))
+  const folders = databaseFile === undefined ? [dataDir] : [dataDir, dirname(databaseFile)]
+  for (const path of new Set(folders))
     if (findStat(path) && !may(path, constants.R_OK | constants.W_OK | constants.X_OK))
       findings.push(fault('data_dir', `this user cannot write to ${path}`, `chown it to the service's user`))
-  const file = findStat(databaseFile)
-  if (file && !may(databaseFile, constants.R_OK | constants.W_OK))
+  if (
+    databaseFile !== undefined &&
+    findStat(databaseFile) &&
+    !may(databaseFile, constants.R_OK | constants.W_OK)
+  )
     findings.push(
       fault('database.url', `this user cannot write to ${databaseFile}`, "chown it to the service's user"),
     )

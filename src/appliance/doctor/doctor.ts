@@ -96,7 +96,7 @@ async function databaseChecks(
       if (!open) await appliance[Symbol.asyncDispose]()
     }
   } catch (error) {
-    return [fail('database', describeError(error), `check ${config.databaseFile}`)]
+    return [fail('database', describeError(error), `check ${config.databaseFile ?? 'database.url'}`)]
   }
 }
 

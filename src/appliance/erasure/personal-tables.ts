@@ -94,8 +94,10 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'form_counts',
   'forms',
   'jobs',
+  'leases',
   'lists',
   'mail_totals',
+  'nodes',
   // Accounts of the people who run the appliance, removed with `operator remove`.
   'operators',
   'operator_challenges',

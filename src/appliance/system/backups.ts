@@ -23,7 +23,8 @@ export interface BackupParts {
   readonly disk: Disk
   readonly spawn: SpawnThread
   readonly dataDir: string
-  readonly databaseFile: string
+  /** Undefined with PostgreSQL. */
+  readonly databaseFile: string | undefined
   /** `limits.disk_reserve`, octets. */
   readonly diskReserve: () => number
   readonly log: Log
@@ -51,6 +52,10 @@ const IS_BACKUP = new RegExp(BACKUP_NAME)
 
 const HEAP_MEGABYTES = 256
 
+/** For whoever wants a file of a PostgreSQL database. */
+export const NO_FILE_TO_BACK_UP =
+  'the database is a PostgreSQL server: back it up there, e.g. with pg_dump or pg_basebackup'
+
 export class Backups {
   private readonly parts: BackupParts
   private readonly folder: string
@@ -66,11 +71,12 @@ export class Backups {
     this.folder = join(parts.dataDir, 'backups')
   }
 
-  /** @throws AppError conflict while one is being made; unavailable if the disk has no room for it */
+  /** @throws AppError conflict while one is being made, or with PostgreSQL; unavailable if the disk has no room for it */
   async start(): Promise<Backup> {
     const { clock, spawn, databaseFile } = this.parts
+    if (databaseFile === undefined) throw new AppError('conflict', NO_FILE_TO_BACK_UP)
     this.mustBeIdle()
-    await this.mustHaveRoom()
+    await this.mustHaveRoom(databaseFile)
     this.mustBeIdle()
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     // Left by a server that was killed.
@@ -188,8 +194,8 @@ export class Backups {
       throw new AppError('conflict', `the backup ${this.last.name} is being made; wait for its end`)
   }
 
-  private async mustHaveRoom(): Promise<void> {
-    const { disk, dataDir, databaseFile, diskReserve } = this.parts
+  private async mustHaveRoom(databaseFile: string): Promise<void> {
+    const { disk, dataDir, diskReserve } = this.parts
     const octets = ['', '-wal'].reduce(
       (sum, end) => sum + (statSync(databaseFile + end, { throwIfNoEntry: false })?.size ?? 0),
       0,

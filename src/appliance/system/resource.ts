@@ -8,8 +8,10 @@ import { certificateRoutes, type CertificateParts } from './certificate-routes.j
 import { configurationRoutes, type ConfigurationParts } from './configuration-routes.js'
 import { doctorRoutes, DoctorRuns, type DoctorParts } from './doctor-routes.js'
 import { jobRoutes, type JobParts } from './job-routes.js'
+import { nodeRoutes, type NodeParts } from './node-routes.js'
 
 type SystemParts = JobParts &
+  NodeParts &
   ConfigurationParts &
   DoctorParts &
   BackupParts &
@@ -60,6 +62,7 @@ export const system = resource({
         ...configurationRoutes(parts),
         ...doctorRoutes(doctor),
         ...jobRoutes(parts),
+        ...nodeRoutes(parts),
         ...backupRoutes(backups, parts),
         ...certificateRoutes(parts),
       ],

@@ -17,12 +17,14 @@ import {
   size,
   table,
   text,
+  optionalParsed,
 } from './fields.js'
 import { INBOUND_SECTION, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
 import { MTA_SECTION } from './schema-mta.js'
 import { SECRETS_SECTION } from './secret-key.js'
 import {
   parseDatabaseUrl,
+  parsePostgresUrl,
   parseDomain,
   parseHostAndPort,
   parseNameServer,
@@ -145,11 +147,19 @@ const APPLIANCE = {
   tls: TLS_SECTION,
   database: table(
     {
-      url: parsed(parseDatabaseUrl, 'sqlite:FILE', {
+      url: parsed(parseDatabaseUrl, 'sqlite:FILE or postgres://USER@HOST/DATABASE', {
         default: 'sqlite:postroad.db',
         // A postgres URL can contain a password.
         secret: 'when_wrong',
-        description: 'SQLite file, relative to data_dir. postgres:// is reserved for a later version.',
+        description:
+          'SQLite file, relative to data_dir, or a PostgreSQL database (15 or later), which several nodes may share.',
+      }),
+      listen_url: optionalParsed(parsePostgresUrl, 'postgres://USER@HOST/DATABASE', {
+        default: '',
+        example: 'postgres://postroad@db.example.com/postroad',
+        secret: 'when_wrong',
+        description:
+          'URL of the same PostgreSQL database that does not lead through PgBouncer in transaction mode, for LISTEN. Empty: `url`.',
       }),
     },
     { description: 'The database.' },

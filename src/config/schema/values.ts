@@ -14,7 +14,7 @@ export interface HostAndPort {
   readonly port: number
 }
 
-/** Database location: the file path for SQLite, the rest of the URL for PostgreSQL. */
+/** Database location: the file path for SQLite, the URL for PostgreSQL. */
 export interface DatabaseUrl {
   readonly dialect: 'sqlite' | 'postgres'
   readonly location: string
@@ -78,12 +78,14 @@ export function parseNetwork(text: string): string | undefined {
 
 /** `sqlite:FILE` or `postgres://...`. */
 export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
-  const match = /^(sqlite):(?!\/\/)(.+)$|^(postgres)(?:ql)?:\/\/(.+)$/.exec(text)
-  if (!match) return undefined
-  const [, sqlite, file, , rest] = match
-  return sqlite === undefined
-    ? { dialect: 'postgres', location: rest ?? '' }
-    : { dialect: 'sqlite', location: file ?? '' }
+  if (parsePostgresUrl(text) !== undefined) return { dialect: 'postgres', location: text }
+  const [, file] = /^sqlite:(?!\/\/)(.+)$/.exec(text) ?? []
+  return file === undefined ? undefined : { dialect: 'sqlite', location: file }
+}
+
+/** `postgres://USER@HOST/DATABASE`; `?host=/run/postgresql` overrides the host with the folder of a Unix socket. */
+export function parsePostgresUrl(text: string): string | undefined {
+  return /^postgres(?:ql)?:\/\/.+/.test(text) && URL.canParse(text) ? text : undefined
 }
 
 /** An `http:` or `https:` URL without query or fragment, returned without trailing slash. */

@@ -16,7 +16,8 @@
 import { sql, type Kysely } from 'kysely'
 import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Checkpointer } from './checkpointer.js'
-import type { Queries, Run, Tx, WriteOptions } from '../database.js'
+import type { OnCommitted, Queries, Run, Tx, WriteOptions } from '../database.js'
+import { asError, pendingWork, type PendingWork } from '../pending-work.js'
 import { storageRefusal } from './storage-fault.js'
 import type { LogSync } from './log-sync.js'
 import type { StorageWatch } from './storage-watch.js'
@@ -24,16 +25,10 @@ import type { ReportedChanges } from '../changes.js'
 import { statement } from '../statement.js'
 import type { Tables } from '../tables.js'
 
-/** A caller's pending work. */
-interface Work {
-  /**
-   * Runs it in its own savepoint and keeps an error for `settle`. Rejects only if the transaction is lost.
-   *
-   * @param isAlone without a savepoint: an error rolls back the transaction
-   */
-  run(db: Queries, isAlone: boolean): Promise<void>
-  /** Reports the result to the caller, after the shared COMMIT or its failure. */
-  settle(commitError?: Error): void
+/** A work of a group that has run, and its error if it threw. */
+interface Done {
+  readonly work: PendingWork
+  readonly error?: Error
 }
 
 /**
@@ -61,12 +56,9 @@ export interface GroupCommitParts {
   readonly onCommitted?: OnCommitted | undefined
 }
 
-/** Called after each commit. @param durationMs from BEGIN until durable @param works that shared it */
-export type OnCommitted = (durationMs: number, works: number) => void
-
 export class GroupCommit {
-  private readonly waiting: Work[] = []
-  private readonly long: Work[] = []
+  private readonly waiting: PendingWork[] = []
+  private readonly long: PendingWork[] = []
   /** The running checkpoint, which long work waits for. */
   private clearing: Promise<void> | undefined
   /** Groups since the last long work. */
@@ -96,11 +88,11 @@ export class GroupCommit {
   }
 
   write<T>(work: (tx: Tx) => Promise<T>, { isLong = false }: WriteOptions = {}): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const line = isLong ? this.long : this.waiting
-      line.push(savepointWork(work, this.changes, resolve, reject))
-      this.startDraining()
-    })
+    const { pending, result } = pendingWork(work, topic => this.changes?.report(topic))
+    const line = isLong ? this.long : this.waiting
+    line.push(pending)
+    this.startDraining()
+    return result
   }
 
   private startDraining(): void {
@@ -150,15 +142,16 @@ export class GroupCommit {
   }
 
   /** @returns number of works that shared it */
-  private async commit(line: Work[]): Promise<number> {
+  private async commit(line: PendingWork[]): Promise<number> {
     await this.checkpointer?.room()
     const size = await this.commitGroup(line)
     this.checkpointer?.committed()
     return size
   }
 
-  private async commitGroup(line: Work[]): Promise<number> {
-    const group: Work[] = []
+  private async commitGroup(line: PendingWork[]): Promise<number> {
+    const begun: PendingWork[] = []
+    const done: Done[] = []
     const begunAt = this.clock.monotonic()
     try {
       this.logSync?.mayBegin()
@@ -172,8 +165,8 @@ export class GroupCommit {
           do {
             const next = line.shift()
             if (!next) break
-            group.push(next)
-            await next.run(db, isAlone)
+            begun.push(next)
+            done.push(await runInSavepoint(next, db, isAlone))
           } while (!isAlone && this.clock.monotonic() - started < GROUP_BUDGET_MS)
         } finally {
           db.run = undefined
@@ -184,16 +177,18 @@ export class GroupCommit {
       // What was committed into a deleted file is lost.
       this.storage?.requireFiles()
       this.storage?.committed()
-      this.onCommitted?.(this.clock.monotonic() - begunAt, group.length)
+      this.onCommitted?.(this.clock.monotonic() - begunAt, done.length)
     } catch (thrown) {
       this.storage?.failed(thrown)
       const refusal = storageRefusal(asError(thrown))
       // If BEGIN failed no work has run; the waiting ones would fail the same way.
-      for (const work of group.length > 0 ? group : line.splice(0)) work.settle(refusal)
-      return group.length
+      for (const work of begun.length > 0 ? begun : line.splice(0)) work.fail(refusal)
+      return begun.length
     }
-    for (const work of group) work.settle()
-    return group.length
+    for (const { work, error } of done)
+      if (error) work.fail(error)
+      else work.succeed()
+    return done.length
   }
 }
 
@@ -201,61 +196,28 @@ const savepoint = statement(() => sql`savepoint work`)
 const rollBack = statement(() => sql`rollback to savepoint work`)
 const release = statement(() => sql`release savepoint work`)
 
-function savepointWork<T>(
-  work: (tx: Tx) => Promise<T>,
-  changes: ReportedChanges | undefined,
-  resolve: (value: T) => void,
-  reject: (error: Error) => void,
-): Work {
-  const callbacks: (() => void)[] = []
-  const rollbacks: (() => void)[] = []
-  const fail = (error: Error) => {
-    reject(error)
-    for (const callback of rollbacks) callInOrder(callback)
+/**
+ * Runs a work in its own savepoint, or without one if it is alone: an error then rolls back the transaction.
+ *
+ * Rejects only if the transaction is lost.
+ */
+async function runInSavepoint(work: PendingWork, db: Queries, isAlone: boolean): Promise<Done> {
+  if (isAlone) {
+    await work.run(db)
+    return { work }
   }
-  let finish = (): void => reject(new Error('the transaction ended before this work was done'))
-  return {
-    async run(db, isAlone) {
-      if (!isAlone) await savepoint(db, {})
-      try {
-        const result = await work({
-          db,
-          changed: topic => callbacks.push(() => changes?.report(topic)),
-          onCommit: callback => callbacks.push(callback),
-          onRollback: callback => rollbacks.push(callback),
-        })
-        finish = () => {
-          resolve(result)
-          for (const callback of callbacks) callInOrder(callback)
-        }
-      } catch (thrown) {
-        if (isAlone) throw thrown
-        finish = () => fail(asError(thrown))
-        // After an automatic rollback (disk full), the original error matters more than this one.
-        await rollBack(db, {}).catch(() => {
-          throw asError(thrown)
-        })
-      }
-      if (!isAlone) await release(db, {})
-    },
-    settle(commitError) {
-      if (commitError) fail(commitError)
-      else finish()
-    },
-  }
-}
-
-/** An error in a callback is a bug, and must not keep other callers from being notified. */
-function callInOrder(callback: () => void): void {
+  await savepoint(db, {})
   try {
-    callback()
-  } catch (fault) {
-    queueMicrotask(() => {
-      throw asError(fault)
+    await work.run(db)
+  } catch (thrown) {
+    const error = asError(thrown)
+    // After an automatic rollback (disk full), the original error matters more than this one.
+    await rollBack(db, {}).catch(() => {
+      throw error
     })
+    await release(db, {})
+    return { work, error }
   }
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown))
+  await release(db, {})
+  return { work }
 }

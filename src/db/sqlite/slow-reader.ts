@@ -20,19 +20,15 @@ import {
   type Driver,
   type QueryResult,
 } from 'kysely'
-import { AppError } from '../../core/errors.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
+import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
 import { namedRow, OwnAdapter } from './sqlite-dialect.js'
 import { storageRefusal } from './storage-fault.js'
 
 export type SlowReaderParts = Omit<ReadingParts, 'clock'>
 
-/** Time limit of a statement, from when it begins. */
-export const RUNNING_LIMIT_MS = 5_000
-/** Maximum statements per queue. */
-export const MAX_WAITING = 100
 /** Maximum time in the queue. */
 export const WAITING_LIMIT_MS = 10_000
 /** The same for exports, which are longer since a rejected statement breaks the download. */
@@ -173,12 +169,6 @@ export class SlowReader {
   }
 }
 
-function tooBusy(): AppError {
-  return new AppError('unavailable', 'too many long-running queries; try again in a few seconds', {
-    retryAfterMs: 5_000,
-  })
-}
-
 interface ReadingParts {
   readonly spawn: SpawnThread
   readonly log: Log
@@ -278,15 +268,6 @@ function settle(asked: Asked, answer: SlowAnswer): void {
   }
   const { columns, rows } = answer
   asked.resolve({ rows: rows.map(values => namedRow(columns, values)) })
-}
-
-function tooLong(): AppError {
-  const seconds = RUNNING_LIMIT_MS / 1_000
-  return new AppError(
-    'unavailable',
-    `the query took longer than ${seconds} s and was stopped; narrow it, e.g. with a filter`,
-    { retryAfterMs: 30_000 },
-  )
 }
 
 /** For reads in threads, which use no handle here. */

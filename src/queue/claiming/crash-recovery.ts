@@ -1,7 +1,7 @@
 /**
- * Requeues messages that were claimed when a process ended.
+ * Requeues messages that were claimed by nodes that are gone.
  *
- * Runs once, before the queue is first read. A message that was in progress during one or two crashes is due
+ * Runs in the transaction that removes them, and when a node joins. A message that was in progress during one or two crashes is due
  * immediately; one that was in progress during more of them may be the cause and waits, longer each time and with
  * jitter, so that suspects are not retried together. The first waits are short because mail to a slow server is in
  * progress at most crashes, whatever their cause. A committed outcome resets the count.
@@ -10,19 +10,16 @@
  *   due                   at once     5 s     10 s    20 s   ... up to `mta.retry.max`
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
-import type { Database } from '../../db/database.js'
+import type { Tx } from '../../db/database.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import { requeueOrphans, findOrphans } from '../queue-store.js'
 
 export interface RecoveryParts {
-  readonly database: Database
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** Identifies this run of the process. */
-  readonly incarnation: string
   readonly retry: BackoffPolicy
 }
 
@@ -30,9 +27,9 @@ export interface RecoveryParts {
 const HARMLESS_CRASHES = 2
 const FIRST_WAIT_MS = 5_000
 
-export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
-  const { database, clock, log, incarnation } = parts
-  const orphans = await findOrphans(database.reader, incarnation)
+export async function recoverOrphans(tx: Tx, parts: RecoveryParts): Promise<void> {
+  const { clock, log } = parts
+  const orphans = await findOrphans(tx.db)
   if (orphans.length === 0) return
   const now = clock.now()
   const waits = new Map<number, string[]>()
@@ -40,13 +37,14 @@ export async function recoverOrphans(parts: RecoveryParts): Promise<void> {
     const dueAt = now + waitAfter(crashes + 1, parts)
     waits.set(dueAt, [...(waits.get(dueAt) ?? []), messageId])
   }
-  await database.write(async tx => {
-    for (const [dueAt, ids] of waits) await requeueOrphans(tx.db, ids, dueAt)
-  })
-  log.info('claims of a crashed process released', {
-    dueNow: waits.get(now)?.length ?? 0,
-    deferred: orphans.length - (waits.get(now)?.length ?? 0),
-  })
+  for (const [dueAt, ids] of waits) await requeueOrphans(tx.db, ids, dueAt)
+  tx.changed('queue')
+  tx.onCommit(() =>
+    log.info('claims of a crashed process released', {
+      dueNow: waits.get(now)?.length ?? 0,
+      deferred: orphans.length - (waits.get(now)?.length ?? 0),
+    }),
+  )
 }
 
 function waitAfter(crashes: number, { retry, random }: RecoveryParts): number {

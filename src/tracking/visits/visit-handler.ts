@@ -17,7 +17,7 @@ import { readClick, type Click } from '../../mail/links/click-link.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
 import { LINK_PATHS, MAX_LINK_PATH, readOpen } from '../../mail/links/links.js'
 import { NetworkList } from '../../world/net/ip-address.js'
-import type { Clock } from '../../world/time/clock.js'
+import type { Clock, Timer } from '../../world/time/clock.js'
 import type { World } from '../../world/world.js'
 import { VisitCounter } from './visit-counter.js'
 import { VisitRecorder } from './visit-recorder.js'
@@ -35,6 +35,10 @@ export interface VisitParts extends Pick<World, 'clock' | 'random' | 'log'> {
 export interface Visits {
   /** Handles visits and passes all other requests to the pages. */
   before(pages: PublicApp): PublicApp
+  /** Starts counting what is stored. Of several nodes one counts. */
+  start(): void
+  /** Other nodes may have stored visits. Cheap. */
+  wake(): void
   /** Close the listeners first. */
   close(): Promise<void>
 }
@@ -43,12 +47,31 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
   const { database, clock, keys, trustedProxies } = parts
   const recorder = new VisitRecorder(parts, await countVisits(database.reader))
   const counter = new VisitCounter({ ...parts, recorder })
-  recorder.onStored = () => counter.wake()
-  counter.wake()
+  let isCounting = false
+  const learnUncounted = () => {
+    timer = clock.after(UNCOUNTED_MS, () => {
+      // Of what another node counts, this one only sees what is left.
+      if (!isCounting)
+        countVisits(database.reader).then(
+          count => recorder.noteUncounted(count),
+          () => {},
+        )
+      learnUncounted()
+    })
+  }
+  let timer: Timer | undefined
+  if (database.announce) learnUncounted()
+  recorder.onStored = () => (isCounting ? counter.wake() : database.announce?.('events'))
   const proxies = new NetworkList(trustedProxies)
   return {
     before: pages => withVisits({ clock, keys, recorder, proxies }, pages),
+    start() {
+      isCounting = true
+      counter.wake()
+    },
+    wake: () => counter.wake(),
     async close() {
+      timer?.cancel()
       await recorder.close()
       await counter.stop()
     },
@@ -64,6 +87,8 @@ interface VisitHandlerParts {
 
 /** A transparent 1x1 GIF. */
 export const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+
+const UNCOUNTED_MS = 60_000
 
 /** Counted visits per message and minute. */
 const MAX_PER_MESSAGE = 120

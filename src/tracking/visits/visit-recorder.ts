@@ -87,6 +87,11 @@ export class VisitRecorder {
     })
   }
 
+  /** @param visits in the database that nobody has counted yet */
+  noteUncounted(visits: number): void {
+    this.uncounted = visits
+  }
+
   noteCounted(visits: number): void {
     this.uncounted -= visits
   }

@@ -10,5 +10,5 @@ import type { Clock } from './clock.js'
 /** @returns ms since epoch UTC */
 export function openExpiryTime(clock: Pick<Clock, 'now' | 'monotonic'>): () => number {
   const offset = clock.now() - clock.monotonic()
-  return () => Math.min(clock.now(), clock.monotonic() + offset)
+  return () => Math.floor(Math.min(clock.now(), clock.monotonic() + offset))
 }

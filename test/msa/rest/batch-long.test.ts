@@ -2,6 +2,7 @@
 import t from 'tap'
 import { insertStagedContents } from '../../../src/messages/staged-content-store.js'
 import { clearLeftBehind } from '../../../src/msa/store-long-content.js'
+import { LAST_ID } from '../../../src/core/ids.js'
 import { eachDatabase } from '../../support/db/database.js'
 import { CONTENT } from '../../support/mailroom.js'
 import { openTestAppliance, type TestAppliance } from '../../support/program/appliance.js'
@@ -67,7 +68,7 @@ eachDatabase(
       )
       await tx.db.deleteFrom('contents_ahead').where('content_id', '=', 'ahead7').execute()
     })
-    await clearLeftBehind(database)
+    await clearLeftBehind(database, LAST_ID)
     t.same(await database.reader.selectFrom('message_contents').select('id').execute(), [{ id: 'ahead7' }])
     t.same(await database.reader.selectFrom('contents_ahead').selectAll().execute(), [])
   },

@@ -13,6 +13,7 @@ import { isTransient } from '../../../src/db/transient-error.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { readIfMade, SQLITE_FILE } from './begin-with.js'
 import { emptyPostgres, endPostgres } from './postgres.js'
+import { POSTGRES_SERVER, realPostgres } from './real-postgres.js'
 
 /** A fresh database in a separate file, closed and removed with the test; what a given file holds already stays. */
 export async function sqliteDatabase(t: Test, file = sqliteFile(t)): Promise<Database> {
@@ -48,8 +49,9 @@ export async function makeSqlite(): Promise<Buffer> {
 }
 
 /** Each write has its own transaction; the one connection makes them take turns. */
-async function postgresDatabase(): Promise<Database> {
+async function pgliteDatabase(t: Test): Promise<Database> {
   const db = await emptyPostgres()
+  t.teardown(() => db.destroy())
   const changes = new ReportedChanges()
   return {
     dialect: 'postgres',
@@ -95,8 +97,6 @@ export function eachDatabase(
   t.teardown(endPostgres)
   void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
   void t.test(`${name} (PostgreSQL)`, async t => {
-    const database = await postgresDatabase()
-    t.teardown(() => database[Symbol.asyncDispose]())
-    await test(t, database)
+    await test(t, POSTGRES_SERVER === undefined ? await pgliteDatabase(t) : await realPostgres(t))
   })
 }

@@ -17,6 +17,7 @@ import { FakeLog } from '../../../src/world/fake-log.js'
 import { systemWorld } from '../../../src/world/world.js'
 import { endWithTest } from './children.js'
 import { migratedSqlite } from '../db/database.js'
+import { createDatabase, newDatabase, POSTGRES_SERVER, psql } from '../db/real-postgres.js'
 import { clientOf, type Client } from '../api/client.js'
 import { until } from '../until.js'
 
@@ -56,6 +57,8 @@ export interface InstallOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Called with the data folder before anything is put there. */
   readonly onFolder?: (dataDir: string) => void
+  /** URL of the PostgreSQL database to begin with, where tests have a server. */
+  readonly from?: string
 }
 
 /** A data folder with its configuration file. */
@@ -71,6 +74,8 @@ export interface Installation {
   spawn(...args: string[]): Promise<Ended>
   /** Runs a command with `--json`, which has to succeed, and reads what it prints. */
   json<T = unknown>(...args: string[]): Promise<T>
+  /** Runs a statement on its database, whichever it is. @returns the rows of a query */
+  sql<Row = Record<string, unknown>>(statement: string): Row[]
   /** How many rows each table holds now. */
   rowCounts(): Record<string, number>
   /** Starts the server and resolves once it serves. */
@@ -97,14 +102,20 @@ export interface Serving extends Client {
 }
 
 /** Not set up yet: `init` is the test's business. */
-export function install(t: Test, { toml = '', env = {}, onFolder }: InstallOptions = {}): Installation {
+export function install(t: Test, { toml = '', env = {}, onFolder, from }: InstallOptions = {}): Installation {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   const dataDir = join(folder, 'state')
   const configFile = join(folder, 'postroad.toml')
   const writeConfig = (text: string) =>
     writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n${text}\n`)
   writeConfig(toml)
-  const environment = { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT, ...env }
+  const postgres = POSTGRES_SERVER === undefined ? undefined : newDatabase(t, from)
+  const environment = {
+    POSTROAD_CONFIG: configFile,
+    ...USUAL_ENVIRONMENT,
+    ...(postgres === undefined ? {} : { POSTROAD_DATABASE_URL: postgres }),
+    ...env,
+  }
   // Undone in reverse order: the processes end before their folder goes.
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   onFolder?.(dataDir)
@@ -131,7 +142,12 @@ export function install(t: Test, { toml = '', env = {}, onFolder }: InstallOptio
       if (status !== 0) throw new Error(`postroad ${args.join(' ')} ended with ${String(status)}: ${err}`)
       return JSON.parse(out) as T
     },
-    rowCounts: () => countRows(join(dataDir, 'postroad.db')),
+    sql: <Row>(statement: string) =>
+      (postgres === undefined
+        ? sqliteRows(join(dataDir, 'postroad.db'), statement)
+        : postgresRows(postgres, statement)) as Row[],
+    rowCounts: () =>
+      postgres === undefined ? countRows(join(dataDir, 'postroad.db')) : countPostgresRows(postgres),
     async serve() {
       const server = start(['serve'])
       const line = await Promise.race([server.logged('server started'), server.ended])
@@ -144,15 +160,15 @@ export function install(t: Test, { toml = '', env = {}, onFolder }: InstallOptio
 
 /** Set up and ready to serve. */
 export async function initialise(t: Test, options: InstallOptions = {}): Promise<Initialised> {
-  const installation = install(t, options)
-  const { dataDir, workspaceId, key } = await (template ??= makeTemplate())
+  const { dataDir, workspaceId, key, postgres } = await (template ??= makeTemplate())
+  const installation = install(t, { ...options, ...(postgres === undefined ? {} : { from: postgres }) })
   cpSync(dataDir, installation.dataDir, { recursive: true })
   chmodSync(installation.dataDir, 0o700)
   return { ...installation, workspaceId, key }
 }
 
 /** What `init` made, once per test file: copying it is quicker than making keys again. */
-let template: Promise<{ dataDir: string; workspaceId: string; key: string }> | undefined
+let template: Promise<{ dataDir: string; workspaceId: string; key: string; postgres?: string }> | undefined
 
 async function makeTemplate() {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
@@ -161,16 +177,23 @@ async function makeTemplate() {
   const configFile = join(folder, 'postroad.toml')
   writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n`)
   mkdirSync(dataDir, { mode: 0o700 })
-  writeFileSync(join(dataDir, 'postroad.db'), await migratedSqlite(), { mode: 0o600 })
+  const postgres = POSTGRES_SERVER === undefined ? undefined : createDatabase()
+  if (postgres === undefined)
+    writeFileSync(join(dataDir, 'postroad.db'), await migratedSqlite(), { mode: 0o600 })
+  const place = postgres === undefined ? {} : { POSTROAD_DATABASE_URL: postgres }
   const json = async (...args: string[]) => {
-    const { out } = await runHere([...args, '--json'], { POSTROAD_CONFIG: configFile, ...USUAL_ENVIRONMENT })
+    const { out } = await runHere([...args, '--json'], {
+      POSTROAD_CONFIG: configFile,
+      ...USUAL_ENVIRONMENT,
+      ...place,
+    })
     return JSON.parse(out) as unknown
   }
   const { workspace } = (await json('init')) as { workspace: { id: string } }
   const unlimited = ['--rate-limit', '0', '--email-rate-limit', '0']
   const options = ['--workspace', workspace.id, '--name', 'of the tests', ...unlimited]
   const { key } = (await json('key', 'create', ...options)) as { key: string }
-  return { dataDir, workspaceId: workspace.id, key }
+  return { dataDir, workspaceId: workspace.id, key, ...(postgres === undefined ? {} : { postgres }) }
 }
 
 /** A route that takes all mail to a port of this machine. */
@@ -191,6 +214,39 @@ function countRows(file: string): Record<string, number> {
   } finally {
     handle.close()
   }
+}
+
+function sqliteRows(file: string, statement: string): unknown[] {
+  const handle = new BetterSqlite(file)
+  try {
+    const prepared = handle.prepare(statement)
+    if (prepared.reader) return prepared.all()
+    prepared.run()
+    return []
+  } finally {
+    handle.close()
+  }
+}
+
+function postgresRows(url: string, statement: string): unknown[] {
+  if (!/^select\b/i.test(statement)) {
+    psql(url, statement)
+    return []
+  }
+  return psql(url, `select row_to_json(one) from (${statement}) as one`).map(
+    row => JSON.parse(row) as unknown,
+  )
+}
+
+function countPostgresRows(url: string): Record<string, number> {
+  const rows = psql(
+    url,
+    `select table_name, (xpath('/row/c/text()', query_to_xml(format('select count(*) as c from %I', table_name), false, true, '')))[1]
+      from information_schema.tables where table_schema = 'public'`,
+  )
+  return Object.fromEntries(
+    rows.map(row => row.split('|')).map(([name = '', count = '']) => [name, Number(count)]),
+  )
 }
 
 async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {

@@ -126,13 +126,16 @@ export const messagesTables = ({ serial, octets }: ColumnTypes): string[] => [
   'create index queue_deferred on queue (workspace_id, message_id) where attempts > 0 and claimed_by is null',
   // What became of all mail ever accepted; what is left of it is in the queue.
   `create table mail_totals (
-    workspace_id text primary key,
+    workspace_id text not null,
+    -- Sums are spread over rows, so that nodes that share the database do not wait for each other's.
+    part integer not null,
     accepted bigint not null,
     delivered bigint not null,
     bounced bigint not null,
     failed bigint not null,
     cancelled bigint not null,
-    suppressed bigint not null
+    suppressed bigint not null,
+    constraint mail_totals_pk primary key (workspace_id, part)
   )`,
   `create table attempts (
     seq ${serial},

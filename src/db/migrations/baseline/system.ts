@@ -20,6 +20,23 @@ export const systemTables = (): string[] => [
     last_error text,
     failed_at bigint
   )`,
+  // Servers that share the database; one row with SQLite.
+  `create table nodes (
+    id text primary key,
+    name text not null,
+    -- The smallest number that no other node had when it joined.
+    slot integer not null unique,
+    started_at bigint not null,
+    -- Others remove it if it is not renewed until then.
+    alive_until bigint not null
+  )`,
+  // Work that one node does for all.
+  `create table leases (
+    name text primary key,
+    node_id text not null references nodes (id) on delete cascade,
+    taken_at bigint not null
+  )`,
+  'create index leases_by_node on leases (node_id)',
   // Stored responses of requests with an Idempotency-Key.
   `create table kept_answers (
     -- Digest of workspace, kind of key, method, path and Idempotency-Key.

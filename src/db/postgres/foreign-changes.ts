@@ -1,0 +1,128 @@
+/**
+ * What other nodes changed: each node notifies the others of the topics of its commits, and counts theirs.
+ *
+ * NOTIFY takes a lock that serialises commits, so it is sent after them, at most ten times a second and never inside a transaction. LISTEN
+ * has its own connection. Notifications can be lost while it is down, so every topic also counts as changed once per interval.
+ */
+import type pg from 'pg'
+import { describeError } from '../../core/errors.js'
+import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
+import type { Log } from '../../world/log.js'
+import type { Random } from '../../world/random.js'
+import type { Clock, Timer } from '../../world/time/clock.js'
+import type { ReportedChanges, Topic } from '../changes.js'
+import { openClient } from './connections.js'
+
+const CHANNEL = 'postroad_changes'
+/** Pause between two notifications. */
+const NOTIFY_MS = 100
+/** Every topic counts as changed this often, whether or not it was notified. */
+const FLOOR_MS = 2_000
+const RECONNECT: BackoffPolicy = { firstMs: 200, factor: 2, maxMs: 5_000 }
+
+export interface ForeignChangesParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** For LISTEN: not through PgBouncer in transaction mode. */
+  readonly listenUrl: string
+  readonly pool: pg.Pool
+  /** Where changes of other nodes are reported, as if they were our own. */
+  readonly changes: ReportedChanges
+}
+
+interface Notice {
+  readonly from: string
+  readonly topics: readonly Topic[]
+}
+
+export class ForeignChanges {
+  private readonly parts: ForeignChangesParts
+  /** Tells our own notifications from others'. */
+  private readonly id: string
+  private readonly closing = new AbortController()
+  private readonly pending = new Set<Topic>()
+  private timer: Timer | undefined
+  private listening: Promise<void> = Promise.resolve()
+  private client: pg.Client | undefined
+
+  constructor(parts: ForeignChangesParts) {
+    this.parts = parts
+    this.id = parts.random.bytes(9).toString('base64url')
+  }
+
+  start(): void {
+    this.listening = this.listen()
+    this.countAll()
+  }
+
+  /** Call after a commit. */
+  noteOwn(topic: Topic): void {
+    this.pending.add(topic)
+    this.timer ??= this.parts.clock.after(NOTIFY_MS, () => void this.notify())
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort()
+    this.timer?.cancel()
+    await this.client?.end().catch(() => {})
+    await this.listening
+  }
+
+  private async notify(): Promise<void> {
+    const notice: Notice = { from: this.id, topics: [...this.pending] }
+    this.pending.clear()
+    this.timer = undefined
+    // Unsent, the others notice at their next interval.
+    await this.parts.pool.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(notice)]).catch(() => {})
+  }
+
+  /** Keeps a listening connection open until closed. */
+  private async listen(): Promise<void> {
+    const { clock, random, log, listenUrl } = this.parts
+    const { signal } = this.closing
+    for (let failures = 0; !signal.aborted;) {
+      const client = (this.client = openClient(listenUrl, 'postroad listen'))
+      const ended = new Promise<void>(resolve => client.on('end', resolve))
+      client.on('error', () => {})
+      client.on('notification', ({ payload }) => this.receive(payload))
+      try {
+        await client.connect()
+        await client.query(`listen ${CHANNEL}`)
+        failures = 0
+        this.parts.changes.reportAll()
+        await ended
+      } catch (error) {
+        await client.end().catch(() => {})
+        failures += 1
+        if (!signal.aborted) log.debug('database notifications interrupted', { error: describeError(error) })
+      }
+      if (!signal.aborted)
+        await clock.sleep(retryDelayMs(RECONNECT, Math.max(1, failures), random.fraction()), signal)
+    }
+  }
+
+  private receive(payload: string | undefined): void {
+    const { from, topics } = readNotice(payload)
+    if (from === this.id) return
+    for (const topic of topics) this.parts.changes.report(topic)
+  }
+
+  private countAll(): void {
+    this.parts.clock.after(FLOOR_MS, () => {
+      if (this.closing.signal.aborted) return
+      this.parts.changes.reportAll()
+      this.countAll()
+    })
+  }
+}
+
+/** Anybody with access to the database can notify; what is not ours changes nothing. */
+function readNotice(payload = ''): Notice {
+  try {
+    const { from, topics } = JSON.parse(payload) as Partial<Notice>
+    return { from: String(from), topics: Array.isArray(topics) ? topics : [] }
+  } catch {
+    return { from: '', topics: [] }
+  }
+}

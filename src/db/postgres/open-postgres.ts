@@ -1,0 +1,159 @@
+/**
+ * Opens a database on a PostgreSQL server, which several nodes may share.
+ *
+ * Used by the composition root and by commands. Migrates the schema first, one node at a time (Kysely's migrator takes an advisory lock).
+ * Throws an Error an operator can act on: unreachable, no access, too old a server, newer schema.
+ */
+import { Kysely, sql } from 'kysely'
+import { describeError } from '../../core/errors.js'
+import { isUuid } from '../../core/ids.js'
+import type { Log } from '../../world/log.js'
+import type { Random } from '../../world/random.js'
+import type { Clock } from '../../world/time/clock.js'
+import { ReportedChanges, type Topic } from '../changes.js'
+import { UNWATCHED, type Database, type OnCommitted } from '../database.js'
+import { isEmpty, migrateToLatest, SchemaError } from '../migrate.js'
+import type { Tables } from '../tables.js'
+import { isTransient } from '../transient-error.js'
+import { openPool } from './connections.js'
+import { ForeignChanges } from './foreign-changes.js'
+import { postgresDialect } from './postgres-dialect.js'
+import { slowPostgresDialect } from './slow-reads.js'
+import { TransactionWriter, type WritingConnection } from './transaction-writer.js'
+
+/** What Debian 12 has and tests run on. */
+const OLDEST_SERVER = 150_000
+
+/** Server-side limits of a write: its statements, its waits for locks, and its pauses (a stopped process must not keep its locks). */
+const STATEMENT_MS = 30_000
+const LOCK_MS = 5_000
+const IDLE_MS = 10_000
+const BEGIN = [
+  'begin isolation level repeatable read',
+  `set local statement_timeout = ${STATEMENT_MS}`,
+  `set local lock_timeout = ${LOCK_MS}`,
+  `set local idle_in_transaction_session_timeout = ${IDLE_MS}`,
+].join(';')
+/** Assigned at once, so that a commit whose answer is lost can be looked up. */
+const TRANSACTION_ID = 'select pg_current_xact_id()::text'
+/** Its row can only be removed before or after the transaction. */
+const transactionOf = (nodeId: string) =>
+  `${TRANSACTION_ID} from (select 1 from nodes where id = '${nodeId}' for key share) as node`
+
+/** Connections of one node. */
+const POOLS = { writes: 2, reads: 6, slow: 2, exports: 1 }
+
+export interface PostgresOptions {
+  /** `postgres://...` */
+  readonly url: string
+  /** For LISTEN; by default `url`. Must not lead through PgBouncer in transaction mode. */
+  readonly listenUrl?: string | undefined
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** False: an empty database is rejected. */
+  readonly mayCreate?: boolean
+  /** False for commands: an older schema is rejected instead of migrated. */
+  readonly mayMigrate?: boolean
+  /** For a server: learns what other nodes changed. */
+  readonly isServing?: boolean
+  readonly onCommitted?: OnCommitted | undefined
+}
+
+export async function openPostgres(options: PostgresOptions): Promise<Database> {
+  const {
+    url,
+    listenUrl = url,
+    clock,
+    random,
+    log,
+    mayCreate = true,
+    mayMigrate = true,
+    isServing = false,
+    onCommitted,
+  } = options
+  const onLost = (error: Error) => log.debug('database connection lost', { error: describeError(error) })
+  const pool = (size: number, purpose: string, answerMs = STATEMENT_MS + LOCK_MS) =>
+    openPool({ url, size, name: `postroad ${purpose}`, answerMs, onLost })
+  const pools = {
+    writes: pool(POOLS.writes, 'write'),
+    reads: pool(POOLS.reads, 'read'),
+    slow: pool(POOLS.slow, 'slow read'),
+    exports: pool(POOLS.exports, 'export'),
+  }
+  const endPools = async () => {
+    await Promise.all(Object.values(pools).map(one => one.end()))
+  }
+  const reader = new Kysely<Tables>({ dialect: postgresDialect(pools.reads, { isReader: true }) })
+  try {
+    await requireServer(reader)
+    if (!mayCreate && (await isEmpty(reader)))
+      throw new SchemaError('the PostgreSQL database is empty; run `postroad init` first')
+    await migrateToLatest(
+      // Index builds and data migrations may take long.
+      new Kysely<Tables>({ dialect: postgresDialect(pools.writes) }),
+      'postgres',
+      mayMigrate,
+    )
+  } catch (error) {
+    await endPools()
+    throw error
+  }
+  const changes = new ReportedChanges()
+  let nodeId: string | undefined
+  const begin = () => `${BEGIN};${nodeId === undefined ? TRANSACTION_ID : transactionOf(nodeId)}`
+  const foreign = new ForeignChanges({ clock, random, log, listenUrl, pool: pools.reads, changes })
+  if (isServing) foreign.start()
+  const writer = new TransactionWriter(
+    { clock, random, reader, onCommitted, report: topic => report(topic) },
+    () => writingConnection(),
+  )
+
+  function report(topic: Topic): void {
+    changes.report(topic)
+    foreign.noteOwn(topic)
+  }
+
+  function writingConnection(): WritingConnection {
+    let writes = 0
+    const dialect = postgresDialect(pools.writes, { begin, onWrite: () => (writes += 1) })
+    return { db: new Kysely<Tables>({ dialect }), writes: () => writes }
+  }
+
+  return {
+    dialect: 'postgres',
+    reader,
+    slowReader: new Kysely<Tables>({ dialect: slowPostgresDialect(pools.slow) }),
+    exportReader: new Kysely<Tables>({ dialect: slowPostgresDialect(pools.exports) }),
+    storage: UNWATCHED,
+    changes,
+    actAs(id) {
+      if (!isUuid(id)) throw new Error('a node id is a UUID')
+      nodeId = id
+    },
+    announce: topic => foreign.noteOwn(topic),
+    isTransient,
+    write: (work, writeOptions) => writer.write(work, writeOptions),
+    async [Symbol.asyncDispose]() {
+      await writer.idle()
+      await foreign.close()
+      await endPools()
+    },
+  }
+}
+
+/** @throws Error */
+async function requireServer(db: Kysely<Tables>): Promise<void> {
+  const { rows } = await sql<{
+    version: string
+    encoding: string
+  }>`select current_setting('server_version_num') as version,
+    current_setting('server_encoding') as encoding`.execute(db)
+  const { version = '0', encoding = '' } = rows[0] ?? {}
+  if (Number(version) < OLDEST_SERVER)
+    throw new Error('the PostgreSQL server is too old; version 15 or later is required')
+  if (encoding !== 'UTF8')
+    throw new Error(
+      `the database is encoded in ${encoding}; create it with \`createdb --encoding=UTF8 --template=template0\``,
+    )
+}
