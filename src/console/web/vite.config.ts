@@ -13,7 +13,7 @@ function gzipped(): Plugin {
   return {
     name: 'gzipped',
     apply: 'build',
-    closeBundle() {
+    writeBundle() {
       const paths = readdirSync(OUTPUT, { recursive: true, withFileTypes: true })
         .filter(entry => entry.isFile())
         .map(entry => relative(OUTPUT, join(entry.parentPath, entry.name)))

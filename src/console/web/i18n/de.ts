@@ -175,16 +175,6 @@ export const de: Texts = {
         ? 'Der Verbleib einer Nachricht ist unbekannt'
         : `Der Verbleib von ${zahl(n)} Nachrichten ist unbekannt`,
     period: 'Zeitraum',
-    days: (n: number) => `${n} Tage`,
-    figure: 'Kennzahl im Diagramm',
-    before: 'Verglichen mit ebenso vielen Tagen davor',
-    figures: {
-      accepted: 'Angenommen',
-      delivered: 'Zugestellt',
-      opens: 'Geöffnet',
-      clicks: 'Geklickt',
-      bounces: 'Unzustellbar',
-      complaints: 'Beschwerden',
     periods: {
       '1h': 'Letzte Stunde',
       '24h': '24 Stunden',
@@ -503,6 +493,7 @@ export const de: Texts = {
     },
   },
   reports: {
+    days: (n: number) => `${n} Tage`,
     title: 'DMARC- und TLS-Berichte',
     intro: 'Was Empfänger über Mail Ihrer Domains sagen. Jeder kann Berichte senden; keiner ist ein Beweis.',
     kinds: 'Art der Berichte',
@@ -806,7 +797,6 @@ export const de: Texts = {
     toList: 'Alle zu dieser Liste hinzufügen',
     tags: 'Allen diese Tags geben',
     tagsHint: 'Namen von Tags, durch Kommas getrennt; neue werden erstellt.',
-    tagsHint: 'Namen von Tags, durch Kommas getrennt; neue werden angelegt.',
     check: 'Zuerst prüfen',
     checking: 'Die Datei wird geprüft …',
     found: 'Ergebnis der Prüfung',

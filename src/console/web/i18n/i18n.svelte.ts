@@ -104,6 +104,10 @@ export function shortTime(iso: string, now = new Date()): string {
   }).format(time)
 }
 
+/** Day and month. @param date `YYYY-MM-DD` */
+export function dayName(date: string): string {
+  return dates({ day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(`${date}T00:00:00Z`))
+}
 /** E.g. “3 minutes ago”. @param iso RFC 3339 */
 export function relativeTime(iso: string, now = Date.now()): string {
   const seconds = (new Date(iso).getTime() - now) / 1_000

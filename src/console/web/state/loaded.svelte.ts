@@ -74,17 +74,6 @@ interface Mark {
   readonly cursor: string | undefined
 }
 
-/** Most rows that are read at once; the API’s maximum. */
-const MOST_AT_ONCE = 1_000
-/** Lists that are longer are read again from near what is seen. */
-const MOST_READ_AGAIN = 2_000
-
-/** Where a page began: the number of rows before it, and the cursor it was read with. */
-interface Mark {
-  readonly index: number
-  readonly cursor: string | undefined
-}
-
 /** Rows of a list, read page by page as they are scrolled to. */
 export class Paged<T> {
   rows = $state.raw<readonly T[]>([])
