@@ -170,7 +170,7 @@ eachDatabase(
 
 eachDatabase(t, 'parts of mail that was never accepted are removed, others not', async (t, database) => {
   await store(database, 'b1', 'the first')
-  await database.write(tx => insertInboundPart(tx.db, 'orphan', 0, Buffer.from('x')))
+  await database.write(tx => insertInboundPart(tx.db, '0 orphan', 0, Buffer.from('x')))
   await database.write(tx => deleteOrphanedInboundParts(tx.db, LAST_ID))
   const rows = await database.reader.selectFrom('inbound_parts').select('body_id').execute()
   t.same(

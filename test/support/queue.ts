@@ -4,10 +4,9 @@ import { AppError } from '../../src/core/errors.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { JobLoader, type JobLoaderParts } from '../../src/queue/claiming/job-loader.js'
 import { findAnyMessage } from '../../src/messages/message-store.js'
-import { deleteOtherNodes, insertNode } from '../../src/cluster/node-store.js'
 import { recoverOrphans } from '../../src/queue/claiming/crash-recovery.js'
 import { QueueManager, type QueuePolicy } from '../../src/queue/queue-manager.js'
-import { findEntries, type QueueEntry } from '../../src/queue/queue-store.js'
+import { findEntries, type QueueEntry, findOrphans } from '../../src/queue/queue-store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -44,11 +43,8 @@ export function openQueue(t: Test, database: Database, { script, policy, jobs }:
   class JoiningQueue extends QueueManager {
     override async start(): Promise<void> {
       const { retry } = { ...POLICY, ...policy }
-      await database.write(async tx => {
-        await deleteOtherNodes(tx.db, incarnation)
-        await insertNode(tx.db, { id: incarnation, name: 'test' }, clock.now(), 60_000)
-        await recoverOrphans(tx, { clock, random, log, retry })
-      })
+      if ((await findOrphans(database.reader)).length > 0)
+        await database.write(tx => recoverOrphans(tx, { clock, random, log, retry }))
       await super.start()
     }
   }
