@@ -41,6 +41,8 @@ export function openPool({ url, size, name, answerMs, onLost }: PoolOptions): pg
     types: TYPES,
   })
   pool.on('error', onLost)
+  // One in use that is lost fails its query as well; unheard, the event would end the process.
+  pool.on('connect', client => client.on('error', () => {}))
   return pool
 }
 
