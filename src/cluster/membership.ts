@@ -165,7 +165,10 @@ export class Membership {
       const taken = await this.takeShare(tx, nodes, now)
       return { dead, nodes: taken ? await listNodes(tx.db) : nodes }
     })
-    if (!found) return this.end()
+    if (!found) {
+      this.end()
+      return
+    }
     this.trustedUntil = since + TRUSTED_MS
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
     const before = this.nodes

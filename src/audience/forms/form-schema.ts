@@ -109,10 +109,7 @@ export const SubmissionsSchema = Type.Object(
   {
     ...counts,
     days: Type.Array(
-      Type.Object(
-        { date: Type.String({ format: 'date' }), ...counts },
-        { title: 'FormSubmissionDay' },
-      ),
+      Type.Object({ date: Type.String({ format: 'date' }), ...counts }, { title: 'FormSubmissionDay' }),
     ),
   },
   { title: 'FormSubmissions' },

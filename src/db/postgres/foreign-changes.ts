@@ -80,8 +80,8 @@ export class ForeignChanges {
   /** Keeps a listening connection open until closed. */
   private async listen(): Promise<void> {
     const { clock, random, log, listenUrl } = this.parts
-    const { signal } = this.closing
-    for (let failures = 0; !signal.aborted;) {
+    const isClosed = () => this.closing.signal.aborted
+    for (let failures = 0; !isClosed();) {
       const client = (this.client = openClient(listenUrl, 'postroad listen'))
       const ended = new Promise<void>(resolve => client.on('end', resolve))
       client.on('error', () => {})
@@ -95,10 +95,13 @@ export class ForeignChanges {
       } catch (error) {
         await client.end().catch(() => {})
         failures += 1
-        if (!signal.aborted) log.debug('database notifications interrupted', { error: describeError(error) })
+        if (!isClosed()) log.debug('database notifications interrupted', { error: describeError(error) })
       }
-      if (!signal.aborted)
-        await clock.sleep(retryDelayMs(RECONNECT, Math.max(1, failures), random.fraction()), signal)
+      if (!isClosed())
+        await clock.sleep(
+          retryDelayMs(RECONNECT, Math.max(1, failures), random.fraction()),
+          this.closing.signal,
+        )
     }
   }
 

@@ -3,8 +3,8 @@
  * costs the server more than running it.
  */
 import type pg from 'pg'
+import type { CompiledQuery } from 'kysely'
 import {
-  CompiledQuery,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,

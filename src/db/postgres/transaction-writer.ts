@@ -142,21 +142,32 @@ class Line {
       const failed = new Map<PendingWork, Error>()
       try {
         await this.run(group, next, failed)
-        return settleAll(group, failed)
+        settleAll(group, failed)
+        return
       } catch (thrown) {
         if (thrown instanceof CommitError) {
-          if (await this.isCommitted(thrown)) return settleAll(group, failed)
-          return failAll(group, asError(thrown.cause))
+          if (await this.isCommitted(thrown)) {
+            settleAll(group, failed)
+            return
+          }
+          failAll(group, asError(thrown.cause))
+          return
         }
         if (thrown instanceof WorkFailed) {
           if (group.length > 1) return this.commitAround(group, thrown.index)
           // Another node may have stored the same key since; the work now sees it.
-          if (!isViolation(thrown.cause) || isRepeated) return failAll(group, asError(thrown.cause))
+          if (!isViolation(thrown.cause) || isRepeated) {
+            failAll(group, asError(thrown.cause))
+            return
+          }
           isRepeated = true
         } else if (isConflict(thrown) && conflicts < MAX_CONFLICTS) {
           conflicts += 1
           await pauseFor(retryDelayMs(RETRY, conflicts, random.fraction()))
-        } else return failAll(group.length > 0 ? group : this.waiting.splice(0), asError(thrown))
+        } else {
+          failAll(group.length > 0 ? group : this.waiting.splice(0), asError(thrown))
+          return
+        }
       }
       // Those that joined so far run again; nobody else joins.
       next = () => undefined

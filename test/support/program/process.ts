@@ -75,7 +75,7 @@ export interface Installation {
   /** Runs a command with `--json`, which has to succeed, and reads what it prints. */
   json<T = unknown>(...args: string[]): Promise<T>
   /** Runs a statement on its database, whichever it is. @returns the rows of a query */
-  sql<Row = Record<string, unknown>>(statement: string): Row[]
+  readonly sql: <Row = Record<string, unknown>>(statement: string) => Row[]
   /** How many rows each table holds now. */
   rowCounts(): Record<string, number>
   /** Starts the server and resolves once it serves. */
