@@ -65,6 +65,32 @@ t.test(
   },
 )
 
+t.test(
+  'when a group runs again after a conflict, a work that then fails takes none of the others with it',
+  async t => {
+    const { url, one } = await openTwo(t)
+    const runs = { failing: 0, conflicting: 0 }
+    const failing = async (tx: Tx) => {
+      await readAndAdd(tx)
+      if (++runs.failing > 1) throw new AppError('conflict', 'refused')
+    }
+    const conflicting = async (tx: Tx) => {
+      if (++runs.conflicting === 1) throw Object.assign(new Error('could not serialize'), { code: '40001' })
+      await readAndAdd(tx)
+    }
+    const results = await Promise.allSettled([
+      one.write(readAndAdd),
+      one.write(failing),
+      one.write(conflicting),
+    ])
+    t.same(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    t.equal(valueOf(url), 2)
+  },
+)
+
 t.test('callbacks of a work that ran twice are called once, and an abandoned run is undone', async t => {
   const { one } = await openTwo(t)
   const calls: string[] = []

@@ -174,10 +174,11 @@ class Line {
     }
   }
 
-  /** For a work that failed after changing rows. Those after it have not run. */
+  /** For a work that failed after changing rows. Those after it ran in an earlier attempt only. */
   private async commitAround(group: readonly PendingWork[], index: number): Promise<void> {
     if (index > 0) await this.commit(group.slice(0, index))
     await this.commit(group.slice(index, index + 1))
+    if (index + 1 < group.length) await this.commit(group.slice(index + 1))
   }
 
   private async isCommitted({ transactionId }: CommitError): Promise<boolean> {
