@@ -5,13 +5,16 @@
  * be modified. A failed read rejects and is repeated by the next caller.
  */
 import type { Queries } from '../db/database.js'
-import { nextTurn } from '../world/time/clock.js'
+import { nextTurn, pauseFor } from '../world/time/clock.js'
 import type { EventKind } from './event.js'
+import { SettledEvents } from './settled-store.js'
 import { newestSeq, readEventsAfter, readTail, type StoredEvent } from './store.js'
 
 /** Maximum events kept: some megabytes. */
 const MAX_EVENTS = 4_000
 const BATCH_SIZE = 500
+/** Pause before looking again for events that are there but not settled. */
+const UNSETTLED_MS = 20
 
 export interface Read {
   /** Of the requested kinds, in log order. */
@@ -32,9 +35,11 @@ export class EventTail {
   private appends = 0
   private readTo = -1
   private reading: Promise<void> | undefined
+  private readonly settled: SettledEvents
 
   constructor(reader: Queries) {
     this.reader = reader
+    this.settled = new SettledEvents(reader)
   }
 
   /** Call after every commit that appended events. */
@@ -55,9 +60,17 @@ export class EventTail {
 
   private async readBatch(): Promise<void> {
     const { appends } = this
-    if (this.from === Infinity) this.from = this.end = await newestSeq(this.reader)
-    const read = await readTail(this.reader, this.end, BATCH_SIZE)
-    if (read.length < BATCH_SIZE) this.readTo = appends
+    const settled = await this.settled.last()
+    if (this.from === Infinity) {
+      const newest = await newestSeq(this.reader)
+      // Not known yet: consumers read from the database until it is.
+      if (settled === 0 && newest > 0) return pauseFor(UNSETTLED_MS)
+      this.from = this.end = Math.min(settled, newest)
+    }
+    const found = await readTail(this.reader, this.end, BATCH_SIZE)
+    const read = found.filter(({ seq }) => seq <= settled)
+    if (read.length < found.length) await pauseFor(UNSETTLED_MS)
+    else if (read.length < BATCH_SIZE) this.readTo = appends
     // Let other work run between batches.
     else await nextTurn()
     this.events.push(...read)
@@ -93,10 +106,14 @@ export class EventTail {
 
   private async readFromDatabase(seq: number, kinds: readonly EventKind[], limit: number): Promise<Read> {
     // Read first: an event appended between the two reads may be read twice, but is never skipped.
-    const newest = await newestSeq(this.reader)
-    const events = await readEventsAfter(this.reader, seq, kinds, limit)
-    const lastRead = events.at(-1)?.seq ?? 0
-    const isLast = events.length < limit
+    const settled = await this.settled.last()
+    const newest = Math.min(settled, await newestSeq(this.reader))
+    const found = await readEventsAfter(this.reader, seq, kinds, limit)
+    const events = found.filter(event => event.seq <= settled)
+    const lastRead = events.at(-1)?.seq ?? seq
+    const isHeldBack = events.length < found.length
+    if (isHeldBack) await pauseFor(UNSETTLED_MS)
+    const isLast = !isHeldBack && events.length < limit
     return { events, end: isLast ? Math.max(newest, lastRead) : lastRead, isLast }
   }
 }

@@ -109,15 +109,6 @@ export async function dropSetAside(db: Queries, selection: SetAsideSelection): P
   return Number((await deletion.executeTakeFirst()).numDeletedRows)
 }
 
-/** Whether SQLite failed for reasons of its own (locked, full, I/O), not because of the statement. */
-export function isStorageError(thrown: unknown): boolean {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
-  return (
-    typeof code === 'string' &&
-    /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|NOMEM)/.test(code)
-  )
-}
-
 /** A damaged payload cannot be kept; everything else is. */
 function textOf(event: StoredEvent<EventKind>): string {
   try {

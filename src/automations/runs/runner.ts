@@ -8,7 +8,7 @@
  */
 import { AppError, describeError } from '../../core/errors.js'
 import type { Queries, Tx } from '../../db/database.js'
-import { isStorageError } from '../../events/set-aside-store.js'
+import { isStorageError } from '../../db/transient-error.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { AT_ONCE, Worker } from '../../world/time/worker.js'
 import { type AutomationParts, type FlowParts, findLiveWorkspace } from '../automation-parts.js'
