@@ -24,7 +24,7 @@ import { often } from '../support/long.js'
 const WORKSPACE = '0199-workspace'
 const NOW = 1_900_000_000_000
 /** Foreign keys lead to these. */
-const FIRST = ['workspaces', 'domains', 'templates', 'message_contents', 'messages']
+const FIRST = ['workspaces', 'domains', 'templates', 'message_contents', 'messages', 'nodes']
 
 /** All that the migrations' tests put in, in the tables as they are now. */
 async function rowsOfEverything(t: Test): Promise<Rows> {
