@@ -1,4 +1,4 @@
-/** The node that writes was removed by others that share the database (`Database.actAs`). Clients are told `unavailable`. */
+/** The node that writes was removed by others that share the database (`Database.actAs`). Clients get `unavailable`. */
 export class RemovedError extends Error {
   override readonly name = 'RemovedError'
 

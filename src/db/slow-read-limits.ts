@@ -1,4 +1,4 @@
-/** Limits of reads that can take long, the same on both databases, and what a client is told that meets them. */
+/** Limits of reads that can take long, the same on both databases, and the errors for clients that reach them. */
 import { AppError } from '../core/errors.js'
 
 /** Time limit of a statement, from when it begins. */

@@ -17,7 +17,7 @@ export function isTransient(thrown: unknown): boolean {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && TRANSIENT_CLASSES.has(code.slice(0, 2))
 }
 
-/** Whether the database failed for reasons of its own (locked, full, lost, conflict), not because of the statement. */
+/** Whether the cause is the database (locked, full, unreachable, a conflict) and not the statement. */
 export function isStorageError(thrown: unknown): boolean {
   return !(thrown instanceof AppError) && isTransient(thrown)
 }

@@ -46,7 +46,7 @@ export function openPool({ url, size, name, answerMs, onLost }: PoolOptions): pg
   return pool
 }
 
-/** A connection of its own, not pooled. The caller connects and ends it. */
+/** A connection outside the pools. The caller connects and ends it. */
 export function openClient(url: string, name: string): pg.Client {
   return new pg.Client({
     connectionString: url,

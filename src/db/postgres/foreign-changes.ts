@@ -120,7 +120,7 @@ export class ForeignChanges {
   }
 }
 
-/** Anybody with access to the database can notify; what is not ours changes nothing. */
+/** Any client of the database can notify; payloads of other programs are ignored. */
 function readNotice(payload = ''): Notice {
   try {
     const { from, topics } = JSON.parse(payload) as Partial<Notice>

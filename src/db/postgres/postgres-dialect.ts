@@ -23,7 +23,7 @@ const MAX_PREPARED = 500
 /** Statements that change no rows. */
 const READS_ONLY = /^\s*\(?select\b/i
 
-/** How transactions begin, and who is told of what they run. */
+/** How transactions begin, and what is reported of them. */
 export interface Framing {
   /**
    * One or more statements, sent in one round trip. The value that the last one returns is the transaction's id; without one, the

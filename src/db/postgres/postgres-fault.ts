@@ -28,7 +28,7 @@ const LOST_MESSAGES =
 /** connection_exception, operator_intervention (shutdown, crash), and a read-only server, which a former primary is after a failover. */
 const LOST_STATES = /^(08|57P0|25006$)/
 
-/** What the client is told, by the beginning of the SQLSTATE. */
+/** Messages for the client, by the beginning of the SQLSTATE. */
 const REFUSALS: readonly (readonly [state: RegExp, message: string, retryAfterMs: number])[] = [
   [/^57014$/, 'the database took too long; nothing was stored, try again in a few seconds', 5_000],
   [/^53100$/, "the database's disk is full; nothing was stored, try again later", 60_000],

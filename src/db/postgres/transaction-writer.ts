@@ -29,7 +29,7 @@ const GATHER_MS = 1
 /** After a conflict. */
 const RETRY: BackoffPolicy = { firstMs: 2, factor: 2, maxMs: 100 }
 const MAX_CONFLICTS = 10
-/** How often, and how long apart, the fate of a commit is asked for while the server is gone. */
+/** Lookups of a commit's status while the server is unreachable, and the pause between them. */
 const FATE_TRIES = 20
 const FATE_PAUSE_MS = 500
 
@@ -38,7 +38,7 @@ export interface TransactionWriterParts {
   readonly random: Random
   /** Called after the commit for each topic that a work changed. */
   readonly report: (topic: Topic) => void
-  /** For looking up what became of a commit. */
+  /** For looking up the status of a commit. */
   readonly reader: Kysely<Tables>
   readonly onCommitted?: OnCommitted | undefined
 }

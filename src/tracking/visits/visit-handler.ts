@@ -50,7 +50,7 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
   let isCounting = false
   const learnUncounted = () => {
     timer = clock.after(UNCOUNTED_MS, () => {
-      // Of what another node counts, this one only sees what is left.
+      // Another node counts; this one can only look how many are left.
       if (!isCounting)
         countVisits(database.reader).then(
           count => recorder.noteUncounted(count),
