@@ -90,7 +90,8 @@ export const LOG_EVENTS = {
   warn: {
     'node not renewed':
       'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
-    'node removed': 'Another node was not heard of for 12 seconds. The messages it had claimed are tried again.',
+    'node removed':
+      'Another node was not heard of for 12 seconds. The messages it had claimed are tried again.',
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
     'certificate check failed': 'The certificate has expired or expires soon. Logged once a day.',
     'certificate not configured': 'SMTP clients are shown a self-signed certificate.',
