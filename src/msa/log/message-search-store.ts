@@ -121,10 +121,13 @@ async function candidates(
   if (to !== undefined && !to.startsWith('@')) {
     const spellings: Spellings = [to.toLowerCase()]
     // The recipient index starts with the workspace.
-    const named = db.selectFrom('messages').where('workspace_id', 'in', owners)
-    return newest(
-      named.where('recipient_bucket', '=', recipientBucket(to)).where(isSpelled(spellings)),
-    ).execute()
+    const named = db
+      .selectFrom('messages')
+      .where('workspace_id', 'in', owners)
+      .where('recipient_bucket', '=', recipientBucket(to))
+      .where(isSpelled(spellings))
+    const isForWaiting = status !== undefined && isWaitingState(status)
+    return newest(isForWaiting ? named.where(isWaiting(status)) : named).execute()
   }
   const all = db.selectFrom('messages')
   if (status !== undefined && isWaitingState(status)) {
