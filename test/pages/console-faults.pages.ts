@@ -71,7 +71,7 @@ const FORMS: readonly Form[] = [
           [name, 'Monthly letter'],
           [description, 'What is new in the shop'],
         ],
-        send: () => page.getByRole('button', { name: 'Save' }).click(),
+        send: () => page.getByRole('button', { name: 'Save', exact: true }).click(),
       }
     },
     sent: page => page.getByRole('heading', { level: 1, name: 'Monthly letter' }),
@@ -84,7 +84,7 @@ const FORMS: readonly Form[] = [
       await name.fill('Corner shop')
       return {
         typed: [[name, 'Corner shop']],
-        send: () => page.getByRole('button', { name: 'Save' }).click(),
+        send: () => page.getByRole('button', { name: 'Save', exact: true }).click(),
       }
     },
     sent: page => page.getByRole('heading', { level: 1, name: 'Corner shop' }),
