@@ -10,6 +10,7 @@ import { addOperator } from '../support/program/operators.js'
 
 const LOOKING = { shape: 'wide', scheme: 'light' } as const
 const PEOPLE = 1_000
+const TICK_MS = 250
 
 /** Every fourth has the plan pro; one row has no valid address. */
 function csv(): string {
@@ -22,6 +23,9 @@ function csv(): string {
 
 async function open(t: Test) {
   const appliance = await openTestAppliance(t)
+  // Screens hear of changes once a second of the server's clock.
+  const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
+  t.teardown(() => clearInterval(ticking))
   const { link } = await addOperator(appliance)
   const see = await openBrowser(t)
   const visitor = await see(LOOKING)
