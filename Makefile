@@ -109,15 +109,22 @@ test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's C
 readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## the README's pictures of the console, as test-pages takes them, into docs/images
 	@POSTROAD_PICTURES=docs/images $(TAP) --jobs=1 --timeout=900 build/test/pages/console-pictures.pages.js
 
-test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one PostgreSQL, and the stores and the served API on it (.ci/run installs it)
-	@node build/test/support/db/with-postgres.js $(MAKE) --no-print-directory run-test-nodes
+WITH_POSTGRES = node build/test/support/db/with-postgres.js
+
+test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one PostgreSQL, which is started for it (.ci/run installs it)
+	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-nodes
 
 run-test-nodes:
-	$(TAP) --timeout=900 build/test/nodes/*.nodes.js
-	$(TAP) --timeout=900 $(POSTGRES_TESTS)
+	$(TAP) --jobs=1 --timeout=900 build/test/nodes/*.nodes.js
 
-# What says the same on either database runs on a real server too.
+# What says the same on either database.
 POSTGRES_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase' test) $(shell find test -name '*-served.test.ts'))
+
+test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a real PostgreSQL, which is started for it
+	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-postgres
+
+run-test-postgres:
+	$(TAP) --timeout=900 $(POSTGRES_TESTS)
 
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
@@ -130,4 +137,4 @@ fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may th
 
 include packaging/package.mk
 
-.PHONY: node-version help build run check test test-long test-debian test-pages test-nodes run-test-nodes readme-pictures test-package bench bounce-score fuzz-bounces binary deb
+.PHONY: node-version help build run check test test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces binary deb

@@ -1,5 +1,5 @@
 /**
- * A real PostgreSQL server for tests, where `make test-nodes` has started one (`TEST_POSTGRES_URL` is its URL): databases made in
+ * A real PostgreSQL server for tests, where `make test-nodes` or `make test-postgres` has started one (`TEST_POSTGRES_URL` is its URL): databases made in
  * milliseconds from one that the migrations have filled.
  */
 import { execFileSync } from 'node:child_process'
