@@ -77,7 +77,7 @@ function refuseFaulty(context: CliContext, options: CommonOptions, config: Confi
   for (const one of findings) context.world.log.warn('configuration warning', { ...one })
 }
 
-/** What this process has in hand is done by others; it could only wait in vain to store something. */
+/** Without draining: other nodes do its work now, and it could not store any result. */
 async function endRemoved(log: CliContext['world']['log']): Promise<never> {
   await log.flush()
   process.exit(1)

@@ -3,7 +3,7 @@
  * nodes that died.
  *
  * A node that was not heard of for `ALIVE_MS` is removed by the others. From then on its writes are refused (`Database.actAs`), so what it
- * had in hand can be given to others; if it still runs, e.g. after a pause, it learns of its removal and ends (`onRemoved`).
+ * had claimed can be given to others; if it still runs, e.g. after a pause, it learns of its removal and ends (`removed`).
  * With SQLite there is one node, which holds every lease.
  */
 import { describeError } from '../core/errors.js'
@@ -39,7 +39,7 @@ export interface MembershipParts {
   readonly hostname: string
 }
 
-/** Gives back what dead nodes had in hand; `nodes` has living ones only. Runs in the transaction that removed them. */
+/** Releases what dead nodes had claimed; `nodes` has living ones only. Runs in the transaction that removed them. */
 export type OnDeath = (tx: Tx) => Promise<void>
 
 export class Membership {
@@ -62,16 +62,6 @@ export class Membership {
 
   get nodeId(): string {
     return this.parts.nodeId
-  }
-
-  /** Number of this node among the living ones; 0 for the only one. */
-  get slot(): number {
-    return this.self?.slot ?? 0
-  }
-
-  /** Living nodes, this one included, in the order of their slots. */
-  get living(): readonly ClusterNode[] {
-    return this.nodes
   }
 
   /** Whether this node delivers to the destination. */
@@ -121,7 +111,7 @@ export class Membership {
     if (!this.isAlone) this.running = this.run()
   }
 
-  /** Frees all leases. Call it when nothing is in hand any more. */
+  /** Frees all leases. Call it when nothing is left to write. */
   async leave(): Promise<void> {
     this.stopping.abort()
     await this.running

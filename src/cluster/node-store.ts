@@ -10,8 +10,6 @@ import { dialectOf, type Queries } from '../db/database.js'
 interface NodeRow {
   id: string
   name: string
-  /** The smallest number that no other node has; names the node's rows of shared counters. */
-  slot: number
   started_at: number
   alive_until: number
 }
@@ -33,7 +31,6 @@ export interface ClusterNode {
   readonly id: string
   /** Host name. */
   readonly name: string
-  readonly slot: number
   /** Ms since epoch UTC, by the database's clock. */
   readonly startedAt: number
   readonly aliveUntil: number
@@ -48,23 +45,17 @@ function databaseTime(db: Queries, now: number): RawBuilder<number> {
     : sql<number>`${now}`
 }
 
-/** @returns the slot taken */
 export async function insertNode(
   db: Queries,
   { id, name }: Pick<ClusterNode, 'id' | 'name'>,
   now: number,
   aliveMs: number,
-): Promise<number> {
-  const rows = await db.selectFrom('nodes').select('slot').orderBy('slot').execute()
-  const taken = new Set(rows.map(row => row.slot))
-  let slot = 0
-  while (taken.has(slot)) slot += 1
+): Promise<void> {
   const time = databaseTime(db, now)
   await db
     .insertInto('nodes')
-    .values({ id, name, slot, started_at: time, alive_until: sql<number>`${time} + ${sql.lit(aliveMs)}` })
+    .values({ id, name, started_at: time, alive_until: sql<number>`${time} + ${sql.lit(aliveMs)}` })
     .execute()
-  return slot
 }
 
 /** @returns whether the node still has its row */
@@ -102,14 +93,13 @@ export async function deleteOtherNodes(
   return db.deleteFrom('nodes').where('id', '!=', id).returning(['id', 'name']).execute()
 }
 
-/** In the order of their slots. */
+/** In the order in which they joined. */
 export async function listNodes(db: Queries): Promise<ClusterNode[]> {
-  const nodes = await db.selectFrom('nodes').selectAll().orderBy('slot').execute()
+  const nodes = await db.selectFrom('nodes').selectAll().orderBy('started_at').orderBy('id').execute()
   const leases = await db.selectFrom('leases').select(['name', 'node_id']).orderBy('name').execute()
   return nodes.map(row => ({
     id: row.id,
     name: row.name,
-    slot: row.slot,
     startedAt: row.started_at,
     aliveUntil: row.alive_until,
     leases: leases.filter(lease => lease.node_id === row.id).map(lease => lease.name),

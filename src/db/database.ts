@@ -75,7 +75,7 @@ export interface Database extends AsyncDisposable {
    * `nodes`, so that one that was removed changes nothing more.
    */
   actAs?(nodeId: string): void
-  /** Present if several nodes may share the database: tells the others that rows of the topic changed. Call after the commit. */
+  /** Present if several nodes may share the database: announces to the other nodes that rows of the topic changed. Call after the commit. */
   announce?(topic: Topic): void
   /** Whether a failed read or write may succeed if repeated: database locked or unreachable, disk full, deadlock. */
   isTransient(error: unknown): boolean

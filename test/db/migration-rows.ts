@@ -185,7 +185,7 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
-  nodes: [{ id: 'n1', name: 'mx.example.net', slot: 0, started_at: T, alive_until: LATER }],
+  nodes: [{ id: 'n1', name: 'mx.example.net', started_at: T, alive_until: LATER }],
   leases: [{ name: 'background', node_id: 'n1', taken_at: T }],
   mail_totals: [
     {

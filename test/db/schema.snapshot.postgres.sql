@@ -646,7 +646,6 @@ create table messages (
 create table nodes (
   id text not null,
   name text not null,
-  slot integer not null,
   started_at bigint not null,
   alive_until bigint not null
 );
@@ -1115,8 +1114,6 @@ alter table messages add constraint messages_content_id_fkey FOREIGN KEY (conten
 alter table messages add constraint messages_pkey PRIMARY KEY (id);
 
 alter table nodes add constraint nodes_pkey PRIMARY KEY (id);
-
-alter table nodes add constraint nodes_slot_key UNIQUE (slot);
 
 alter table operator_challenges add constraint operator_challenges_pkey PRIMARY KEY (challenge);
 

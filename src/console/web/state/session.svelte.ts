@@ -46,7 +46,7 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Reads the workspaces again, e.g. after somebody else has added one. */
+/** Reads the workspaces again, e.g. after another operator added one. */
 export async function refreshWorkspaces(): Promise<void> {
   const query = { limit: 1_000 }
   state.workspaces = (await answer(admin.GET('/workspaces', { params: { query } }))).data

@@ -24,8 +24,6 @@ export const systemTables = (): string[] => [
   `create table nodes (
     id text primary key,
     name text not null,
-    -- The smallest number that no other node had when it joined.
-    slot integer not null unique,
     started_at bigint not null,
     -- Others remove it if it is not renewed until then.
     alive_until bigint not null
