@@ -3,8 +3,7 @@ import t, { type Test } from 'tap'
 import { MAX_PER_OPERATOR } from '../../src/metrics/live-streams.js'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
 import { signedIn, tokenWith } from '../support/program/operators.js'
-import { pauseFor } from '../../src/world/time/clock.js'
-import { until } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 
 const PATH = '/api/admin/v1/live/stream'
 
@@ -38,16 +37,9 @@ async function listen(t: Test, { baseUrl }: TestAppliance, headers: Record<strin
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 
-/** Time for the threads that read: on the clock of the test, each second is this long, and a read may take five of them. */
-const SECOND_MS = 100
-
 /** Advances the clock until it is so: what was written is seen at the next computation. */
 async function soon(postroad: TestAppliance, what: string, look: () => boolean): Promise<void> {
-  await until(what, async () => {
-    await postroad.clock.advance(1_000)
-    await pauseFor(SECOND_MS)
-    return look()
-  })
+  await untilLater(postroad.clock, what, look)
 }
 
 t.test('what one operator changes is told to the others who may read it', async t => {

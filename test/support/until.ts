@@ -1,5 +1,6 @@
 /** Waiting for something that happens elsewhere: in another process, on a socket. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FakeClock } from '../../src/world/time/fake-clock.js'
 
 /** Far beyond what anything here takes; only a test that fails waits so long. */
 const LIMIT_MS = 20_000
@@ -18,4 +19,20 @@ export async function until<T>(
     if (performance.now() > limit) throw new Error(`waited in vain for ${what}`)
     await sleep(LOOK_EVERY_MS)
   }
+}
+
+/** A second of the clock lasts this long for the threads that read: they are given up after five. */
+const SECOND_MS = 250
+
+/** Turns the clock on, second by second, until there is a result. @throws Error naming what did not come */
+export function untilLater(
+  clock: FakeClock,
+  what: string,
+  look: () => boolean | Promise<boolean>,
+): Promise<boolean> {
+  return until(what, async () => {
+    await clock.advance(1_000)
+    await sleep(SECOND_MS)
+    return look()
+  })
 }

@@ -1,7 +1,7 @@
 /**
  * The server's stream of what has changed, and of live figures: open screens read again what they show.
  *
- * One stream per visible window; a window that comes to the front reads everything again. Without a stream, screens read again every few
+ * One stream per visible window; once it begins, as when a window comes to the front, everything is read again. Without a stream, screens read again every few
  * seconds. What a screen shows stays while somebody types in it or has a dialog open.
  */
 import { untrack } from 'svelte'
@@ -43,7 +43,6 @@ interface Follower {
   readonly read: () => void
   readonly pauseMs: number
   readonly pollMs: number
-  readonly since: number
   isDue: boolean
   readAt: number
 }
@@ -63,7 +62,6 @@ const state = $state<{ isOpen: boolean; isVisible: boolean; wantsFigures: number
 })
 const latest = $state<{ figures: Figures | undefined }>({ figures: undefined })
 const followers = new Set<Follower>()
-let lostAt: number | undefined
 
 /**
  * Reads again when records of these kinds have changed. Call it while a component is created.
@@ -77,7 +75,7 @@ export function follow(
 ): void {
   $effect(() => {
     const now = Date.now()
-    const follower: Follower = { topics, read, pauseMs, pollMs, since: now, isDue: false, readAt: now }
+    const follower: Follower = { topics, read, pauseMs, pollMs, isDue: false, readAt: now }
     followers.add(follower)
     return () => followers.delete(follower)
   })
@@ -123,7 +121,6 @@ function connect(url: string): () => void {
   let source: EventSource | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   const lost = (): void => {
-    if (state.isOpen) lostAt = Date.now()
     state.isOpen = false
     latest.figures = undefined
   }
@@ -131,7 +128,8 @@ function connect(url: string): () => void {
     const opened = (source = new EventSource(url))
     opened.addEventListener('ready', () => {
       state.isOpen = true
-      catchUp()
+      // What changed between a screen's read and now was told to nobody.
+      for (const follower of followers) follower.isDue = true
     })
     opened.addEventListener('live', ({ data }: MessageEvent<string>) => {
       const { changed, figures } = JSON.parse(data) as { changed: Topic[]; figures?: Figures }
@@ -152,12 +150,6 @@ function connect(url: string): () => void {
     source?.close()
     lost()
   }
-}
-
-/** What changed while there was no stream was not told. */
-function catchUp(): void {
-  for (const follower of followers) if (lostAt !== undefined && follower.since < lostAt) follower.isDue = true
-  lostAt = undefined
 }
 
 function readDue(): void {

@@ -15,18 +15,30 @@ export class Loaded<T> {
     return untrack(() => this.loadOnce(read))
   }
 
-  /** Reads the same again. What is shown stays if the server cannot be reached. */
-  async reload(): Promise<void> {
+  /**
+   * Reads the same again. What is shown stays if the server cannot be reached.
+   *
+   * @param isUnwanted asked when the answer is there, which is then dropped
+   */
+  async reload(isUnwanted = () => false): Promise<void> {
     const { read } = this
-    if (read) await untrack(() => this.loadOnce(read, true))
+    if (read) await untrack(() => this.loadOnce(read, true, isUnwanted))
   }
 
-  private async loadOnce(read: () => Promise<T>, isAgain = false): Promise<void> {
+  /** Takes a value that came otherwise; reads under way are dropped. */
+  set(value: T): void {
+    this.run += 1
+    this.isLoading = false
+    this.value = value
+    this.fault = undefined
+  }
+
+  private async loadOnce(read: () => Promise<T>, isAgain = false, isUnwanted = () => false): Promise<void> {
     const run = ++this.run
     this.isLoading = true
     try {
       const value = await read()
-      if (run !== this.run) return
+      if (run !== this.run || isUnwanted()) return
       this.value = value
       this.fault = undefined
     } catch (error) {
