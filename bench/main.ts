@@ -27,6 +27,7 @@ import { measureBacklog } from './scenarios/backlog.js'
 import { measureBouncesAmongReports } from './peers/bounces-among-reports.js'
 import { measureBounces } from './scenarios/bounces.js'
 import { measureMachine } from './machine.js'
+import { measureNodes } from './scenarios/nodes.js'
 import { measureRelay } from './scenarios/relay.js'
 import { measureRender } from './scenarios/render.js'
 import { install } from './server/server-process.js'
@@ -53,11 +54,12 @@ const SCENARIOS = [
   'campaign',
   'campaign-million',
   'console',
+  'nodes',
   'start',
   'tarpits',
 ] as const
 /** They take long, or need much disk. */
-const ONLY_IF_NAMED = ['campaign-million', 'console']
+const ONLY_IF_NAMED = ['campaign-million', 'console', 'nodes']
 /** What takes longer hangs. */
 const limitMsOf = (scenario: string) => (ONLY_IF_NAMED.includes(scenario) ? 3_600_000 : 1_200_000)
 
@@ -146,5 +148,6 @@ if (wanted.includes('console'))
     tries: 3,
   })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
+if (wanted.includes('nodes')) await measureNodes(installation, { messages: quick ? 2_000 : 10_000, profile })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

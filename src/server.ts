@@ -35,6 +35,7 @@ import { openNameListeners } from './appliance/listeners/name-listeners.js'
 import type { MessageContent } from './messages/content-store.js'
 import { SandboxRunner } from './msa/sandbox/sandbox-runner.js'
 import { clearLeftBehind } from './msa/store-long-content.js'
+import { SubmissionGatherer } from './msa/submission-gatherer.js'
 import { SenderCache } from './msa/sender.js'
 import { openCertificates } from './appliance/open-certificates.js'
 import { RenderQueue } from './content/rendering/render-queue.js'
@@ -148,6 +149,7 @@ async function openParts(
   const send = {
     ...submit,
     renderQueue,
+    gatherer: new SubmissionGatherer(submit),
     senders: new SenderCache(appliance.database, appliance.world.clock, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,
   }

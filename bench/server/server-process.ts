@@ -34,6 +34,8 @@ export interface Installation {
   readonly workspaceId: string
   readonly key: string
   readonly keyId: string
+  /** Of PostgreSQL; SQLite in `dataDir` where absent. */
+  readonly databaseUrl?: string
   /** Leaves its domain with the RSA key alone; before a server runs on it. */
   dropEd25519(): Promise<void>
 }
@@ -76,9 +78,9 @@ export interface ServerProcess {
 
 const NO_MAIL: Outgoing = { port: 9, connections: 1, connectionsPerDestination: 1 }
 
-export async function install(folder: string): Promise<Installation> {
-  const dataDir = join(folder, 'installation')
-  const config = await writeConfig(dataDir, NO_MAIL)
+export async function install(folder: string, databaseUrl?: string): Promise<Installation> {
+  const dataDir = join(folder, databaseUrl === undefined ? 'installation' : 'node-1')
+  const config = await writeConfig({ dataDir, databaseUrl }, NO_MAIL)
   const command = async (...args: string[]): Promise<unknown> =>
     JSON.parse(await run(startNode([PROGRAM, ...args, '--json', '--config', config])))
   const { workspace } = (await command('init')) as { workspace: { id: string } }
@@ -94,7 +96,10 @@ export async function install(folder: string): Promise<Installation> {
   const limits = ['--rate-limit', '0', '--email-rate-limit', '0']
   const created = await command('key', 'create', '--workspace', workspace.id, '--name', 'bench', ...limits)
   const { id: keyId, key } = created as { id: string; key: string }
-  return installationAt({ dataDir, workspaceId: workspace.id, key, keyId })
+  return installationAt({
+    ...{ dataDir, workspaceId: workspace.id, key, keyId },
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+  })
 }
 
 function installationAt(facts: Omit<Installation, 'dropEd25519'>): Installation {
@@ -121,12 +126,13 @@ export async function copyInstallation(original: Installation, name: string): Pr
  * @param executable where given, what is started in place of Node with the program
  */
 export async function serve(
-  { dataDir, keyId }: Installation,
+  installation: Installation,
   outgoing: Outgoing = NO_MAIL,
   profileName?: string,
   executable?: string,
 ): Promise<ServerProcess> {
-  const config = await writeConfig(dataDir, outgoing, keyId)
+  const { dataDir, keyId } = installation
+  const config = await writeConfig(installation, outgoing, keyId)
   const delays = `${dataDir}.delays.json`
   const watching = outgoing.reportsDelays === true ? ['--import', LOOP_DELAY] : []
   // By the environment, which threads share: what is named on the command line they do not load.
@@ -163,7 +169,11 @@ export async function serve(
   }
 }
 
-async function writeConfig(dataDir: string, outgoing: Outgoing, keyId?: string): Promise<string> {
+async function writeConfig(
+  { dataDir, databaseUrl }: { readonly dataDir: string; readonly databaseUrl?: string | undefined },
+  outgoing: Outgoing,
+  keyId?: string,
+): Promise<string> {
   const file = `${dataDir}.toml`
   await writeFile(
     file,
@@ -171,6 +181,7 @@ async function writeConfig(dataDir: string, outgoing: Outgoing, keyId?: string):
 hostname = "mail.bench.example"
 data_dir = ${JSON.stringify(dataDir)}
 shutdown_grace = "${outgoing.shutdownGrace ?? '0s'}"
+${databaseUrl === undefined ? '' : `[database]\nurl = ${JSON.stringify(databaseUrl)}`}
 [http]
 listen = ["127.0.0.1:0"]
 [submission]

@@ -31,27 +31,50 @@ const KEPT_MS = 3_600_000
 /** Expired rows deleted per insert: more than one, so that the table shrinks after a busy hour. */
 const PRUNED_AT_ONCE = 8
 
+/** An answer and the claim it is kept for. */
+export interface Kept {
+  readonly claim: IdempotencyClaim
+  readonly answer: KeptAnswer
+}
+
 /** Call this in the transaction that does the work. @param claim undefined: store nothing */
 export async function keepAnswer(
   db: Queries,
   claim: IdempotencyClaim | undefined,
-  { status, value }: KeptAnswer,
+  answer: KeptAnswer,
 ): Promise<void> {
-  if (!claim) return
-  await deleteExpiredAnswers(db, claim.madeAt, PRUNED_AT_ONCE)
-  const row = { body_hash: claim.bodyHash, status, value: JSON.stringify(value), created_at: claim.madeAt }
+  if (claim) await keepAnswers(db, [{ claim, answer }])
+}
+
+/** All or nothing; the caller must roll back if this throws. @throws AppError conflict: a key was used by another request */
+export async function keepAnswers(db: Queries, kept: readonly Kept[]): Promise<void> {
+  if (kept.length === 0) return
+  const earliest = Math.min(...kept.map(({ claim }) => claim.madeAt))
+  await deleteExpiredAnswers(db, earliest, PRUNED_AT_ONCE * kept.length)
+  const rows = kept.map(({ claim, answer }) => ({
+    id: claim.id,
+    body_hash: claim.bodyHash,
+    status: answer.status,
+    value: JSON.stringify(answer.value),
+    created_at: claim.madeAt,
+  }))
   const { numInsertedOrUpdatedRows = 0n } = await db
     .insertInto('kept_answers')
-    .values({ id: claim.id, ...row })
+    .values(rows)
     // An expired row that has not been pruned yet.
     .onConflict(conflict =>
       conflict
         .column('id')
-        .doUpdateSet(row)
-        .where('kept_answers.created_at', '<=', claim.madeAt - KEPT_MS),
+        .doUpdateSet(eb => ({
+          body_hash: eb.ref('excluded.body_hash'),
+          status: eb.ref('excluded.status'),
+          value: eb.ref('excluded.value'),
+          created_at: eb.ref('excluded.created_at'),
+        }))
+        .where('kept_answers.created_at', '<=', earliest - KEPT_MS),
     )
     .executeTakeFirst()
-  if (numInsertedOrUpdatedRows === 0n)
+  if (numInsertedOrUpdatedRows < kept.length)
     throw new AppError(
       'conflict',
       'another request with this Idempotency-Key came first; repeat this one for its answer',

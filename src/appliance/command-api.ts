@@ -12,6 +12,7 @@ import { RecentReplies } from '../queue/operator/recent-replies.js'
 import { LiveChanges } from '../metrics/live-changes.js'
 import { Metrics } from '../metrics/metrics.js'
 import { MailQuota } from '../inbound/intake/mail-quota.js'
+import { SubmissionGatherer } from '../msa/submission-gatherer.js'
 import { SenderCache } from '../msa/sender.js'
 import type { WorkerPool } from '../mta/workers/worker-pool.js'
 import type { Settings } from '../config/settings.js'
@@ -50,9 +51,10 @@ export async function openCommandApi(
   const calls = openOutgoingCalls(appliance)
   const composer = openComposer(appliance)
   const guard = loginGuardOf(appliance)
+  const submit = { ...submitParts(appliance), onEnqueued: () => {} }
   const send = {
-    ...submitParts(appliance),
-    onEnqueued: () => {},
+    ...submit,
+    gatherer: new SubmissionGatherer(submit),
     renderQueue,
     senders: new SenderCache(database, world.clock, config.mta.sharedAddress ?? ''),
     messageLimit: config.limits.messageSizeBytes,

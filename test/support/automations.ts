@@ -27,6 +27,7 @@ import { SHELL } from '../../src/core/actor.js'
 import type { EventKind } from '../../src/events/event.js'
 import { readEventsAfter, type StoredEvent } from '../../src/events/store.js'
 import { SlidingWindow } from '../../src/http/sliding-window.js'
+import { SubmissionGatherer } from '../../src/msa/submission-gatherer.js'
 import { SenderCache } from '../../src/msa/sender.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -58,10 +59,15 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     ...settings,
   })
   const onEvents = () => {}
-  const send = {
-    ...{ database, clock, newId, messageLimit: 1e6, expireMs: 86_400_000 },
+  const submit = {
+    ...{ database, clock, newId, expireMs: 86_400_000 },
     emailWindows: new SlidingWindow(clock),
     onEnqueued: () => {},
+  }
+  const send = {
+    ...submit,
+    messageLimit: 1e6,
+    gatherer: new SubmissionGatherer(submit),
     senders: new SenderCache(database, UNCACHED, 'notify@mail.test'),
   }
   const parts: FlowParts = {

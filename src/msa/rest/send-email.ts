@@ -10,6 +10,7 @@ import type { SubmittedBy } from '../../messages/mail-log.js'
 import type { Submission, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
 import { shownSender, type SenderCache } from '../sender.js'
 import { withLongStored } from '../store-long-content.js'
+import type { SubmissionGatherer } from '../submission-gatherer.js'
 import { submitAll } from '../submit.js'
 import { withLongDecoded } from './attachment-fields.js'
 import { readContentFields, fillFields, readTemplateData } from './content-fields.js'
@@ -23,6 +24,7 @@ export interface SendParts extends SubmitParts {
   /** Renders long content off the main thread; absent in commands. */
   readonly renderQueue?: RenderQueue
   readonly senders: SenderCache
+  readonly gatherer: SubmissionGatherer
   /** Limit of an encoded message, octets. */
   readonly messageLimit: number
 }
@@ -50,13 +52,24 @@ export async function sendEmail(
   const { scheduledAt, id } = submission.content
   const { isSandbox } = principal
   const batch = { workspace, isSandbox, submissions: [submission] }
+  const answerTo = (recipients: readonly SubmittedRecipient[]) =>
+    scheduledAt !== undefined && recipients.some(({ skip }) => skip === null)
+      ? scheduledAnswer(id, scheduledAt, shown)
+      : sentAnswer(recipients, shown)
   database.storage.requireRoom()
   try {
+    if (!submission.attached) {
+      const keep = claim && {
+        keep: (recipients: readonly SubmittedRecipient[]) => ({ claim, answer: answerTo(recipients) }),
+      }
+      return answerTo(
+        await parts.gatherer.submit({ ...{ workspace, isSandbox, submission, arrivedAt: now }, ...keep }),
+      )
+    }
     return await withLongStored(database, workspace, batch.submissions, now, () =>
       database.write(async tx => {
         const [recipients = []] = await submitAll(tx, parts, batch, now)
-        const isScheduled = scheduledAt !== undefined && recipients.some(({ skip }) => skip === null)
-        const answer = isScheduled ? scheduledAnswer(id, scheduledAt, shown) : sentAnswer(recipients, shown)
+        const answer = answerTo(recipients)
         await keepAnswer(tx.db, claim, answer)
         return answer
       }),

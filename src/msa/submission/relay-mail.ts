@@ -29,7 +29,7 @@ import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/rec
 import type { DsnParameters, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
 import { findAskedTemplate, mergingOf, requireFilledSubject, requireReadable } from '../merged-content.js'
 import type { SenderCache, Sender } from '../sender.js'
-import type { SubmissionGatherer } from './submission-gatherer.js'
+import type { SubmissionGatherer } from '../submission-gatherer.js'
 import type { NamedAddress } from '../../mail/address.js'
 
 export interface RelayMailParts extends SubmitParts {

@@ -19,7 +19,6 @@ import { assertNoFaults, readRelayedHeader, type RelayedHeader } from '../../mai
 import { SmtpRefusal } from '../../smtp/receiver.js'
 import type { Log } from '../../world/log.js'
 import type { SendParts } from '../rest/send-email.js'
-import { SubmissionGatherer } from './submission-gatherer.js'
 import { SubmissionTransaction } from './submission-transaction.js'
 
 export interface SubmitRouteParts {
@@ -40,7 +39,7 @@ const address = (description: string) =>
 
 export function submitMessageRoute(parts: SubmitRouteParts): Route {
   const { send, log, hostname, hasWorkspace } = parts
-  const relay = { ...send, log, hostname, gatherer: new SubmissionGatherer(send) }
+  const relay = { ...send, log, hostname }
   return adminUploadRoute({
     method: 'POST',
     path: '/messages/submit',

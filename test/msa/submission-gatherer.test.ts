@@ -1,21 +1,18 @@
 /** Many submissions at once: stored together, each with its own result. */
 import t from 'tap'
 import { sql } from 'kysely'
-import { AppError } from '../../../src/core/errors.js'
-import { uuidv7 } from '../../../src/core/ids.js'
-import type { Database } from '../../../src/db/database.js'
-import { SlidingWindow } from '../../../src/http/sliding-window.js'
-import {
-  SubmissionGatherer,
-  type GatheredSubmission,
-} from '../../../src/msa/submission/submission-gatherer.js'
-import type { Workspace } from '../../../src/accounts/workspace-store.js'
-import { findAnyMessage } from '../../../src/messages/message-store.js'
-import { findEntries, listLanes } from '../../../src/queue/queue-store.js'
-import { FakeClock } from '../../../src/world/time/fake-clock.js'
-import { SeededRandom } from '../../../src/world/fake-random.js'
-import { sqliteDatabase } from '../../support/db/database.js'
-import { addWorkspace } from '../../support/mailroom.js'
+import { AppError } from '../../src/core/errors.js'
+import { uuidv7 } from '../../src/core/ids.js'
+import type { Database } from '../../src/db/database.js'
+import { SlidingWindow } from '../../src/http/sliding-window.js'
+import { SubmissionGatherer, type GatheredSubmission } from '../../src/msa/submission-gatherer.js'
+import type { Workspace } from '../../src/accounts/workspace-store.js'
+import { findAnyMessage } from '../../src/messages/message-store.js'
+import { findEntries, listLanes } from '../../src/queue/queue-store.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
+import { sqliteDatabase } from '../support/db/database.js'
+import { addWorkspace } from '../support/mailroom.js'
 
 function openGatherer(database: Database) {
   const clock = new FakeClock()
