@@ -6,10 +6,10 @@
  * that claimed it, so no one claims it again before its outcome is committed. `queue_claimed` holds claimed rows only:
  * finding what a crash left costs the same however long the queue is.
  */
-import { sql } from 'kysely'
+import { sql, type SelectQueryBuilder } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
-import { flag, type Flag } from '../db/tables.js'
+import { flag, type Flag, type Tables } from '../db/tables.js'
 import { TotalsChange } from '../messages/mail-totals-store.js'
 import { laneKey } from './lane.js'
 import type { Priority } from '../messages/mail-origin.js'
@@ -133,46 +133,95 @@ export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: num
   return rows.flatMap(row => (row.due_at === null ? [] : [{ lane: row.lane, dueAt: row.due_at }]))
 }
 
-const selectLane = statement((db, { lane, now, limit }: { lane: string; now: number; limit: number }) =>
-  db
-    .selectFrom('queue')
-    .selectAll()
-    .where('lane', '=', lane)
-    .where('is_held', '=', 0)
-    .where('claimed_by', 'is', null)
-    .where('next_attempt_at', '<=', now)
-    .orderBy('next_attempt_at')
-    .orderBy('message_id')
-    .limit(limit),
-)
-
-/** Due entries of a lane that are neither held nor claimed, longest due first. */
-export async function selectDue(
-  db: Queries,
-  lane: string,
-  now: number,
-  limit: number,
-): Promise<QueueEntry[]> {
-  const { rows } = await selectLane(db, { lane, now, limit })
-  return rows.map(entryFromRow)
+/** A lane and how many of its entries are wanted. */
+export interface LaneLook extends Readonly<Record<string, unknown>> {
+  readonly lane: string
+  readonly limit: number
 }
 
-const selectNextDue = statement((db, { lane, after }: { lane: string; after: number }) =>
-  db
-    .selectFrom('queue')
-    .select('next_attempt_at')
-    .where('lane', '=', lane)
-    .where('is_held', '=', 0)
-    .where('claimed_by', 'is', null)
-    .where('next_attempt_at', '>', after)
-    .orderBy('next_attempt_at')
-    .limit(1),
+const selectLanes = statement((db, { lanes, now }: { lanes: readonly LaneLook[]; now: number }) =>
+  unionOf(
+    lanes.map(({ lane, limit }) =>
+      db
+        .selectFrom(eb =>
+          eb
+            .selectFrom('queue')
+            .selectAll()
+            .where('lane', '=', lane)
+            .where('is_held', '=', 0)
+            .where('claimed_by', 'is', null)
+            .where('next_attempt_at', '<=', now)
+            .orderBy('next_attempt_at')
+            .orderBy('message_id')
+            .limit(limit)
+            .as('due'),
+        )
+        .selectAll(),
+    ),
+  ),
 )
 
-/** When the lane's next entry after `after` falls due that is neither held nor claimed. */
-export async function nextDueAt(db: Queries, lane: string, after: number): Promise<number | undefined> {
-  const { rows } = await selectNextDue(db, { lane, after })
-  return rows[0]?.next_attempt_at
+/** Due entries of each lane that are neither held nor claimed, longest due first. */
+export async function selectDue(
+  db: Queries,
+  lanes: readonly LaneLook[],
+  now: number,
+): Promise<Map<string, QueueEntry[]>> {
+  const found = new Map<string, QueueEntry[]>(lanes.map(({ lane }) => [lane, []]))
+  for (const piece of inPieces(lanes))
+    for (const row of (await selectLanes(db, { lanes: piece, now })).rows)
+      found.get(row.lane)?.push(entryFromRow(row))
+  // A union promises no order.
+  for (const entries of found.values()) entries.sort(byDueTime)
+  return found
+}
+
+function byDueTime(one: QueueEntry, other: QueueEntry): number {
+  return one.nextAttemptAt - other.nextAttemptAt || (one.messageId < other.messageId ? -1 : 1)
+}
+
+interface LaneName extends Readonly<Record<string, unknown>> {
+  readonly lane: string
+}
+
+const selectNextDue = statement((db, { lanes, after }: { lanes: readonly LaneName[]; after: number }) =>
+  unionOf(
+    lanes.map(({ lane }) =>
+      db
+        .selectFrom(eb =>
+          eb
+            .selectFrom('queue')
+            .select(['lane', 'next_attempt_at'])
+            .where('lane', '=', lane)
+            .where('is_held', '=', 0)
+            .where('claimed_by', 'is', null)
+            .where('next_attempt_at', '>', after)
+            .orderBy('next_attempt_at')
+            .limit(1)
+            .as('next'),
+        )
+        .selectAll(),
+    ),
+  ),
+)
+
+/** By lane: when its next entry after `after` falls due that is neither held nor claimed. Lanes without one are missing. */
+export async function nextDueTimes(
+  db: Queries,
+  lanes: readonly string[],
+  after: number,
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  for (const piece of inPieces(lanes.map(lane => ({ lane }))))
+    for (const row of (await selectNextDue(db, { lanes: piece, after })).rows)
+      found.set(row.lane, row.next_attempt_at)
+  return found
+}
+
+function unionOf<T>(
+  queries: readonly SelectQueryBuilder<Tables, never, T>[],
+): SelectQueryBuilder<Tables, never, T> {
+  return queries.reduce((all, next) => all.unionAll(next))
 }
 
 /** Releases the claim and sets the time of the next attempt. */

@@ -20,7 +20,7 @@ import {
   deferEntry,
   findEntries,
   listLanes,
-  nextDueAt,
+  nextDueTimes,
   removeEntries,
   selectDue,
 } from '../../src/queue/queue-store.js'
@@ -32,7 +32,11 @@ import { CONTENT, enqueue, laneTo, NOW } from '../support/mailroom.js'
 
 const idsOf = (entries: readonly { messageId: string }[]) => entries.map(({ messageId }) => messageId)
 const due = async (database: Database, destination: string, limit = 10) =>
-  idsOf(await selectDue(database.reader, laneTo(destination), NOW, limit))
+  idsOf(
+    (await selectDue(database.reader, [{ lane: laneTo(destination), limit }], NOW)).get(
+      laneTo(destination),
+    ) ?? [],
+  )
 const statusOf = async (database: Database, id: string) => (await findAnyMessage(database.reader, id))?.status
 
 eachDatabase(t, 'the longest due messages come first', async (t, database) => {
@@ -65,11 +69,40 @@ eachDatabase(t, 'the next due time skips held and claimed messages', async (t, d
   ])
   await database.write(tx => setHeld(tx.db, { messageIds: ['held'] }, true))
   await database.write(tx => claimEntries(tx.db, ['claimed'], NOW + 2, 'run 1'))
-  const next = (destination: string, after: number) => nextDueAt(database.reader, laneTo(destination), after)
+  const next = async (destination: string, after: number) =>
+    (await nextDueTimes(database.reader, [laneTo(destination)], after)).get(laneTo(destination))
   t.equal(await next('x.example', NOW), NOW + 5)
   t.equal(await next('x.example', NOW + 5), undefined)
   t.equal(await next('y.example', NOW), undefined)
 })
+
+eachDatabase(
+  t,
+  'several lanes are looked into at once, each with its own order and limit',
+  async (t, database) => {
+    const lanes = Array.from({ length: 5 }, (_, at) => `d${at}.example`)
+    await enqueue(
+      database,
+      lanes.flatMap(to =>
+        [3, 1, 2].map(late => ({ id: `${to} ${late}`, to: `a@${to}`, dueAt: NOW - 10 + late })),
+      ),
+    )
+    await enqueue(database, [{ id: 'later', to: 'a@d3.example', dueAt: NOW + 7 }])
+    const found = await selectDue(
+      database.reader,
+      lanes.map((to, at) => ({ lane: laneTo(to), limit: at })),
+      NOW,
+    )
+    t.same(
+      lanes.map(to => idsOf(found.get(laneTo(to)) ?? [])),
+      lanes.map((to, at) => [1, 2, 3].slice(0, at).map(late => `${to} ${late}`)),
+    )
+    t.same(
+      [...(await nextDueTimes(database.reader, lanes.map(laneTo), NOW))],
+      [[laneTo('d3.example'), NOW + 7]],
+    )
+  },
+)
 
 eachDatabase(
   t,

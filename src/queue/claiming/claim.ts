@@ -8,7 +8,7 @@
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { markStarted } from '../../messages/message-status-store.js'
-import { claimEntries, nextDueAt, selectDue, type QueueEntry, removeEntries } from '../queue-store.js'
+import { claimEntries, nextDueTimes, selectDue, type QueueEntry, removeEntries } from '../queue-store.js'
 import type { Turn } from '../pacing/site.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -37,8 +37,7 @@ export async function claim(
   turns: readonly Turn[],
   { now, retry, fraction, incarnation }: ClaimTerms,
 ): Promise<Claimed[]> {
-  const looks: LaneClaim[] = []
-  for (const turn of turns) looks.push(await claimLane(db, turn, now))
+  const looks = await lookIntoLanes(db, turns, now)
   const retryAts = new Map<number, number>()
   for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
     const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
@@ -68,12 +67,17 @@ interface LaneClaim {
   readonly nextDueAt: number | undefined
 }
 
-async function claimLane(db: Queries, turn: Turn, now: number): Promise<LaneClaim> {
-  const { key } = turn.lane
-  const waiting = await selectDue(db, key, now, turn.slots + 1)
-  const due = waiting.slice(0, turn.slots)
-  const next = waiting[turn.slots]
-  return { turn, due, nextDueAt: next ? next.nextAttemptAt : await nextDueAt(db, key, now) }
+async function lookIntoLanes(db: Queries, turns: readonly Turn[], now: number): Promise<LaneClaim[]> {
+  const lanes = turns.map(({ lane, slots }) => ({ lane: lane.key, limit: slots + 1 }))
+  const waiting = await selectDue(db, lanes, now)
+  const of = ({ lane }: Turn) => waiting.get(lane.key) ?? []
+  const emptied = turns.filter(turn => of(turn).length <= turn.slots).map(({ lane }) => lane.key)
+  const later = await nextDueTimes(db, emptied, now)
+  return turns.map(turn => ({
+    turn,
+    due: of(turn).slice(0, turn.slots),
+    nextDueAt: of(turn)[turn.slots]?.nextAttemptAt ?? later.get(turn.lane.key),
+  }))
 }
 
 /** Mail that was not scheduled is due from the moment it was enqueued. */
