@@ -2,13 +2,13 @@
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
  *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,clicks,backlog,bounces,shapes,api,audience,
- *     webhooks,automations,campaign,campaign-million,console,start,tarpits]
+ *     webhooks,automations,campaign,campaign-million,console,nodes,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
  * two to fill, and prints the limit beside each figure; `audience` does the same with 1,000,000 contacts (50,000 with
- * `--quick`); `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
+ * `--quick`); `nodes`, measured only if named, needs PostgreSQL and root; `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
  * and 100,000 with `--quick`). `--profile` leaves, in the working folder, CPU profiles of the server's threads: a folder for each row of `accept`,
  * `submission` and `relay`, and one for `api`, `audience`, `clicks`, `webhooks` and `automations` each (read them with the developer tools of
  * any Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
@@ -148,6 +148,11 @@ if (wanted.includes('console'))
     tries: 3,
   })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
-if (wanted.includes('nodes')) await measureNodes(installation, { messages: quick ? 2_000 : 10_000, profile })
+if (wanted.includes('nodes'))
+  await measureNodes(installation, {
+    messages: quick ? 2_000 : 10_000,
+    waiting: quick ? 100_000 : 1_000_000,
+    profile,
+  })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
 process.exit(0)

@@ -1,8 +1,8 @@
 /**
- * One node on PostgreSQL, beside the same node on SQLite: mail through, and what each mail costs the database.
+ * Nodes on PostgreSQL: what each mail costs the database, one node beside the same node on SQLite, and several nodes.
  *
- * Called by `main.ts`. PostgreSQL is a server of its own on the same machine, durable as installed, counted by pg_stat_statements.
- * Fails: throws where anything was not delivered.
+ * Called by `main.ts`. PostgreSQL is a server of its own on the same machine, as durable as by default, counted by pg_stat_statements.
+ * Several nodes are compared with a share of a CPU each, since they have one machine. Fails: throws where anything was not delivered.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,147 +10,287 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { recipient, sendRequest } from '../fill/letters.js'
 import { short } from '../numbers.js'
 import { sendLoad } from '../peers/api-load.js'
-import { openSink } from '../peers/sinks.js'
+import { openSink, type Sink } from '../peers/sinks.js'
+import { limitCpu } from '../server/cpu-share.js'
 import { startPostgres, type PostgresServer } from '../server/postgres-server.js'
 import { untilQueueIsEmpty } from '../server/queue-watch.js'
+import {
+  copyInstallation,
+  install,
+  serve,
+  type Installation,
+  type Outgoing,
+  type ServerProcess,
+} from '../server/server-process.js'
 import { printTable } from '../table.js'
-import { copyInstallation, install, serve, type Installation } from '../server/server-process.js'
 
 export interface NodesOptions {
   readonly messages: number
+  /** Messages that wait for a later time, in one of the rows. */
+  readonly waiting: number
   readonly profile: boolean
 }
 
-const OUTGOING = { connections: 500, connectionsPerDestination: 40 }
 const DOMAINS = 20
 /** Of the API: enough to keep the queue filled. */
-const CLIENTS = 8
+const CLIENTS = 64
+const WARM_UP = 1_000
+/** For consumers of the event log, whose work belongs to the mail. */
+const SETTLE_MS = 3_000
 const POLL_MS = 50
-const LIMIT_MS = 120_000
+const LIMIT_MS = 300_000
+/** CPUs of each node where several are compared. */
+const SHARE = 0.25
+const MESSAGES_PER_NODE = 750
 /** Characters of a statement that are shown. */
-const STATEMENT = 150
+const STATEMENT = 120
 const TOP_STATEMENTS = `select calls, rows, round(total_exec_time), left(regexp_replace(query, '\\s+', ' ', 'g'), ${STATEMENT})
   from pg_stat_statements s join pg_database d on d.oid = s.dbid
   where datname = current_database() order by total_exec_time desc limit 12`
 
-interface Load {
-  readonly messages: number
-  readonly port: number
-  readonly key: string
+interface Bench {
+  readonly sink: Sink
+  readonly outgoing: Outgoing
+  readonly postgres: PostgresServer
+  readonly folder: string
 }
 
 export async function measureNodes(original: Installation, options: NodesOptions): Promise<void> {
-  const { messages, profile } = options
   const sink = await openSink()
-  const outgoing = { ...OUTGOING, port: sink.port }
-
-  const onFile = await copyInstallation(original, 'nodes-sqlite')
-  const alone = await serve(onFile, outgoing)
-  const began = performance.now()
-  await accept({ messages, port: alone.port, key: onFile.key })
-  await untilQueueIsEmpty(onFile.dataDir)
-  const fileRate = (messages * 1_000) / (performance.now() - began)
-  const fileCpu = alone.cpuSeconds()
-  await alone.stop()
-
+  const outgoing = { connections: 500, connectionsPerDestination: 40, port: sink.port }
+  const fileRow = await measureSqlite(original, outgoing, options.messages)
   const folder = join(original.dataDir, '..', 'nodes')
   mkdirSync(folder)
   const postgres = await startPostgres()
+  const bench: Bench = { sink, outgoing, postgres, folder }
   try {
-    const url = postgres.database('bench')
-    const node = await install(folder, url)
-    const server = await serve(node, outgoing, profile ? 'nodes' : undefined)
-    // Connections, plans and the first claims are no part of steady state.
-    await accept({ messages: 500, port: server.port, key: node.key })
-    await untilDelivered(postgres, url, 500)
-    await sleep(3_000)
-    const before = { ...(await figures(postgres, url)), node: server.cpuSeconds(), at: performance.now() }
-    await accept({ messages, port: server.port, key: node.key })
-    await untilDelivered(postgres, url, 500 + messages)
-    const seconds = (performance.now() - before.at) / 1_000
-    // What consumers of the event log do with it belongs to the mail.
-    await sleep(3_000)
-    const after = { ...(await figures(postgres, url)), node: server.cpuSeconds() }
-    const rate = messages / seconds
-    const perMail = (what: 'cpu' | 'node' | 'transactions' | 'statements') =>
-      (after[what] - before[what]) / messages
-    printTable(
-      'One node on PostgreSQL: messages of 10 KB, one recipient each, from the first request to the last one delivered',
-      [
-        [
-          'database',
-          'messages',
-          'delivered/s',
-          'of SQLite',
-          'node CPU ms/mail',
-          'database CPU ms',
-          'transactions',
-          'statements',
-        ],
-        ['SQLite', `${messages}`, short(fileRate), '100 %', short((fileCpu * 1_000) / messages), '', '', ''],
-        [
-          'PostgreSQL',
-          `${messages}`,
-          short(rate),
-          `${Math.round((100 * rate) / fileRate)} %`,
-          ...[
-            perMail('node') * 1_000,
-            perMail('cpu') * 1_000,
-            perMail('transactions'),
-            perMail('statements'),
-          ].map(short),
-        ],
-      ],
-      [
-        `${CLIENTS} API clients; ${DOMAINS} destinations, delivered to ${sink.name} on loopback; PostgreSQL on the same cores, durable.`,
-        'The last three columns are per mail, acceptance, delivery and event consumers included.',
-      ],
-    )
-    const statements = postgres.psql(url, TOP_STATEMENTS).map(row => row.split('|'))
-    printTable('The statements that took most of its time', [
-      ['calls', 'rows', 'ms', 'statement'],
-      ...statements.map(([calls = '', rows = '', ms = '', ...query]) => [calls, rows, ms, query.join('|')]),
-    ])
-    await server.stop()
+    await measureCost(bench, options, fileRow)
+    await measureSeveral(bench)
   } finally {
     await postgres.stop()
     await sink.stop()
   }
 }
 
-async function accept({ messages, port, key }: Load): Promise<void> {
-  await sendLoad({
-    port,
-    key,
-    connections: CLIENTS,
-    requests: messages,
-    limitMs: LIMIT_MS,
-    body: number => sendRequest(number, recipient(number, DOMAINS)),
-  })
+interface Row {
+  readonly name: string
+  readonly messages: number
+  readonly perSecond: number
+  /** Of the server, s. */
+  readonly cpuSeconds: number
+  readonly database?: Figures
 }
 
-async function untilDelivered(postgres: PostgresServer, url: string, messages: number): Promise<void> {
+async function measureSqlite(original: Installation, outgoing: Outgoing, messages: number): Promise<Row> {
+  const installation = await copyInstallation(original, 'nodes-sqlite')
+  const server = await serve(installation, outgoing)
+  const { key, dataDir } = installation
+  await send([server], key, WARM_UP)
+  await untilQueueIsEmpty(dataDir)
+  await sleep(SETTLE_MS)
+  const [cpuBefore, began] = [server.cpuSeconds(), performance.now()]
+  await send([server], key, messages)
+  await untilQueueIsEmpty(dataDir)
+  const seconds = (performance.now() - began) / 1_000
+  await sleep(SETTLE_MS)
+  const cpuSeconds = server.cpuSeconds() - cpuBefore
+  await server.stop()
+  return { name: 'SQLite', messages, perSecond: messages / seconds, cpuSeconds }
+}
+
+async function measureCost(bench: Bench, options: NodesOptions, fileRow: Row): Promise<void> {
+  const { postgres, folder, outgoing, sink } = bench
+  const { messages, waiting, profile } = options
+  const url = postgres.database('cost')
+  const node = await install(folder, url)
+  const server = await serve(node, outgoing, profile ? 'nodes' : undefined)
+  // Connections, plans and the first claims are no part of steady state.
+  await send([server], node.key, WARM_UP)
+  await untilDelivered(postgres, url)
+  const measure = (name: string) => measureRow(bench, { name, url, node, server, messages })
+  const rows = [fileRow, await measure('PostgreSQL')]
+  const statements = postgres.psql(url, TOP_STATEMENTS).map(row => row.split('|'))
+  const held = postgres.holdSnapshot(url)
+  await sleep(SETTLE_MS)
+  rows.push(await measure('with a snapshot held'))
+  held()
+  postgres.psql(url, waitingMessages(node.workspaceId, waiting))
+  rows.push(await measure(`with ${waiting} waiting`))
+  await server.stop()
+  printTable(
+    'One node on PostgreSQL: messages of 10 KB, one recipient each, from the first request to the last one delivered',
+    [
+      [
+        'database',
+        'messages',
+        'delivered/s',
+        'of SQLite',
+        'node CPU',
+        'database CPU',
+        'transactions',
+        'statements',
+      ],
+      ...rows.map(row => [
+        row.name,
+        `${row.messages}`,
+        short(row.perSecond),
+        `${Math.round((100 * row.perSecond) / fileRow.perSecond)} %`,
+        short((row.cpuSeconds * 1_000) / row.messages),
+        ...(row.database
+          ? [
+              short((row.database.cpuSeconds * 1_000) / row.messages),
+              (row.database.transactions / row.messages).toFixed(3),
+              (row.database.statements / row.messages).toFixed(2),
+            ]
+          : ['', '', '']),
+      ]),
+    ],
+    [
+      `${CLIENTS} API clients; ${DOMAINS} destinations, delivered to ${sink.name} on loopback; everything on the same cores.`,
+      'CPU in ms per mail; transactions and statements per mail, those of acceptance, delivery and event consumers.',
+    ],
+  )
+  printTable('The statements that took most of its time', [
+    ['calls', 'rows', 'ms', 'statement'],
+    ...statements.map(([calls = '', rows = '', ms = '', ...query]) => [calls, rows, ms, query.join('|')]),
+  ])
+}
+
+interface Measured {
+  readonly name: string
+  readonly url: string
+  readonly node: Installation
+  readonly server: ServerProcess
+  readonly messages: number
+}
+
+async function measureRow({ postgres }: Bench, row: Measured): Promise<Row> {
+  const { name, url, node, server, messages } = row
+  await sleep(SETTLE_MS)
+  const before = figures(postgres, url)
+  const [cpuBefore, began] = [server.cpuSeconds(), performance.now()]
+  await send([server], node.key, messages)
+  await untilDelivered(postgres, url)
+  const seconds = (performance.now() - began) / 1_000
+  await sleep(SETTLE_MS)
+  const after = figures(postgres, url)
+  return {
+    ...{ name, messages, perSecond: messages / seconds, cpuSeconds: server.cpuSeconds() - cpuBefore },
+    database: {
+      cpuSeconds: after.cpuSeconds - before.cpuSeconds,
+      transactions: after.transactions - before.transactions,
+      statements: after.statements - before.statements,
+    },
+  }
+}
+
+async function measureSeveral(bench: Bench): Promise<void> {
+  const rates: [number, number][] = []
+  for (const count of [1, 2, 4]) rates.push([count, await rateOf(bench, count)])
+  const alone = rates[0]?.[1] ?? 1
+  printTable(
+    'Several nodes',
+    [
+      ['nodes', 'messages', 'delivered/s', 'of one'],
+      ...rates.map(([count, rate]) => [
+        `${count}`,
+        `${count * MESSAGES_PER_NODE}`,
+        short(rate),
+        (rate / alone).toFixed(2),
+      ]),
+    ],
+    [
+      `Each node has ${SHARE} CPUs by a control group; PostgreSQL, the sink and the clients have the rest of the machine.`,
+    ],
+  )
+}
+
+async function rateOf({ postgres, folder, outgoing }: Bench, count: number): Promise<number> {
+  const url = postgres.database(`nodes${count}`)
+  const place = join(folder, `${count}`)
+  mkdirSync(place)
+  const first = await install(place, url)
+  const nodes = Array.from({ length: count }, (_, at) => ({
+    ...first,
+    dataDir: join(place, `node-${at + 1}`),
+  }))
+  const servers: ServerProcess[] = []
+  for (const node of nodes) servers.push(await serve(node, outgoing))
+  const free = servers.map(({ pid }) => limitCpu(pid, SHARE))
+  // Each node knows the others after a heartbeat.
+  await sleep(SETTLE_MS * 2)
+  const messages = count * MESSAGES_PER_NODE
+  const began = performance.now()
+  await send(servers, first.key, messages)
+  await untilDelivered(postgres, url)
+  const seconds = (performance.now() - began) / 1_000
+  await Promise.all(servers.map(server => server.stop()))
+  for (const remove of free) remove()
+  return messages / seconds
+}
+
+/** Through all of them alike. */
+async function send(servers: readonly ServerProcess[], key: string, messages: number): Promise<void> {
+  await Promise.all(
+    servers.map(({ port }, at) =>
+      sendLoad({
+        port,
+        key,
+        connections: CLIENTS / servers.length,
+        requests: messages / servers.length,
+        limitMs: LIMIT_MS,
+        body: number => sendRequest(number, recipient(number * servers.length + at, DOMAINS)),
+      }),
+    ),
+  )
+}
+
+async function untilDelivered(postgres: PostgresServer, url: string): Promise<void> {
   const limit = performance.now() + LIMIT_MS
-  const isEmpty = () => postgres.psql(url, 'select not exists (select from queue)')[0] === 't'
-  while (!isEmpty()) {
+  const isOver = () =>
+    postgres.psql(
+      url,
+      'select not exists (select from queue where attempts > 0 or next_attempt_at < 1e14)',
+    )[0] === 't'
+  while (!isOver()) {
     if (performance.now() > limit) throw new Error('the queue does not get empty')
     await sleep(POLL_MS)
   }
-  const [delivered] = postgres.psql(url, "select count(*) from messages where status = 'delivered'")
-  if (Number(delivered) !== messages) throw new Error(`${delivered} of ${messages} messages were delivered`)
+  const [others] = postgres.psql(
+    url,
+    "select count(*) from messages where status not in ('delivered', 'scheduled')",
+  )
+  if (others !== '0') throw new Error(`${others} messages were not delivered`)
+}
+
+/** Scheduled for a time that no benchmark reaches, to the destinations of the others. */
+function waitingMessages(workspaceId: string, count: number): string {
+  const at = 1e15
+  return `insert into message_contents (id, workspace_id, created_at, from_address, subject, track_opens, track_clicks)
+      values ('waiting', '${workspaceId}', 0, 'a@bench.example', 'Later', 0, 0);
+    insert into messages (id, workspace_id, content_id, recipient, status, is_sandbox, created_at)
+      select 'waiting ' || n, '${workspaceId}', 'waiting', 'reader@d' || n % ${DOMAINS} || '.example', 'scheduled', 0, 0
+      from generate_series(1, ${count}) as n;
+    insert into queue (message_id, workspace_id, destination, priority, lane, attempts, next_attempt_at, expires_at, is_held,
+        was_handed_over, enqueued_at, content_id, recipient)
+      select 'waiting ' || n, '${workspaceId}', 'd' || n % ${DOMAINS} || '.example', 0,
+        'd' || n % ${DOMAINS} || '.example 0 ${workspaceId}', 0, ${at}, ${at}, 0, 0, 0, 'waiting', 'reader@d' || n % ${DOMAINS} || '.example'
+      from generate_series(1, ${count}) as n;
+    analyze`
 }
 
 interface Figures {
-  readonly cpu: number
+  readonly cpuSeconds: number
   readonly transactions: number
   readonly statements: number
 }
 
-async function figures(postgres: PostgresServer, url: string): Promise<Figures> {
+function figures(postgres: PostgresServer, url: string): Figures {
   const [row = ''] = postgres.psql(
     url,
-    `select xact_commit, (select sum(calls) from pg_stat_statements s where s.dbid = d.datid) from pg_stat_database d where datname = current_database()`,
+    `select xact_commit, (select sum(calls) from pg_stat_statements s where s.dbid = d.datid)
+      from pg_stat_database d where datname = current_database()`,
   )
-  const [transactions, statements] = row.split('|').map(Number)
-  return { cpu: postgres.cpuSeconds(), transactions: transactions ?? 0, statements: statements ?? 0 }
+  const [transactions = 0, statements = 0] = row.split('|').map(Number)
+  return { cpuSeconds: postgres.cpuSeconds(), transactions, statements }
 }

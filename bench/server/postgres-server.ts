@@ -25,6 +25,8 @@ export interface PostgresServer {
   database(name: string): string
   /** Runs statements as the administrator. @returns the rows, values separated by | */
   psql(url: string, statements: string): string[]
+  /** Keeps a snapshot open, as a backup or a long report does. @returns what ends it */
+  holdSnapshot(url: string): () => void
   /** CPU time used so far by all its processes, seconds. */
   cpuSeconds(): number
   stop(): Promise<void>
@@ -68,6 +70,11 @@ export async function startPostgres(): Promise<PostgresServer> {
       return urlOf(name)
     },
     psql,
+    holdSnapshot(url) {
+      const statements = 'begin isolation level repeatable read; select txid_current(); select pg_sleep(3600)'
+      const session = start('psql', ['-XqAt', '-c', statements, url], { stdio: 'ignore', env: process.env })
+      return () => void session.kill()
+    },
     cpuSeconds: () => cpuSecondsWithChildren(child.pid!),
     stop: () => stop(child),
   }

@@ -1,28 +1,19 @@
 /** The queue in the admin API: lists, selections, roles, dry runs, and the hold after a restore. */
 import t, { type Test } from 'tap'
 import { setRestoreHold } from '../../src/accounts/restore-hold-store.js'
-import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
-import type { Database } from '../../src/db/database.js'
 import { changeQueue } from '../../src/queue/operator/change-queue.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { tokenWith } from '../support/program/operators.js'
 import { eachDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW } from '../support/mailroom.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import type { Initialised } from '../support/program/process.js'
+import { beside } from '../support/program/beside.js'
 import { until } from '../support/until.js'
 
 const QUEUE = '/api/admin/v1/queue'
 const DUE_IN_A_CENTURY = NOW + 100 * 365 * 86_400_000
 const OTHER = '01890a5d-ac96-774b-bcce-0000000000ff'
 const id = (last: number) => `01890a5d-ac96-774b-bcce-${String(last).padStart(12, '0')}`
-
-/** Writes as another process would. */
-async function beside({ dataDir }: Initialised, work: (database: Database) => Promise<unknown>) {
-  const database = await openSqlite({ file: `${dataDir}/postroad.db`, clock: new FakeClock() })
-  await work(database)
-  await database[Symbol.asyncDispose]()
-}
 
 /** Three messages of the workspace to `one.test` and `two.test`, and one of another workspace to `one.test`. */
 async function filled(t: Test) {

@@ -1,10 +1,9 @@
 /** Webhooks on the running appliance: subscriptions, what their receivers are told, tests, rotation, the log, replays. */
 import { createHmac } from 'node:crypto'
-import { join } from 'node:path'
-import BetterSqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { openTestAppliance } from '../support/program/appliance.js'
+import { refuseInserts } from '../support/db/sabotage.js'
 import { until } from '../support/until.js'
 import { openWebhooks, PATH } from './open-webhooks.js'
 import type { Received } from './receiver.js'
@@ -425,11 +424,11 @@ t.test('attempts that cannot be recorded keep those of other webhooks from nothi
   const { subscribe, addContact, receiver, ...postroad } = await open(t)
   const poisoned = await subscribe('contact.created', '/poisoned')
   const other = await subscribe('contact.created', '/other')
-  const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'))
-  t.teardown(() => database.close())
-  database.exec(`create trigger poison before insert on webhook_attempts
-    when (select subscription_id from webhook_deliveries where id = new.delivery_id) = '${poisoned.id}'
-    begin select raise(abort, 'poison'); end`)
+  refuseInserts(
+    postroad,
+    'webhook_attempts',
+    `(select subscription_id from webhook_deliveries where id = new.delivery_id) = '${poisoned.id}'`,
+  )
   await addContact('ann@x.example')
   await addContact('bob@x.example')
   await receiver.has(4)

@@ -7,6 +7,7 @@
  * Fails: AppError validation_error, contact_not_found, duplicate, not_found, conflict.
  */
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { isUuid } from '../../core/ids.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { Queries, Tx } from '../../db/database.js'
@@ -20,6 +21,7 @@ import { appendEvents } from '../../events/store.js'
 import type { Acting, AudienceParts } from '../audience-parts.js'
 import { applyCounts, CountChange, findAudience } from '../audience-store.js'
 import { mergeWithinBounds } from '../checks.js'
+import type { List } from '../lists/list-store.js'
 import { changeSome, findStaticList } from '../lists/lists.js'
 import { addPairs, deletePairsOf, LIST_MEMBERS, recount } from '../pair-store.js'
 import { ensureTags, tagSome } from '../tags/tags.js'
@@ -32,7 +34,7 @@ import {
   contactEvent,
 } from './contact-events.js'
 import { deleteContactRows, findContactsByEmail, findContactsById } from './contact-store.js'
-import { insertContacts, updateContact, updateContacts, type ContactChange } from './contact-write-store.js'
+import { insertContacts, updateContacts, type ContactChange } from './contact-write-store.js'
 import { mailStatusUnder, holderOf, NOT_BOUNCED, subscriptionUnder } from './standing.js'
 import { mergeAttributes } from './compared-attributes.js'
 
@@ -83,56 +85,81 @@ export async function createContact(
     throw new AppError('duplicate', `a contact with the address ${fields.email} already exists`, {
       path: 'email',
     })
-  const contact = await insertOne(parts, tx, acting, fields)
-  const { createdAt: at } = contact
-  const events = [contactEvent('contact.created', acting, contact, at)]
+  const standings = await standingsOf(tx.db, workspaceId, [fields])
+  const [contact] = await insertSome(parts, tx, acting, [fields], standings)
+  if (!contact) throw new Error('contact was not created')
   if (list) {
+    const { createdAt: at } = contact
     await addPairs(tx.db, LIST_MEMBERS, list.seq, [contact.seq], at)
-    events.push(listMemberEvent('list.member_added', acting, list, contact, at))
+    await appendEvents(tx, [listMemberEvent('list.member_added', acting, list, contact, at)])
   }
-  await appendEvents(tx, events)
-  tx.onCommit(parts.onEvents)
   return contact
 }
 
-async function insertOne(
-  { newId, clock }: Parts,
+/** Inserts contacts whose addresses are new, and appends their events. */
+async function insertSome(
+  { newId, clock, onEvents }: Parts,
   tx: Tx,
-  { workspaceId }: Acting,
-  { email, firstName = null, lastName = null, attributes = {}, subscribed }: NewContactPatch,
-): Promise<Contact> {
-  const standing = await standingOf(tx.db, workspaceId, email, subscribed === true)
-  const wanted = { subscribed: subscribed ?? true, suspended: false }
-  const [contact] = await insertContacts(tx.db, workspaceId, [
-    {
+  acting: Acting,
+  all: readonly NewContactPatch[],
+  standings: Standings,
+): Promise<readonly Contact[]> {
+  if (all.length === 0) return []
+  const { workspaceId } = acting
+  const at = clock.now()
+  const inserted = await insertContacts(
+    tx.db,
+    workspaceId,
+    all.map(({ email, firstName = null, lastName = null, attributes = {}, subscribed }) => ({
       id: newId(),
       email,
       firstName,
       lastName,
       attributes: mergeAttributes({}, attributes),
-      ...subscriptionUnder(wanted, standing),
-      createdAt: clock.now(),
-    },
-  ])
-  if (!contact) throw new Error('contact was not created')
-  const after = { ...contact, ...mailStatusUnder(contact, standing) }
-  if (!after.bounced) return contact
-  const audience = await findAudience(tx.db, workspaceId)
-  if (audience) await updateContact(tx.db, audience.number, contact, after)
-  return after
+      ...subscriptionUnder({ subscribed: subscribed ?? true, suspended: false }, standings.get(email)),
+      createdAt: at,
+    })),
+  )
+  const contacts = inserted.map(before => {
+    const after = { ...before, ...mailStatusUnder(before, standings.get(before.email)) }
+    return after.bounced ? after : before
+  })
+  const bounced = contacts.flatMap((after, index) => {
+    const before = inserted[index]
+    return before && after !== before ? [{ before, after }] : []
+  })
+  const audience = bounced.length === 0 ? undefined : await findAudience(tx.db, workspaceId)
+  if (audience) await updateContacts(tx.db, audience.number, bounced)
+  await appendEvents(
+    tx,
+    contacts.map(contact => contactEvent('contact.created', acting, contact, at)),
+  )
+  tx.onCommit(onEvents)
+  return contacts
 }
 
-/** @param wantsMail true revokes an unsubscribe; other suppressions stay */
-async function standingOf(
+/** Suppressions by address. */
+type Standings = ReadonlyMap<string, AddressSuppressions>
+
+/** `subscribed: true` revokes an unsubscribe; other suppressions stay. */
+async function standingsOf(
   db: Queries,
   workspaceId: string,
-  email: string,
-  wantsMail: boolean,
-): Promise<AddressSuppressions | undefined> {
-  const find = async () => (await findSuppressionsOf(db, workspaceId, [email])).get(email)
-  const standing = await find()
-  if (!wantsMail || standing?.own?.reason !== 'unsubscribe') return standing
-  return (await deleteUnsubscribe(db, workspaceId, email)) ? find() : standing
+  asked: readonly Pick<NewContactPatch, 'email' | 'subscribed'>[],
+): Promise<Standings> {
+  if (asked.length === 0) return new Map()
+  const find = () =>
+    findSuppressionsOf(
+      db,
+      workspaceId,
+      asked.map(({ email }) => email),
+    )
+  const standings = await find()
+  let isRevoked = false
+  for (const { email, subscribed } of asked)
+    if (subscribed === true && standings.get(email)?.own?.reason === 'unsubscribe')
+      isRevoked = (await deleteUnsubscribe(db, workspaceId, email)) || isRevoked
+  return isRevoked ? find() : standings
 }
 
 /** @throws AppError contact_not_found, duplicate */
@@ -169,6 +196,11 @@ export interface Upserted {
   readonly result: 'created' | 'updated' | 'unchanged'
 }
 
+export interface Upsert {
+  readonly fields: NewContactPatch
+  readonly additions?: Additions
+}
+
 /**
  * Creates or updates the contact with this address.
  *
@@ -179,52 +211,130 @@ export async function upsertContact(
   tx: Tx,
   acting: Acting,
   fields: NewContactPatch,
-  { listIds = [], tags = [] }: Additions = {},
+  additions?: Additions,
 ): Promise<Upserted> {
+  const [upserted] = await upsertContacts(parts, tx, acting, [{ fields, ...given({ additions }) }])
+  if (!upserted) throw new Error('contact was not upserted')
+  return upserted
+}
+
+/**
+ * The same for several contacts with different addresses, all or nothing. @throws AppError as for one
+ *
+ * @returns in the order of `upserts`
+ */
+export async function upsertContacts(
+  parts: Parts,
+  tx: Tx,
+  acting: Acting,
+  upserts: readonly Upsert[],
+): Promise<Upserted[]> {
   const { workspaceId } = acting
-  const lists = []
-  for (const [at, id] of listIds.entries())
-    lists.push(await findStaticList(tx.db, workspaceId, id, `list_ids.${at}`))
-  const before = await findContact(tx.db, workspaceId, { email: fields.email })
-  const contact = before
-    ? await patchContact(parts, tx, acting, before, fields)
-    : await createContact(parts, tx, acting, fields)
-  let added = 0
-  for (const list of lists) added += await changeSome(parts, tx, acting, list, [contact], 'added')
-  const tagOf =
-    tags.length === 0
-      ? undefined
-      : await ensureTags(tx, acting, tags, { at: parts.clock.now(), newId: parts.newId })
-  if (tagOf)
-    for (const tag of new Set(tags.map(tagOf)))
-      added += await tagSome(parts, tx, acting, tag, [contact], 'added')
-  if (!before) return { contact, result: 'created' }
-  return { contact, result: contact === before && added === 0 ? 'unchanged' : 'updated' }
+  const lists = await findLists(tx.db, workspaceId, upserts)
+  const audience = await findAudience(tx.db, workspaceId)
+  const fields = upserts.map(one => ({ ...one.fields, email: normalizedAddress(one.fields.email) }))
+  const emails = fields.map(({ email }) => email)
+  const known = audience ? await findContactsByEmail(tx.db, audience.number, emails) : []
+  const before = new Map(known.map(contact => [contact.email, contact]))
+  const isJudged = ({ email, subscribed }: NewContactPatch) => !before.has(email) || subscribed !== undefined
+  const standings = await standingsOf(tx.db, workspaceId, fields.filter(isJudged))
+  const created = await insertSome(
+    parts,
+    tx,
+    acting,
+    fields.filter(({ email }) => !before.has(email)),
+    standings,
+  )
+  const changes = fields.flatMap(patch => {
+    const contact = before.get(patch.email)
+    return contact ? [{ before: contact, after: patched(parts, contact, patch, standings) }] : []
+  })
+  if (audience) await changeContacts(tx, acting, audience.number, changes)
+  if (changes.some(({ before, after }) => before !== after)) tx.onCommit(parts.onEvents)
+  const contacts = new Map(
+    [...created, ...changes.map(({ after }) => after)].map(contact => [contact.email, contact]),
+  )
+  const those = (isMeant: (additions: Additions) => boolean) =>
+    upserts.flatMap(({ additions = {} }, at) => {
+      const contact = contacts.get(emails[at] ?? '')
+      return contact && isMeant(additions) ? [contact] : []
+    })
+  const added = new Set<number>()
+  for (const [id, list] of lists) {
+    const joining = those(({ listIds = [] }) => listIds.includes(id))
+    for (const seq of await changeSome(parts, tx, acting, list, joining, 'added')) added.add(seq)
+  }
+  const names = upserts.flatMap(({ additions: { tags = [] } = {} }) => tags)
+  if (names.length > 0) {
+    const tagOf = await ensureTags(tx, acting, names, { at: parts.clock.now(), newId: parts.newId })
+    for (const tag of new Map(names.map(name => [tagOf(name).seq, tagOf(name)])).values()) {
+      const tagged = those(({ tags = [] }) => tags.some(name => tagOf(name).seq === tag.seq))
+      for (const seq of await tagSome(parts, tx, acting, tag, tagged, 'added')) added.add(seq)
+    }
+  }
+  return emails.map(email => {
+    const contact = contacts.get(email)
+    if (!contact) throw new Error('contact was not upserted')
+    const old = before.get(email)
+    if (!old) return { contact, result: 'created' }
+    return { contact, result: contact === old && !added.has(contact.seq) ? 'unchanged' : 'updated' }
+  })
+}
+
+/** Each list once, in the order of their first mention. */
+async function findLists(
+  db: Queries,
+  workspaceId: string,
+  upserts: readonly Upsert[],
+): Promise<ReadonlyMap<string, List>> {
+  const lists = new Map<string, List>()
+  for (const { additions: { listIds = [] } = {} } of upserts)
+    for (const [at, id] of listIds.entries())
+      if (!lists.has(id)) lists.set(id, await findStaticList(db, workspaceId, id, `list_ids.${at}`))
+  return lists
 }
 
 async function patchContact(
-  { clock, onEvents }: Parts,
+  parts: Parts,
   tx: Tx,
   acting: Acting,
   before: Contact,
-  { attributes, ...patch }: ContactPatch,
+  patch: ContactPatch,
 ): Promise<Contact> {
   const { workspaceId } = acting
+  const email = patch.email ?? before.email
+  const isJudged = email !== before.email || patch.subscribed !== undefined
+  const asked = { ...(patch.subscribed === undefined ? {} : { subscribed: patch.subscribed }), email }
+  const standings = await standingsOf(tx.db, workspaceId, isJudged ? [asked] : [])
+  const after = patched(parts, before, patch, standings)
+  if (after === before) return before
+  const audience = await findAudience(tx.db, workspaceId)
+  if (!audience) throw noSuchContact()
+  if (after.email !== before.email) await requireFree(tx.db, audience.number, after.email)
+  await changeContacts(tx, acting, audience.number, [{ before, after }])
+  tx.onCommit(parts.onEvents)
+  return after
+}
+
+/** @returns `before` itself if nothing changes */
+function patched(
+  { clock }: Parts,
+  before: Contact,
+  { attributes, ...patch }: ContactPatch,
+  standings: Standings,
+): Contact {
   const isMoved = patch.email !== undefined && patch.email !== before.email
-  const isJudged = isMoved || patch.subscribed !== undefined
   const wanted = {
     ...before,
     ...(patch.subscribed === undefined ? {} : { subscribed: patch.subscribed, suspended: false }),
     // A bounce belongs to the old address.
     ...(isMoved ? NOT_BOUNCED : {}),
   }
-  const standing = isJudged
-    ? await standingOf(tx.db, workspaceId, patch.email ?? before.email, patch.subscribed === true)
-    : undefined
-  const fate = !isJudged
-    ? {}
-    : isMoved
-      ? mailStatusUnder(wanted, standing)
+  const standing = standings.get(patch.email ?? before.email)
+  const fate = isMoved
+    ? mailStatusUnder(wanted, standing)
+    : patch.subscribed === undefined
+      ? {}
       : subscriptionUnder(wanted, standing)
   const after: Contact = {
     ...before,
@@ -233,14 +343,7 @@ async function patchContact(
     attributes: attributes ? mergeWithinBounds(before.attributes, attributes) : before.attributes,
     updatedAt: clock.now(),
   }
-  if (!isChanged(before, after)) return before
-  const audience = await findAudience(tx.db, workspaceId)
-  if (!audience) throw noSuchContact()
-  if (after.email !== before.email) await requireFree(tx.db, audience.number, after.email)
-  await updateContact(tx.db, audience.number, before, after)
-  await appendEvents(tx, contactUpdatedEvents(acting, before, after))
-  tx.onCommit(onEvents)
-  return after
+  return isChanged(before, after) ? after : before
 }
 
 /** Writes the contacts that changed, and appends their events. */

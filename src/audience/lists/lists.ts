@@ -102,12 +102,13 @@ export async function changeMembers(
   change: Change,
 ): Promise<BulkResult> {
   const list = await findStaticList(parts.database.reader, acting.workspaceId, listId)
-  return forContacts(parts, acting.workspaceId, ids, (tx, contacts) =>
-    changeSome(parts, tx, acting, list, contacts, change),
-  )
+  return forContacts(parts, acting.workspaceId, ids, async (tx, contacts) => {
+    const changed = await changeSome(parts, tx, acting, list, contacts, change)
+    return changed.size
+  })
 }
 
-/** In the caller's transaction. @returns how many contacts changed */
+/** In the caller's transaction. @returns numbers of the contacts that changed */
 export async function changeSome(
   { clock, onEvents }: Pick<AudienceParts, 'clock' | 'onEvents'>,
   tx: Tx,
@@ -115,7 +116,7 @@ export async function changeSome(
   list: Pick<List, 'seq' | 'id' | 'name'>,
   contacts: readonly Contact[],
   change: Change,
-): Promise<number> {
+): Promise<ReadonlySet<number>> {
   if (!(await isListThere(tx.db, list.seq))) throw new AppError('not_found', 'no such list')
   const seqs = contacts.map(({ seq }) => seq)
   const at = clock.now()
@@ -131,5 +132,5 @@ export async function changeSome(
       .map(contact => listMemberEvent(`list.member_${change}`, acting, list, contact, at)),
   )
   if (changed.size > 0) tx.onCommit(onEvents)
-  return changed.size
+  return changed
 }

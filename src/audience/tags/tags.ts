@@ -44,7 +44,8 @@ export async function changeTagged(
   await requireTag(parts.database.reader, workspaceId, tagId)
   return forContacts(parts, workspaceId, ids, async (tx, contacts) => {
     const tag = await requireTag(tx.db, workspaceId, tagId)
-    return tagSome(parts, tx, acting, tag, contacts, change)
+    const changed = await tagSome(parts, tx, acting, tag, contacts, change)
+    return changed.size
   })
 }
 
@@ -56,7 +57,7 @@ export async function tagSome(
   tag: Pick<Tag, 'seq' | 'id' | 'name'>,
   contacts: readonly Contact[],
   change: Change,
-): Promise<number> {
+): Promise<ReadonlySet<number>> {
   const seqs = contacts.map(({ seq }) => seq)
   const at = clock.now()
   const changed = new Set(
@@ -71,7 +72,7 @@ export async function tagSome(
       .map(contact => tagEvent(`tag.${change}`, acting, tag, contact, at)),
   )
   if (changed.size > 0) tx.onCommit(onEvents)
-  return changed.size
+  return changed
 }
 
 /** @param names case is ignored @returns a lookup by name */

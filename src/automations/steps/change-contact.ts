@@ -39,12 +39,12 @@ async function addTag(execution: StepExecution, name: string): Promise<number> {
   const { parts, tx, run, contact, now } = execution
   const acting = actingFor(run)
   const created = (await ensureTags(tx, acting, [name], { at: now, newId: parts.newId }))(name)
-  return tagSome(parts, tx, acting, created, [contact], 'added')
+  return (await tagSome(parts, tx, acting, created, [contact], 'added')).size
 }
 
 async function removeTag({ parts, tx, run, contact }: StepExecution, name: string): Promise<number> {
   const found = await findTag(tx.db, run.workspaceId, { name })
-  return found ? tagSome(parts, tx, actingFor(run), found, [contact], 'removed') : 0
+  return found ? (await tagSome(parts, tx, actingFor(run), found, [contact], 'removed')).size : 0
 }
 
 const listFields = { listId: reference() }
@@ -74,7 +74,7 @@ function listStep(name: 'add_to_list' | 'remove_from_list'): StepType {
         const { listId } = step.config as ListConfig
         const list = await findStaticList(tx.db, run.workspaceId, listId ?? '')
         const changed = await changeSome(parts, tx, actingFor(run), list, [contact], change)
-        return { kind: 'done', isSkipped: changed === 0, detail: { list_id: list.id } }
+        return { kind: 'done', isSkipped: changed.size === 0, detail: { list_id: list.id } }
       }),
   }
 }

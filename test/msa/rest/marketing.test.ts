@@ -1,7 +1,5 @@
 /** Mail that is marketing, by campaign or because its workspace says so: who unsubscribed does not get it. */
 import t from 'tap'
-import BetterSqlite from 'better-sqlite3'
-import { join } from 'node:path'
 import type { Database } from '../../../src/db/database.js'
 import { insertSuppression } from '../../../src/deliverability/suppressions/suppression-store.js'
 import { readEventsAfter } from '../../../src/events/store.js'
@@ -36,13 +34,9 @@ t.test('a workspace may mark its mail as marketing: who unsubscribed does not ge
   await postroad.post('/api/v1/suppressions', { email: 'carl@one.test', reason: 'unsubscribe' }, { key })
   await postroad.clock.advance(300_000)
   await postroad.messageOnce(key, String(late.body.data.message_id), 'suppressed')
-  const database = new BetterSqlite(join(postroad.dataDir, 'postroad.db'), { readonly: true })
-  t.teardown(() => database.close())
-  const told = database
-    .prepare(
-      "select payload from events where kind like 'email.%' and payload like '%carl@one.test%' order by seq",
-    )
-    .all() as { payload: string }[]
+  const told = postroad.sql<{ payload: string }>(
+    "select payload from events where kind like 'email.%' and payload like '%carl@one.test%' order by seq",
+  )
   t.same(
     told.map(({ payload }) => JSON.parse(payload) as unknown),
     [
