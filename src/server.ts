@@ -233,7 +233,7 @@ async function openParts(
   )
   const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes], onWrite)
   closing.defer(() => control.close(graceLeft()))
-  const http = await openHttpListeners(appliance.live, api, pages, certificates, world.clock)
+  const http = await openHttpListeners(appliance.live, api, pages, certificates, world)
   closing.defer(() => http.close(graceLeft()))
   const { onAccepted } = meters.acceptance
   const mail = await openMailListeners(
