@@ -338,6 +338,7 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     spawn: spawnThread,
     keys: returnPathKeys,
     hostname: config.hostname,
+    nodeNames: config.inbound.nodeNames,
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
     unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,

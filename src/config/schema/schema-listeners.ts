@@ -1,6 +1,6 @@
 /** The `[submission]`, `[inbound]` and `[tls]` sections of the configuration. See `schema.ts`. */
 import { choice, duration, flag, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
-import { parseHostAndPort, parseMailAddress, parseNetwork, parseWebUrl } from './values.js'
+import { parseDomain, parseHostAndPort, parseMailAddress, parseNetwork, parseWebUrl } from './values.js'
 
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:2525 or [::1]:2525', { description: '' })
 
@@ -93,6 +93,13 @@ export const INBOUND_SECTION = table(
   {
     listen: list(LISTEN, { default: ['[::]:25'], description: 'Addresses to listen on, as for submission.' }),
     proxy_protocol_from: proxyProtocolFrom(),
+    node_names: list(parsed(parseDomain, 'a host name', { description: '' }), {
+      default: [],
+      example: ['mx1.example.com', 'mx2.example.com'],
+      description:
+        'Hostnames of all nodes, where a load balancer may lead to any of them: each then receives mail to postmaster@, abuse@, fbl@, dmarc@ and tlsrpt@ ' +
+        'the hostname of another.',
+    }),
     keep: duration({
       default: '7d',
       min: '0',
