@@ -186,6 +186,23 @@ t.test('a header that is not complete within five seconds ends the connection', 
   t.equal(service.counts.opened, 1)
 })
 
+t.test('a thousand connections may wait for their header, and those with one are served', async t => {
+  const { log, dial, port, receiver } = await openService(t)
+  const rejected = () => log.lines.filter(({ event }) => event === 'proxy header rejected')
+  const silent = await Promise.all(
+    Array.from({ length: 1_000 }, () => SmtpClient.connect(port, false, PROXY)),
+  )
+  const late = await dial(PROXY)
+  t.equal(await said(late), '')
+  t.match(rejected(), [{ fields: { reason: 'too-many', count: 1 } }])
+  const [first] = silent
+  first?.socket.write(headerOf('192.0.2.7', 40_000))
+  t.match(await first?.readLine(), /^220 /)
+  t.match(await (await dial('127.0.0.5')).readLine(), /^220 /, 'others are not affected')
+  t.match(receiver.seen, [{ peerAddress: '192.0.2.7' }, { peerAddress: '127.0.0.5' }])
+  for (const client of silent) client.cut()
+})
+
 t.test('who only looks whether the port is open is not logged', async t => {
   const { dial, log, port } = await openService(t)
   const closed: Promise<unknown>[] = []
