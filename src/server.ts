@@ -235,7 +235,7 @@ async function openParts(
   )
   const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes], onWrite)
   closing.defer(() => control.close(graceLeft()))
-  const http = await openHttpListeners(appliance.live, api, pages, certificates, world.clock)
+  const http = await openHttpListeners(appliance.live, api, pages, certificates, world)
   closing.defer(() => http.close(graceLeft()))
   const { onAccepted } = meters.acceptance
   const mail = await openMailListeners(
@@ -340,6 +340,7 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     spawn: spawnThread,
     keys: returnPathKeys,
     hostname: config.hostname,
+    nodeNames: config.inbound.nodeNames,
     returnPathDomain: config.mta.returnPathDomain,
     messageSize: config.inbound.messageSizeBytes,
     unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,

@@ -28,6 +28,8 @@ export interface InboundParts {
   /** Every version of the secret `return_path`: mail sent before a rotation still bounces. */
   readonly keys: readonly ReturnPathKey[]
   readonly hostname: string
+  /** Hostnames of all nodes, in lower case. */
+  readonly nodeNames?: readonly string[]
   readonly returnPathDomain: string
   /** `inbound.message_size`, bytes. */
   readonly messageSize: number
@@ -67,7 +69,11 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
   const shared = {
     ...parts,
     hostname,
-    names: { hostname, returnPathDomain: parts.returnPathDomain.toLowerCase() },
+    names: {
+      hostname,
+      returnPathDomain: parts.returnPathDomain.toLowerCase(),
+      nodeNames: parts.nodeNames ?? [],
+    },
     tokens: new MessageTokens(database.reader, keys),
     counters: newCounters(),
     limiter: new IntakeLimiter(parts.limits, clock),

@@ -9,6 +9,7 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { ListenAddress } from '../world/net/listen.js'
 import type { Socket, TcpListener, TcpServer } from '../world/net/listen-tcp.js'
 import type { Log } from '../world/log.js'
+import type { ProxyProtocol } from '../world/net/proxy-protocol.js'
 import { Admission, type Refusal } from '../world/net/admission.js'
 import { sessionRules, type SmtpServiceOptions } from './options.js'
 import type { MailReceiver } from './receiver.js'
@@ -26,6 +27,8 @@ interface SmtpServiceParts {
   readonly clock: Clock
   readonly log: Log
   readonly tcpServer: TcpServer
+  /** Reads the headers of load balancers. */
+  readonly proxyProtocol?: ProxyProtocol | undefined
   /** For metrics: called for each accepted message. @param ms from the final octet to the 250 reply */
   readonly onAccepted?: ((ms: number) => void) | undefined
 }
@@ -109,7 +112,9 @@ class Service<Identity> implements SmtpService {
   async listen(address: ListenAddress, isImplicitTls = false): Promise<ListenAddress> {
     if (isImplicitTls && !this.context.rules.secureContext)
       throw new Error('a listener with implicit TLS needs a certificate')
-    const listener = await this.parts.tcpServer.listen(address, socket => this.accept(socket, isImplicitTls))
+    const { tcpServer, proxyProtocol } = this.parts
+    const onConnection = (socket: Socket) => this.accept(socket, isImplicitTls)
+    const listener = await tcpServer.listen(address, onConnection, proxyProtocol)
     this.listeners.push(listener)
     return listener.address
   }

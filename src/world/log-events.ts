@@ -111,6 +111,8 @@ export const LOG_EVENTS = {
     'log lines dropped': 'Standard output was not read in time. `lines` counts what is missing.',
     'old backup not deleted': 'A backup beyond `backup.keep` could not be deleted.',
     'parts of an unfinished inbound mail not deleted': 'They are deleted at the next start.',
+    'proxy header rejected':
+      'Connections from a network in `proxy_protocol_from` were closed: `reason` says what was wrong with the last one, `count` how many there were since the last line.',
     'queue held after restore':
       'The database was restored from a backup. Nothing is sent until `postroad queue release --all`.',
     'rejected message parts not deleted': 'They are deleted at the next start.',

@@ -116,6 +116,8 @@ t.test('open relays and addresses this machine lacks get warnings', async t => {
       POSTROAD_HTTP_LISTEN: '0.0.0.0:0',
       POSTROAD_SUBMISSION_LISTEN: '0.0.0.0:0',
       POSTROAD_SUBMISSION_REQUIRE_TLS: 'false',
+      POSTROAD_SUBMISSION_PROXY_PROTOCOL_FROM: '10.0.0.5/32',
+      POSTROAD_INBOUND_PROXY_PROTOCOL_FROM: '10.0.0.5, 64.0.0.0/2',
     },
   })
   chmodSync(postroad.dataDir, 0o700)
@@ -123,6 +125,7 @@ t.test('open relays and addresses this machine lacks get warnings', async t => {
     'http.listen',
     'submission.require_tls',
     'submission.trusted_networks.0.network',
+    'inbound.proxy_protocol_from',
     'mta.source_addresses',
   ])
 })
@@ -187,6 +190,7 @@ t.test('a public_url without a listener or proxy behind it gets a warning', asyn
   t.same(await warned('public_url = "http://links.postroad.test"'), ['public_url'])
   t.same(await warned('[http]\npublic_listen_tls = ["[::]:443"]'), [])
   t.same(await warned('[http]\ntrusted_proxies = ["127.0.0.1/32"]'), [])
+  t.same(await warned('[http]\nproxy_protocol_from = ["10.0.0.5"]'), [])
   t.same(await warned('public_url = "http://127.0.0.1:8025"'), [])
 })
 

@@ -360,6 +360,23 @@ t.test('a port taken by another program is named with the program and its greeti
   t.match(bound.of('port submission'), [{ status: 'fail', what: /held by nginx, process 7$/ }])
 })
 
+t.test('where this machine is a load balancer itself, its listeners are greeted as by one', async t => {
+  const [submission, inbound] = [await unusedPort(), await unusedPort()]
+  const postroad = await prepared(t, {
+    POSTROAD_SUBMISSION_LISTEN: `127.0.0.1:${submission}`,
+    POSTROAD_INBOUND_LISTEN: `[::]:${inbound}`,
+    POSTROAD_SUBMISSION_PROXY_PROTOCOL_FROM: '127.0.0.0/8',
+    POSTROAD_INBOUND_PROXY_PROTOCOL_FROM: '127.0.0.1',
+    POSTROAD_LOG_LEVEL: 'debug',
+  })
+  const server = await postroad.serve()
+  const found = await doctor(postroad, GOOD, { isLocalReal: true })
+  for (const name of ['port submission', 'port inbound'])
+    t.match(found.of(name), [{ status: 'ok', what: /the server answers/ }], name)
+  t.match(await server.logged('smtp session ended'), { peer: '127.0.0.1' })
+  t.notOk(server.log.some(({ event }) => event === 'proxy header rejected'))
+})
+
 t.test('[::] is dialled over IPv4 too, so that a machine without IPv6 passes', async t => {
   const postroad = await prepared(t, { POSTROAD_SUBMISSION_LISTEN: '[::]:5870' })
   const { dialled } = await doctor(postroad, GOOD)

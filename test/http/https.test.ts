@@ -8,6 +8,7 @@ import { httpRedirect } from '../../src/http/redirect.js'
 import { openHttpListeners } from '../../src/appliance/listeners/http-listeners.js'
 import { listenHttp, listenHttps } from '../../src/world/net/listen.js'
 import type { HttpHandler } from '../../src/world/net/http-connections.js'
+import { FakeLog } from '../../src/world/fake-log.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { makeSelfSigned, type PemPair } from '../../src/world/tls/self-signed-certificate.js'
 import { openTlsCertificate } from '../../src/world/tls/tls-certificate.js'
@@ -121,6 +122,7 @@ t.test('browsers get HSTS, unless the certificate is self-signed', async t => {
     publicListen: [],
     publicListenTls: here,
     redirectListen: here,
+    proxyProtocolFrom: [],
     ...WIDE,
   }
   const listeners = await openHttpListeners(
@@ -128,7 +130,7 @@ t.test('browsers get HSTS, unless the certificate is self-signed', async t => {
     saying('api'),
     pages,
     { certificate, challenges: undefined },
-    systemClock,
+    { clock: systemClock, log: new FakeLog() },
   )
   t.teardown(() => listeners.close(0))
   const { addresses } = listeners
@@ -152,6 +154,7 @@ t.test('0.0.0.0 and [::] of one port work together, also in different lists', as
     publicListen: [{ host: '0.0.0.0', port }],
     publicListenTls: [],
     redirectListen: [{ host: '::', port }],
+    proxyProtocolFrom: [],
     ...WIDE,
   }
   const listeners = await openHttpListeners(
@@ -159,7 +162,7 @@ t.test('0.0.0.0 and [::] of one port work together, also in different lists', as
     saying('api'),
     { ...saying('pages'), serves: () => false },
     { certificate, challenges: undefined },
-    systemClock,
+    { clock: systemClock, log: new FakeLog() },
   )
   t.teardown(() => listeners.close(0))
   t.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'pages')

@@ -5,8 +5,8 @@ import { systemTcpServer } from '../../src/world/net/listen-tcp.js'
 import { BOUNCE_DOMAIN, dsn, HOSTNAME, openInboundTest, sentMessage, signedFor } from '../support/inbound.js'
 import { SmtpClient } from '../support/smtp/smtp-service.js'
 
-async function openPort(t: Test) {
-  const inbound = await openInboundTest(t)
+async function openPort(t: Test, options: Parameters<typeof openInboundTest>[1] = {}) {
+  const inbound = await openInboundTest(t, options)
   const service = openSmtpService({ hostname: HOSTNAME }, inbound.receiver, {
     clock: inbound.clock,
     log: inbound.log,
@@ -52,3 +52,14 @@ t.test('postmaster is there without a domain, and nobody can log in', async t =>
   t.match(await say('RCPT TO:<Postmaster>'), /^250 /)
   t.match(await say(`RCPT TO:<abuse@${BOUNCE_DOMAIN}>`), /^250 /)
 })
+
+t.test(
+  'of several nodes each receives what is for the hostname of another, but no bounces at it',
+  async t => {
+    const { say } = await openPort(t, { nodeNames: [HOSTNAME, 'mx2.example.net'] })
+    t.match(await say('MAIL FROM:<someone@x.example>'), /^250 /)
+    t.match(await say('RCPT TO:<dmarc@MX2.example.net>'), /^250 /)
+    t.match(await say('RCPT TO:<someone@mx2.example.net>'), /^550 5\.1\.1 /)
+    t.match(await say('RCPT TO:<dmarc@mx3.example.net>'), /^550 5\.7\.1 /)
+  },
+)

@@ -36,7 +36,7 @@ export interface FindingsRequest {
   readonly addresses: readonly string[] | undefined
 }
 
-/** A trusted network with a shorter prefix covers a large part of the Internet. */
+/** A network with a shorter prefix covers a large part of the Internet. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 32 }
 
 export function findConfigFaults(request: FindingsRequest): Finding[] {
@@ -249,7 +249,7 @@ function secretFindings({ config, file }: FindingsRequest): Finding[] {
   return findings
 }
 
-function exposureFindings({ http, submission }: Config): Finding[] {
+function exposureFindings({ http, submission, inbound }: Config): Finding[] {
   const findings: Finding[] = []
   const plain = http.listen.filter(isReachable)
   if (plain.length > 0)
@@ -269,9 +269,7 @@ function exposureFindings({ http, submission }: Config): Finding[] {
       ),
     )
   for (const [index, { network }] of submission.trustedNetworks.entries()) {
-    const [address = '', prefix = '0'] = network.split('/')
-    const shortest = address.includes(':') ? SHORTEST_PREFIX.ipv6 : SHORTEST_PREFIX.ipv4
-    if (Number(prefix) < shortest)
+    if (isLarge(network))
       findings.push(
         warning(
           `submission.trusted_networks.${index}.network`,
@@ -280,7 +278,21 @@ function exposureFindings({ http, submission }: Config): Finding[] {
         ),
       )
   }
+  for (const [section, { proxyProtocolFrom }] of Object.entries({ http, submission, inbound }))
+    for (const network of proxyProtocolFrom.filter(isLarge))
+      findings.push(
+        warning(
+          `${section}.proxy_protocol_from`,
+          `${network} is a large part of the Internet: anyone there can claim any address`,
+          'restrict it to the addresses of your load balancers, e.g. 10.0.0.5/32',
+        ),
+      )
   return findings
+}
+
+function isLarge(network: string): boolean {
+  const [address = '', prefix = '0'] = network.split('/')
+  return Number(prefix) < (address.includes(':') ? SHORTEST_PREFIX.ipv6 : SHORTEST_PREFIX.ipv4)
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
@@ -293,7 +305,13 @@ function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
   const { protocol, port, hostname: host } = new URL(publicUrl)
   const isThisMachine = LOOPBACK_NAME.test(host)
   const isArranged =
-    [...http.publicListen, ...http.publicListenTls, ...http.listenTls, ...http.trustedProxies].length > 0
+    [
+      ...http.publicListen,
+      ...http.publicListenTls,
+      ...http.listenTls,
+      ...http.trustedProxies,
+      ...http.proxyProtocolFrom,
+    ].length > 0
   const wanted = port === '' ? DEFAULT_PORTS[protocol] : Number(port)
   const isPlain = protocol === 'http:' && http.listen.some(one => one.port === wanted && isReachable(one))
   if (isThisMachine || isArranged || isPlain) return []

@@ -15,8 +15,9 @@ import type { SmtpResult } from '../../mta/smtp-result.js'
 import { openSession, quit, type OpenResult } from '../../mta/smtp/smtp-session.js'
 import type { Resolver } from '../../world/dns/dns.js'
 import { openDialler, type Dialler, type Socket } from '../../world/net/dial.js'
-import { ipVersion } from '../../world/net/ip-address.js'
+import { ipVersion, NetworkList } from '../../world/net/ip-address.js'
 import type { ListenAddress } from '../../world/net/listen.js'
+import { LOCAL_HEADER } from '../../world/net/proxy-header.js'
 import type { World } from '../../world/world.js'
 import { areInConflict, configuredListeners, inWords } from './config-findings.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
@@ -72,7 +73,7 @@ async function ownPortCheck(
   name: string,
   key: string,
   address: ListenAddress,
-  { world, isServing }: PortParts,
+  { config, world, isServing }: PortParts,
 ): Promise<Check> {
   const { host, port } = address
   const where = inWords(address)
@@ -84,7 +85,9 @@ async function ownPortCheck(
         ? '::1'
         : host
   const greets = GREETING_KEYS.has(key) || !isServing
-  const seen = await dial(world, to, port, greets ? GREETING_MS : 0)
+  // This machine connects to its own addresses from the same address.
+  const isProxy = new NetworkList(proxiesOf(key, config)).contains(to)
+  const seen = await dial(world, to, port, greets ? GREETING_MS : 0, isProxy ? LOCAL_HEADER : undefined)
   if (isServing && 'fault' in seen)
     return fail(
       name,
@@ -100,6 +103,13 @@ async function ownPortCheck(
   return isServing
     ? ok(name, `the server answers on ${where}; a firewall may still block it from outside`)
     : ok(name, `${where} is free; the server is not running`)
+}
+
+/** Networks whose connections must begin with a PROXY header. */
+function proxiesOf(key: string, { http, submission, inbound }: Config): readonly string[] {
+  if (key.startsWith('submission.')) return submission.proxyProtocolFrom
+  if (key.startsWith('inbound.')) return inbound.proxyProtocolFrom
+  return key.startsWith('http.') ? http.proxyProtocolFrom : []
 }
 
 type Machine = World['machine']
@@ -315,15 +325,20 @@ const STAGES: Readonly<Partial<Record<SmtpResult['stage'], string>>> = {
   starttls: 'TLS',
 }
 
-/** @param greetingMs how long to wait for what the other side says first; 0 for not at all */
+/**
+ * @param greetingMs how long to wait for what the other side says first; 0 for not at all
+ * @param opening sent at once
+ */
 export async function dial(
   { clock, dialler }: Pick<World, 'clock' | 'dialler'>,
   address: string,
   port: number,
   greetingMs: number,
+  opening?: Uint8Array,
 ): Promise<{ readonly greeting: string } | { readonly fault: string }> {
   try {
     const socket = await dialler.connect({ namedBy: 'operator', address, port, timeoutMs: CONNECT_MS })
+    if (opening !== undefined) socket.write(opening)
     const greeting = greetingMs === 0 ? '' : await readGreeting(socket, clock, greetingMs)
     socket.destroy()
     return { greeting }

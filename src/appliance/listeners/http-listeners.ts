@@ -18,7 +18,8 @@ import {
   type ListenAddress,
   type Listener,
 } from '../../world/net/listen.js'
-import type { Clock } from '../../world/time/clock.js'
+import { openProxyProtocol } from '../../world/net/proxy-protocol.js'
+import type { World } from '../../world/world.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
 
 /** Addresses actually bound. */
@@ -45,7 +46,7 @@ export async function openHttpListeners(
   api: HttpHandler,
   pages: PublicApp,
   { certificate, challenges }: Pick<Certificates, 'certificate' | 'challenges'>,
-  clock: Clock,
+  { clock, log }: Pick<World, 'clock' | 'log'>,
 ): Promise<HttpListeners> {
   const { http, publicUrl } = live.current
   const limits = {
@@ -57,6 +58,7 @@ export async function openHttpListeners(
     },
     trustedProxies: http.trustedProxies,
   }
+  const proxyProtocol = openProxyProtocol(http.proxyProtocolFrom, 'http', { clock, log })
   const listeners: Listener[] = []
   const everyListen = [
     ...http.listen,
@@ -74,8 +76,8 @@ export async function openHttpListeners(
     const answering = withChallenges(isSecure ? withStrictTransport(handler, certificate) : handler)
     for (const address of markIpv6Only(addresses, everyListen)) {
       const listener = isSecure
-        ? await listenHttps(address, answering, limits, clock, () => certificate.pair())
-        : await listenHttp(address, answering, limits, clock)
+        ? await listenHttps(address, answering, limits, clock, () => certificate.pair(), proxyProtocol)
+        : await listenHttp(address, answering, limits, clock, proxyProtocol)
       listeners.push(listener)
       bound.push(listener.address)
     }

@@ -18,6 +18,7 @@ import type { MailReceiver } from '../../smtp/receiver.js'
 import type { SmtpServiceOptions } from '../../smtp/options.js'
 import { openSmtpService, type SmtpCounts, type SmtpService } from '../../smtp/service.js'
 import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
+import { openProxyProtocol } from '../../world/net/proxy-protocol.js'
 import type { TlsCertificate } from '../../world/tls/tls-certificate.js'
 
 /** Rejected recipients after which an inbound session ends: the client is guessing addresses. */
@@ -64,6 +65,7 @@ export async function openMailListeners(
   const submitted = openReceiver(appliance, submit, guard)
   const submission = openSmtpService(submissionOptions(config, certificate), submitted, {
     ...world,
+    proxyProtocol: openProxyProtocol(config.submission.proxyProtocolFrom, 'submission', world),
     onAccepted: taken('submission'),
   })
   const { live } = appliance
@@ -75,6 +77,7 @@ export async function openMailListeners(
   })
   const inbound = openSmtpService(inboundOptions(config, certificate), inboundReceiver, {
     ...world,
+    proxyProtocol: openProxyProtocol(config.inbound.proxyProtocolFrom, 'inbound', world),
     onAccepted: taken('inbound'),
   })
   const close = async (graceMs: number): Promise<void> => {

@@ -1,6 +1,6 @@
 /** The `[submission]`, `[inbound]` and `[tls]` sections of the configuration. See `schema.ts`. */
 import { choice, duration, flag, integer, list, optionalParsed, parsed, size, table, text } from './fields.js'
-import { parseHostAndPort, parseMailAddress, parseNetwork, parseWebUrl } from './values.js'
+import { parseDomain, parseHostAndPort, parseMailAddress, parseNetwork, parseWebUrl } from './values.js'
 
 const LISTEN = parsed(parseHostAndPort, 'host:port, e.g. 127.0.0.1:2525 or [::1]:2525', { description: '' })
 
@@ -14,6 +14,16 @@ const trustedNetwork = table({
     example: 'key-id',
   }),
 })
+
+export function proxyProtocolFrom() {
+  return list(parsed(parseNetwork, 'a network, e.g. 192.168.7.0/24', { description: '' }), {
+    default: [],
+    example: ['10.0.0.5/32'],
+    description:
+      'Load balancers that speak the PROXY protocol (version 1 or 2): each of their connections must begin with a header within 5 seconds, ahead of TLS, ' +
+      'and limits, logins and logs then see the client it names. On connections from other addresses no header is accepted.',
+  })
+}
 
 function sessions(all: number, perAddress: number) {
   return {
@@ -45,6 +55,7 @@ export const SUBMISSION_SECTION = table(
       default: ['[::]:465'],
       description: 'Addresses for submission over implicit TLS.',
     }),
+    proxy_protocol_from: proxyProtocolFrom(),
     require_tls: flag({
       default: true,
       description: 'false allows passwords without TLS; use it only on loopback or a trusted LAN.',
@@ -81,6 +92,14 @@ export const SUBMISSION_SECTION = table(
 export const INBOUND_SECTION = table(
   {
     listen: list(LISTEN, { default: ['[::]:25'], description: 'Addresses to listen on, as for submission.' }),
+    proxy_protocol_from: proxyProtocolFrom(),
+    node_names: list(parsed(parseDomain, 'a host name', { description: '' }), {
+      default: [],
+      example: ['mx1.example.com', 'mx2.example.com'],
+      description:
+        'Hostnames of all nodes, where a load balancer may lead to any of them: each then receives mail to postmaster@, abuse@, fbl@, dmarc@ and tlsrpt@ ' +
+        'the hostname of another.',
+    }),
     keep: duration({
       default: '7d',
       min: '0',

@@ -19,7 +19,7 @@ import {
   text,
   optionalParsed,
 } from './fields.js'
-import { INBOUND_SECTION, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
+import { INBOUND_SECTION, proxyProtocolFrom, SUBMISSION_SECTION, TLS_SECTION } from './schema-listeners.js'
 import { MTA_SECTION } from './schema-mta.js'
 import { SECRETS_SECTION } from './secret-key.js'
 import {
@@ -119,6 +119,7 @@ const APPLIANCE = {
         description:
           'Reverse proxies whose X-Forwarded-For is trusted: limits by address, sign-in, sessions and the activity log then see the client; without it all their clients count as one address. Their connections, and those from 127.0.0.1 and ::1, are never closed to make room for others.',
       }),
+      proxy_protocol_from: proxyProtocolFrom(),
       anonymous_rate_limit: integer({
         min: 0,
         max: 1_000_000,

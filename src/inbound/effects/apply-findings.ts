@@ -11,7 +11,7 @@ import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
 import { Effects, type Effect } from './effects.js'
 import type { ForwardedMail, Forwarder } from './forward.js'
-import type { InboundDomains } from '../intake/inbound-address.js'
+import { isOwnDomain, type InboundDomains } from '../intake/inbound-address.js'
 import {
   markProcessed,
   readInboundOctets,
@@ -198,10 +198,9 @@ class RecipientEffects {
     const { reports = [], fault } = this.read.finding
     if (reports.length === 0) return [fault === undefined ? { result: 'other' } : this.failed()]
     const present = await domainsPresent(this.tx.db, [...new Set(reports.map(({ domain }) => domain))])
-    const { hostname, returnPathDomain } = this.parts.names
     const outcomes: Outcome[] = []
     for (const report of reports) {
-      const isOurs = present.has(report.domain) || [hostname, returnPathDomain].includes(report.domain)
+      const isOurs = present.has(report.domain) || isOwnDomain(report.domain, this.parts.names)
       outcomes.push(isOurs ? await this.keep(report) : { result: 'foreign_report', detail: report.domain })
     }
     return outcomes

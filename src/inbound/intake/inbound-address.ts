@@ -21,6 +21,8 @@ export type Purpose = 'return_path' | 'unsubscribe' | 'feedback' | 'reports' | '
 export interface InboundDomains {
   readonly hostname: string
   readonly returnPathDomain: string
+  /** Of all nodes; each receives mail for the others. */
+  readonly nodeNames?: readonly string[]
 }
 
 /** `foreign`: not one of our domains. `unknown`: our domain, but no such mailbox. */
@@ -40,21 +42,26 @@ const ROLES: ReadonlyMap<string, 'feedback' | 'reports' | 'contact'> = new Map([
 const UNKNOWN = { kind: 'unknown' } as const
 
 /** @param address as in RCPT: `local@domain`, or a bare `postmaster` */
-export function readInboundAddress(
-  address: string,
-  { hostname, returnPathDomain }: InboundDomains,
-): InboundAddress {
+export function readInboundAddress(address: string, domains: InboundDomains): InboundAddress {
   const at = address.lastIndexOf('@')
   const local = (at < 0 ? address : address.slice(0, at)).toLowerCase()
   if (at < 0) return local === 'postmaster' ? { kind: 'contact' } : UNKNOWN
   const domain = asciiDomain(address.slice(at + 1), { allowSingleLabel: true })
-  if (domain === undefined || (domain !== hostname && domain !== returnPathDomain)) return { kind: 'foreign' }
+  if (domain === undefined || !isOwnDomain(domain, domains)) return { kind: 'foreign' }
   if (local.startsWith(UNSUBSCRIBE_PREFIX)) {
     const token = parseUnsubscribeToken(local.slice(UNSUBSCRIBE_PREFIX.length))
     return token ? { kind: 'unsubscribe', token } : UNKNOWN
   }
   const role = ROLES.get(local)
   if (role !== undefined) return { kind: role }
-  const token = domain === returnPathDomain ? parseReturnPathLocal(local) : undefined
+  const token = domain === domains.returnPathDomain ? parseReturnPathLocal(local) : undefined
   return token ? { kind: 'return_path', token } : UNKNOWN
+}
+
+/** @param domain in lower case */
+export function isOwnDomain(
+  domain: string,
+  { hostname, returnPathDomain, nodeNames = [] }: InboundDomains,
+): boolean {
+  return domain === hostname || domain === returnPathDomain || nodeNames.includes(domain)
 }

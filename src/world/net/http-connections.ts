@@ -11,6 +11,7 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../time/clock.js'
 import { Admission, type AdmittedConnection } from './admission.js'
 import { addressKey, NetworkList } from './ip-address.js'
+import { showSameClient, transportOf } from './proxy-protocol.js'
 import { timeForOctets } from './transfer-time.js'
 
 /** Why a connection is closed. */
@@ -150,7 +151,9 @@ export class HttpConnections {
   watchSecure(server: TlsServer): void {
     server.prependListener('connection', (socket: Socket) => this.beginHandshake(socket))
     server.on('secureConnection', (socket: Socket) => {
-      this.handshakes.get(endOf(socket))?.done()
+      const handshake = this.handshakes.get(transportOf(socket))
+      if (handshake) showSameClient(handshake.socket, socket)
+      handshake?.done()
       this.open(socket)
     })
     this.watchRequests(server)
@@ -162,7 +165,7 @@ export class HttpConnections {
   }
 
   private beginHandshake(socket: Socket): void {
-    const end = endOf(socket)
+    const end = transportOf(socket)
     const client = this.admit(socket)
     const done = () => {
       if (this.handshakes.get(end)?.socket !== socket) return
@@ -332,11 +335,6 @@ export class HttpConnections {
 function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
-}
-
-/** Identifies a socket and the TLS socket on top of it. */
-function endOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
 }
 
 /** RFC 9112 §4, §9.6. */

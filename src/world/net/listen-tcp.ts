@@ -7,6 +7,7 @@
 import { createServer, type Socket } from 'node:net'
 import { TLSSocket, type SecureContext } from 'node:tls'
 import { listenOn, type ListenAddress } from './listen.js'
+import type { ProxyProtocol } from './proxy-protocol.js'
 
 export type { Socket } from 'node:net'
 export type { SecureContext } from 'node:tls'
@@ -27,8 +28,15 @@ export interface SecuredSocket {
 }
 
 export interface TcpServer {
-  /** @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:25: address already in use` */
-  listen(address: ListenAddress, onConnection: (socket: Socket) => void): Promise<TcpListener>
+  /**
+   * @param proxyProtocol reads the headers of load balancers; sockets then show the client's address
+   * @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:25: address already in use`
+   */
+  listen(
+    address: ListenAddress,
+    onConnection: (socket: Socket) => void,
+    proxyProtocol?: ProxyProtocol,
+  ): Promise<TcpListener>
   /**
    * Starts a TLS handshake on a connection nobody else reads from.
    *
@@ -42,9 +50,10 @@ export interface TcpServer {
 const BACKLOG = 4_096
 
 export const systemTcpServer: TcpServer = {
-  async listen(address, onConnection) {
+  async listen(address, onConnection, proxyProtocol) {
     // Half-open: a client that closes its side after QUIT still gets its replies.
     const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
+    proxyProtocol?.guard(server)
     const bound = await listenOn(server, address, BACKLOG)
     // E.g. out of file descriptors; the server keeps listening.
     server.on('error', () => {})
@@ -53,6 +62,7 @@ export const systemTcpServer: TcpServer = {
       address: bound,
       close() {
         whenClosed ??= new Promise(resolve => server.close(() => resolve()))
+        proxyProtocol?.endPending()
         return whenClosed
       },
     }

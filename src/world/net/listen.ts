@@ -11,6 +11,7 @@ import type { Clock } from '../time/clock.js'
 import type { PemPair } from '../tls/self-signed-certificate.js'
 import { SERVER_TLS } from '../tls/server-tls.js'
 import { HttpConnections, type HttpHandler, type HttpLimits } from './http-connections.js'
+import type { ProxyProtocol } from './proxy-protocol.js'
 
 export interface ListenAddress {
   /** `::` includes IPv4 unless `isIpv6Only`. */
@@ -103,17 +104,21 @@ const OPTIONS: ServerOptions = {
   requireHostHeader: false,
 }
 
-/** @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:8025: address already in use` */
+/**
+ * @param proxyProtocol reads the headers of load balancers
+ * @throws Error naming the address, e.g. `cannot listen on 127.0.0.1:8025: address already in use`
+ */
 export function listenHttp(
   address: ListenAddress,
   handler: HttpHandler,
   limits: HttpLimits,
   clock: Clock,
+  proxyProtocol?: ProxyProtocol,
 ): Promise<Listener> {
   const server = createServer(OPTIONS)
   const connections = new HttpConnections(handler, limits, clock)
   connections.watch(server)
-  return listen(server, address, connections, clock)
+  return listen(server, address, connections, clock, proxyProtocol)
 }
 
 /** @param pair returns the current certificate; a new object when it changed */
@@ -123,6 +128,7 @@ export function listenHttps(
   limits: HttpLimits,
   clock: Clock,
   pair: () => PemPair,
+  proxyProtocol?: ProxyProtocol,
 ): Promise<Listener> {
   let shown = pair()
   const server = createTlsServer({
@@ -139,7 +145,7 @@ export function listenHttps(
   })
   const connections = new HttpConnections(handler, limits, clock)
   connections.watchSecure(server)
-  return listen(server, address, connections, clock)
+  return listen(server, address, connections, clock, proxyProtocol)
 }
 
 async function listen(
@@ -147,7 +153,9 @@ async function listen(
   address: ListenAddress,
   connections: HttpConnections,
   clock: Clock,
+  proxyProtocol: ProxyProtocol | undefined,
 ): Promise<Listener> {
+  proxyProtocol?.guard(server)
   const bound = await listenOn(server, address, BACKLOG)
   return {
     address: bound,
@@ -162,6 +170,7 @@ async function listen(
         server.close(() => resolve())
         server.closeIdleConnections()
         connections.endHandshakes()
+        proxyProtocol?.endPending()
       })
       cut.cancel()
     },
