@@ -147,6 +147,8 @@ const PHASES: Readonly<Record<CopyPhase, string>> = {
 
 /** How often the bar is drawn. */
 const DRAW_MS = 200
+/** Before this, a rate says little. */
+const SETTLED_MS = 1_000
 
 /** A bar on a terminal; elsewhere one line per table and phase on standard error, none with `--json`. */
 class ProgressPrinter {
@@ -173,13 +175,13 @@ class ProgressPrinter {
     if (now - this.drawnAt < DRAW_MS) return
     this.drawnAt = now
     const { phase, table, rows, rowsOfTable, done, total } = progress
-    const elapsed = Math.max(1, now - this.started)
+    const elapsed = now - this.started
     const rate = (1_000 * done) / elapsed
     const parts = [
       PHASES[phase],
       ...(table === '' ? [] : [`${table} ${grouped(rows)} of ${grouped(rowsOfTable)}`]),
     ]
-    if (phase !== 'building' && done > 0)
+    if (phase !== 'building' && elapsed > SETTLED_MS)
       parts.push(`${grouped(rate)} rows/s`, `${duration((total - done) / rate)} left`)
     drawProgress(total === 0 ? 1 : done / total, parts.join(', '))
   }
