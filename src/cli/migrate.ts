@@ -1,4 +1,4 @@
-/** `postroad migrate` upgrades the database schema, as `serve` does at start; `postroad compact` rewrites the file. */
+/** `postroad migrate` upgrades the database schema, as `serve` does at start; `postroad compact` rewrites the file. `migrate copy` is in `migrate-copy.ts`. */
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
@@ -8,18 +8,19 @@ import { compactFile } from '../db/sqlite/open-sqlite.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
 import { printResult, readConfig, type CliContext, type CommonOptions } from './context.js'
+import { migrateCopyCommand } from './migrate-copy.js'
 import { command } from './options.js'
 
 export function migrateCommand(program: Command, context: CliContext): void {
-  command(program, 'migrate', 'upgrade the database schema (the server must be stopped)').action(
-    async (options: CommonOptions) => {
-      await whileStopped(context, options, async config => {
-        const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
-        await appliance[Symbol.asyncDispose]()
-      })
-      printResult(context, options, { success: true }, () => 'the schema is up to date')
-    },
-  )
+  const migrate = command(program, 'migrate', 'upgrade the database schema (the server must be stopped)')
+  migrate.action(async (options: CommonOptions) => {
+    await whileStopped(context, options, async config => {
+      const appliance = await openAppliance({ config, world: context.world, mayMigrate: true })
+      await appliance[Symbol.asyncDispose]()
+    })
+    printResult(context, options, { success: true }, () => 'the schema is up to date')
+  })
+  migrateCopyCommand(migrate, context)
 }
 
 /** Rewrites the file without free pages; from then on it can return freed space to the disk. */

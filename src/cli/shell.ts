@@ -196,7 +196,10 @@ function quoted(text: string): string {
 }
 
 function manualPage(program: DescribedCommand, version: string): string {
-  const groups = program.commands.flatMap(allCommands).filter(({ commands }) => commands.length === 0)
+  // Groups do nothing themselves and have no options, except for `migrate`.
+  const groups = program.commands
+    .flatMap(allCommands)
+    .filter(({ commands, options }) => commands.length === 0 || options.some(({ long }) => long === '--json'))
   return [
     `.TH POSTROAD 1 "" ${roff(`"Postroad ${version}"`)} "User Commands"`,
     '.nh',
