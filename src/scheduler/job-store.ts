@@ -26,6 +26,7 @@ export class JobRecords {
   private readonly changed = new Set<string>()
   private timer: Timer | undefined
   private writing: Promise<void> = Promise.resolve()
+  private isOpen = false
 
   constructor(parts: JobRecordsParts) {
     this.parts = parts
@@ -39,6 +40,7 @@ export class JobRecords {
       this.states.set(name, { ...NEVER_RUN, ...known.get(name), name, schedule, isRunning: false })
       this.changed.add(name)
     }
+    this.isOpen = true
     const names = jobs.map(({ name }) => name)
     if (names.length > 0) await database.write(tx => deleteOtherJobs(tx.db, names))
   }
@@ -69,18 +71,21 @@ export class JobRecords {
     })
   }
 
-  /** Final write: no job has a next run any more. */
+  /** Final write: no job has a next run any more. Later changes are ignored: another node may run the jobs. */
   async close(): Promise<void> {
+    if (!this.isOpen) return
     this.timer?.cancel()
     for (const name of this.states.keys()) this.change(name, { nextRunAt: null })
+    this.isOpen = false
     this.timer?.cancel()
+    this.timer = undefined
     await this.writing
     await this.write()
   }
 
   private change(name: string, change: Partial<JobState>): void {
     const state = this.states.get(name)
-    if (!state) return
+    if (!state || !this.isOpen) return
     this.states.set(name, { ...state, ...change })
     this.changed.add(name)
     this.timer ??= this.parts.clock.after(GATHER_MS, () => {

@@ -56,7 +56,7 @@ interface Entry {
 export class Scheduler {
   private readonly parts: SchedulerParts
   private readonly entries: readonly Entry[]
-  private readonly stopping = new AbortController()
+  private stopping = new AbortController()
   private timer: Timer | undefined
   private lastLook = 0
 
@@ -72,7 +72,9 @@ export class Scheduler {
     }))
   }
 
+  /** Also after `stop` has resolved. */
   start(): void {
+    if (this.stopping.signal.aborted) this.stopping = new AbortController()
     this.plan()
     for (const entry of this.entries)
       if (entry.job.isRunAtStart === true && !this.isHeldBack(entry.job)) this.begin(entry)

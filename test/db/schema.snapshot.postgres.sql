@@ -444,6 +444,11 @@ create table domains (
   removed_at bigint
 );
 
+create table drained_nodes (
+  name text not null,
+  drained_at bigint not null
+);
+
 create table email_batches (
   id text not null,
   workspace_id text not null,
@@ -646,6 +651,8 @@ create table messages (
 create table nodes (
   id text not null,
   name text not null,
+  roles text not null,
+  is_stopping integer not null,
   started_at bigint not null,
   alive_until bigint not null
 );
@@ -1072,6 +1079,8 @@ alter table domain_reports add constraint domain_reports_once UNIQUE (domain, ki
 alter table domain_reports add constraint domain_reports_pkey PRIMARY KEY (id);
 
 alter table domains add constraint domains_pkey PRIMARY KEY (id);
+
+alter table drained_nodes add constraint drained_nodes_pkey PRIMARY KEY (name);
 
 alter table email_batches add constraint email_batches_pkey PRIMARY KEY (id);
 

@@ -98,6 +98,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'lists',
   'mail_totals',
   'nodes',
+  'drained_nodes',
   // Accounts of the people who run the appliance, removed with `operator remove`.
   'operators',
   'operator_challenges',

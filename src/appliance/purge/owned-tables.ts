@@ -166,6 +166,7 @@ export const APPLIANCE_TABLES: readonly string[] = [
   'jobs',
   'leases',
   'nodes',
+  'drained_nodes',
   'restore_holds',
   'operators',
   'operator_challenges',

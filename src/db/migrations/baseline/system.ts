@@ -24,9 +24,17 @@ export const systemTables = (): string[] => [
   `create table nodes (
     id text primary key,
     name text not null,
+    -- Separated by commas.
+    roles text not null,
+    is_stopping integer not null,
     started_at bigint not null,
     -- Others remove it if it is not renewed until then.
     alive_until bigint not null
+  )`,
+  // Host names of nodes that take no work until the operator resumes them, across restarts.
+  `create table drained_nodes (
+    name text primary key,
+    drained_at bigint not null
   )`,
   // Work that one node does for all.
   `create table leases (
