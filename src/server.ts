@@ -13,6 +13,7 @@ import { makeDataFolder, openAppliance, requireInitialised, type Appliance } fro
 import { baseUrl, type Config } from './config/config.js'
 import type { Settings } from './config/settings.js'
 import { controlSocketPath, openControl } from './appliance/listeners/control.js'
+import { describeError } from './core/errors.js'
 import { VERSION } from './core/version.js'
 import { BackgroundWork } from './appliance/background-work.js'
 import { DRAIN_MS, graceFrom, retire, stopQueue, stopResources } from './appliance/shutdown.js'
@@ -51,7 +52,8 @@ import { recoverOrphans } from './queue/claiming/crash-recovery.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
-import { JobRecords } from './scheduler/job-store.js'
+import { JobRequests } from './scheduler/job-requests.js'
+import { JobRecords, listJobs } from './scheduler/job-store.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
@@ -186,7 +188,10 @@ async function openParts(
       live: () => late.live,
       liveChanges,
       replies,
-      jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
+      jobs: {
+        list: async () => (isLeading() ? records.list() : listJobs(appliance.database.reader)),
+        run: name => requests.run(name),
+      },
       composer,
       settings,
       certificates,
@@ -232,6 +237,7 @@ async function openParts(
   ]
   const records = new JobRecords({ ...world, database: appliance.database })
   const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
+  const requests = new JobRequests({ ...appliance, ...world, scheduler, records, isRunningJobs: isLeading })
   const routes = resources.flatMap(one => one.routes ?? [])
   const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
   const api = openApi(appliance, routes, meters, onWrite)
@@ -275,6 +281,9 @@ async function openParts(
       inbound.processor.wakeAll()
       sandboxes.noteScheduled(world.clock.now())
       visits.wake()
+      requests
+        .answer()
+        .catch((error: unknown) => world.log.warn('job requests not read', { error: describeError(error) }))
     },
   })
   await background.follow()

@@ -18,6 +18,8 @@ export interface JobRecordsParts {
 }
 
 const GATHER_MS = 10_000
+/** Where other nodes read the state. */
+const SHARED_GATHER_MS = 1_000
 const MAX_ERROR_LENGTH = 500
 
 export class JobRecords {
@@ -71,6 +73,13 @@ export class JobRecords {
     })
   }
 
+  /** Saves what has changed. */
+  flush(): Promise<void> {
+    this.timer?.cancel()
+    this.timer = undefined
+    return (this.writing = this.writing.then(() => this.write()))
+  }
+
   /** Final write: no job has a next run any more. Later changes are ignored: another node may run the jobs. */
   async close(): Promise<void> {
     if (!this.isOpen) return
@@ -88,10 +97,8 @@ export class JobRecords {
     if (!state || !this.isOpen) return
     this.states.set(name, { ...state, ...change })
     this.changed.add(name)
-    this.timer ??= this.parts.clock.after(GATHER_MS, () => {
-      this.timer = undefined
-      this.writing = this.write()
-    })
+    const { clock, database } = this.parts
+    this.timer ??= clock.after(database.announce ? SHARED_GATHER_MS : GATHER_MS, () => void this.flush())
   }
 
   private async write(): Promise<void> {

@@ -31,6 +31,11 @@ export interface Job {
   run(stopping: AbortSignal): Promise<void>
 }
 
+/** What a request to run a job leads to. */
+export const RUN_ANSWERS = ['started', 'running', 'held', 'stopping', 'unknown'] as const
+
+export type RunAnswer = (typeof RUN_ANSWERS)[number]
+
 export interface SchedulerParts {
   readonly clock: Clock
   readonly random: Random
@@ -86,7 +91,7 @@ export class Scheduler {
    *
    * @returns `held` for a job that must not run while a restored copy is held
    */
-  runNow(name: string): 'started' | 'running' | 'held' | 'stopping' | 'unknown' {
+  runNow(name: string): RunAnswer {
     const entry = this.entries.find(({ job }) => job.name === name)
     if (!entry) return 'unknown'
     if (this.stopping.signal.aborted) return 'stopping'

@@ -90,6 +90,8 @@ export const LOG_EVENTS = {
   warn: {
     'node not renewed':
       'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
+    'job requests not read':
+      'This node could not read or answer requests of other nodes to run a job. It retries within seconds.',
     'node starts drained':
       'The operator drained this node before it was restarted. It takes no work until `postroad nodes resume`.',
     'background work not handed over':

@@ -185,6 +185,7 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
+  job_requests: [{ id: 'r1', name: 'backup', requested_at: T, answer: null }],
   nodes: [
     {
       id: 'n1',

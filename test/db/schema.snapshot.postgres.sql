@@ -524,6 +524,13 @@ create table inbound_parts (
   octets bytea not null
 );
 
+create table job_requests (
+  id text not null,
+  name text not null,
+  requested_at bigint not null,
+  answer text
+);
+
 create table jobs (
   name text not null,
   schedule text not null,
@@ -1097,6 +1104,8 @@ alter table inbound_mails add constraint inbound_mails_body_id_key UNIQUE (body_
 alter table inbound_mails add constraint inbound_mails_pkey PRIMARY KEY (seq);
 
 alter table inbound_parts add constraint inbound_parts_pk PRIMARY KEY (body_id, part);
+
+alter table job_requests add constraint job_requests_pkey PRIMARY KEY (id);
 
 alter table jobs add constraint jobs_pkey PRIMARY KEY (name);
 

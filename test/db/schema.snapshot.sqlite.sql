@@ -641,6 +641,13 @@ CREATE TABLE inbound_parts (
     constraint inbound_parts_pk primary key (body_id, part)
   );
 
+CREATE TABLE job_requests (
+    id text primary key,
+    name text not null,
+    requested_at bigint not null,
+    answer text
+  );
+
 CREATE TABLE jobs (
     name text primary key,
     schedule text not null,

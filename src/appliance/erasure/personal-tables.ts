@@ -94,6 +94,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'form_counts',
   'forms',
   'jobs',
+  'job_requests',
   'leases',
   'lists',
   'mail_totals',

@@ -164,6 +164,7 @@ export const APPLIANCE_TABLES: readonly string[] = [
   'write_trials',
   'visits',
   'jobs',
+  'job_requests',
   'leases',
   'nodes',
   'drained_nodes',

@@ -20,6 +20,13 @@ export const systemTables = (): string[] => [
     last_error text,
     failed_at bigint
   )`,
+  // One node asks the one that runs the jobs to run one now.
+  `create table job_requests (
+    id text primary key,
+    name text not null,
+    requested_at bigint not null,
+    answer text
+  )`,
   // Servers that share the database; one row with SQLite.
   `create table nodes (
     id text primary key,
