@@ -82,7 +82,7 @@ export class Scheduler {
     if (this.stopping.signal.aborted) this.stopping = new AbortController()
     this.plan()
     for (const entry of this.entries)
-      if (entry.job.isRunAtStart === true && !this.isHeldBack(entry.job)) this.begin(entry)
+      if (entry.job.isRunAtStart === true && !entry.running && !this.isHeldBack(entry.job)) this.begin(entry)
     this.waitForNext()
   }
 
