@@ -13,10 +13,13 @@ import { makeDataFolder, openAppliance, requireInitialised, type Appliance } fro
 import { baseUrl, type Config } from './config/config.js'
 import type { Settings } from './config/settings.js'
 import { controlSocketPath, openControl } from './appliance/listeners/control.js'
+import { describeError } from './core/errors.js'
 import { VERSION } from './core/version.js'
 import { BackgroundWork } from './appliance/background-work.js'
+import { DRAIN_MS, graceFrom, retire, stopQueue, stopResources } from './appliance/shutdown.js'
 import { leftBehindBefore } from './cluster/left-behind.js'
-import { Membership } from './cluster/membership.js'
+import { BACKGROUND, Membership } from './cluster/membership.js'
+import { rolesOf } from './cluster/roles.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp, type OnWrite } from './http/app.js'
@@ -48,17 +51,16 @@ import type { OnAttempt } from './queue/delivery/record-outcomes.js'
 import { RecentReplies } from './queue/operator/recent-replies.js'
 import { recoverOrphans } from './queue/claiming/crash-recovery.js'
 import type { QueueManager } from './queue/queue-manager.js'
-import type { OpenResource } from './resource/resource.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
-import { JobRecords } from './scheduler/job-store.js'
+import { JobRequests } from './scheduler/job-requests.js'
+import { JobRecords, listJobs } from './scheduler/job-store.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
 import { applyReload } from './appliance/apply-reload.js'
 import { spawnThread } from './world/threads.js'
-import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
@@ -119,10 +121,12 @@ async function openParts(
     ...appliance,
     nodeId: appliance.newId(),
     hostname: config.hostname,
+    roles: rolesOf(config.roles),
   })
   // Last, since what is stopped before still writes.
   closing.defer(() => membership.leave())
-  const isLeading = membership.lease('background')
+  const lease = membership.lease(BACKGROUND)
+  const isLeading = () => lease.isHeld()
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => (isLeading() ? dispatcher.wake() : appliance.database.announce?.('events'))
@@ -158,7 +162,12 @@ async function openParts(
   const composer = openComposer(appliance)
   closing.defer(() => composer.close())
   const certificates = await openCertificates(appliance)
-  const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
+  const judgeHealth = judgeOf(appliance, meters, hold, {
+    queue: () => queue,
+    certificates,
+    node: () => membership.standing,
+    consumerLags: () => consumerLags(),
+  })
   const guard = loginGuardOf(appliance)
   const late: { live?: LiveSources } = {}
   const liveChanges = new LiveChanges(appliance.database)
@@ -174,13 +183,17 @@ async function openParts(
       outgoingCalls: calls.of,
       metrics: meters.metrics,
       judgeHealth,
+      node: () => membership.standing,
       guard,
       runningQueue: () => queue,
       locateSite: name => locateSite(name),
       live: () => late.live,
       liveChanges,
       replies,
-      jobs: { list: () => records.list(), runNow: name => scheduler.runNow(name) },
+      jobs: {
+        list: async () => (isLeading() ? records.list() : listJobs(appliance.database.reader)),
+        run: name => requests.run(name),
+      },
       composer,
       settings,
       certificates,
@@ -193,6 +206,7 @@ async function openParts(
   )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
+  const consumerLags = async () => (isLeading() ? dispatcher.lags() : [])
   let locateSite = siteLocator(appliance)
   const onAttempt: OnAttempt = attempt => {
     meters.onAttempt(attempt)
@@ -225,6 +239,7 @@ async function openParts(
   ]
   const records = new JobRecords({ ...world, database: appliance.database })
   const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
+  const requests = new JobRequests({ ...appliance, ...world, scheduler, records, isRunningJobs: isLeading })
   const routes = resources.flatMap(one => one.routes ?? [])
   const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
   const api = openApi(appliance, routes, meters, onWrite)
@@ -249,7 +264,7 @@ async function openParts(
   closing.defer(() => mail.close(graceLeft()))
   const names = await openNameListeners(appliance, certificates.challenges?.zone)
   closing.defer(() => names.close())
-  const background = new BackgroundWork(appliance, isLeading, {
+  const background = new BackgroundWork(appliance, lease, {
     async start() {
       await dispatcher.start()
       inbound.processor.start()
@@ -258,21 +273,42 @@ async function openParts(
       await records.open(planned)
       scheduler.start()
     },
+    async stop() {
+      const graceMs = membership.standing.state === 'stopping' ? graceLeft() : DRAIN_MS
+      await scheduler.stop(graceMs)
+      await Promise.all([dispatcher.stop(), inbound.processor.stop(), sandboxes.stop(), visits.stop()])
+    },
     wake() {
       dispatcher.wake()
       inbound.processor.wakeAll()
       sandboxes.noteScheduled(world.clock.now())
       visits.wake()
+      requests
+        .answer()
+        .catch((error: unknown) => world.log.warn('job requests not read', { error: describeError(error) }))
     },
   })
-  await background.start()
-  membership.whenChanged(() => void background.start())
-  closing.defer(() => background.stop())
+  await background.follow()
+  membership.whenChanged(() => void background.follow())
+  closing.defer(() => background.close())
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))
-  const observed = { appliance, judgeHealth, queue, dispatcher, records, certificates, mail, http }
+  const observed = {
+    appliance,
+    judgeHealth,
+    queue,
+    consumerLags,
+    jobs: () => (isLeading() ? records.list() : []),
+    node: () => membership.standing,
+    certificates,
+    mail,
+    http,
+  }
   closing.defer(observeAll(meters, observed))
   late.live = liveSources(meters, observed)
+  // First, so that the other nodes take over while this one finishes.
+  closing.defer(() => retire(membership, background, graceLeft, world.clock))
+  membership.noteStarted()
   const reload = async (next: Config): Promise<void> => {
     await certificates.reload()
     const former = appliance.live.current
@@ -353,42 +389,4 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     forwardTo: config.inbound.forwardTo,
     expireMs: config.mta.retry.expireMs,
   }
-}
-
-/** Milliseconds left of the grace period that all closing steps share; it starts with the first call. */
-function graceFrom(clock: Clock, graceMs: number): () => number {
-  let end: number | undefined
-  return () => {
-    end ??= clock.monotonic() + graceMs
-    return Math.max(0, end - clock.monotonic())
-  }
-}
-
-/** Time for recording interrupted deliveries. */
-const WRITING_DOWN_MS = 1_000
-
-/**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not interrupted. It is abandoned when
- * the grace period ends; its next attempt is in the database.
- */
-async function stopQueue(
-  queue: QueueManager,
-  graceMs: number,
-  { clock, log }: Pick<World, 'clock' | 'log'>,
-): Promise<void> {
-  const isOver = new AbortController()
-  const writingMs = Math.min(WRITING_DOWN_MS, graceMs / 5)
-  const limitMs = Math.max(WRITING_DOWN_MS, graceMs)
-  try {
-    await Promise.race([queue.stop(graceMs - writingMs), clock.sleep(limitMs, isOver.signal)])
-  } finally {
-    isOver.abort()
-  }
-  if (queue.activeCount === 0) return
-  log.warn('deliveries interrupted', { deliveries: queue.activeCount })
-  await queue.clearActiveClaims()
-}
-
-async function stopResources(resources: readonly OpenResource[]): Promise<void> {
-  await Promise.all(resources.map(async one => one.stop?.()))
 }

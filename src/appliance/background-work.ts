@@ -1,9 +1,10 @@
 /**
  * Work that one node does for all: jobs, campaigns, automations, webhooks, imports, event consumers, inbound mail, counting visits.
  *
- * Started once this node holds the lease. A lease is only lost with the node's row, and then the process ends, so what runs is never stopped
- * and started again.
+ * Runs while this node holds the lease. A node that is drained or stops finishes what is in hand and then releases the lease; drained and
+ * resumed, it may start again. A lease that is lost otherwise goes with the node's row, and then the process ends.
  */
+import type { Lease } from '../cluster/membership.js'
 import { describeError } from '../core/errors.js'
 import type { Timer } from '../world/time/clock.js'
 import type { Appliance } from './appliance.js'
@@ -14,40 +15,48 @@ const RETRY_MS = 1_000
 
 export interface BackgroundParts {
   start(): Promise<void>
+  /** Finishes what is in hand. `start` may follow. */
+  stop(): Promise<void>
   /** Other nodes may have stored work. Cheap. */
   wake(): void
 }
 
 export class BackgroundWork {
   private readonly appliance: Pick<Appliance, 'database' | 'world'>
-  private readonly isLeading: () => boolean
+  private readonly lease: Lease
   private readonly parts: BackgroundParts
-  private starting: Promise<void> | undefined
+  private following: Promise<void> = Promise.resolve()
+  private isRunning = false
   private timer: Timer | undefined
   private seen = 0
-  private isStopped = false
+  private isClosed = false
 
-  constructor(
-    appliance: Pick<Appliance, 'database' | 'world'>,
-    isLeading: () => boolean,
-    parts: BackgroundParts,
-  ) {
+  constructor(appliance: Pick<Appliance, 'database' | 'world'>, lease: Lease, parts: BackgroundParts) {
     this.appliance = appliance
-    this.isLeading = isLeading
+    this.lease = lease
     this.parts = parts
   }
 
-  /** Starts the work if this node holds the lease and has not started it. */
-  start(): Promise<void> {
-    if (!this.isLeading() || this.isStopped) return Promise.resolve()
-    return (this.starting ??= this.begin())
+  /**
+   * Call it after the lease may have changed hands: starts the work, or hands it over.
+   *
+   * @throws with SQLite, what `parts.start` throws; otherwise that is logged and retried
+   */
+  follow(): Promise<void> {
+    return (this.following = this.following.then(() => this.step()))
   }
 
   /** Starts nothing more. The parts are stopped by whoever opened them. */
-  async stop(): Promise<void> {
-    this.isStopped = true
+  async close(): Promise<void> {
+    this.isClosed = true
     this.timer?.cancel()
-    await this.starting?.catch(() => {})
+    await this.following.catch(() => {})
+  }
+
+  private async step(): Promise<void> {
+    if (this.isClosed) return
+    if (this.lease.isDueForRelease()) await this.handOver()
+    else if (this.lease.isHeld() && !this.isRunning) await this.begin()
   }
 
   private async begin(): Promise<void> {
@@ -57,24 +66,41 @@ export class BackgroundWork {
     } catch (error) {
       if (database.announce === undefined) throw error
       world.log.error('background work not started', { error: describeError(error) })
-      this.timer = world.clock.after(RETRY_MS, () => {
-        this.starting = undefined
-        void this.start()
-      })
+      this.followAgain()
       return
     }
+    this.isRunning = true
     if (database.announce === undefined) return
     world.log.info('background work taken over')
     this.look()
   }
 
+  private async handOver(): Promise<void> {
+    const { log } = this.appliance.world
+    this.timer?.cancel()
+    try {
+      if (this.isRunning) await this.parts.stop()
+      this.isRunning = false
+      await this.lease.release()
+      log.info('background work handed over')
+    } catch (error) {
+      log.warn('background work not handed over', { error: describeError(error) })
+      this.followAgain()
+    }
+  }
+
+  private followAgain(): void {
+    this.timer?.cancel()
+    this.timer = this.appliance.world.clock.after(RETRY_MS, () => void this.follow())
+  }
+
   private look(): void {
     const { database, world } = this.appliance
     this.timer = world.clock.after(LOOK_MS, () => {
-      const version = database.changes.version('events')
+      const version = database.changes.version('events') + database.changes.version('jobs')
       if (version !== this.seen) this.parts.wake()
       this.seen = version
-      if (!this.isStopped) this.look()
+      if (!this.isClosed) this.look()
     })
   }
 }

@@ -8,13 +8,20 @@ import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'
 import { VERSION } from '../core/version.js'
 import { healthOf } from '../db/health.js'
-import type { Dispatcher } from '../events/dispatcher.js'
+import { BACKGROUND, type NodeStanding } from '../cluster/membership.js'
 import { countSetAside } from '../events/set-aside-store.js'
 import { openHealth, type JudgeHealth } from '../health/judge-health.js'
 import type { HttpListeners } from './listeners/http-listeners.js'
 import type { MailListeners } from './listeners/mail-listeners.js'
 import { intakeMetrics, type IntakeMetrics } from '../metrics/intake-metrics.js'
-import { commitMetrics, observeStorage, observeServer, observeProcess } from '../metrics/server-metrics.js'
+import {
+  commitMetrics,
+  observeStorage,
+  observeServer,
+  observeProcess,
+  type ConsumerLag,
+} from '../metrics/server-metrics.js'
+import { observeNode } from '../metrics/node-metrics.js'
 import { addressDomain } from '../mail/address.js'
 import { deliveryMetrics, observeQueue } from '../metrics/delivery-metrics.js'
 import { DestinationRates } from '../metrics/destination-rates.js'
@@ -23,7 +30,7 @@ import { Metrics } from '../metrics/metrics.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
 import type { Certificates } from './open-certificates.js'
 import type { QueueManager } from '../queue/queue-manager.js'
-import type { JobRecords } from '../scheduler/job-store.js'
+import type { JobState } from '../scheduler/job-store.js'
 import { soonestDueOfAll } from '../webhooks/delivery/delivery-store.js'
 import { countDisabledSince } from '../webhooks/subscriptions/subscription-store.js'
 import { DnsWatch } from '../world/dns/dns-watch.js'
@@ -72,7 +79,12 @@ export function openMeters(world: World): Meters {
 export interface ObservedParts {
   readonly queue: () => QueueManager
   readonly certificates: Certificates
+  readonly node: () => NodeStanding
+  readonly consumerLags: () => Promise<readonly ConsumerLag[]>
 }
+
+/** Without a node for one of these, work waits. */
+const WORKING_ROLES = ['mta', 'scheduler'] as const
 
 /** How long a disabled webhook is reported. */
 const NOTICE_MS = 7 * 24 * 60 * 60 * 1_000
@@ -81,7 +93,7 @@ export function judgeOf(
   { database, world: { clock } }: Appliance,
   { dns }: Meters,
   hold: RestoreHold,
-  { queue, certificates }: ObservedParts,
+  { queue, certificates, node, consumerLags }: ObservedParts,
 ): JudgeHealth {
   return openHealth({
     clock,
@@ -91,6 +103,11 @@ export function judgeOf(
     dnsTrouble: () => dns.trouble,
     standstillMs: () => queue().standstillMs,
     isHeld: () => hold.isHeld,
+    missingRoles: () => WORKING_ROLES.filter(role => node().countTaking(role) === 0),
+    consumerLag: async () => {
+      const lags = await consumerLags()
+      return lags.length === 0 ? undefined : Math.max(...lags.map(({ events }) => events))
+    },
     certificateFault: () => certificates.standing().fault,
   })
 }
@@ -99,8 +116,11 @@ export interface OpenParts {
   readonly appliance: Appliance
   readonly judgeHealth: JudgeHealth
   readonly queue: QueueManager
-  readonly dispatcher: Dispatcher
-  readonly records: JobRecords
+  /** Empty on a node that does not run the consumers. */
+  readonly consumerLags: () => Promise<readonly ConsumerLag[]>
+  /** Empty on a node that does not run the jobs. */
+  readonly jobs: () => readonly JobState[]
+  readonly node: () => NodeStanding
   readonly certificates: Certificates
   readonly mail: MailListeners
   readonly http: HttpListeners
@@ -108,7 +128,7 @@ export interface OpenParts {
 
 /** @returns stops observing */
 export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): () => void {
-  const { appliance, queue, dispatcher, records, certificates, mail, http } = parts
+  const { appliance, queue, consumerLags, jobs, node, certificates, mail, http } = parts
   const { database, world, config } = appliance
   const { clock } = world
   observeStorage(metrics, { database, disk: world.disk, dataDir: config.dataDir })
@@ -120,20 +140,21 @@ export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): (
   })
   observeServer(metrics, {
     clock,
-    consumerLags: () => dispatcher.lags(),
+    consumerLags,
     countSetAside: () => countSetAside(database.reader),
     soonestWebhook: () => soonestDueOfAll(database.slowReader),
-    jobs: () => records.list(),
+    jobs,
     certificates: () => [{ name: 'tls', ...certificates.standing() }],
     healthReasons: async () => (await parts.judgeHealth()).reasons,
   })
+  observeNode(metrics, [BACKGROUND], node)
   return observeProcess(metrics, clock, VERSION)
 }
 
 /** What `GET /live` reports. */
 export function liveSources(
   { live, rates }: Meters,
-  { queue, dispatcher, mail, http }: OpenParts,
+  { queue, consumerLags, mail, http }: OpenParts,
 ): LiveSources {
   return {
     counters: live,
@@ -144,7 +165,7 @@ export function liveSources(
       inbound: mail.counts.inbound.sessions,
       deliveries: queue.activeCount,
     }),
-    consumerLags: () => dispatcher.lags(),
+    consumerLags,
     backingOffSites: () => queue.listSites().filter(({ backoffUntil }) => backoffUntil !== undefined).length,
   }
 }

@@ -43,6 +43,8 @@ export interface RunningParts {
   readonly outgoingCalls: OutgoingCallsOfServer['of']
   readonly metrics: Metrics
   readonly judgeHealth: JudgeHealth
+  /** This node; undefined if no server runs. */
+  readonly node: ResourceParts['node']
   readonly guard: LoginGuard
   /** A function, since the queue opens after the resources; undefined if no server runs. */
   readonly runningQueue: () => QueueStatusSource | undefined

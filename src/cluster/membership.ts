@@ -4,6 +4,7 @@
  *
  * A node that was not heard of for `ALIVE_MS` is removed by the others. From then on its writes are refused (`Database.actAs`), so what it
  * had claimed can be given to others; if it still runs, e.g. after a pause, it learns of its removal and ends (`removed`).
+ * A node that is drained or stops takes no shares and no leases; it hands over the leases it holds (`Lease.release`).
  * With SQLite there is one node, which holds every lease.
  */
 import { describeError } from '../core/errors.js'
@@ -13,15 +14,18 @@ import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 import { nodeFor } from './lane-shares.js'
 import {
+  deleteLease,
   deleteNode,
   deleteOtherNodes,
   deleteSilentNodes,
   insertNode,
   listNodes,
+  markStopping,
   renewNode,
   takeLease,
   type ClusterNode,
 } from './node-store.js'
+import { takes, type NodeState, type Role } from './roles.js'
 
 /** How long a node is believed alive after its last sign. */
 export const ALIVE_MS = 12_000
@@ -29,6 +33,13 @@ export const ALIVE_MS = 12_000
 const SIGN_MS = 3_000
 /** After this long without a successful sign a node starts nothing new: others may have removed it. */
 const TRUSTED_MS = ALIVE_MS - SIGN_MS
+/** Interval of checks for changes that were notified. */
+const LOOK_MS = 250
+/** A stopping node does not wait longer for the database to say so. */
+const RETIRE_MS = 1_000
+
+/** Name of the lease of the work that one node does for all. */
+export const BACKGROUND = 'background'
 
 export interface MembershipParts {
   readonly database: Database
@@ -37,27 +48,61 @@ export interface MembershipParts {
   /** Identifies this run of the server. */
   readonly nodeId: string
   readonly hostname: string
+  readonly roles: readonly Role[]
 }
 
 /** Releases what dead nodes had claimed; `nodes` has living ones only. Runs in the transaction that removed them. */
 export type OnDeath = (tx: Tx) => Promise<void>
+
+/** Work that only one node may do at a time. */
+export interface Lease {
+  /** Whether this node may do it now. */
+  isHeld(): boolean
+  /** Whether this node has it although it takes no work any more: finish what is in hand, then `release`. */
+  isDueForRelease(): boolean
+  release(): Promise<void>
+}
+
+/** How this node stands, for health and metrics. */
+export interface NodeStanding {
+  /** Host name. */
+  readonly name: string
+  readonly roles: readonly Role[]
+  readonly state: NodeState | 'starting'
+  readonly leases: readonly string[]
+  /** Since the database last confirmed this node's row, ms; 0 with SQLite. */
+  readonly heartbeatAgeMs: number
+  /** Whether other nodes may share the database: not with SQLite. */
+  readonly isShared: boolean
+  /** False if the database has not confirmed it for so long that others may have taken over its work. */
+  readonly isTrusted: boolean
+  /** How many nodes take work of a role; with SQLite this one. */
+  countTaking(role: Role): number
+}
 
 export class Membership {
   private readonly parts: MembershipParts
   private readonly onDeath: OnDeath[] = []
   private readonly wanted = new Set<string>()
   private nodes: readonly ClusterNode[] = []
+  /** Ids of the nodes that deliver. */
+  private deliverers: readonly string[] = []
   private readonly changed: (() => void)[] = []
   private readonly stopping = new AbortController()
   private running: Promise<void> = Promise.resolve()
-  private trustedUntil = 0
+  private seenVersion = 0
+  private confirmedAt: number
+  private isTrustLost = false
   private isJoined = false
+  private isStarted = false
+  private isRetired = false
   private resolveRemoved: () => void = () => {}
   /** Resolves if other nodes removed this one although it runs: it must end. */
   readonly removed = new Promise<void>(resolve => (this.resolveRemoved = resolve))
 
   constructor(parts: MembershipParts) {
     this.parts = parts
+    this.confirmedAt = parts.clock.monotonic()
   }
 
   get nodeId(): string {
@@ -66,13 +111,8 @@ export class Membership {
 
   /** Whether this node delivers to the destination. */
   owns(destination: string): boolean {
-    return (
-      this.nodes.length < 2 ||
-      nodeFor(
-        destination,
-        this.nodes.map(({ id }) => id),
-      ) === this.nodeId
-    )
+    if (this.isAlone) return true
+    return this.deliverers.length > 0 && nodeFor(destination, this.deliverers) === this.nodeId
   }
 
   /** Call before `join`. */
@@ -80,42 +120,88 @@ export class Membership {
     this.onDeath.push(handler)
   }
 
-  /** Called after nodes joined or left, or leases changed hands. */
+  /** Called after nodes joined, left, or take other work, or leases changed hands. */
   whenChanged(callback: () => void): void {
     this.changed.push(callback)
   }
 
-  /**
-   * Asks for work that only one node may do at a time.
-   *
-   * @returns whether this node may do it now
-   */
-  lease(name: string): () => boolean {
-    this.wanted.add(name)
-    return () => this.isTrusted && (this.isAlone || (this.self?.leases.includes(name) ?? false))
+  /** Asks for work that only one node may do at a time. A node without the role never gets it. */
+  lease(name: string): Lease {
+    const isServing = () => this.self !== undefined && takes(this.self, 'scheduler')
+    const has = () => this.self?.leases.includes(name) ?? false
+    if (this.parts.roles.includes('scheduler')) this.wanted.add(name)
+    return {
+      isHeld: () => this.isAlone || (this.isTrusted && has() && isServing()),
+      isDueForRelease: () => !this.isAlone && has() && !isServing(),
+      release: () => this.release(name),
+    }
   }
 
   /** Whether this node was heard of recently enough to start something. */
   get isTrusted(): boolean {
-    return this.isAlone || this.parts.clock.monotonic() < this.trustedUntil
+    return this.isAlone || (!this.isTrustLost && this.heartbeatAgeMs < TRUSTED_MS)
+  }
+
+  get standing(): NodeStanding {
+    const { hostname: name, roles } = this.parts
+    const state = this.isRetired ? 'stopping' : (this.self?.state ?? 'active')
+    return {
+      name,
+      roles,
+      state: this.isStarted || this.isRetired ? state : 'starting',
+      leases: this.isAlone ? [...this.wanted] : (this.self?.leases ?? []),
+      heartbeatAgeMs: this.isAlone ? 0 : this.heartbeatAgeMs,
+      isShared: !this.isAlone,
+      isTrusted: this.isTrusted,
+      countTaking: role => this.nodes.filter(node => takes(node, role)).length,
+    }
   }
 
   async join(): Promise<void> {
-    const { database, clock, nodeId, hostname } = this.parts
+    const { database, clock, log, nodeId, hostname, roles } = this.parts
     await database.write(async tx => {
-      await insertNode(tx.db, { id: nodeId, name: hostname }, clock.now(), ALIVE_MS)
+      await insertNode(tx.db, { id: nodeId, name: hostname, roles }, clock.now(), ALIVE_MS)
+      tx.changed('nodes')
     })
     database.actAs?.(nodeId)
     this.isJoined = true
     await this.look()
+    if (this.self?.state === 'draining') log.warn('node starts drained', { node: hostname })
     if (!this.isAlone) this.running = this.run()
+  }
+
+  /** Call it once all that this node does has begun. */
+  noteStarted(): void {
+    this.isStarted = true
+  }
+
+  /** Takes no new work from now on, and has the others know, so that they take it. Never throws. */
+  async retire(): Promise<void> {
+    if (this.isRetired) return
+    this.isRetired = true
+    if (this.isAlone || !this.isJoined) return
+    this.learn(this.nodes)
+    const { database, clock, log, nodeId } = this.parts
+    const isOver = new AbortController()
+    const mark = database
+      .write(async tx => {
+        await markStopping(tx.db, nodeId)
+        tx.changed('nodes')
+      })
+      .catch((error: unknown) => log.warn('node not renewed', { error: describeError(error) }))
+    await Promise.race([mark, clock.sleep(RETIRE_MS, isOver.signal)])
+    isOver.abort()
   }
 
   /** Frees all leases. Call it when nothing is left to write. */
   async leave(): Promise<void> {
     this.stopping.abort()
     await this.running
-    if (this.isJoined) await this.parts.database.write(tx => deleteNode(tx.db, this.nodeId))
+    if (!this.isJoined) return
+    await this.parts.database.write(async tx => {
+      await deleteNode(tx.db, this.nodeId)
+      tx.changed('nodes')
+    })
   }
 
   /** A file is served by one process, so there are no other nodes to watch. */
@@ -127,19 +213,46 @@ export class Membership {
     return this.nodes.find(({ id }) => id === this.nodeId)
   }
 
+  private get heartbeatAgeMs(): number {
+    return this.parts.clock.monotonic() - this.confirmedAt
+  }
+
+  private async release(name: string): Promise<void> {
+    const { database, nodeId } = this.parts
+    await database.write(async tx => {
+      await deleteLease(tx.db, name, nodeId)
+      tx.changed('nodes')
+    })
+    const without = ({ id, leases }: ClusterNode) =>
+      id === nodeId ? leases.filter(one => one !== name) : leases
+    this.learn(this.nodes.map(node => ({ ...node, leases: without(node) })))
+  }
+
   private async run(): Promise<void> {
     const { clock, log } = this.parts
     const { signal } = this.stopping
+    let nextSignAt = clock.monotonic() + SIGN_MS
     for (;;) {
-      await clock.sleep(SIGN_MS, signal)
+      await clock.sleep(LOOK_MS, signal)
       if (signal.aborted) return
       try {
+        if (clock.monotonic() < nextSignAt && !(await this.hasNews())) continue
+        nextSignAt = clock.monotonic() + SIGN_MS
         await this.look()
       } catch (error) {
         if (isRemoval(error)) this.end()
         else log.warn('node not renewed', { error: describeError(error) })
       }
     }
+  }
+
+  /** Whether another node changed something since this one last looked. Reads only after a notification. */
+  private async hasNews(): Promise<boolean> {
+    const { database } = this.parts
+    const version = database.changes.version('nodes')
+    if (version === this.seenVersion) return false
+    this.seenVersion = version
+    return signatureOf(await listNodes(database.reader)) !== signatureOf(this.nodes)
   }
 
   /** One sign of life, and what it shows. */
@@ -153,25 +266,35 @@ export class Membership {
       if (dead.length > 0 || this.nodes.length === 0) for (const handler of this.onDeath) await handler(tx)
       const nodes = await listNodes(tx.db)
       const taken = await this.takeShare(tx, nodes, now)
+      if (taken || dead.length > 0) tx.changed('nodes')
       return { dead, nodes: taken ? await listNodes(tx.db) : nodes }
     })
     if (!found) {
       this.end()
       return
     }
-    this.trustedUntil = since + TRUSTED_MS
+    this.confirmedAt = since
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
-    const before = this.nodes
-    this.nodes = found.nodes
-    if (signatureOf(before) !== signatureOf(found.nodes)) for (const callback of this.changed) callback()
+    this.learn(found.nodes)
+  }
+
+  /** @param found all nodes, as the database has them */
+  private learn(found: readonly ClusterNode[]): void {
+    const before = signatureOf(this.nodes)
+    this.nodes = this.isRetired
+      ? found.map(node => (node.id === this.nodeId ? { ...node, state: 'stopping' as const } : node))
+      : found
+    this.deliverers = this.nodes.filter(node => takes(node, 'mta')).map(({ id }) => id)
+    if (before !== signatureOf(this.nodes)) for (const callback of this.changed) callback()
   }
 
   /** Free leases, as many as make this node's share. @returns whether it took any */
   private async takeShare(tx: Tx, nodes: readonly ClusterNode[], now: number): Promise<boolean> {
-    if (this.isAlone) return false
+    const takers = nodes.filter(node => takes(node, 'scheduler'))
+    const self = takers.find(({ id }) => id === this.nodeId)
+    if (this.isAlone || this.isRetired || !self) return false
     const held = new Set(nodes.flatMap(({ leases }) => leases))
-    const own = nodes.find(({ id }) => id === this.nodeId)?.leases.length ?? 0
-    const share = Math.ceil(this.wanted.size / nodes.length) - own
+    const share = Math.ceil(this.wanted.size / takers.length) - self.leases.length
     const free = [...this.wanted].filter(name => !held.has(name)).slice(0, Math.max(0, share))
     let hasTaken = false
     for (const name of free) if (await takeLease(tx.db, name, this.nodeId, now)) hasTaken = true
@@ -179,7 +302,7 @@ export class Membership {
   }
 
   private end(): void {
-    this.trustedUntil = 0
+    this.isTrustLost = true
     this.stopping.abort()
     this.parts.log.error('node removed by others')
     this.resolveRemoved()
@@ -187,5 +310,7 @@ export class Membership {
 }
 
 function signatureOf(nodes: readonly ClusterNode[]): string {
-  return nodes.map(({ id, leases }) => `${id} ${leases.join()}`).join(';')
+  return nodes
+    .map(({ id, state, roles, leases }) => `${id} ${state} ${roles.join()} ${leases.join()}`)
+    .join(';')
 }

@@ -2,16 +2,27 @@
  * SQL of the nodes that share the database, and of the leases they hold.
  *
  * A node is one run of the server; its row says until when it is believed alive. Leases belong to that row and go with it, so they need no
- * renewal of their own. Times are the database's, since clocks of machines disagree; SQLite's only node uses its own.
+ * renewal of their own. Drains belong to the host name and outlive the row. Times are the database's, since clocks of machines disagree;
+ * SQLite's only node uses its own.
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../db/database.js'
+import type { Flag } from '../db/tables.js'
+import { ROLES, type NodeState, type Role } from './roles.js'
 
 interface NodeRow {
   id: string
   name: string
+  /** Separated by commas. */
+  roles: string
+  is_stopping: Flag
   started_at: number
   alive_until: number
+}
+
+interface DrainedNodeRow {
+  name: string
+  drained_at: number
 }
 
 interface LeaseRow {
@@ -23,6 +34,7 @@ interface LeaseRow {
 declare module '../db/tables.js' {
   interface Tables {
     nodes: NodeRow
+    drained_nodes: DrainedNodeRow
     leases: LeaseRow
   }
 }
@@ -31,6 +43,8 @@ export interface ClusterNode {
   readonly id: string
   /** Host name. */
   readonly name: string
+  readonly roles: readonly Role[]
+  readonly state: NodeState
   /** Ms since epoch UTC, by the database's clock. */
   readonly startedAt: number
   readonly aliveUntil: number
@@ -47,14 +61,21 @@ function databaseTime(db: Queries, now: number): RawBuilder<number> {
 
 export async function insertNode(
   db: Queries,
-  { id, name }: Pick<ClusterNode, 'id' | 'name'>,
+  { id, name, roles }: Pick<ClusterNode, 'id' | 'name' | 'roles'>,
   now: number,
   aliveMs: number,
 ): Promise<void> {
   const time = databaseTime(db, now)
   await db
     .insertInto('nodes')
-    .values({ id, name, started_at: time, alive_until: sql<number>`${time} + ${sql.lit(aliveMs)}` })
+    .values({
+      id,
+      name,
+      roles: roles.join(),
+      is_stopping: 0,
+      started_at: time,
+      alive_until: sql<number>`${time} + ${sql.lit(aliveMs)}`,
+    })
     .execute()
 }
 
@@ -66,6 +87,11 @@ export async function renewNode(db: Queries, id: string, now: number, aliveMs: n
     .where('id', '=', id)
     .executeTakeFirst()
   return result.numUpdatedRows > 0n
+}
+
+/** The node takes no new work until it ends. */
+export async function markStopping(db: Queries, id: string): Promise<void> {
+  await db.updateTable('nodes').set({ is_stopping: 1 }).where('id', '=', id).execute()
 }
 
 /** With its leases. */
@@ -95,15 +121,30 @@ export async function deleteOtherNodes(
 
 /** In the order in which they joined. */
 export async function listNodes(db: Queries): Promise<ClusterNode[]> {
-  const nodes = await db.selectFrom('nodes').selectAll().orderBy('started_at').orderBy('id').execute()
+  const nodes = await db
+    .selectFrom('nodes')
+    .leftJoin('drained_nodes', 'drained_nodes.name', 'nodes.name')
+    .selectAll('nodes')
+    .select('drained_nodes.drained_at')
+    .orderBy('nodes.started_at')
+    .orderBy('nodes.id')
+    .execute()
   const leases = await db.selectFrom('leases').select(['name', 'node_id']).orderBy('name').execute()
   return nodes.map(row => ({
     id: row.id,
     name: row.name,
+    roles: readRoles(row.roles),
+    state: row.is_stopping === 1 ? 'stopping' : row.drained_at === null ? 'active' : 'draining',
     startedAt: row.started_at,
     aliveUntil: row.alive_until,
     leases: leases.filter(lease => lease.node_id === row.id).map(lease => lease.name),
   }))
+}
+
+/** Roles of a later version are ignored. */
+function readRoles(text: string): Role[] {
+  const names = text.split(',')
+  return ROLES.filter(role => names.includes(role))
 }
 
 /** Takes a lease that nobody holds. @returns whether it was free */
@@ -114,4 +155,29 @@ export async function takeLease(db: Queries, name: string, nodeId: string, now: 
     .onConflict(conflict => conflict.column('name').doNothing())
     .executeTakeFirst()
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+export async function deleteLease(db: Queries, name: string, nodeId: string): Promise<void> {
+  await db.deleteFrom('leases').where('name', '=', name).where('node_id', '=', nodeId).execute()
+}
+
+/** @returns false if it was drained already */
+export async function insertDrain(db: Queries, name: string, now: number): Promise<boolean> {
+  const result = await db
+    .insertInto('drained_nodes')
+    .values({ name, drained_at: databaseTime(db, now) })
+    .onConflict(conflict => conflict.column('name').doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** @returns whether it was drained */
+export async function deleteDrain(db: Queries, name: string): Promise<boolean> {
+  const result = await db.deleteFrom('drained_nodes').where('name', '=', name).executeTakeFirst()
+  return result.numDeletedRows > 0n
+}
+
+export async function isDrained(db: Queries, name: string): Promise<boolean> {
+  const row = await db.selectFrom('drained_nodes').select('name').where('name', '=', name).executeTakeFirst()
+  return row !== undefined
 }

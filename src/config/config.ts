@@ -37,13 +37,26 @@ export function toConfig(schema: ConfigSchema, tables: Table): Config {
   const { retention: _, ...all } = nodeOf(schema).properties ?? {}
   const added = Object.entries(all).filter(([name]) => !Object.hasOwn(OWN_KEYS.properties, name))
   return {
-    ...(named(nodeOf(OWN_KEYS), settings) as Named<typeof OWN_KEYS>),
+    ...withoutDisabledListeners(named(nodeOf(OWN_KEYS), settings) as Named<typeof OWN_KEYS>),
     databaseFile: isFile ? fileIn(dataDir, location) : undefined,
     postgres: isFile ? undefined : { url: location, listenUrl: database.listen_url ?? location },
     retention,
     sections: Object.fromEntries(
       added.map(([name, node]) => [name, named(node, (settings as Table)[name])] as const),
     ),
+  }
+}
+
+/** A node without the role has no addresses to listen on. */
+function withoutDisabledListeners(own: Named<typeof OWN_KEYS>): Named<typeof OWN_KEYS> {
+  const { http, submission, inbound, roles } = own
+  return {
+    ...own,
+    http: roles.http
+      ? http
+      : { ...http, listen: [], listenTls: [], publicListen: [], publicListenTls: [], redirectListen: [] },
+    submission: roles.submission ? submission : { ...submission, listen: [], listenTls: [] },
+    inbound: roles.inbound ? inbound : { ...inbound, listen: [] },
   }
 }
 

@@ -25,6 +25,7 @@ import {
 import { isTable, readTable, type Table } from './read-tables.js'
 import { nodeOf, type SchemaNode } from './schema/fields.js'
 import type { ConfigSchema } from './schema/schema.js'
+import { parseDatabaseUrl } from './schema/values.js'
 
 export interface LoadRequest {
   /** Schema assembled by the composition root. */
@@ -125,11 +126,29 @@ function faultsBetweenKeys(tables: Table): string[] {
           'set tls = "verify", or password_without_verification = true',
       )
   }
+  faults.push(...roleFaults(tables))
   for (const [index, site] of tablesAt(tables, ['mta', 'sites']).entries())
     if ([site['mx'], site['domain']].filter(pattern => pattern === '').length !== 1)
       faults.push(`mta.sites.${index}: set either mx or domain`)
   return faults
 }
+
+/** With SQLite there is no other node that could do what this one does not. */
+function roleFaults(tables: Table): string[] {
+  const roles = isTable(tables['roles']) ? Object.entries(tables['roles']) : []
+  if (roles.length > 0 && roles.every(([, isOn]) => isOn === false))
+    return ['roles: must have at least one role that is true']
+  const url = textAt(tables, ['database', 'url'])
+  if (url === undefined || parseDatabaseUrl(url)?.dialect !== 'sqlite') return []
+  return roles
+    .filter(([role, isOn]) => isOn === false && ONLY_NODE_ROLES.has(role))
+    .map(
+      ([role]) =>
+        `roles.${role}: must be true with SQLite, since no other node can do it; for several nodes set database.url to a PostgreSQL database`,
+    )
+}
+
+const ONLY_NODE_ROLES = new Set(['mta', 'scheduler'])
 
 /** Loopback connections are exempt: nobody can intercept them. */
 function saysPasswordUnverified({

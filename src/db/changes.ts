@@ -20,6 +20,7 @@ export type Topic =
   | 'jobs'
   | 'deliveries'
   | 'events'
+  | 'nodes'
 
 export interface Changes {
   /** Only ever grows. */

@@ -50,8 +50,9 @@ export class Dispatcher {
     this.loops = consumers.map(consumer => new ConsumerLoop(parts, this.tail, consumer))
   }
 
-  /** Starts with the events appended since the last stop. Resolves once the cursor of every new consumer is stored. */
+  /** Starts with the events appended since the last stop, here or on another node. Resolves once the cursor of every new consumer is stored. */
   async start(): Promise<void> {
+    this.tail.forget()
     for (const loop of this.loops) await loop.open()
     this.wake()
   }
@@ -116,7 +117,7 @@ export class Dispatcher {
 
 /**
  * Runs one consumer along the log: reads from its cursor, passes on relevant events, moves the cursor in the same transaction. Only one
- * process runs consumers, so the cursor is read once and then kept in memory.
+ * process runs consumers, so the cursor is read at its start and then kept in memory.
  */
 class ConsumerLoop {
   private readonly parts: DispatcherParts
@@ -150,12 +151,15 @@ class ConsumerLoop {
     })
   }
 
-  /** Loads the cursor, or stores that of a new consumer. */
+  /** Loads the cursor, which another node may have moved, or stores that of a new consumer. */
   async open(): Promise<void> {
     const { database } = this.parts
     const { name, startsAt } = this.consumer
     const known = await findCursor(database.reader, name)
     this.cursor = this.seen = known ?? (startsAt === 'oldest' ? 0 : await this.startAtNewest())
+    this.singlyUpTo = 0
+    this.suspect = undefined
+    this.worker.reopen()
   }
 
   /** Stored immediately, so that events appended before a crash are not missed. */

@@ -47,6 +47,14 @@ export class EventTail {
     this.appends += 1
   }
 
+  /** The log was not followed for some time: begins at its end again. */
+  forget(): void {
+    this.events = []
+    this.from = Infinity
+    this.end = 0
+    this.readTo = -1
+  }
+
   /** @param limit maximum number of events */
   async readAfter(seq: number, kinds: readonly EventKind[], limit: number): Promise<Read> {
     if (this.isStale) await (this.reading ??= this.readBatch().finally(() => (this.reading = undefined)))

@@ -15,6 +15,10 @@ const WEIGHTS = {
   queue_stuck: 'degraded',
   /** A restored copy; sends nothing until released. */
   queue_held: 'degraded',
+  /** No node that takes work has the role `mta`. */
+  no_delivery_node: 'degraded',
+  /** No node that takes work has the role `scheduler`. */
+  no_scheduler_node: 'degraded',
   certificate_ending: 'degraded',
   consumer_set_aside: 'degraded',
   /** A customer's endpoint failed and its owner was notified; the service itself is healthy. */

@@ -1,5 +1,7 @@
 /** `GET /health` for monitors: whether the service works, and if not, why. */
 import Type, { type Static } from 'typebox'
+import type { NodeStanding } from '../cluster/membership.js'
+import { NODE_STATES, ROLES } from '../cluster/roles.js'
 import { given } from '../core/given.js'
 import { openRoute, Reply, type Route } from '../http/route.js'
 import { HEALTH_REASON_CODES, weightOf, type Weight } from './health-reasons.js'
@@ -15,6 +17,28 @@ const Health = Type.Object(
       description: 'Whether new mail is accepted. If not, the status code is 503 instead of 200.',
     }),
     version: Type.String(),
+    node: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String({ description: '`hostname` of its configuration.' }),
+          state: Type.Enum(['starting', ...NODE_STATES], {
+            description: '`draining`: an operator drained it, so it takes no new work.',
+          }),
+          roles: Type.Array(Type.Enum([...ROLES]), { description: 'What it does.' }),
+          leases: Type.Array(Type.String(), { description: 'Work that it does for all nodes.' }),
+          heartbeat_age_seconds: Type.Number({
+            description: 'Time since the database last confirmed this node; 0 with SQLite.',
+          }),
+          consumer_lag_events: Type.Optional(
+            Type.Integer({
+              description:
+                'Events that the slowest event consumer has not processed; only on the node that holds the lease `background`.',
+            }),
+          ),
+        },
+        { description: 'The node that answers.' },
+      ),
+    ),
     reasons: Type.Array(
       Type.Object({
         code: Type.Enum(HEALTH_REASON_CODES, { description: 'Stable identifier.' }),
@@ -47,10 +71,12 @@ const Health = Type.Object(
 export interface HealthRouteParts {
   readonly version: string
   readonly judge: JudgeHealth
+  /** Undefined if no server runs. */
+  readonly node: () => NodeStanding | undefined
 }
 
 /** Health at `/api/v1/health` and, without the prefix, at `/health`. */
-export function healthRoutes({ version, judge }: HealthRouteParts): Route[] {
+export function healthRoutes({ version, judge, node }: HealthRouteParts): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
       method: 'GET',
@@ -65,13 +91,14 @@ export function healthRoutes({ version, judge }: HealthRouteParts): Route[] {
       response: Health,
       otherAnswers: { 503: Health },
       handle: async () => {
-        const { reasons, setAside, disabledWebhooks } = await judge()
+        const { reasons, setAside, disabledWebhooks, consumerLag } = await judge()
         const weights = new Set<Weight>(reasons.map(weightOf))
         const ready = !weights.has('failing') && !weights.has('refusing')
         const answer: Static<typeof Health> = {
           status: statusOf(weights),
           ready,
           version,
+          ...given({ node: nodeToApi(node(), consumerLag) }),
           reasons: reasons.map(({ code, text }) => ({ code, text })),
           ...given({
             set_aside_events: setAside,
@@ -83,6 +110,22 @@ export function healthRoutes({ version, judge }: HealthRouteParts): Route[] {
       },
     }),
   )
+}
+
+function nodeToApi(
+  standing: NodeStanding | undefined,
+  consumerLag: number | undefined,
+): Static<typeof Health>['node'] {
+  if (!standing) return undefined
+  const { name, state, roles, leases, heartbeatAgeMs } = standing
+  return {
+    name,
+    state,
+    roles: [...roles],
+    leases: [...leases],
+    heartbeat_age_seconds: Math.round(heartbeatAgeMs / 100) / 10,
+    ...given({ consumer_lag_events: consumerLag }),
+  }
 }
 
 function statusOf(weights: ReadonlySet<Weight>): 'ok' | 'degraded' | 'failing' {

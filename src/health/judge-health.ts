@@ -4,6 +4,7 @@
  * Used by `/health` and by the metrics, which therefore agree. Cheap to call: the database is checked at most once a second
  * (`db/health.ts`), counts are cached for ten seconds. Fails: never; an unreadable database is a reason, and unknown counts are left out.
  */
+import type { Role } from '../cluster/roles.js'
 import { formatDuration } from '../core/units.js'
 import type { CheckHealth } from '../db/health.js'
 import type { Clock } from '../world/time/clock.js'
@@ -21,6 +22,10 @@ export interface HealthParts {
   readonly standstillMs: () => number
   /** A restored copy that was not released yet. */
   readonly isHeld: () => boolean
+  /** Roles that no node takes work of. */
+  readonly missingRoles: () => readonly Role[]
+  /** Events that the slowest consumer has not processed; undefined if another node processes them. */
+  readonly consumerLag: () => Promise<number | undefined>
   /** Problem of the certificate in use, in words. */
   readonly certificateFault: () => string | undefined
 }
@@ -31,6 +36,7 @@ export interface Judgement {
   /** Undefined: unknown. */
   readonly setAside: number | undefined
   readonly disabledWebhooks: number | undefined
+  readonly consumerLag: number | undefined
 }
 
 export type JudgeHealth = () => Promise<Judgement>
@@ -48,10 +54,12 @@ export function openHealth(parts: HealthParts): JudgeHealth {
     const reasons: HealthReason[] = [
       ...(fault ? [{ code: fault.code, text: fault.reason }] : []),
       ...deliveryReasons(parts),
+      ...roleReasons(parts),
       ...certificateReasons(parts),
       ...countReasons(setAside, disabledWebhooks),
     ]
-    return { reasons, setAside, disabledWebhooks }
+    const consumerLag = fault ? undefined : await parts.consumerLag().catch(() => undefined)
+    return { reasons, setAside, disabledWebhooks, consumerLag }
   }
 }
 
@@ -70,6 +78,22 @@ function deliveryReasons({ dnsTrouble, standstillMs, isHeld }: HealthParts): Hea
     reasons.push({
       code: 'queue_held',
       text: 'a restored copy: nothing is sent until `postroad queue release --all`',
+    })
+  return reasons
+}
+
+function roleReasons({ missingRoles }: HealthParts): HealthReason[] {
+  const missing = missingRoles()
+  const reasons: HealthReason[] = []
+  if (missing.includes('mta'))
+    reasons.push({
+      code: 'no_delivery_node',
+      text: 'no node delivers, so mail waits: start or resume one with the role mta (`postroad nodes`)',
+    })
+  if (missing.includes('scheduler'))
+    reasons.push({
+      code: 'no_scheduler_node',
+      text: 'no node does the background work, so campaigns, webhooks and inbound mail wait: start or resume one with the role scheduler (`postroad nodes`)',
     })
   return reasons
 }

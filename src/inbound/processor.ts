@@ -42,7 +42,10 @@ export class InboundProcessor {
     return this.parts.counters
   }
 
+  /** Also after `stop` has resolved. */
   start(): void {
+    this.signed.reopen()
+    this.unsigned.reopen()
     this.poll()
   }
 
@@ -116,6 +119,11 @@ export class ProcessingLoop {
       failure: 'inbound processing failed, retrying',
       runPiece: () => this.processBatch(),
     })
+  }
+
+  reopen(): void {
+    this.parser.reopen()
+    this.worker.reopen()
   }
 
   wake(): void {

@@ -75,17 +75,21 @@ export function observeQueue(metrics: Metrics, { database, clock }: QueueParts):
   const labelNames = ['destination'] as const
   const messages = new Gauge({
     name: 'postroad_queue_messages',
-    help: 'Messages waiting for delivery, held ones included, by destination.',
+    help: 'Messages waiting for delivery, held ones included, by destination. Of the database: the same on every node.',
     labelNames,
     registers,
   })
   const oldest = new Gauge({
     name: 'postroad_queue_oldest_seconds',
-    help: 'Age of the oldest waiting message, by destination; 0 if none waits.',
+    help: 'Age of the oldest waiting message, by destination; 0 if none waits. Of the database: the same on every node.',
     labelNames,
     registers,
   })
-  const held = new Gauge({ name: 'postroad_queue_held_messages', help: 'Held messages.', registers })
+  const held = new Gauge({
+    name: 'postroad_queue_held_messages',
+    help: 'Held messages. Of the database: the same on every node.',
+    registers,
+  })
   const depth = cachedCount(clock, () => measureQueue(database.slowReader, NAMED_DOMAINS))
   metrics.addSource('queue', async () => {
     const counted = await depth()

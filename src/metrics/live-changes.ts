@@ -23,6 +23,7 @@ const VERSIONS: Readonly<Record<Exclude<Topic, 'events'>, LiveTopic>> = {
   inbound: 'inbound',
   jobs: 'jobs',
   keys: 'keys',
+  nodes: 'health',
   queue: 'queue',
   webhooks: 'webhooks',
   workspaces: 'workspaces',

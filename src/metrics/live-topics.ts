@@ -55,6 +55,7 @@ const CHANGED_BY_WRITE: Readonly<Record<string, readonly LiveTopic[]>> = {
   lists: ['lists', 'contacts'],
   me: ['operators'],
   messages: ['messages'],
+  nodes: ['health'],
   operators: ['operators'],
   queue: ['queue', 'messages', 'health'],
   segments: ['segments'],

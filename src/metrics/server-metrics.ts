@@ -105,9 +105,14 @@ export function observeStorage(metrics: Metrics, { database, disk, dataDir }: St
   })
 }
 
+export interface ConsumerLag {
+  readonly consumer: string
+  readonly events: number
+}
+
 export interface ServerSources {
   readonly clock: Clock
-  readonly consumerLags: () => Promise<readonly { readonly consumer: string; readonly events: number }[]>
+  readonly consumerLags: () => Promise<readonly ConsumerLag[]>
   readonly countSetAside: () => Promise<number>
   /** When the earliest pending webhook delivery is due, ms since epoch UTC. */
   readonly soonestWebhook: () => Promise<number | undefined>
@@ -158,23 +163,24 @@ function followConsumers(metrics: Metrics, { clock, ...sources }: ServerSources)
   const registers = [metrics.registry]
   const lag = new Gauge({
     name: 'postroad_consumer_lag_events',
-    help: 'Events a consumer of the event log has not processed yet.',
+    help: 'Events a consumer of the event log has not processed yet. Only on the node that holds the lease background.',
     labelNames: ['consumer'] as const,
     registers,
   })
   const aside = new Gauge({
     name: 'postroad_consumer_set_aside_events',
-    help: 'Events a consumer could not process, set aside for the operator.',
+    help: 'Events a consumer could not process, set aside for the operator. Of the database: the same on every node.',
     registers,
   })
   const webhooks = new Gauge({
     name: 'postroad_webhook_lag_seconds',
-    help: 'How long the oldest due webhook delivery is overdue; 0 if none is due.',
+    help: 'How long the oldest due webhook delivery is overdue; 0 if none is due. Of the database: the same on every node.',
     registers,
   })
   const setAside = cachedCount(clock, sources.countSetAside)
   const soonest = cachedCount(clock, sources.soonestWebhook)
   metrics.addSource('consumers', async () => {
+    lag.reset()
     for (const { consumer, events } of await sources.consumerLags()) lag.set({ consumer }, events)
     aside.set(await setAside())
   })
@@ -190,23 +196,24 @@ function followJobs(metrics: Metrics, { jobs }: ServerSources): void {
   const labelNames = ['job'] as const
   const success = new Gauge({
     name: 'postroad_job_last_success_timestamp_seconds',
-    help: 'When the job last succeeded, Unix time; absent if unknown.',
+    help: 'When the job last succeeded, Unix time; absent if unknown. Only on the node that holds the lease background.',
     labelNames,
     registers,
   })
   const failed = new Gauge({
     name: 'postroad_job_failed',
-    help: '1 if the last completed run of the job failed, else 0.',
+    help: '1 if the last completed run of the job failed, else 0. Only on the node that holds the lease background.',
     labelNames,
     registers,
   })
   const running = new Gauge({
     name: 'postroad_job_running',
-    help: '1 while the job is running, else 0.',
+    help: '1 while the job is running, else 0. Only on the node that holds the lease background.',
     labelNames,
     registers,
   })
   metrics.addSource('jobs', () => {
+    for (const gauge of [running, failed, success]) gauge.reset()
     for (const { name: job, isRunning, endedAt, failedAt } of jobs()) {
       const hasFailed = failedAt !== null && failedAt === endedAt
       running.set({ job }, isRunning ? 1 : 0)

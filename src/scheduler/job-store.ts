@@ -18,6 +18,8 @@ export interface JobRecordsParts {
 }
 
 const GATHER_MS = 10_000
+/** Where other nodes read the state. */
+const SHARED_GATHER_MS = 1_000
 const MAX_ERROR_LENGTH = 500
 
 export class JobRecords {
@@ -26,6 +28,7 @@ export class JobRecords {
   private readonly changed = new Set<string>()
   private timer: Timer | undefined
   private writing: Promise<void> = Promise.resolve()
+  private isOpen = false
 
   constructor(parts: JobRecordsParts) {
     this.parts = parts
@@ -39,6 +42,7 @@ export class JobRecords {
       this.states.set(name, { ...NEVER_RUN, ...known.get(name), name, schedule, isRunning: false })
       this.changed.add(name)
     }
+    this.isOpen = true
     const names = jobs.map(({ name }) => name)
     if (names.length > 0) await database.write(tx => deleteOtherJobs(tx.db, names))
   }
@@ -69,24 +73,32 @@ export class JobRecords {
     })
   }
 
-  /** Final write: no job has a next run any more. */
+  /** Saves what has changed. */
+  flush(): Promise<void> {
+    this.timer?.cancel()
+    this.timer = undefined
+    return (this.writing = this.writing.then(() => this.write()))
+  }
+
+  /** Final write: no job has a next run any more. Later changes are ignored: another node may run the jobs. */
   async close(): Promise<void> {
+    if (!this.isOpen) return
     this.timer?.cancel()
     for (const name of this.states.keys()) this.change(name, { nextRunAt: null })
+    this.isOpen = false
     this.timer?.cancel()
+    this.timer = undefined
     await this.writing
     await this.write()
   }
 
   private change(name: string, change: Partial<JobState>): void {
     const state = this.states.get(name)
-    if (!state) return
+    if (!state || !this.isOpen) return
     this.states.set(name, { ...state, ...change })
     this.changed.add(name)
-    this.timer ??= this.parts.clock.after(GATHER_MS, () => {
-      this.timer = undefined
-      this.writing = this.write()
-    })
+    const { clock, database } = this.parts
+    this.timer ??= clock.after(database.announce ? SHARED_GATHER_MS : GATHER_MS, () => void this.flush())
   }
 
   private async write(): Promise<void> {

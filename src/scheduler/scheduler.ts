@@ -31,6 +31,11 @@ export interface Job {
   run(stopping: AbortSignal): Promise<void>
 }
 
+/** What a request to run a job leads to. */
+export const RUN_ANSWERS = ['started', 'running', 'held', 'stopping', 'unknown'] as const
+
+export type RunAnswer = (typeof RUN_ANSWERS)[number]
+
 export interface SchedulerParts {
   readonly clock: Clock
   readonly random: Random
@@ -56,7 +61,7 @@ interface Entry {
 export class Scheduler {
   private readonly parts: SchedulerParts
   private readonly entries: readonly Entry[]
-  private readonly stopping = new AbortController()
+  private stopping = new AbortController()
   private timer: Timer | undefined
   private lastLook = 0
 
@@ -72,10 +77,12 @@ export class Scheduler {
     }))
   }
 
+  /** Also after `stop` has resolved. */
   start(): void {
+    if (this.stopping.signal.aborted) this.stopping = new AbortController()
     this.plan()
     for (const entry of this.entries)
-      if (entry.job.isRunAtStart === true && !this.isHeldBack(entry.job)) this.begin(entry)
+      if (entry.job.isRunAtStart === true && !entry.running && !this.isHeldBack(entry.job)) this.begin(entry)
     this.waitForNext()
   }
 
@@ -84,7 +91,7 @@ export class Scheduler {
    *
    * @returns `held` for a job that must not run while a restored copy is held
    */
-  runNow(name: string): 'started' | 'running' | 'held' | 'stopping' | 'unknown' {
+  runNow(name: string): RunAnswer {
     const entry = this.entries.find(({ job }) => job.name === name)
     if (!entry) return 'unknown'
     if (this.stopping.signal.aborted) return 'stopping'

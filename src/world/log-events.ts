@@ -90,6 +90,12 @@ export const LOG_EVENTS = {
   warn: {
     'node not renewed':
       'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
+    'job requests not read':
+      'This node could not read or answer requests of other nodes to run a job. It retries within seconds.',
+    'node starts drained':
+      'The operator drained this node before it was restarted. It takes no work until `postroad nodes resume`.',
+    'background work not handed over':
+      'This node is drained or stops, and could not release the lease of the work that one node does for all. It retries.',
     'node removed':
       'Another node was not heard of for 12 seconds. The messages it had claimed are tried again.',
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
@@ -132,6 +138,8 @@ export const LOG_EVENTS = {
   info: {
     'background work taken over':
       'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
+    'background work handed over':
+      'This node is drained or stops, and released the lease of the work that one node does for all; another takes it.',
     'address suppressed': 'A bounce or complaint added an address to the suppression list.',
     'certificate obtained': 'The ACME server issued a certificate, which is in use.',
     'certificate reloaded': 'Changed certificate files were loaded.',

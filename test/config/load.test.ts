@@ -376,3 +376,28 @@ t.test('a site cannot disable TLS', async t => {
     'mta.sites.0.tls: "none" is not one of opportunistic, require, verify',
   ])
 })
+
+t.test('a node without a role for clients has no addresses to listen on', async t => {
+  const { config } = load(
+    `${HOSTNAME}[roles]\nhttp = false\nsubmission = false\n[http]\nlisten_tls = ["[::]:443"]\n`,
+  )
+  t.match(config.http, { listen: [], listenTls: [], publicListen: [], redirectListen: [] })
+  t.match(config.submission, { listen: [], listenTls: [] })
+  t.not(config.inbound.listen.length, 0)
+})
+
+t.test('with SQLite the only node delivers and runs jobs; with PostgreSQL a node may do without', async t => {
+  const withoutWork = '[roles]\nmta = false\nscheduler = false\n'
+  t.match(faultsOf(`${HOSTNAME}${withoutWork}`), [
+    /^roles.mta: must be true with SQLite, .* set database.url to a PostgreSQL database$/,
+    /^roles.scheduler: must be true with SQLite/,
+  ])
+  const url = '[database]\nurl = "postgres://postroad@db.example.com/postroad"\n'
+  t.match(load(`${HOSTNAME}${withoutWork}${url}`).config.roles, { mta: false, scheduler: false, http: true })
+  t.match(load(HOSTNAME, { POSTROAD_ROLES_HTTP: 'false' }).config.roles, { http: false })
+})
+
+t.test('a node needs a role', async t => {
+  const none = ['http', 'submission', 'inbound', 'mta', 'scheduler'].map(role => `${role} = false\n`).join('')
+  t.same(faultsOf(`${HOSTNAME}[roles]\n${none}`), ['roles: must have at least one role that is true'])
+})

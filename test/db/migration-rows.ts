@@ -185,7 +185,18 @@ const BASELINE_ROWS: Rows = {
       created_at: T,
     },
   ],
-  nodes: [{ id: 'n1', name: 'mx.example.net', started_at: T, alive_until: LATER }],
+  job_requests: [{ id: 'r1', name: 'backup', requested_at: T, answer: null }],
+  nodes: [
+    {
+      id: 'n1',
+      name: 'mx.example.net',
+      roles: 'http,mta',
+      is_stopping: 0,
+      started_at: T,
+      alive_until: LATER,
+    },
+  ],
+  drained_nodes: [{ name: 'mx.example.net', drained_at: T }],
   leases: [{ name: 'background', node_id: 'n1', taken_at: T }],
   mail_totals: [
     {

@@ -444,6 +444,11 @@ create table domains (
   removed_at bigint
 );
 
+create table drained_nodes (
+  name text not null,
+  drained_at bigint not null
+);
+
 create table email_batches (
   id text not null,
   workspace_id text not null,
@@ -517,6 +522,13 @@ create table inbound_parts (
   body_id text not null,
   part integer not null,
   octets bytea not null
+);
+
+create table job_requests (
+  id text not null,
+  name text not null,
+  requested_at bigint not null,
+  answer text
 );
 
 create table jobs (
@@ -646,6 +658,8 @@ create table messages (
 create table nodes (
   id text not null,
   name text not null,
+  roles text not null,
+  is_stopping integer not null,
   started_at bigint not null,
   alive_until bigint not null
 );
@@ -1073,6 +1087,8 @@ alter table domain_reports add constraint domain_reports_pkey PRIMARY KEY (id);
 
 alter table domains add constraint domains_pkey PRIMARY KEY (id);
 
+alter table drained_nodes add constraint drained_nodes_pkey PRIMARY KEY (name);
+
 alter table email_batches add constraint email_batches_pkey PRIMARY KEY (id);
 
 alter table event_cursors add constraint event_cursors_pkey PRIMARY KEY (consumer);
@@ -1088,6 +1104,8 @@ alter table inbound_mails add constraint inbound_mails_body_id_key UNIQUE (body_
 alter table inbound_mails add constraint inbound_mails_pkey PRIMARY KEY (seq);
 
 alter table inbound_parts add constraint inbound_parts_pk PRIMARY KEY (body_id, part);
+
+alter table job_requests add constraint job_requests_pkey PRIMARY KEY (id);
 
 alter table jobs add constraint jobs_pkey PRIMARY KEY (name);
 

@@ -547,6 +547,11 @@ CREATE TABLE domains (
     removed_at bigint
   );
 
+CREATE TABLE drained_nodes (
+    name text primary key,
+    drained_at bigint not null
+  );
+
 CREATE TABLE email_batches (
     id text primary key,
     workspace_id text not null,
@@ -634,6 +639,13 @@ CREATE TABLE inbound_parts (
     part integer not null,
     octets blob not null,
     constraint inbound_parts_pk primary key (body_id, part)
+  );
+
+CREATE TABLE job_requests (
+    id text primary key,
+    name text not null,
+    requested_at bigint not null,
+    answer text
   );
 
 CREATE TABLE jobs (
@@ -786,6 +798,9 @@ CREATE TABLE messages (
 CREATE TABLE nodes (
     id text primary key,
     name text not null,
+    -- Separated by commas.
+    roles text not null,
+    is_stopping integer not null,
     started_at bigint not null,
     -- Others remove it if it is not renewed until then.
     alive_until bigint not null

@@ -77,8 +77,6 @@ async function openHaproxy(t: Test, server: Serving, { front, back }: Site): Pro
       .replaceAll(`}:${ofNodes}"`, `}:${back[name]}"`)
   }
   // Versions without this route.
-  const ready = await fetch(`${server.baseUrl}/health/ready`)
-  if (ready.status === 404) text = text.replace('/health/ready', '/health')
   const file = join(t.testdir(), 'haproxy.cfg')
   writeFileSync(file, text)
   const child = spawn('haproxy', ['-f', file], { env: { ...process.env, ...NODES }, stdio: 'ignore' })

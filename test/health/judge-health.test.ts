@@ -26,10 +26,12 @@ async function tell(clock: FakeClock, parts: Partial<HealthParts>): Promise<Told
     dnsTrouble: () => undefined,
     standstillMs: () => 0,
     isHeld: () => false,
+    missingRoles: () => [],
+    consumerLag: async () => undefined,
     certificateFault: () => undefined,
     ...parts,
   })
-  const [route] = healthRoutes({ version: '1.0.0', judge })
+  const [route] = healthRoutes({ version: '1.0.0', judge, node: () => undefined })
   return (await route?.handle({} as never)) as Told
 }
 
@@ -45,6 +47,8 @@ const CASES: Readonly<Record<HealthReasonCode, (clock: FakeClock) => Partial<Hea
   dns_failing: () => ({ dnsTrouble: () => 'timed out' }),
   queue_stuck: () => ({ standstillMs: () => 26 * 60_000 }),
   queue_held: () => ({ isHeld: () => true }),
+  no_delivery_node: () => ({ missingRoles: () => ['mta'] }),
+  no_scheduler_node: () => ({ missingRoles: () => ['scheduler'] }),
   certificate_ending: () => ({ certificateFault: () => 'the certificate expires in 9 days' }),
   consumer_set_aside: () => ({ countSetAside: async () => 2 }),
   webhook_disabled: () => ({ countDisabledWebhooks: async () => 1 }),

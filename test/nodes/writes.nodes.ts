@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { sql } from 'kysely'
 import { insertNode } from '../../src/cluster/node-store.js'
+import { ROLES } from '../../src/cluster/roles.js'
 import { AppError } from '../../src/core/errors.js'
 import { uuidv7 } from '../../src/core/ids.js'
 import type { Database, Tx } from '../../src/db/database.js'
@@ -128,7 +129,7 @@ t.test('after the connections are cut, writes are refused or succeed, and later 
 t.test('a node that was removed can neither write nor finish a write', async t => {
   const { url, one, two } = await openTwo(t)
   const id = uuidv7(NOW, new Uint8Array(10))
-  await one.write(tx => insertNode(tx.db, { id, name: 'one' }, NOW, 60_000))
+  await one.write(tx => insertNode(tx.db, { id, name: 'one', roles: ROLES }, NOW, 60_000))
   one.actAs?.(id)
   t.equal(await one.write(readAndAdd), 1)
   const remove = (database: Database) =>

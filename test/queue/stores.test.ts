@@ -27,6 +27,7 @@ import {
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { insertNode } from '../../src/cluster/node-store.js'
+import { ROLES } from '../../src/cluster/roles.js'
 import { eachDatabase } from '../support/db/database.js'
 import { CONTENT, enqueue, laneTo, NOW } from '../support/mailroom.js'
 
@@ -127,7 +128,7 @@ eachDatabase(t, 'consecutive crashes are counted until an outcome is recorded', 
     { id: 'waiting', to: 'b@x.example' },
   ])
   await database.write(tx => claimEntries(tx.db, ['own'], NOW + 300_000, 'run 3'))
-  await database.write(tx => insertNode(tx.db, { id: 'run 3', name: 'one' }, NOW, 1_000))
+  await database.write(tx => insertNode(tx.db, { id: 'run 3', name: 'one', roles: ROLES }, NOW, 1_000))
   for (const crashes of [0, 1]) {
     await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, `run ${crashes}`))
     t.same(await findOrphans(database.reader), [{ messageId: 'a', crashes }])

@@ -301,7 +301,9 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:':
  * Links in mail that no listener serves. A listener for public pages or a configured proxy counts on any port, since ports may be mapped.
  * Only a fetch shows whether the links work (`public-url.ts`).
  */
-function publicUrlFindings({ http, publicUrl }: Config): Finding[] {
+function publicUrlFindings({ http, publicUrl, roles }: Config): Finding[] {
+  // Another node serves them.
+  if (!roles.http) return []
   const { protocol, port, hostname: host } = new URL(publicUrl)
   const isThisMachine = LOOPBACK_NAME.test(host)
   const isArranged =

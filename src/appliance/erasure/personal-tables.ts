@@ -94,10 +94,12 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'form_counts',
   'forms',
   'jobs',
+  'job_requests',
   'leases',
   'lists',
   'mail_totals',
   'nodes',
+  'drained_nodes',
   // Accounts of the people who run the appliance, removed with `operator remove`.
   'operators',
   'operator_challenges',

@@ -78,7 +78,7 @@ export function certificateRoutes(parts: CertificateParts): Route[] {
             'conflict',
             `the CA was asked often enough today; a new certificate is ordered at ${isoTime(mayTryAt)}`,
           )
-        parts.jobs?.runNow(RENEWAL_JOB)
+        await parts.jobs?.run(RENEWAL_JOB)
         await recordAction(parts, operator.actor, 'certificate.ordered', parts.acmeDirectory)
         return certificateToApi(parts)
       },

@@ -9,7 +9,7 @@ import { IntegerOrNull, MomentOrNull, TextOrNull } from '../../http/answer/answe
 import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
 import { listJobs, type JobState } from '../../scheduler/job-store.js'
-import type { Scheduler } from '../../scheduler/scheduler.js'
+import { ANSWER_MS, type JobRequests } from '../../scheduler/job-requests.js'
 import type { Clock } from '../../world/time/clock.js'
 
 export interface JobParts {
@@ -19,8 +19,9 @@ export interface JobParts {
   readonly jobs: RunningJobs | undefined
 }
 
-export interface RunningJobs extends Pick<Scheduler, 'runNow'> {
-  list(): readonly JobState[]
+/** Of all nodes that share the database. */
+export interface RunningJobs extends Pick<JobRequests, 'run'> {
+  list(): Promise<readonly JobState[]>
 }
 
 const JobSchema = Type.Object(
@@ -62,13 +63,13 @@ export function jobRoutes(parts: JobParts): Route[] {
       summary: 'Run a job now.',
       description:
         'Starts the job and answers without waiting for its end; its next scheduled run stays as planned. A job that is running is not ' +
-        'started again (409).',
+        'started again (409). Of several nodes, any passes the request to the one that runs the jobs.',
       params: Type.Object({ name: Type.String({ maxLength: 200 }) }),
       response: JobSchema,
       status: 202,
       errors: ['not_found', 'conflict', 'unavailable'],
       async handle({ operator, params: { name } }) {
-        startJob(parts, name)
+        await startJob(parts, name)
         await recordAction(parts, operator.actor, 'job.started', name)
         const started = (await currentJobs(parts)).find(job => job.name === name)
         if (!started) throw new Error(`job ${name} is not listed`)
@@ -79,8 +80,8 @@ export function jobRoutes(parts: JobParts): Route[] {
 }
 
 /** @throws AppError not_found, conflict, unavailable */
-function startJob({ jobs }: JobParts, name: string): void {
-  switch (jobs ? jobs.runNow(name) : 'stopping') {
+async function startJob({ jobs }: JobParts, name: string): Promise<void> {
+  switch (jobs ? await jobs.run(name) : 'stopping') {
     case 'started':
       return
     case 'unknown':
@@ -92,6 +93,11 @@ function startJob({ jobs }: JobParts, name: string): void {
         'conflict',
         `job ${name} sends mail, which is held since a restore; release the queue first`,
       )
+    case 'unanswered':
+      throw new AppError(
+        'unavailable',
+        `no node that runs jobs answered within ${ANSWER_MS / 1_000} seconds; GET /nodes shows which one has the lease`,
+      )
     case 'stopping':
       throw new AppError('unavailable', 'the server is not running; jobs run in the server')
   }
@@ -99,7 +105,7 @@ function startJob({ jobs }: JobParts, name: string): void {
 
 /** Ordered by name. */
 async function currentJobs({ jobs, database }: JobParts): Promise<JobState[]> {
-  if (jobs) return [...jobs.list()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  if (jobs) return [...(await jobs.list())].sort((a, b) => (a.name < b.name ? -1 : 1))
   // A server that was killed left its last state.
   return (await listJobs(database.reader)).map(job => ({ ...job, isRunning: false, nextRunAt: null }))
 }

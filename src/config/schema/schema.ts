@@ -9,6 +9,7 @@ import type { TObject } from 'typebox'
 import {
   choice,
   duration,
+  flag,
   integer,
   keeping,
   list,
@@ -164,6 +165,33 @@ const APPLIANCE = {
       }),
     },
     { description: 'The database.' },
+  ),
+  roles: table(
+    {
+      http: flag({
+        default: true,
+        description: 'Listens on the addresses of `[http]`: REST API, console, public pages.',
+      }),
+      submission: flag({ default: true, description: 'Listens on the addresses of `[submission]`.' }),
+      inbound: flag({
+        default: true,
+        description:
+          'Listens on the addresses of `[inbound]`. What it receives is processed by the node that does the background work.',
+      }),
+      mta: flag({
+        default: true,
+        description: 'Delivers mail: takes a share of the destinations. With SQLite always true.',
+      }),
+      scheduler: flag({
+        default: true,
+        description:
+          'May hold the lease of background work: jobs, campaigns, automations, webhooks, event consumers, inbound mail. With SQLite always true.',
+      }),
+    },
+    {
+      description:
+        'What this node does, of several that share a PostgreSQL database (docs/nodes.md). The control socket is always open.',
+    },
   ),
   secrets: SECRETS_SECTION,
   mta: MTA_SECTION,

@@ -65,6 +65,7 @@ export class ForeignChanges {
   async close(): Promise<void> {
     this.closing.abort()
     this.timer?.cancel()
+    if (this.pending.size > 0) await this.notify()
     await this.client?.end().catch(() => {})
     await this.listening
   }

@@ -75,6 +75,11 @@ export class ParserThread {
     return reading
   }
 
+  /** Allows `read` again after `close` has resolved. */
+  reopen(): void {
+    this.isClosed = false
+  }
+
   /** Reads in progress and later ones end as `ended`. */
   async close(): Promise<void> {
     this.isClosed = true

@@ -41,8 +41,9 @@ export class SandboxRunner {
     this.parts = parts
   }
 
-  /** Starts at once what became due while the server was down. */
+  /** Starts at once what became due while the server was down. Also after `stop` has resolved. */
   start(): void {
+    this.isStopped = false
     this.lookIn(0)
   }
 
@@ -54,6 +55,7 @@ export class SandboxRunner {
   async stop(): Promise<void> {
     this.isStopped = true
     this.timer?.cancel()
+    this.firesAt = Infinity
     await this.running
   }
 

@@ -47,7 +47,7 @@ const MAX_PAUSE_MS = 200
 export class VisitCounter {
   private readonly parts: CounterParts
   private readonly worker: Worker
-  private readonly bursts = new ClickBursts()
+  private bursts = new ClickBursts()
   /** Read and not yet counted. */
   private readonly ahead: StoredVisit[] = []
   /** The next visit is known, and waits for the end of its burst. */
@@ -66,6 +66,13 @@ export class VisitCounter {
   wake(): void {
     if (!this.isWaiting) this.worker.wake()
     this.worker.start()
+  }
+
+  /** Call it after a stop, during which another node may have counted. */
+  reopen(): void {
+    this.ahead.length = 0
+    this.bursts = new ClickBursts()
+    this.worker.reopen()
   }
 
   /** Visits not yet counted are counted after the next start. */

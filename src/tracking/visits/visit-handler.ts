@@ -37,6 +37,8 @@ export interface Visits {
   before(pages: PublicApp): PublicApp
   /** Starts counting what is stored. Of several nodes one counts. */
   start(): void
+  /** Counts no more; the rest is for the node that counts next, or for this one after `start`. */
+  stop(): Promise<void>
   /** Other nodes may have stored visits. Cheap. */
   wake(): void
   /** Close the listeners first. */
@@ -67,7 +69,12 @@ export async function openVisits(parts: VisitParts): Promise<Visits> {
     before: pages => withVisits({ clock, keys, recorder, proxies }, pages),
     start() {
       isCounting = true
+      counter.reopen()
       counter.wake()
+    },
+    stop() {
+      isCounting = false
+      return counter.stop()
     },
     wake: () => counter.wake(),
     async close() {

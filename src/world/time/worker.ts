@@ -51,9 +51,17 @@ export class Worker {
     return this.stopping.signal.aborted
   }
 
-  /** Starts the worker if it is not running. Does nothing after `stop`. */
+  /** Starts the worker if it is not running. Does nothing between `stop` and `reopen`. */
   start(): void {
     if (!this.isStopped) this.running ??= this.loop(this.stopping.signal)
+  }
+
+  /** Allows `start` again after `stop` has resolved. */
+  reopen(): void {
+    if (!this.isStopped) return
+    this.stopping = new AbortController()
+    this.running = undefined
+    this.failures = 0
   }
 
   /** There may be work. Cheap. */

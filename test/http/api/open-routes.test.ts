@@ -16,6 +16,20 @@ t.test('health needs no key, below the version and at the root', async t => {
   )
 })
 
+t.test('a load balancer reads whether the node is ready, without a key', async t => {
+  const postroad = await openTestAppliance(t)
+  for (const path of ['/api/v1/health/ready', '/health/ready'])
+    t.match(await postroad.get(path), { status: 200, body: { data: { ready: true } } })
+  t.match((await postroad.get('/health')).body.data.node, {
+    name: 'mx.postroad.test',
+    state: 'active',
+    roles: ['http', 'submission', 'inbound', 'mta', 'scheduler'],
+    leases: ['background'],
+    heartbeat_age_seconds: 0,
+    consumer_lag_events: Number,
+  })
+})
+
 t.test('the description is at /openapi.json, with the base URL, and contains nothing internal', async t => {
   const postroad = await openTestAppliance(t)
   const { status, body } = await postroad.get('/openapi.json')

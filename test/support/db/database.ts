@@ -84,6 +84,11 @@ async function pgliteDatabase(t: Test): Promise<Database> {
   }
 }
 
+/** For tests of what only PostgreSQL has. Ends with the last test of the file. */
+export function postgresDatabase(t: Test): Promise<Database> {
+  return POSTGRES_SERVER === undefined ? pgliteDatabase(t) : realPostgres(t)
+}
+
 /**
  * Declares a test twice, on SQLite and on PostgreSQL, which ends with the last test of the file.
  *
@@ -97,6 +102,6 @@ export function eachDatabase(
   t.teardown(endPostgres)
   void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
   void t.test(`${name} (PostgreSQL)`, async t => {
-    await test(t, POSTGRES_SERVER === undefined ? await pgliteDatabase(t) : await realPostgres(t))
+    await test(t, await postgresDatabase(t))
   })
 }

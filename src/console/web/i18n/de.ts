@@ -1371,6 +1371,10 @@ export const de: Texts = {
       dns_failing: 'Prüfen Sie den Resolver: Die Untersuchung unten sagt mehr.',
       queue_stuck: 'Sehen Sie unter Zustellung nach, was die wartenden Ziele sagen.',
       queue_held: 'Geben Sie die Warteschlange unter Zustellung frei, sobald Sie sicher sind.',
+      no_delivery_node:
+        'Starten Sie einen Knoten mit der Rolle mta, oder setzen Sie einen fort: postroad nodes.',
+      no_scheduler_node:
+        'Starten Sie einen Knoten mit der Rolle scheduler, oder setzen Sie einen fort: postroad nodes.',
       certificate_ending: 'Sehen Sie nach, warum es nicht erneuert wurde, oder erneuern Sie es jetzt.',
       consumer_set_aside:
         'Sehen Sie unten die zurückgestellten Ereignisse: Wiederholen Sie sie, sobald die Ursache behoben ist.',

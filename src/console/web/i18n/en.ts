@@ -1370,6 +1370,8 @@ export const en = {
       dns_failing: 'Check the resolver the appliance uses: the examination below tells more.',
       queue_stuck: 'Look at what Delivery says of the destinations that wait.',
       queue_held: 'Release the queue under Delivery once you are sure.',
+      no_delivery_node: 'Start a node that has the role mta, or resume one: postroad nodes.',
+      no_scheduler_node: 'Start a node that has the role scheduler, or resume one: postroad nodes.',
       certificate_ending: 'See why it was not renewed, or renew it now.',
       consumer_set_aside: 'See the set-aside events below: retry them once the cause is gone.',
       webhook_disabled: 'Mend the receiver, then enable the webhook again.',

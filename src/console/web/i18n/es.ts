@@ -1354,6 +1354,8 @@ export const es: Texts = {
       dns_failing: 'Revise el resolutor que usa el sistema: el examen de abajo dice más.',
       queue_stuck: 'Mire en Entrega qué dicen los destinos que esperan.',
       queue_held: 'Libere la cola en Entrega cuando esté seguro.',
+      no_delivery_node: 'Inicie un nodo con la función mta o reanude uno: postroad nodes.',
+      no_scheduler_node: 'Inicie un nodo con la función scheduler o reanude uno: postroad nodes.',
       certificate_ending: 'Vea por qué no se renovó, o renuévelo ahora.',
       consumer_set_aside: 'Vea abajo los eventos apartados: repítalos cuando la causa haya desaparecido.',
       webhook_disabled: 'Arregle el receptor, y active de nuevo el webhook.',

@@ -1378,6 +1378,9 @@ export const fr: Texts = {
       dns_failing: 'Vérifiez le résolveur utilisé : l’examen ci-dessous en dit plus.',
       queue_stuck: 'Regardez dans Distribution ce que disent les destinations en attente.',
       queue_held: 'Libérez la file dans Distribution une fois que vous êtes sûr.',
+      no_delivery_node: 'Démarrez un nœud qui a le rôle mta, ou remettez-en un en service : postroad nodes.',
+      no_scheduler_node:
+        'Démarrez un nœud qui a le rôle scheduler, ou remettez-en un en service : postroad nodes.',
       certificate_ending: 'Voyez pourquoi il n’a pas été renouvelé, ou renouvelez-le maintenant.',
       consumer_set_aside:
         'Voir les événements mis de côté ci-dessous : relancez-les quand la cause a disparu.',

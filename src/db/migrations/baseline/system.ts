@@ -20,13 +20,28 @@ export const systemTables = (): string[] => [
     last_error text,
     failed_at bigint
   )`,
+  // One node asks the one that runs the jobs to run one now.
+  `create table job_requests (
+    id text primary key,
+    name text not null,
+    requested_at bigint not null,
+    answer text
+  )`,
   // Servers that share the database; one row with SQLite.
   `create table nodes (
     id text primary key,
     name text not null,
+    -- Separated by commas.
+    roles text not null,
+    is_stopping integer not null,
     started_at bigint not null,
     -- Others remove it if it is not renewed until then.
     alive_until bigint not null
+  )`,
+  // Host names of nodes that take no work until the operator resumes them, across restarts.
+  `create table drained_nodes (
+    name text primary key,
+    drained_at bigint not null
   )`,
   // Work that one node does for all.
   `create table leases (

@@ -1,0 +1,79 @@
+/**
+ * Runs a job on request, on whichever node runs the jobs.
+ *
+ * The node that runs them starts it directly. Any other stores a request, which the former finds within half a second, and waits for its
+ * answer: whether the job was started, not its end. Fails: as the database does.
+ */
+import type { NewId } from '../core/ids.js'
+import type { Database } from '../db/database.js'
+import type { Clock } from '../world/time/clock.js'
+import type { JobRecords } from './job-store.js'
+import {
+  answerRequest,
+  deleteOldRequests,
+  deleteRequest,
+  findAnswer,
+  insertRequest,
+  listRequests,
+} from './job-request-store.js'
+import { RUN_ANSWERS, type RunAnswer, type Scheduler } from './scheduler.js'
+
+export interface JobRequestsParts {
+  readonly database: Database
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly scheduler: Pick<Scheduler, 'runNow'>
+  readonly records: Pick<JobRecords, 'flush'>
+  /** Whether this node runs the jobs. */
+  readonly isRunningJobs: () => boolean
+}
+
+/** How long an answer is waited for. */
+export const ANSWER_MS = 10_000
+const POLL_MS = 100
+/** Whoever asked has given up long before. */
+const OLD_MS = 10 * 60_000
+const MAX_AT_ONCE = 100
+
+export class JobRequests {
+  private readonly parts: JobRequestsParts
+  private answering: Promise<void> | undefined
+
+  constructor(parts: JobRequestsParts) {
+    this.parts = parts
+  }
+
+  /** @returns `unanswered` if no node that runs jobs answered in time */
+  async run(name: string): Promise<RunAnswer | 'unanswered'> {
+    const { database, clock, newId, scheduler, isRunningJobs } = this.parts
+    if (isRunningJobs()) return scheduler.runNow(name)
+    const id = newId()
+    await database.write(async tx => {
+      await insertRequest(tx.db, { id, name, requestedAt: clock.now() })
+      tx.changed('jobs')
+    })
+    const endAt = clock.monotonic() + ANSWER_MS
+    while (clock.monotonic() < endAt && (await findAnswer(database.reader, id)) === undefined)
+      await clock.sleep(POLL_MS)
+    const answer = await database.write(tx => deleteRequest(tx.db, id))
+    return RUN_ANSWERS.find(one => one === answer) ?? 'unanswered'
+  }
+
+  /** Starts what other nodes asked for. Call it on the node that runs the jobs. Cheap. */
+  answer(): Promise<void> {
+    return (this.answering ??= this.answerAll().finally(() => (this.answering = undefined)))
+  }
+
+  private async answerAll(): Promise<void> {
+    const { database, clock, scheduler, records } = this.parts
+    const requests = await listRequests(database.reader, MAX_AT_ONCE)
+    if (requests.length === 0) return
+    const answers = requests.map(({ id, name }) => ({ id, answer: scheduler.runNow(name) }))
+    // First, so that whoever reads the answer finds the job running.
+    await records.flush()
+    await database.write(async tx => {
+      for (const { id, answer } of answers) await answerRequest(tx.db, id, answer)
+      await deleteOldRequests(tx.db, clock.now() - OLD_MS)
+    })
+  }
+}

@@ -1,0 +1,120 @@
+/** Which node takes which work: by roles, drains and stops. Several memberships on one database are several nodes. */
+import t, { type Test } from 'tap'
+import { Membership } from '../../src/cluster/membership.js'
+import { deleteDrain, insertDrain } from '../../src/cluster/node-store.js'
+import { ROLES, type Role } from '../../src/cluster/roles.js'
+import { uuidv7 } from '../../src/core/ids.js'
+import type { Database, Queries } from '../../src/db/database.js'
+import { FakeLog } from '../../src/world/fake-log.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+import { postgresDatabase, sqliteDatabase } from '../support/db/database.js'
+import { endPostgres } from '../support/db/postgres.js'
+import { until } from '../support/until.js'
+
+t.teardown(endPostgres)
+
+const HEARTBEAT_MS = 3_000
+const destinations = Array.from({ length: 60 }, (_, at) => `d${at}.example`)
+const without = (...missing: Role[]) => ROLES.filter(role => !missing.includes(role))
+const ownedBy = (node: Membership) => destinations.filter(one => node.owns(one)).length
+
+async function openNodes(t: Test, database: Database, rolesOfEach: readonly (readonly Role[])[]) {
+  const clock = new FakeClock()
+  const nodes: Membership[] = []
+  for (const [at, roles] of rolesOfEach.entries()) {
+    const nodeId = uuidv7(clock.now() + at, new Uint8Array(10))
+    const node = new Membership({
+      database,
+      clock,
+      log: new FakeLog(),
+      nodeId,
+      hostname: `mx${at + 1}.example.com`,
+      roles,
+    })
+    nodes.push(node)
+  }
+  const leases = nodes.map(node => node.lease('background'))
+  for (const node of nodes) {
+    await node.join()
+    node.noteStarted()
+    t.teardown(() => node.leave())
+  }
+  /** Lets heartbeats pass until the nodes have noticed. */
+  const once = (what: string, isSo: () => boolean) =>
+    until(what, async () => {
+      await clock.advance(HEARTBEAT_MS)
+      return isSo()
+    })
+  const write = (work: (db: Queries) => Promise<unknown>) => database.write(tx => work(tx.db))
+  return { clock, nodes, leases, once, write }
+}
+
+t.test('only nodes with the role mta have destinations, each destination one of them', async t => {
+  const { nodes, once } = await openNodes(t, await postgresDatabase(t), [ROLES, without('mta'), ROLES])
+  const sum = () => nodes.reduce((count, node) => count + ownedBy(node), 0)
+  await once('all to know each other', () => sum() === destinations.length)
+  const [first = 0, second, third = 0] = nodes.map(ownedBy)
+  t.equal(second, 0)
+  t.ok(first > 0 && third > 0)
+})
+
+t.test('only a node with the role scheduler takes the lease', async t => {
+  const { leases, once } = await openNodes(t, await postgresDatabase(t), [without('scheduler'), ROLES])
+  await once('the lease to be taken', () => leases[1]?.isHeld() === true)
+  t.equal(leases[0]?.isHeld(), false)
+})
+
+t.test(
+  'a drained node loses its destinations and releases its lease; resumed, it has them again',
+  async t => {
+    const { nodes, leases, once, write } = await openNodes(t, await postgresDatabase(t), [ROLES, ROLES])
+    const [one, two] = nodes as [Membership, Membership]
+    const [lease, other] = leases as [(typeof leases)[0], (typeof leases)[0]]
+    await once('both to know each other', () => one.standing.countTaking('mta') === 2)
+    t.equal(lease.isHeld(), true)
+    await write(db => insertDrain(db, 'mx1.example.com', 0))
+    await once(
+      'the drain to be noticed',
+      () => lease.isDueForRelease() && ownedBy(two) === destinations.length,
+    )
+    t.equal(ownedBy(one), 0)
+    t.equal(lease.isHeld(), false)
+    t.equal(other.isHeld(), false, 'it is not taken before it is released')
+    await lease.release()
+    await once('the other to have it', () => other.isHeld())
+    t.match(one.standing, { state: 'draining', leases: [] })
+    await write(db => deleteDrain(db, 'mx1.example.com'))
+    await once('it to have its share again', () => ownedBy(one) > 0 && ownedBy(one) + ownedBy(two) === 60)
+    t.equal(one.standing.state, 'active')
+  },
+)
+
+t.test(
+  'a node that stops has no destinations from then on, and the others know at their next look',
+  async t => {
+    const { nodes, leases, once } = await openNodes(t, await postgresDatabase(t), [ROLES, ROLES])
+    const [one, two] = nodes as [Membership, Membership]
+    await once('both to know each other', () => one.standing.countTaking('mta') === 2)
+    await one.retire()
+    t.equal(ownedBy(one), 0)
+    t.equal(one.standing.state, 'stopping')
+    t.equal(leases[0]?.isHeld(), false)
+    await leases[0]?.release()
+    await once(
+      'the other to have all',
+      () => ownedBy(two) === destinations.length && leases[1]?.isHeld() === true,
+    )
+  },
+)
+
+t.test('with SQLite the only node has everything until its end', async t => {
+  const { nodes, leases } = await openNodes(t, await sqliteDatabase(t), [ROLES])
+  const [one] = nodes as [Membership]
+  t.equal(ownedBy(one), destinations.length)
+  t.match(one.standing, { state: 'active', leases: ['background'], heartbeatAgeMs: 0, isShared: false })
+  await one.retire()
+  t.equal(ownedBy(one), destinations.length)
+  t.equal(leases[0]?.isHeld(), true)
+  t.equal(leases[0]?.isDueForRelease(), false)
+  t.equal(one.standing.state, 'stopping')
+})

@@ -1,0 +1,31 @@
+/** Jobs that are run by request to any node. */
+import t from 'tap'
+import { openNodes } from '../support/program/nodes.js'
+
+t.test('a job is run from the node that does not run the jobs, and its result is seen there', async t => {
+  const { first, one, two } = await openNodes(t, [{}, {}])
+  const job = 'recheck-domains'
+  t.match(await two.json('jobs', 'run', job), {
+    name: job,
+    running: false,
+    last_ended_at: /Z$/,
+    last_error: null,
+  })
+  const [before] = first.sql<{ ended_at: number }>(`select ended_at from jobs where name = '${job}'`)
+  t.match(await two.run('jobs', 'run', job), { status: 0, out: /recheck-domains +ok/ })
+  const [after] = first.sql<{ ended_at: number }>(`select ended_at from jobs where name = '${job}'`)
+  t.ok((after?.ended_at ?? 0) > (before?.ended_at ?? 0), 'it ran again')
+  t.match(await two.run('jobs', 'run', 'nonsense'), { status: 1, err: /no job nonsense/ })
+  t.equal((await one.json<unknown[]>('jobs')).length, (await two.json<unknown[]>('jobs')).length)
+  t.equal(first.sql('select id from job_requests').length, 0, 'nothing is left of the requests')
+})
+
+t.test('without a node that runs jobs, a request to run one fails in bounded time', async t => {
+  const { first, one, two } = await openNodes(t, [{}, { POSTROAD_ROLES_SCHEDULER: 'false' }])
+  await one.end('SIGTERM')
+  t.match(await two.run('jobs', 'run', 'recheck-domains'), {
+    status: 1,
+    err: /no node that runs jobs answered within 10 seconds/,
+  })
+  t.equal(first.sql('select id from job_requests').length, 0)
+})

@@ -1,0 +1,68 @@
+/** Several servers on one PostgreSQL database, each with its own host name, and a mail host that all deliver to. */
+import type { Test } from 'tap'
+import { initialise, install, routeTo, type Installation, type Serving } from './process.js'
+import { openSink } from '../smtp/sink.js'
+import { until } from '../until.js'
+
+type Environment = Readonly<Record<string, string>>
+
+export interface Node extends Serving, Pick<Installation, 'run' | 'json'> {
+  readonly name: string
+  readonly installation: Installation
+}
+
+export interface NodeView {
+  readonly name: string
+  readonly state: string
+  readonly roles: readonly string[]
+  readonly leases: readonly string[]
+}
+
+/** Nodes `mx1.postroad.test`, `mx2...` on one database. @param environments of each node */
+export async function openNodes(t: Test, environments: readonly Environment[]) {
+  const sink = await openSink(t)
+  const shared = { ...routeTo(sink.port), POSTROAD_SHUTDOWN_GRACE: '10s' }
+  const first = await initialise(t, { env: { ...shared, ...named(1), ...environments[0] } })
+  const database = { POSTROAD_DATABASE_URL: first.environment['POSTROAD_DATABASE_URL'] ?? '' }
+  const nodes: Node[] = []
+  for (const [at, env] of environments.entries()) {
+    const installation =
+      at === 0 ? first : install(t, { env: { ...shared, ...database, ...named(at + 1), ...env } })
+    if (at > 0) installation.writeConfig('')
+    nodes.push({
+      ...installation,
+      ...(await installation.serve()),
+      name: `mx${at + 1}.postroad.test`,
+      installation,
+    })
+  }
+  const [one, two] = nodes
+  if (!one || !two) throw new Error('a node is missing')
+  const list = () => one.json<NodeView[]>('nodes')
+  await until('all to be known', async () => (await list()).length === nodes.length)
+  return { sink, first, one, two, list }
+}
+
+const named = (number: number) => ({ POSTROAD_HOSTNAME: `mx${number}.postroad.test` })
+const mailTo = (to: string) => ({
+  to: [to],
+  from_email: 'shop@sender.test',
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+})
+
+export async function sendMails(node: Serving, key: string, count: number): Promise<void> {
+  await Promise.all(
+    Array.from({ length: count }, (_, at) => node.send(key, mailTo(`p${at}@d${at % 12}.test`))),
+  )
+}
+
+export const deliveredBy = async (node: Serving) =>
+  Number(
+    /postroad_delivery_attempts_total\{destination="other",outcome="delivered"\} (\d+)/.exec(
+      await (await fetch(`${node.baseUrl}/metrics`)).text(),
+    )?.[1],
+  )
+
+export const queued = (nodes: Pick<Installation, 'sql'>) =>
+  nodes.sql<{ queued: number }>('select count(*)::int as queued from queue')[0]?.queued
