@@ -21,6 +21,7 @@ import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp, type OnWrite } from './http/app.js'
 import { withConsole } from './console/console-app.js'
+import type { OpenWindow } from './http/sliding-window.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
 import type { PublicRoute } from './http/public/public-route.js'
@@ -42,6 +43,8 @@ import { replaceablePool } from './mta/workers/worker-pool.js'
 import { openAgent, openComposer, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
 import { observeAll, judgeOf, liveSources, openMeters, type Meters } from './appliance/open-metrics.js'
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
+import { graceFrom, stopQueue } from './appliance/closing.js'
+import { openSharedLimits } from './appliance/open-limits.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import type { OnAttempt } from './queue/delivery/record-outcomes.js'
 import { RecentReplies } from './queue/operator/recent-replies.js'
@@ -57,7 +60,6 @@ import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
 import { applyReload } from './appliance/apply-reload.js'
 import { spawnThread } from './world/threads.js'
-import type { Clock } from './world/time/clock.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
@@ -122,6 +124,9 @@ async function openParts(
   // Last, since what is stopped before still writes.
   closing.defer(() => membership.leave())
   const isLeading = membership.lease('background')
+  const limits = openSharedLimits(appliance, membership)
+  closing.defer(() => limits?.stop())
+  const openWindow = limits && ((kind: string) => limits.window(kind))
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => (isLeading() ? dispatcher.wake() : appliance.database.announce?.('events'))
@@ -135,7 +140,7 @@ async function openParts(
   const jobs = openJobs(appliance)
   const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
   const submit = {
-    ...submitParts(appliance),
+    ...submitParts(appliance, openWindow),
     onEnqueued,
     onStored: (content: MessageContent) => jobs.cache(content),
     onMessages: (messages: number) => meters.live.count('accepted', messages),
@@ -157,7 +162,7 @@ async function openParts(
   closing.defer(() => composer.close())
   const certificates = await openCertificates(appliance)
   const judgeHealth = judgeOf(appliance, meters, hold, { queue: () => queue, certificates })
-  const guard = loginGuardOf(appliance)
+  const guard = loginGuardOf(appliance, membership.nodeId)
   const late: { live?: LiveSources } = {}
   const liveChanges = new LiveChanges(appliance.database)
   const replies = new RecentReplies(world.clock)
@@ -209,6 +214,7 @@ async function openParts(
   )
   membership.whenNodeDies(tx => recoverOrphans(tx, { ...world, retry: config.mta.retry }))
   await membership.join()
+  limits?.start()
   await clearLeftBehind(appliance.database, leftBehindBefore(appliance.database, world.clock))
   await queue.start()
   membership.whenChanged(() => queue.reloadShares())
@@ -225,11 +231,11 @@ async function openParts(
   const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
   const routes = resources.flatMap(one => one.routes ?? [])
   const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
-  const api = openApi(appliance, routes, meters, onWrite)
+  const api = openApi(appliance, routes, meters, onWrite, openWindow)
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
   closing.defer(() => visits.close())
   const pages = visits.before(
-    openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
+    openPages(appliance, openWindow, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
   const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes], onWrite)
   closing.defer(() => control.close(graceLeft()))
@@ -291,6 +297,7 @@ function openApi(
   routes: readonly Route[],
   { acceptance }: Meters,
   onWrite: OnWrite,
+  openWindow: OpenWindow | undefined,
 ): HttpHandler {
   const api = buildApp(
     {
@@ -306,6 +313,7 @@ function openApi(
       keptAnswers: keptAnswers(database, box),
       onAnswer: acceptance.onAnswer,
       onWrite,
+      openWindow,
     },
     [
       ...routes,
@@ -320,9 +328,13 @@ function openApi(
   return withConsole(api)
 }
 
-function openPages({ config, world, newId }: Appliance, pages: readonly PublicRoute[]): PublicApp {
+function openPages(
+  { config, world, newId }: Appliance,
+  openWindow: OpenWindow | undefined,
+  pages: readonly PublicRoute[],
+): PublicApp {
   const { publicRateLimit: rateLimit, trustedProxies } = config.http
-  return buildPublicApp({ ...world, newId, rateLimit, trustedProxies }, pages)
+  return buildPublicApp({ ...world, newId, rateLimit, trustedProxies, openWindow }, pages)
 }
 
 function visitParts({ config, world, database, linkSecrets }: Appliance) {
@@ -350,40 +362,6 @@ function inboundParts({ config, world, database, newId, returnPathKeys }: Applia
     forwardTo: config.inbound.forwardTo,
     expireMs: config.mta.retry.expireMs,
   }
-}
-
-/** Milliseconds left of the grace period that all closing steps share; it starts with the first call. */
-function graceFrom(clock: Clock, graceMs: number): () => number {
-  let end: number | undefined
-  return () => {
-    end ??= clock.monotonic() + graceMs
-    return Math.max(0, end - clock.monotonic())
-  }
-}
-
-/** Time for recording interrupted deliveries. */
-const WRITING_DOWN_MS = 1_000
-
-/**
- * A server may take ten minutes to answer the final dot (RFC 5321 §4.5.3.2.6), and such a delivery is not interrupted. It is abandoned when
- * the grace period ends; its next attempt is in the database.
- */
-async function stopQueue(
-  queue: QueueManager,
-  graceMs: number,
-  { clock, log }: Pick<World, 'clock' | 'log'>,
-): Promise<void> {
-  const isOver = new AbortController()
-  const writingMs = Math.min(WRITING_DOWN_MS, graceMs / 5)
-  const limitMs = Math.max(WRITING_DOWN_MS, graceMs)
-  try {
-    await Promise.race([queue.stop(graceMs - writingMs), clock.sleep(limitMs, isOver.signal)])
-  } finally {
-    isOver.abort()
-  }
-  if (queue.activeCount === 0) return
-  log.warn('deliveries interrupted', { deliveries: queue.activeCount })
-  await queue.clearActiveClaims()
 }
 
 async function stopResources(resources: readonly OpenResource[]): Promise<void> {

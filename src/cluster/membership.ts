@@ -75,6 +75,11 @@ export class Membership {
     )
   }
 
+  /** Living nodes, this one included. */
+  get count(): number {
+    return Math.max(1, this.nodes.length)
+  }
+
   /** Call before `join`. */
   whenNodeDies(handler: OnDeath): void {
     this.onDeath.push(handler)

@@ -180,6 +180,10 @@ export const LOG_EVENTS = {
     'job skipped': 'The previous run of a job has not finished.',
     'job started': 'A scheduled job started.',
     'job state not saved': 'The state shown by `postroad jobs` could not be written.',
+    'limits not shared':
+      'PostgreSQL did not answer. Until it does, each node allows its equal share of rate limits.',
+    'login failures not shared':
+      'PostgreSQL did not answer. Until it does, each node counts failed logins by itself.',
     'page answered': 'A public page was served.',
     'request answered': 'An API request succeeded.',
     'smtp connection turned away': 'A listener was full, or the address had too many connections.',

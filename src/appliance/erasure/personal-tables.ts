@@ -95,7 +95,10 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'forms',
   'jobs',
   'leases',
+  'limit_uses',
   'lists',
+  // Of operators and API keys, for as long as they are locked out.
+  'login_failures',
   'mail_totals',
   'nodes',
   // Accounts of the people who run the appliance, removed with `operator remove`.
@@ -116,6 +119,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'secrets',
   'segments',
   'sending_usage',
+  'site_uses',
+  'split_destinations',
   'suppression_sweeps',
   'tags',
   'template_versions',

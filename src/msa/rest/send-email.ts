@@ -50,6 +50,8 @@ export async function sendEmail(
   const { scheduledAt, id } = submission.content
   const { isSandbox } = principal
   const batch = { workspace, isSandbox, submissions: [submission] }
+  if (!isSandbox)
+    await parts.emailWindows.prepare(principal.keyId, submission.to.length, principal.emailRateLimit)
   database.storage.requireRoom()
   try {
     return await withLongStored(database, workspace, batch.submissions, now, () =>
