@@ -11,7 +11,7 @@ import type { Database, Tx } from '../db/database.js'
 import { isRemoval } from '../db/removed-error.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
-import { nodeFor } from './lane-shares.js'
+import { nodeFor, nodesFor } from './lane-shares.js'
 import {
   deleteNode,
   deleteOtherNodes,
@@ -72,6 +72,17 @@ export class Membership {
         destination,
         this.nodes.map(({ id }) => id),
       ) === this.nodeId
+    )
+  }
+
+  /** Which parts of a destination that is split among nodes are this node's; from 0. */
+  partsOf(destination: string, parts: number): number[] {
+    const nodes = nodesFor(
+      destination,
+      this.nodes.map(({ id }) => id),
+    )
+    return Array.from({ length: parts }, (_, part) => part).filter(
+      part => nodes[part % nodes.length] === this.nodeId,
     )
   }
 

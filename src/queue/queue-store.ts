@@ -146,13 +146,34 @@ const selectLane = statement((db, { lane, now, limit }: { lane: string; now: num
     .limit(limit),
 )
 
-/** Due entries of a lane that are neither held nor claimed, longest due first. */
+/** This node's parts of a lane whose destination is split among nodes. */
+export interface LanePart {
+  readonly of: number
+  /** From 0. */
+  readonly parts: readonly number[]
+}
+
+/** Nodes share a PostgreSQL database only. */
+const isPart = ({ of, parts }: LanePart) =>
+  sql<boolean>`mod(abs(hashtext(message_id)::bigint), ${of}::bigint) in (${sql.join(parts)})`
+
+/**
+ * Due entries of a lane that are neither held nor claimed, longest due first.
+ *
+ * @param part of a lane that other nodes claim from as well
+ */
 export async function selectDue(
   db: Queries,
   lane: string,
   now: number,
   limit: number,
+  part?: LanePart,
 ): Promise<QueueEntry[]> {
+  if (part) {
+    const free = db.selectFrom('queue').selectAll().where('lane', '=', lane).where('is_held', '=', 0)
+    const due = free.where('claimed_by', 'is', null).where('next_attempt_at', '<=', now).where(isPart(part))
+    return (await due.orderBy('next_attempt_at').limit(limit).execute()).map(entryFromRow)
+  }
   const { rows } = await selectLane(db, { lane, now, limit })
   return rows.map(entryFromRow)
 }
@@ -170,7 +191,18 @@ const selectNextDue = statement((db, { lane, after }: { lane: string; after: num
 )
 
 /** When the lane's next entry after `after` falls due that is neither held nor claimed. */
-export async function nextDueAt(db: Queries, lane: string, after: number): Promise<number | undefined> {
+export async function nextDueAt(
+  db: Queries,
+  lane: string,
+  after: number,
+  part?: LanePart,
+): Promise<number | undefined> {
+  if (part) {
+    const free = db.selectFrom('queue').select('next_attempt_at').where('lane', '=', lane)
+    const later = free.where('is_held', '=', 0).where('claimed_by', 'is', null)
+    const next = later.where('next_attempt_at', '>', after).where(isPart(part)).orderBy('next_attempt_at')
+    return (await next.limit(1).executeTakeFirst())?.next_attempt_at
+  }
   const { rows } = await selectNextDue(db, { lane, after })
   return rows[0]?.next_attempt_at
 }

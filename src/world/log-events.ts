@@ -128,6 +128,7 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'destination split': 'So much mail waits for a destination that several nodes deliver to it.',
     'background work taken over':
       'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
     'address suppressed': 'A bounce or complaint added an address to the suppression list.',
@@ -184,6 +185,8 @@ export const LOG_EVENTS = {
       'PostgreSQL did not answer. Until it does, each node allows its equal share of rate limits.',
     'login failures not shared':
       'PostgreSQL did not answer. Until it does, each node counts failed logins by itself.',
+    'sites not shared':
+      'PostgreSQL did not answer. Until it does, shares of sites and destinations stay as they are.',
     'page answered': 'A public page was served.',
     'request answered': 'An API request succeeded.',
     'smtp connection turned away': 'A listener was full, or the address had too many connections.',

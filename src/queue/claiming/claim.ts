@@ -8,7 +8,14 @@
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { markStarted } from '../../messages/message-status-store.js'
-import { claimEntries, nextDueAt, selectDue, type QueueEntry, removeEntries } from '../queue-store.js'
+import {
+  claimEntries,
+  nextDueAt,
+  selectDue,
+  type LanePart,
+  type QueueEntry,
+  removeEntries,
+} from '../queue-store.js'
 import type { Turn } from '../pacing/site.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -30,15 +37,17 @@ export interface ClaimTerms {
   readonly fraction: number
   /** Identifies this run of the process. */
   readonly incarnation: string
+  /** This node's part of a destination that several nodes deliver to. */
+  readonly partOf?: ((destination: string) => LanePart | undefined) | undefined
 }
 
 export async function claim(
   db: Queries,
   turns: readonly Turn[],
-  { now, retry, fraction, incarnation }: ClaimTerms,
+  { now, retry, fraction, incarnation, partOf }: ClaimTerms,
 ): Promise<Claimed[]> {
   const looks: LaneClaim[] = []
-  for (const turn of turns) looks.push(await claimLane(db, turn, now))
+  for (const turn of turns) looks.push(await claimLane(db, turn, now, partOf?.(turn.lane.destination)))
   const retryAts = new Map<number, number>()
   for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
     const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
@@ -68,12 +77,12 @@ interface LaneClaim {
   readonly nextDueAt: number | undefined
 }
 
-async function claimLane(db: Queries, turn: Turn, now: number): Promise<LaneClaim> {
+async function claimLane(db: Queries, turn: Turn, now: number, part?: LanePart): Promise<LaneClaim> {
   const { key } = turn.lane
-  const waiting = await selectDue(db, key, now, turn.slots + 1)
+  const waiting = await selectDue(db, key, now, turn.slots + 1, part)
   const due = waiting.slice(0, turn.slots)
   const next = waiting[turn.slots]
-  return { turn, due, nextDueAt: next ? next.nextAttemptAt : await nextDueAt(db, key, now) }
+  return { turn, due, nextDueAt: next ? next.nextAttemptAt : await nextDueAt(db, key, now, part) }
 }
 
 /** Mail that was not scheduled is due from the moment it was enqueued. */
