@@ -24,6 +24,7 @@ import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
 import { buildApp, type OnWrite } from './http/app.js'
 import { withConsole } from './console/console-app.js'
+import type { OpenWindow } from './http/sliding-window.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
 import type { PublicRoute } from './http/public/public-route.js'
@@ -46,6 +47,7 @@ import { replaceablePool } from './mta/workers/worker-pool.js'
 import { openAgent, openComposer, openJobs, openQueue, siteLocator } from './appliance/open-delivery.js'
 import { observeAll, judgeOf, liveSources, openMeters, type Meters } from './appliance/open-metrics.js'
 import { loginGuardOf, resourceParts, submitParts } from './appliance/resource-parts.js'
+import { openSharedLimits } from './appliance/open-limits.js'
 import { openOutgoingCalls } from './appliance/outgoing-calls.js'
 import type { OnAttempt } from './queue/delivery/record-outcomes.js'
 import { RecentReplies } from './queue/operator/recent-replies.js'
@@ -127,6 +129,9 @@ async function openParts(
   closing.defer(() => membership.leave())
   const lease = membership.lease(BACKGROUND)
   const isLeading = () => lease.isHeld()
+  const limits = openSharedLimits(appliance, membership)
+  closing.defer(() => limits?.stop())
+  const openWindow = limits && ((kind: string) => limits.window(kind))
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => (isLeading() ? dispatcher.wake() : appliance.database.announce?.('events'))
@@ -140,7 +145,7 @@ async function openParts(
   const jobs = openJobs(appliance)
   const sandboxes = new SandboxRunner({ ...world, database: appliance.database, onEvents: onAppended })
   const submit = {
-    ...submitParts(appliance),
+    ...submitParts(appliance, openWindow),
     onEnqueued,
     onStored: (content: MessageContent) => jobs.cache(content),
     onMessages: (messages: number) => meters.live.count('accepted', messages),
@@ -168,7 +173,7 @@ async function openParts(
     node: () => membership.standing,
     consumerLags: () => consumerLags(),
   })
-  const guard = loginGuardOf(appliance)
+  const guard = loginGuardOf(appliance, membership.nodeId)
   const late: { live?: LiveSources } = {}
   const liveChanges = new LiveChanges(appliance.database)
   const replies = new RecentReplies(world.clock)
@@ -225,6 +230,7 @@ async function openParts(
   )
   membership.whenNodeDies(tx => recoverOrphans(tx, { ...world, retry: config.mta.retry }))
   await membership.join()
+  limits?.start()
   await clearLeftBehind(appliance.database, leftBehindBefore(appliance.database, world.clock))
   await queue.start()
   membership.whenChanged(() => queue.reloadShares())
@@ -242,11 +248,11 @@ async function openParts(
   const requests = new JobRequests({ ...appliance, ...world, scheduler, records, isRunningJobs: isLeading })
   const routes = resources.flatMap(one => one.routes ?? [])
   const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
-  const api = openApi(appliance, routes, meters, onWrite)
+  const api = openApi(appliance, routes, meters, onWrite, openWindow)
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
   closing.defer(() => visits.close())
   const pages = visits.before(
-    openPages(appliance, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
+    openPages(appliance, openWindow, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
   )
   const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes], onWrite)
   closing.defer(() => control.close(graceLeft()))
@@ -329,6 +335,7 @@ function openApi(
   routes: readonly Route[],
   { acceptance }: Meters,
   onWrite: OnWrite,
+  openWindow: OpenWindow | undefined,
 ): HttpHandler {
   const api = buildApp(
     {
@@ -344,6 +351,7 @@ function openApi(
       keptAnswers: keptAnswers(database, box),
       onAnswer: acceptance.onAnswer,
       onWrite,
+      openWindow,
     },
     [
       ...routes,
@@ -358,9 +366,13 @@ function openApi(
   return withConsole(api)
 }
 
-function openPages({ config, world, newId }: Appliance, pages: readonly PublicRoute[]): PublicApp {
+function openPages(
+  { config, world, newId }: Appliance,
+  openWindow: OpenWindow | undefined,
+  pages: readonly PublicRoute[],
+): PublicApp {
   const { publicRateLimit: rateLimit, trustedProxies } = config.http
-  return buildPublicApp({ ...world, newId, rateLimit, trustedProxies }, pages)
+  return buildPublicApp({ ...world, newId, rateLimit, trustedProxies, openWindow }, pages)
 }
 
 function visitParts({ config, world, database, linkSecrets }: Appliance) {

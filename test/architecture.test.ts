@@ -51,7 +51,7 @@ const FLOORS: Readonly<Record<string, number>> = {
 /** Of the folders on one floor most know nothing of each other; these may. */
 const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   world: ['core'],
-  cluster: ['db'],
+  cluster: ['db', 'http'],
   events: ['db'],
   scheduler: ['db'],
   resource: ['config', 'db', 'events', 'http', 'scheduler'],

@@ -7,7 +7,8 @@
  * - per address over all accounts: after `failures`, further failed logins get a lockout reply. Passwords are still checked, so a
  *   valid one logs in at once.
  * A password that has logged in from an address is never locked out there. An IPv6 /64 counts as one address.
- * In memory and bounded; a restart clears it. Never throws.
+ * In memory and bounded; a restart clears it. Nodes that share a database tell each other by a journal (`login-failure-store.ts`), which is
+ * read before a login is checked, unless it is one that has succeeded from the address before. Never rejects.
  */
 import { createHash } from 'node:crypto'
 import { addressKey } from '../world/net/ip-address.js'
@@ -47,21 +48,53 @@ export interface LoginLock {
   readonly remainingMs: number
 }
 
+/** What other nodes have to know. */
+export interface LoginEvent {
+  /** `succeeded` clears the failures of an account at an address, `forgiven` those of the address. */
+  readonly kind: 'failed' | 'succeeded' | 'forgiven'
+  /** As the client's. */
+  readonly address: string
+  /** Of the account; undefined if all are meant. */
+  readonly accountHash: string | undefined
+  /** Name of the account, if it may be shown. */
+  readonly account: string | undefined
+}
+
+export interface AgedLoginEvent extends LoginEvent {
+  readonly ageMs: number
+}
+
+/** Between nodes that share a database. */
+export interface LoginJournal {
+  /** Resolves once others can read it. Never rejects. */
+  add(event: LoginEvent): Promise<void>
+  /**
+   * Reads what other nodes have added until now. Never rejects.
+   *
+   * @param onEvent called once for each, oldest first; the same function in every call
+   */
+  read(onEvent: (event: AgedLoginEvent) => void): Promise<void>
+}
+
 const FACTOR_EVERYWHERE = 10
 const MAX_RECORDS = 50_000
 /** Characters of an account's name that are kept. */
 const MAX_SHOWN = 254
 
 export class LoginGuard {
+  private readonly clock: Clock
   private readonly limits: LoginGuardLimits
+  private readonly journal: LoginJournal | undefined
   private readonly pairs: FailureCounts
   private readonly accounts: FailureCounts
   private readonly addresses: FailureCounts
   /** Address and hash of keys that have logged in from there; the least recently used is evicted first. */
   private readonly known = new Set<string>()
 
-  constructor(clock: Clock, limits: LoginGuardLimits) {
+  constructor(clock: Clock, limits: LoginGuardLimits, journal?: LoginJournal) {
+    this.clock = clock
     this.limits = limits
+    this.journal = journal
     this.pairs = new FailureCounts(clock, limits)
     this.accounts = new FailureCounts(clock, limits, FACTOR_EVERYWHERE)
     this.addresses = new FailureCounts(clock, limits)
@@ -72,33 +105,36 @@ export class LoginGuard {
   }
 
   /** @returns how long this password stays refused from the address, ms; 0 if it is not */
-  lockedForMs(address: string, login: Login): number {
+  async lockedForMs(address: string, login: Login): Promise<number> {
     if (this.known.has(knownKey(address, login))) return 0
+    await this.journal?.read(this.learn)
     const account = hashOf(login.account)
     return Math.max(this.pairs.overForMs(pairKey(address, account)), this.accounts.overForMs(account))
   }
 
-  failed(address: string, login: Login): FailureEffect {
+  async failed(address: string, login: Login): Promise<FailureEffect> {
     this.known.delete(knownKey(address, login))
-    const account = hashOf(login.account)
+    const accountHash = hashOf(login.account)
+    const account = login.isAccountSecret ? undefined : login.account.slice(0, MAX_SHOWN)
     const throttledForMs = this.addresses.overForMs(addressKey(address))
-    const shownAccount = login.isAccountSecret ? undefined : login.account.slice(0, MAX_SHOWN)
-    this.addresses.add(addressKey(address), undefined)
-    const isLockedHere = this.pairs.add(pairKey(address, account), shownAccount)
-    const isLockedEverywhere = this.accounts.add(account, shownAccount)
-    if (isLockedEverywhere) return { throttledForMs, lockedOut: 'everywhere' }
-    return isLockedHere ? { throttledForMs, lockedOut: 'address' } : { throttledForMs }
+    const event: LoginEvent = { kind: 'failed', address, accountHash, account }
+    const lockedOut = this.count(event, this.clock.monotonic())
+    await this.journal?.add(event)
+    return lockedOut ? { throttledForMs, lockedOut } : { throttledForMs }
   }
 
   /** Clears the failures of an address and of the accounts that failed there. @returns whether there were any */
-  forgive(address: string): boolean {
-    const accounts = this.pairs.deleteStartingWith(pairKey(address, ''))
-    for (const account of accounts) this.accounts.delete(account)
-    return this.addresses.delete(addressKey(address)) || accounts.length > 0
+  async forgive(address: string): Promise<boolean> {
+    await this.journal?.read(this.learn)
+    const hadAny = this.clearAddress(address)
+    if (hadAny)
+      await this.journal?.add({ kind: 'forgiven', address, accountHash: undefined, account: undefined })
+    return hadAny
   }
 
   /** Ending last first. */
-  locks(): LoginLock[] {
+  async locks(): Promise<LoginLock[]> {
+    await this.journal?.read(this.learn)
     return [
       ...this.addresses.over().map(({ name, shown: _, ...rest }) => ({
         scope: 'address' as const,
@@ -122,14 +158,43 @@ export class LoginGuard {
   }
 
   /** Clears the client's earlier failures, but not the throttling of its address. */
-  succeeded(address: string, login: Login): void {
-    if (this.addresses.overForMs(addressKey(address)) === 0) this.addresses.delete(addressKey(address))
-    this.pairs.delete(pairKey(address, hashOf(login.account)))
+  async succeeded(address: string, login: Login): Promise<void> {
     const pair = knownKey(address, login)
     this.known.delete(pair)
     this.known.add(pair)
     const [eldest] = this.known
     if (this.known.size > MAX_RECORDS && eldest !== undefined) this.known.delete(eldest)
+    const accountHash = hashOf(login.account)
+    if (!this.clearPair(address, accountHash)) return
+    await this.journal?.add({ kind: 'succeeded', address, accountHash, account: undefined })
+  }
+
+  private readonly learn = (event: AgedLoginEvent): void => {
+    const { kind, address, accountHash = '' } = event
+    if (kind === 'failed') this.count(event, this.clock.monotonic() - event.ageMs)
+    else if (kind === 'succeeded') this.clearPair(address, accountHash)
+    else this.clearAddress(address)
+  }
+
+  /** @param at monotonic, ms @returns what this failure locked */
+  private count({ address, accountHash = '', account }: LoginEvent, at: number): FailureEffect['lockedOut'] {
+    this.addresses.add(addressKey(address), undefined, at)
+    const isLockedHere = this.pairs.add(pairKey(address, accountHash), account, at)
+    const isLockedEverywhere = this.accounts.add(accountHash, account, at)
+    if (isLockedEverywhere) return 'everywhere'
+    return isLockedHere ? 'address' : undefined
+  }
+
+  private clearPair(address: string, accountHash: string): boolean {
+    const isThrottled = this.addresses.overForMs(addressKey(address)) > 0
+    const hadAny = !isThrottled && this.addresses.delete(addressKey(address))
+    return this.pairs.delete(pairKey(address, accountHash)) || hadAny
+  }
+
+  private clearAddress(address: string): boolean {
+    const accounts = this.pairs.deleteStartingWith(pairKey(address, ''))
+    for (const account of accounts) this.accounts.delete(account)
+    return this.addresses.delete(addressKey(address)) || accounts.length > 0
   }
 }
 
@@ -169,13 +234,12 @@ class FailureCounts {
     })
   }
 
-  /** @returns whether this failure reached the limit */
-  add(name: string, shown: string | undefined): boolean {
-    const now = this.clock.monotonic()
-    const record = this.current(name) ?? { count: 0, since: now, shown }
+  /** @param at when it failed; monotonic, ms @returns whether this failure reached the limit */
+  add(name: string, shown: string | undefined, at: number): boolean {
+    const record = this.current(name) ?? { count: 0, since: at, shown }
     record.count += 1
     const isReached = record.count === this.limit
-    if (isReached) record.since = now
+    if (isReached) record.since = at
     this.records.delete(name)
     this.records.set(name, record)
     const [eldest] = this.records.keys()

@@ -1,4 +1,4 @@
-/** Lockouts after failed logins, by SMTP and by operators, in the admin API. They exist in the server's memory only. */
+/** Lockouts after failed logins, by SMTP and by operators, in the admin API. They are not kept for long, and with SQLite in memory only. */
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
@@ -45,7 +45,7 @@ export function loginLockRoutes({ database, clock, guard }: LoginLockParts): Rou
       item: LockSchema,
       async handle(_request, page) {
         const now = clock.now()
-        return listingOf(guard.locks(), page, lock => ({
+        return listingOf(await guard.locks(), page, lock => ({
           scope: lock.scope,
           address: lock.address ?? null,
           account: lock.account ?? null,
@@ -73,7 +73,7 @@ export function loginLockRoutes({ database, clock, guard }: LoginLockParts): Rou
       async handle({ operator, body: { address } }) {
         if (ipVersion(address) === 0)
           throw new AppError('validation_error', `${address} is not a valid IP address`, { path: 'address' })
-        const unlocked = guard.forgive(address)
+        const unlocked = await guard.forgive(address)
         if (unlocked) await recordAction({ database, clock }, operator.actor, 'login.unlocked', address)
         return { unlocked }
       },

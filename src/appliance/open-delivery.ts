@@ -18,6 +18,7 @@ import { openWorkerPool, type WorkerPool } from '../mta/workers/worker-pool.js'
 import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import { JobLoader } from '../queue/claiming/job-loader.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
+import { NodeShares } from '../queue/node-shares.js'
 import { QueueManager } from '../queue/queue-manager.js'
 import { openHttpClient } from '../world/net/fetch.js'
 import { egressPolicyFor } from '../world/net/egress-policy.js'
@@ -52,7 +53,7 @@ export function openQueue(
     locateSite,
     policy: { retry, connections },
     incarnation: membership.nodeId,
-    owns: destination => membership.owns(destination),
+    shares: database.shared && new NodeShares({ ...world, database: database.shared, membership }),
     hold,
     onSettled,
     onAttempt,

@@ -4,6 +4,7 @@
  */
 import { findActingWorkspace, findPublicSender, findWorkspace } from '../accounts/workspace-store.js'
 import { LoginGuard } from '../accounts/login-guard.js'
+import { SharedLoginJournal } from '../accounts/login-journal.js'
 import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
 import { findContact } from '../audience/contacts/contacts.js'
@@ -13,7 +14,7 @@ import type { RenderQueue } from '../content/rendering/render-queue.js'
 import type { Settings } from '../config/settings.js'
 import type { Queries } from '../db/database.js'
 import type { JudgeHealth } from '../health/judge-health.js'
-import { SlidingWindow } from '../http/sliding-window.js'
+import { SlidingWindow, type OpenWindow } from '../http/sliding-window.js'
 import type { MailQuota } from '../inbound/intake/mail-quota.js'
 import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
@@ -121,25 +122,31 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
   }
 }
 
-export function submitParts({ config, world, database, newId }: Appliance) {
+export function submitParts({ config, world, database, newId }: Appliance, openWindow?: OpenWindow) {
   return {
     database,
     clock: world.clock,
     log: world.log,
     newId,
-    emailWindows: new SlidingWindow(world.clock),
+    emailWindows: openWindow?.('mails of a key') ?? new SlidingWindow(world.clock),
     expireMs: config.mta.retry.expireMs,
   }
 }
 
-/** Counts failed logins by the reloadable settings. */
-export function loginGuardOf({ live, world }: Pick<Appliance, 'live' | 'world'>): LoginGuard {
-  return new LoginGuard(world.clock, {
+/** Counts failed logins by the reloadable settings. @param nodeId of a server that may have other nodes */
+export function loginGuardOf(
+  { live, world, database }: Pick<Appliance, 'live' | 'world' | 'database'>,
+  nodeId?: string,
+): LoginGuard {
+  const limits = {
     get failures() {
       return live.current.submission.loginFailures
     },
     get lockoutMs() {
       return live.current.submission.loginLockoutMs
     },
-  })
+  }
+  const isShared = database.shared !== undefined && nodeId !== undefined
+  const journal = isShared ? new SharedLoginJournal({ ...world, database, nodeId, limits }) : undefined
+  return new LoginGuard(world.clock, limits, journal)
 }

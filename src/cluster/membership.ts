@@ -12,7 +12,7 @@ import type { Database, Tx } from '../db/database.js'
 import { isRemoval } from '../db/removed-error.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
-import { nodeFor } from './lane-shares.js'
+import { nodeFor, nodesFor } from './lane-shares.js'
 import {
   deleteLease,
   deleteNode,
@@ -113,6 +113,24 @@ export class Membership {
   owns(destination: string): boolean {
     if (this.isAlone) return true
     return this.deliverers.length > 0 && nodeFor(destination, this.deliverers) === this.nodeId
+  }
+
+  /** Which parts of a destination that is split among nodes are this node's; from 0. */
+  partsOf(destination: string, parts: number): number[] {
+    const nodes = nodesFor(destination, this.deliverers)
+    return Array.from({ length: parts }, (_, part) => part).filter(
+      part => nodes[part % nodes.length] === this.nodeId,
+    )
+  }
+
+  /** Living nodes, this one included. */
+  get count(): number {
+    return Math.max(1, this.nodes.length)
+  }
+
+  /** Nodes that deliver. */
+  get deliveringCount(): number {
+    return this.isAlone ? 1 : this.deliverers.length
   }
 
   /** Call before `join`. */

@@ -71,6 +71,11 @@ export interface Database extends AsyncDisposable {
    */
   write<T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /**
+   * Present if several nodes may share the database. Each statement commits by itself (READ COMMITTED), so an upsert of a row that another
+   * node is changing waits, and then sees its change; for figures that nodes share. Not refused after a removal as `write` is.
+   */
+  readonly shared?: Queries
+  /**
    * Present if several nodes may share the database: from now on writes fail with `unavailable` unless this node still has its row in
    * `nodes`, so that one that was removed changes nothing more.
    */

@@ -30,6 +30,7 @@ import { isNoneMatch, readIfMatch } from './preconditions.js'
 import type { Authenticate, Principal } from './principal.js'
 import type { OperatorAccess } from './operator.js'
 import { acceptsIdempotencyKey, ADMIN_BASE, API_BASE, bodyBounds, type Route } from './route.js'
+import type { OpenWindow } from './sliding-window.js'
 import { answerUndeclared } from './answer/undeclared.js'
 
 /** @param route method and declared path, e.g. `POST /email/send`; undefined if none matched @param ms until the answer was built */
@@ -51,6 +52,8 @@ export interface AppParts {
   /** Networks of reverse proxies whose X-Forwarded-For names the client. */
   readonly trustedProxies?: readonly string[]
   readonly anonymousRateLimit: number
+  /** Where several nodes share the limits; by default each process counts for itself. */
+  readonly openWindow?: OpenWindow | undefined
   /** Called for each answer, for metrics. */
   readonly onAnswer?: OnAnswer
   /** Called after each write that succeeded, for open screens. */

@@ -27,7 +27,7 @@ import { mayDo, type Authenticate, type Permission, type Principal } from './pri
 import { ALL_WORKSPACES } from './roles.js'
 import type { Access, AdminAccess, ListedAccess, Route } from './route.js'
 import { sessionToken } from './session-cookie.js'
-import { SlidingWindow, type WindowState } from './sliding-window.js'
+import { SlidingWindow, type OpenWindow, type WindowState } from './sliding-window.js'
 
 export interface GateParts {
   readonly clock: Clock
@@ -40,6 +40,8 @@ export interface GateParts {
   readonly trustedProxies?: readonly string[]
   /** Requests per minute from an address without a valid key; 0 = unlimited. */
   readonly anonymousRateLimit: number
+  /** Where several nodes share the limits; by default each process counts for itself. */
+  readonly openWindow?: OpenWindow | undefined
 }
 
 /** The parts of a route that control access. */
@@ -85,8 +87,9 @@ export class Gate {
   constructor(parts: GateParts, isControl = false) {
     this.parts = parts
     this.isControl = isControl
-    this.keyWindows = new SlidingWindow(parts.clock)
-    this.addressWindows = new SlidingWindow(parts.clock)
+    const { openWindow = () => new SlidingWindow(parts.clock) } = parts
+    this.keyWindows = openWindow('requests of a key')
+    this.addressWindows = openWindow('requests of an address')
     this.proxies = new NetworkList(parts.trustedProxies ?? [])
   }
 
@@ -95,6 +98,7 @@ export class Gate {
     // Access to the socket grants full control.
     if (access === 'control') return { principal: NOBODY }
     if (access === 'public') {
+      if (isLimited) await this.prepareAddress(ctx)
       const state = this.countAddress(ctx)
       // Otherwise counted but not enforced, so that monitors may poll /health freely.
       if (isLimited && !state.isAllowed) throw tooMany(state)
@@ -112,6 +116,7 @@ export class Gate {
       const operator = await this.findOperator(ctx)
       return operator ? this.actingIn(ctx, operator) : this.parts.authenticate(bearerToken(ctx))
     })
+    await this.keyWindows.prepare(caller.keyId, 1, caller.rateLimit)
     this.count(ctx, caller.keyId, caller.rateLimit)
     if (access !== 'key' && !mayDo(caller, access))
       throw new AppError(
@@ -134,6 +139,7 @@ export class Gate {
           : 'the admin API takes operator tokens (pa_...); API keys have no access',
       )
     })
+    await this.keyWindows.prepare(`operator:${operator.id}`, 1, OPERATOR_RATE_LIMIT)
     this.count(ctx, `operator:${operator.id}`, OPERATOR_RATE_LIMIT)
     const workspaceId = requireGrant(ctx, operator, access)
     if (access.isSensitive) requireRecentSignIn(operator, this.parts.clock.now())
@@ -202,6 +208,11 @@ export class Gate {
     if (!state.isAllowed) throw tooMany(state)
   }
 
+  private prepareAddress(ctx: Context): Promise<void> | undefined {
+    const { anonymousRateLimit } = this.parts
+    return this.addressWindows.prepare(addressKey(this.clientOf(ctx)), 1, anonymousRateLimit)
+  }
+
   /** Adds rate limit headers to an answer that reached no route. */
   countAddress(ctx: Context): WindowState {
     const state = this.windowOf(this.clientOf(ctx))
@@ -239,6 +250,7 @@ export class Gate {
       return await find()
     } catch (error) {
       if (!(error instanceof AppError)) throw error
+      await this.prepareAddress(ctx)
       const state = this.countAddress(ctx)
       if (!state.isAllowed) throw tooMany(state)
       // RFC 6750 §3.

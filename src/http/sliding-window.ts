@@ -34,9 +34,12 @@ interface Counter {
   newest: number
 }
 
+/** Opens windows of a kind, e.g. of API keys. */
+export type OpenWindow = (kind: string) => SlidingWindow
+
 export class SlidingWindow {
-  private readonly clock: Clock
-  private readonly windowMs: number
+  protected readonly clock: Clock
+  protected readonly windowMs: number
   private readonly bucketMs: number
   private readonly counters = new Map<string, Counter>()
 
@@ -47,11 +50,24 @@ export class SlidingWindow {
   }
 
   /**
+   * Where several nodes share limits, call it before `take` and wait for what it returns, if anything: others may have to be asked how much
+   * of the limit is left. Never rejects.
+   */
+  prepare(_name: string, _amount: number, _limit: number): Promise<void> | undefined {
+    return undefined
+  }
+
+  /**
    * Counts `amount` against the name if it fits, otherwise counts nothing.
    *
    * @param limit per window; 0 = unlimited
    */
   take(name: string, amount: number, limit: number): WindowState {
+    return this.takeUpTo(name, amount, limit, limit)
+  }
+
+  /** @param most how much may be counted here; the limit, or this node's part of it */
+  protected takeUpTo(name: string, amount: number, limit: number, most: number): WindowState {
     const now = this.clock.monotonic()
     // Headers show wall-clock time.
     const offset = this.clock.now() - now
@@ -66,7 +82,7 @@ export class SlidingWindow {
     const counter = this.counterOf(name)
     const second = Math.floor(now / this.bucketMs)
     slide(counter, second)
-    const isAllowed = counter.total + amount <= limit
+    const isAllowed = counter.total + amount <= most
     if (isAllowed) {
       const index = second % BUCKETS
       counter.buckets[index] = (counter.buckets[index] ?? 0) + amount
@@ -75,11 +91,11 @@ export class SlidingWindow {
     return {
       isAllowed,
       limit,
-      remaining: Math.max(0, limit - counter.total),
+      remaining: Math.max(0, most - counter.total),
       resetAt: offset + freeAt(counter, second, 1) * this.bucketMs,
       retryAfterMs: isAllowed
         ? 0
-        : freeAt(counter, second, counter.total + amount - limit) * this.bucketMs - now,
+        : freeAt(counter, second, counter.total + amount - most) * this.bucketMs - now,
     }
   }
 
@@ -89,6 +105,11 @@ export class SlidingWindow {
     if (!counter) return 0
     slide(counter, Math.floor(this.clock.monotonic() / this.bucketMs))
     return counter.total
+  }
+
+  /** Names with a counter, most recently used last. */
+  protected names(): IterableIterator<string> {
+    return this.counters.keys()
   }
 
   /** Uncounts what did not happen after all, newest first. */

@@ -45,7 +45,13 @@ export class SubmissionGatherer {
   }
 
   /** Resolves once the message is on disk. @throws AppError rate_limited, limit_reached, validation_error */
-  submit(one: GatheredSubmission): Promise<readonly SubmittedRecipient[]> {
+  async submit(one: GatheredSubmission): Promise<readonly SubmittedRecipient[]> {
+    const { key, to } = one.submission
+    const asking =
+      key && !one.isSandbox
+        ? this.parts.emailWindows.prepare(key.keyId, to.length, key.emailRateLimit)
+        : undefined
+    if (asking) await asking
     return new Promise((resolve, reject) => {
       this.waiting.push({ arrivedAt: this.parts.clock.now(), ...one, resolve, reject })
       this.write()

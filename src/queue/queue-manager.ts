@@ -17,9 +17,10 @@ import { laneFromKey, type Lane } from './lane.js'
 import { clearClaims, listLanes } from './queue-store.js'
 import { Claimer, type ReadyMessage } from './claiming/claimer.js'
 import { ClockSteps, correctDueTimes } from './clock-changes.js'
-import type { DeliveryAgent, LocateSite } from './delivery-agent.js'
+import type { DeliveryAgent, LocateSite, SiteFacts } from './delivery-agent.js'
 import { DeliveryRunner } from './delivery/delivery-runner.js'
 import type { JobLoader } from './claiming/job-loader.js'
+import type { NodeShares } from './node-shares.js'
 import { OctetSemaphore } from './delivery/octet-semaphore.js'
 import { Schedule } from './pacing/schedule.js'
 import type { LoggedAttempt, OnAttempt } from './delivery/record-outcomes.js'
@@ -44,8 +45,8 @@ export interface QueueManagerParts {
   readonly policy: QueuePolicy
   /** Identifies this run of the process; stored in every claim. */
   readonly incarnation: string
-  /** Whether this node delivers to the destination; of several nodes one does. */
-  readonly owns?: (destination: string) => boolean
+  /** Of several nodes: what this one delivers. */
+  readonly shares?: NodeShares | undefined
   /** While held, a restored copy of a server sends nothing. */
   readonly hold?: RestoreHold
   /** Called after outcomes and their events were committed. */
@@ -101,8 +102,14 @@ export class QueueManager {
       this.schedule.onMemoryFreed()
       this.wake()
     })
+    const { shares } = parts
+    const ofNodes = shares && {
+      shareOf: (facts: SiteFacts) => shares.shareOf(facts),
+      partOf: (destination: string) => shares.partOf(destination),
+    }
     this.schedule = new Schedule({
       ...parts,
+      ...ofNodes,
       backoff: siteBackoff(retry),
       connections: policy.connections,
       isHeld: lane => this.isHeld(lane),
@@ -110,7 +117,7 @@ export class QueueManager {
       onChange,
     })
     const { schedule, outcomes, steps } = this
-    this.claimer = new Claimer({ ...parts, schedule, memory, retry })
+    this.claimer = new Claimer({ ...parts, ...ofNodes, schedule, memory, retry })
     this.deliveries = new DeliveryRunner({
       ...parts,
       schedule,
@@ -130,20 +137,22 @@ export class QueueManager {
     const lastWritten = (await lastEventAt(database.reader)) ?? now
     if (lastWritten > now) this.correctDueTimes(0)
     this.watch()
+    this.parts.shares?.start(this.schedule, () => this.reloadShares())
   }
 
   /** Call it after messages of this lane were committed. */
   noteEnqueued(lane: string, dueAt: number): void {
-    const { owns, database } = this.parts
-    if (owns && !owns(laneFromKey(lane).destination)) {
-      database.announce?.('queue')
-      return
+    const { shares, database } = this.parts
+    if (shares) {
+      const { destination } = laneFromKey(lane)
+      if (!shares.owns(destination) || shares.partOf(destination)) database.announce?.('queue')
+      if (!shares.owns(destination)) return
     }
     this.schedule.note(lane, dueAt)
     this.wake()
   }
 
-  /** Call it after `owns` changed: lanes of other nodes are left to them, and this node's are loaded. */
+  /** Call it after what this node delivers changed: lanes of other nodes are left to them, and this node's are loaded. */
   reloadShares(): void {
     this.dropHeldLanes()
       .then(() => this.loadLanes())
@@ -205,6 +214,7 @@ export class QueueManager {
    */
   async stop(graceMs: number): Promise<void> {
     this.isStopping = true
+    this.parts.shares?.stop()
     for (const timer of [this.dueTimer, this.overdueTimer, this.watchTimer, this.pause]) timer?.cancel()
     const cut = this.parts.clock.after(graceMs, () => this.deliveries.abort())
     await this.rounds
@@ -251,7 +261,7 @@ export class QueueManager {
 
   /** Held campaigns, and what other nodes deliver. */
   private isHeld(lane: Lane): boolean {
-    return this.holds.isHeld(lane) || this.parts.owns?.(lane.destination) === false
+    return this.holds.isHeld(lane) || this.parts.shares?.owns(lane.destination) === false
   }
 
   private async loadLanes(): Promise<void> {

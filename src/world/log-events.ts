@@ -136,6 +136,7 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'destination split': 'So much mail waits for a destination that several nodes deliver to it.',
     'background work taken over':
       'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
     'background work handed over':
@@ -190,6 +191,12 @@ export const LOG_EVENTS = {
     'job skipped': 'The previous run of a job has not finished.',
     'job started': 'A scheduled job started.',
     'job state not saved': 'The state shown by `postroad jobs` could not be written.',
+    'limits not shared':
+      'PostgreSQL did not answer. Until it does, each node allows its equal share of rate limits.',
+    'login failures not shared':
+      'PostgreSQL did not answer. Until it does, each node counts failed logins by itself.',
+    'sites not shared':
+      'PostgreSQL did not answer. Until it does, shares of sites and destinations stay as they are.',
     'page answered': 'A public page was served.',
     'request answered': 'An API request succeeded.',
     'smtp connection turned away': 'A listener was full, or the address had too many connections.',

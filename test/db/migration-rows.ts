@@ -198,6 +198,12 @@ const BASELINE_ROWS: Rows = {
   ],
   drained_nodes: [{ name: 'mx.example.net', drained_at: T }],
   leases: [{ name: 'background', node_id: 'n1', taken_at: T }],
+  limit_uses: [{ name: 'digest', held: '{"n1":[3,1767603600000]}', until: LATER }],
+  login_failures: [
+    { node_id: 'n1', kind: 'failed', address: '192.0.2.1', account_hash: 'digest', account: null, at: T },
+  ],
+  site_uses: [{ node_id: 'n1', site: '*.example.net', backoff_until: null }],
+  split_destinations: [{ destination: 'example.net', parts: 2, begins_at: T, ends_at: LATER }],
   mail_totals: [
     {
       ...{

@@ -557,6 +557,12 @@ create table leases (
   taken_at bigint not null
 );
 
+create table limit_uses (
+  name text not null,
+  held jsonb not null,
+  until bigint not null
+);
+
 create table list_members (
   list bigint not null,
   contact bigint not null,
@@ -577,6 +583,16 @@ create table lists (
   created_at bigint not null,
   updated_at bigint not null,
   deleted_at bigint
+);
+
+create table login_failures (
+  seq bigint not null default nextval('login_failures_seq_seq'::regclass),
+  node_id text not null,
+  kind text not null,
+  address text not null,
+  account_hash text,
+  account text,
+  at bigint not null
 );
 
 create table mail_totals (
@@ -854,6 +870,19 @@ create table set_aside_events (
   is_retry_wanted integer not null
 );
 
+create table site_uses (
+  node_id text not null,
+  site text not null,
+  backoff_until bigint
+);
+
+create table split_destinations (
+  destination text not null,
+  parts integer not null,
+  begins_at bigint not null,
+  ends_at bigint not null
+);
+
 create table suppression_sweeps (
   workspace_id text not null,
   is_sandbox integer not null,
@@ -1115,11 +1144,15 @@ alter table leases add constraint leases_node_id_fkey FOREIGN KEY (node_id) REFE
 
 alter table leases add constraint leases_pkey PRIMARY KEY (name);
 
+alter table limit_uses add constraint limit_uses_pkey PRIMARY KEY (name);
+
 alter table list_members add constraint list_members_pk PRIMARY KEY (list, contact);
 
 alter table lists add constraint lists_id_key UNIQUE (id);
 
 alter table lists add constraint lists_pkey PRIMARY KEY (seq);
+
+alter table login_failures add constraint login_failures_pkey PRIMARY KEY (seq);
 
 alter table mail_totals add constraint mail_totals_pk PRIMARY KEY (workspace_id, part);
 
@@ -1192,6 +1225,12 @@ alter table segments add constraint segments_pkey PRIMARY KEY (seq);
 alter table sending_usage add constraint sending_usage_windows_pk PRIMARY KEY (workspace_id, window_kind, window_start);
 
 alter table set_aside_events add constraint set_aside_events_pk PRIMARY KEY (consumer, seq);
+
+alter table site_uses add constraint site_uses_node_id_fkey FOREIGN KEY (node_id) REFERENCES nodes(id) ON DELETE CASCADE;
+
+alter table site_uses add constraint site_uses_pk PRIMARY KEY (node_id, site);
+
+alter table split_destinations add constraint split_destinations_pkey PRIMARY KEY (destination);
 
 alter table suppression_sweeps add constraint suppression_sweeps_pkey PRIMARY KEY (workspace_id);
 
@@ -1354,6 +1393,8 @@ CREATE INDEX list_members_by_contact ON public.list_members USING btree (contact
 CREATE INDEX lists_by_workspace ON public.lists USING btree (workspace_id, seq) WHERE (deleted_at IS NULL);
 
 CREATE INDEX lists_deleted ON public.lists USING btree (deleted_at, seq) WHERE (deleted_at IS NOT NULL);
+
+CREATE INDEX login_failures_by_time ON public.login_failures USING btree (at);
 
 CREATE INDEX message_contents_by_batch ON public.message_contents USING btree (batch_id, batch_index) WHERE (batch_id IS NOT NULL);
 

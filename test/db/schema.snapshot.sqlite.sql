@@ -676,6 +676,14 @@ CREATE TABLE leases (
     taken_at bigint not null
   );
 
+CREATE TABLE limit_uses (
+    -- Digest of the kind of limit and of what it limits, e.g. a key or an address.
+    name text primary key,
+    -- By node: how much it may have used within the window, and until when that counts.
+    held blob not null,
+    until bigint not null
+  );
+
 CREATE TABLE list_members (
     list bigint not null,
     contact bigint not null,
@@ -701,6 +709,17 @@ CREATE TABLE lists (
     updated_at bigint not null,
     -- Restorable for a while; then members are removed in steps, and the row goes with the last one.
     deleted_at bigint
+  );
+
+CREATE TABLE login_failures (
+    seq integer primary key autoincrement,
+    node_id text not null,
+    -- failed, succeeded or forgiven: the latter two clear what is before them.
+    kind text not null,
+    address text not null,
+    account_hash text,
+    account text,
+    at bigint not null
   );
 
 CREATE TABLE mail_totals (
@@ -1024,6 +1043,20 @@ CREATE TABLE set_aside_events (
     constraint set_aside_events_pk primary key (consumer, seq)
   );
 
+CREATE TABLE site_uses (
+    node_id text not null references nodes (id) on delete cascade,
+    site text not null,
+    backoff_until bigint,
+    constraint site_uses_pk primary key (node_id, site)
+  );
+
+CREATE TABLE split_destinations (
+    destination text primary key,
+    parts integer not null,
+    begins_at bigint not null,
+    ends_at bigint not null
+  );
+
 CREATE TABLE suppression_sweeps (
     workspace_id text primary key,
     is_sandbox integer not null,
@@ -1302,6 +1335,8 @@ CREATE INDEX list_members_by_contact on list_members (contact, list);
 CREATE INDEX lists_by_workspace on lists (workspace_id, seq) where deleted_at is null;
 
 CREATE INDEX lists_deleted on lists (deleted_at, seq) where deleted_at is not null;
+
+CREATE INDEX login_failures_by_time on login_failures (at);
 
 CREATE INDEX message_contents_by_batch on message_contents (batch_id, batch_index) where batch_id is not null;
 

@@ -38,7 +38,7 @@ interface Site {
 async function openSite(t: Test): Promise<Site & { key: string; server: Serving }> {
   const site = { front: await somePorts(), back: await somePorts() }
   const { key, server } = await openNode(t, site, NODES.NODE1)
-  await openHaproxy(t, server, site)
+  await openHaproxy(t, site)
   return { ...site, key, server }
 }
 
@@ -68,7 +68,7 @@ async function somePorts(): Promise<Ports> {
 }
 
 /** The documented configuration, with other ports, and an address of its own to connect from. */
-async function openHaproxy(t: Test, server: Serving, { front, back }: Site): Promise<void> {
+async function openHaproxy(t: Test, { front, back }: Site): Promise<void> {
   let text = readFileSync(FILE, 'utf8').replace('send-proxy-v2\n', `send-proxy-v2 source ${PROXY}\n`)
   for (const name of Object.keys(PORTS) as (keyof typeof PORTS)[]) {
     const [own, ofNodes] = PORTS[name]
@@ -76,7 +76,6 @@ async function openHaproxy(t: Test, server: Serving, { front, back }: Site): Pro
       .replace(`bind :::${own} v4v6`, `bind 127.0.0.1:${front[name]}`)
       .replaceAll(`}:${ofNodes}"`, `}:${back[name]}"`)
   }
-  // Versions without this route.
   const file = join(t.testdir(), 'haproxy.cfg')
   writeFileSync(file, text)
   const child = spawn('haproxy', ['-f', file], { env: { ...process.env, ...NODES }, stdio: 'ignore' })

@@ -1,33 +1,8 @@
 /** Two servers on one PostgreSQL database: what is accepted anywhere is delivered once, whichever of them dies. */
-import t, { type Test } from 'tap'
-import { initialise, install, routeTo, type Initialised, type Serving } from '../support/program/process.js'
-import { openSink } from '../support/smtp/sink.js'
+import t from 'tap'
+import type { Initialised, Serving } from '../support/program/process.js'
+import { openTwo } from '../support/program/two-nodes.js'
 import { until } from '../support/until.js'
-
-interface Node extends Serving {
-  readonly name: string
-}
-
-/** The second shares the first one's database, and nothing else. */
-async function openTwo(t: Test, env: Readonly<Record<string, string>> = {}) {
-  const sink = await openSink(t)
-  const first = await initialise(t, { env: { ...routeTo(sink.port), ...env } })
-  const second = install(t, {
-    env: {
-      ...routeTo(sink.port),
-      ...env,
-      POSTROAD_DATABASE_URL: first.environment['POSTROAD_DATABASE_URL'] ?? '',
-    },
-  })
-  second.writeConfig('')
-  const nodes: Node[] = []
-  for (const [at, one] of [first, second].entries())
-    nodes.push({ ...(await one.serve()), name: `node ${at + 1}` })
-  const [one, two] = nodes
-  if (!one || !two) throw new Error('a node is missing')
-  await until('both to be known', () => first.sql('select id from nodes').length === 2)
-  return { sink, first, one, two }
-}
 
 const mailTo = (to: string) => ({
   to: [to],

@@ -71,7 +71,7 @@ eachDatabase(t, 'the next due time skips held and claimed messages', async (t, d
   await database.write(tx => setHeld(tx.db, { messageIds: ['held'] }, true))
   await database.write(tx => claimEntries(tx.db, ['claimed'], NOW + 2, 'run 1'))
   const next = async (destination: string, after: number) =>
-    (await nextDueTimes(database.reader, [laneTo(destination)], after)).get(laneTo(destination))
+    (await nextDueTimes(database.reader, [{ lane: laneTo(destination) }], after)).get(laneTo(destination))
   t.equal(await next('x.example', NOW), NOW + 5)
   t.equal(await next('x.example', NOW + 5), undefined)
   t.equal(await next('y.example', NOW), undefined)
@@ -99,7 +99,13 @@ eachDatabase(
       lanes.map((to, at) => [1, 2, 3].slice(0, at).map(late => `${to} ${late}`)),
     )
     t.same(
-      [...(await nextDueTimes(database.reader, lanes.map(laneTo), NOW))],
+      [
+        ...(await nextDueTimes(
+          database.reader,
+          lanes.map(to => ({ lane: laneTo(to) })),
+          NOW,
+        )),
+      ],
       [[laneTo('d3.example'), NOW + 7]],
     )
   },

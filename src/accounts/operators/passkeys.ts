@@ -148,7 +148,7 @@ export async function signInWithPasskey(
   client: Client,
 ): Promise<SignedIn> {
   const login = passkeyLogin(response)
-  refuseIfLocked(parts.guard, client, login)
+  await refuseIfLocked(parts.guard, client, login)
   const used = await verifyPasskey(parts, response)
   const signedIn =
     used &&
@@ -159,8 +159,8 @@ export async function signInWithPasskey(
       return { token, operator, needsCode: false }
     }))
   if (!signedIn)
-    throw failed(parts, client, login, 'passkey rejected', await ownerOf(parts.database, response.id))
-  parts.guard.succeeded(client.peer, login)
+    throw await failed(parts, client, login, 'passkey rejected', await ownerOf(parts.database, response.id))
+  await parts.guard.succeeded(client.peer, login)
   return signedIn
 }
 
@@ -172,7 +172,7 @@ export async function confirmWithPasskey(
   client: Client,
 ): Promise<string> {
   const login = passkeyLogin(response)
-  refuseIfLocked(parts.guard, client, login)
+  await refuseIfLocked(parts.guard, client, login)
   const used = await verifyPasskey(parts, response)
   const token = newSessionToken(parts.random)
   const isConfirmed =
@@ -182,8 +182,8 @@ export async function confirmWithPasskey(
         (await noteUsed(parts, tx, used)) &&
         noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now()),
     ))
-  if (!isConfirmed) throw failed(parts, client, login, 'passkey rejected', acting)
-  parts.guard.succeeded(client.peer, login)
+  if (!isConfirmed) throw await failed(parts, client, login, 'passkey rejected', acting)
+  await parts.guard.succeeded(client.peer, login)
   return token
 }
 

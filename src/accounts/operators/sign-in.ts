@@ -72,12 +72,12 @@ export async function signInWithPassword(
   client: Client,
 ): Promise<SignedIn> {
   const login = { account: email.toLowerCase(), password }
-  refuseIfLocked(parts.guard, client, login)
+  await refuseIfLocked(parts.guard, client, login)
   const operator = await findOperator(parts.database.reader, { email })
   const stored = operator?.passwordHash ?? undefined
   const isRight = await parts.passwords.matches(stored, password)
   if (!operator || stored === undefined || !isRight)
-    throw failed(parts, client, login, operator ? 'wrong password' : 'unknown account', operator)
+    throw await failed(parts, client, login, operator ? 'wrong password' : 'unknown account', operator)
   const needsCode = operator.totpSecret !== null
   const passwordHash = isOutdatedHash(stored) ? await parts.passwords.hash(password) : undefined
   const token = await parts.database.write(async tx => {
@@ -88,7 +88,7 @@ export async function signInWithPassword(
     return openSession(parts, tx, operator, { method: 'password', isPending: needsCode, client })
   })
   if (token === undefined) return signInWithPassword(parts, { email, password }, client)
-  if (!needsCode) parts.guard.succeeded(client.peer, login)
+  if (!needsCode) await parts.guard.succeeded(client.peer, login)
   return { token, operator, needsCode }
 }
 
@@ -111,15 +111,15 @@ export async function signInWithCode(
   if (!session?.isPending || !operator || now - session.createdAt >= SESSION_LIFETIME.pendingMs)
     throw new AppError('unauthorized', 'the sign-in has expired; start again')
   const login = codeLogin(operator, code)
-  refuseIfLocked(parts.guard, client, login)
+  await refuseIfLocked(parts.guard, client, login)
   const token = await parts.database.write(async tx => {
     if (!(await useCode(parts, tx, operator, code))) return undefined
     // Gone if the account was reset meanwhile.
     if (!(await deleteSession(tx.db, operator.id, session.id))) return undefined
     return openSession(parts, tx, operator, { method: session.method, isPending: false, client })
   })
-  if (token === undefined) throw failed(parts, client, login, 'wrong code', operator)
-  parts.guard.succeeded(client.peer, login)
+  if (token === undefined) throw await failed(parts, client, login, 'wrong code', operator)
+  await parts.guard.succeeded(client.peer, login)
   return { token, operator, needsCode: false }
 }
 
@@ -162,7 +162,7 @@ export async function confirmSignIn(
     'password' in proof
       ? { account: operator.email, password: proof.password }
       : codeLogin(operator, proof.code)
-  refuseIfLocked(parts.guard, client, login)
+  await refuseIfLocked(parts.guard, client, login)
   const isPassword =
     'password' in proof && (await parts.passwords.matches(operator.passwordHash ?? undefined, proof.password))
   const token = newSessionToken(parts.random)
@@ -171,8 +171,8 @@ export async function confirmSignIn(
     return noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now())
   })
   if (!isConfirmed)
-    throw failed(parts, client, login, 'password' in proof ? 'wrong password' : 'wrong code', operator)
-  parts.guard.succeeded(client.peer, login)
+    throw await failed(parts, client, login, 'password' in proof ? 'wrong password' : 'wrong code', operator)
+  await parts.guard.succeeded(client.peer, login)
   return token
 }
 
@@ -257,8 +257,8 @@ function codeLogin({ email }: Operator, code: string): Login {
 }
 
 /** @throws AppError rate_limited */
-export function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login): void {
-  const waitMs = guard.lockedForMs(peer, login)
+export async function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login): Promise<void> {
+  const waitMs = await guard.lockedForMs(peer, login)
   if (waitMs > 0) throw locked(waitMs)
 }
 
@@ -267,14 +267,14 @@ export function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login
  *
  * @param account undefined if unknown: what was typed instead of an address may be a password
  */
-export function failed(
+export async function failed(
   { guard, log }: Pick<SignInParts, 'guard' | 'log'>,
   { peer }: Client,
   login: Login,
   reason: 'unknown account' | 'wrong password' | 'wrong code' | 'passkey rejected',
   account: Pick<Operator, 'email'> | undefined,
-): AppError {
-  const { throttledForMs, lockedOut } = guard.failed(peer, login)
+): Promise<AppError> {
+  const { throttledForMs, lockedOut } = await guard.failed(peer, login)
   if (throttledForMs > 0) return locked(throttledForMs)
   log.warn('sign-in failed', { account: account?.email, peer, reason, lockedOut })
   return new AppError(

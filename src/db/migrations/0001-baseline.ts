@@ -40,7 +40,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     ...trackingTables(types),
     ...deliverabilityTables(types),
     ...inboundTables(types),
-    ...systemTables(),
+    ...systemTables(types),
   ])
     await sql.raw(statement).execute(db)
 }

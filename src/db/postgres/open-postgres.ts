@@ -125,6 +125,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     reader,
     slowReader: new Kysely<Tables>({ dialect: slowPostgresDialect(pools.slow) }),
     exportReader: new Kysely<Tables>({ dialect: slowPostgresDialect(pools.exports) }),
+    shared: new Kysely<Tables>({ dialect: postgresDialect(pools.reads) }),
     storage: UNWATCHED,
     changes,
     actAs(id) {

@@ -20,7 +20,7 @@ import type { Clock } from '../../world/time/clock.js'
 import { faultAnswer } from '../answer/connection-faults.js'
 import { answerEarly } from '../answer/early-answer.js'
 import { errorAnswer } from '../answer/error-body.js'
-import { SlidingWindow } from '../sliding-window.js'
+import { SlidingWindow, type OpenWindow } from '../sliding-window.js'
 import { documentOf, noticePage, NOTHING_ALLOWED } from './document.js'
 import { isJson, mediaTypeOf, readForm } from './form-body.js'
 import { chooseLanguage, LANGUAGES } from './languages/language.js'
@@ -37,6 +37,8 @@ export interface PublicParts {
   readonly rateLimit: number
   /** Networks of reverse proxies. */
   readonly trustedProxies: readonly string[]
+  /** Where several nodes share the limits; by default each process counts for itself. */
+  readonly openWindow?: OpenWindow | undefined
 }
 
 export interface PublicApp extends HttpHandler {
@@ -63,7 +65,7 @@ export function buildPublicApp(parts: PublicParts, routes: readonly PublicRoute[
   const serving: Serving = {
     ...parts,
     paths: new PublicPaths(routes),
-    windows: new SlidingWindow(parts.clock),
+    windows: parts.openWindow?.('pages of an address') ?? new SlidingWindow(parts.clock),
     proxies: new NetworkList(parts.trustedProxies),
   }
   const app = new Koa()
@@ -131,7 +133,7 @@ async function answerOf(
     if (ctx.method === 'OPTIONS') return undefined
     throw new AppError('method_not_allowed', `this path takes ${allowedMethods(matched.routes)}`)
   }
-  if (route.isLimited) takeFromWindow(request, serving)
+  if (route.isLimited) await takeFromWindow(request, serving)
   if (route.method === 'GET') return route.handle(request)
   return route.handle({
     ...request,
@@ -150,8 +152,10 @@ function openToOrigins(ctx: Context): void {
   })
 }
 
-function takeFromWindow({ visitor }: PublicRequest, { windows, rateLimit }: Serving): void {
-  const { isAllowed, retryAfterMs } = windows.take(addressKey(visitor.address), 1, rateLimit)
+async function takeFromWindow({ visitor }: PublicRequest, { windows, rateLimit }: Serving): Promise<void> {
+  const address = addressKey(visitor.address)
+  await windows.prepare(address, 1, rateLimit)
+  const { isAllowed, retryAfterMs } = windows.take(address, 1, rateLimit)
   if (!isAllowed)
     throw new AppError('rate_limited', `more than ${rateLimit} requests in the last minute`, { retryAfterMs })
 }

@@ -56,6 +56,8 @@ export async function sendEmail(
     scheduledAt !== undefined && recipients.some(({ skip }) => skip === null)
       ? scheduledAnswer(id, scheduledAt, shown)
       : sentAnswer(recipients, shown)
+  if (!isSandbox)
+    await parts.emailWindows.prepare(principal.keyId, submission.to.length, principal.emailRateLimit)
   database.storage.requireRoom()
   try {
     if (!submission.attached) {

@@ -65,7 +65,7 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       }
     },
     async authenticate(session, username, password) {
-      const waitMs = guard.lockedForMs(session.peerAddress, loginOf(password))
+      const waitMs = await guard.lockedForMs(session.peerAddress, loginOf(password))
       if (waitMs > 0) throw lockedOut(waitMs)
       try {
         const principal = await parts.authenticate(password)
@@ -74,10 +74,11 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
             'unauthorized',
             'the user name is neither `apikey` nor the workspace of this key',
           )
-        guard.succeeded(session.peerAddress, loginOf(password))
+        await guard.succeeded(session.peerAddress, loginOf(password))
         return { principal, isTrusted: false }
       } catch (error) {
-        if (error instanceof AppError && LOGIN_FAILURES.has(error.code)) refuseFailure(session, password)
+        if (error instanceof AppError && LOGIN_FAILURES.has(error.code))
+          await refuseFailure(session, password)
         throw error
       }
     },
@@ -94,8 +95,8 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
   }
 
   /** @throws SmtpRefusal if the address is throttled; otherwise the caller reports the reason */
-  function refuseFailure({ peerAddress }: SessionFacts, password: string): void {
-    const { lockedOut: where, throttledForMs } = guard.failed(peerAddress, loginOf(password))
+  async function refuseFailure({ peerAddress }: SessionFacts, password: string): Promise<void> {
+    const { lockedOut: where, throttledForMs } = await guard.failed(peerAddress, loginOf(password))
     if (where !== undefined)
       parts.log.warn('submission login locked', {
         peer: peerAddress,

@@ -8,7 +8,14 @@
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { markStarted } from '../../messages/message-status-store.js'
-import { claimEntries, nextDueTimes, selectDue, type QueueEntry, removeEntries } from '../queue-store.js'
+import {
+  claimEntries,
+  nextDueTimes,
+  selectDue,
+  type LanePart,
+  type QueueEntry,
+  removeEntries,
+} from '../queue-store.js'
 import type { Turn } from '../pacing/site.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
@@ -30,14 +37,16 @@ export interface ClaimTerms {
   readonly fraction: number
   /** Identifies this run of the process. */
   readonly incarnation: string
+  /** This node's part of a destination that several nodes deliver to. */
+  readonly partOf?: ((destination: string) => LanePart | undefined) | undefined
 }
 
 export async function claim(
   db: Queries,
   turns: readonly Turn[],
-  { now, retry, fraction, incarnation }: ClaimTerms,
+  { now, retry, fraction, incarnation, partOf }: ClaimTerms,
 ): Promise<Claimed[]> {
-  const looks = await lookIntoLanes(db, turns, now)
+  const looks = await lookIntoLanes(db, turns, now, partOf)
   const retryAts = new Map<number, number>()
   for (const [attempts, ids] of byAttempts(looks.flatMap(({ due }) => due))) {
     const retryAt = now + retryDelayMs(retry, attempts + 1, fraction)
@@ -67,11 +76,19 @@ interface LaneClaim {
   readonly nextDueAt: number | undefined
 }
 
-async function lookIntoLanes(db: Queries, turns: readonly Turn[], now: number): Promise<LaneClaim[]> {
-  const lanes = turns.map(({ lane, slots }) => ({ lane: lane.key, limit: slots + 1 }))
-  const waiting = await selectDue(db, lanes, now)
+async function lookIntoLanes(
+  db: Queries,
+  turns: readonly Turn[],
+  now: number,
+  partOf: ClaimTerms['partOf'],
+): Promise<LaneClaim[]> {
+  const looks = turns.map(({ lane, slots }) => {
+    const part = partOf?.(lane.destination)
+    return { lane: lane.key, limit: slots + 1, ...(part ? { part } : {}) }
+  })
+  const waiting = await selectDue(db, looks, now)
   const of = ({ lane }: Turn) => waiting.get(lane.key) ?? []
-  const emptied = turns.filter(turn => of(turn).length <= turn.slots).map(({ lane }) => lane.key)
+  const emptied = looks.filter(({ lane, limit }) => (waiting.get(lane)?.length ?? 0) < limit)
   const later = await nextDueTimes(db, emptied, now)
   return turns.map(turn => ({
     turn,

@@ -13,7 +13,14 @@ import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import type { LogEvent } from '../../world/log-events.js'
 import { clearClaims, releaseClaims, removeEntries, type QueueEntry } from '../queue-store.js'
-import { claim, type Claimed, dropSuppressed, findSuppressedJobs, dropWithdrawn } from './claim.js'
+import {
+  claim,
+  type Claimed,
+  type ClaimTerms,
+  dropSuppressed,
+  findSuppressedJobs,
+  dropWithdrawn,
+} from './claim.js'
 import { logMessage } from '../../messages/mail-log.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { JobLoader } from './job-loader.js'
@@ -43,6 +50,7 @@ export interface ClaimerParts {
   readonly memory: OctetSemaphore<Site>
   readonly retry: BackoffPolicy
   readonly incarnation: string
+  readonly partOf?: ClaimTerms['partOf']
   /** Called when messages ended without a delivery attempt and events were appended. */
   readonly onSettled: () => void
 }
@@ -80,7 +88,7 @@ export class Claimer {
    * @param freeSlots how many deliveries may start
    */
   async claimNext(freeSlots: () => number): Promise<ClaimRound> {
-    const { database, clock, random, retry, schedule, incarnation, log, onSettled } = this.parts
+    const { database, clock, random, retry, schedule, incarnation, partOf, log, onSettled } = this.parts
     if (!schedule.hasTurn || freeSlots() === 0) return { kind: 'nothing', ready: [] }
     let turns: readonly Turn[] = []
     let claimed: readonly Claimed[]
@@ -88,7 +96,7 @@ export class Claimer {
       claimed = await database.write(async tx => {
         // A transaction that is retried keeps its turns.
         if (turns.length === 0) turns = schedule.takeTurns(freeSlots(), LANES_PER_CLAIM)
-        const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation }
+        const terms = { now: clock.now(), retry, fraction: random.fraction(), incarnation, partOf }
         return dropWithdrawn(tx, await claim(tx.db, turns, terms), terms.now, onSettled)
       })
     } catch (error) {

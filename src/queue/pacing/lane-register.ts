@@ -18,6 +18,9 @@
 import { KeyedHeap } from '../../core/keyed-heap.js'
 import { laneFromKey, type Lane, type LaneState } from '../lane.js'
 
+/** Of one destination, when its mail is counted. */
+const MAX_LANES = 50
+
 export class LaneRegister {
   private readonly isHeld: (lane: Lane) => boolean
   private readonly lanes = new Map<string, Lane>()
@@ -92,6 +95,19 @@ export class LaneRegister {
   *heldLanes(): Generator<Lane | undefined> {
     for (const lane of this.lanes.values())
       yield lane.state !== 'claiming' && this.isHeld(lane) ? lane : undefined
+  }
+
+  /** Destinations with due mail, those with most claimed messages first. @param most how many */
+  busiest(most: number): { destination: string; lanes: string[] }[] {
+    const found = new Map<string, { destination: string; claimed: number; lanes: string[] }>()
+    for (const { destination, claimedCount, state, key } of this.lanes.values()) {
+      if (claimedCount === 0 && state === 'waiting') continue
+      const one = found.get(destination) ?? { destination, claimed: 0, lanes: [] }
+      found.set(destination, one)
+      one.claimed += claimedCount
+      if (one.lanes.length < MAX_LANES) one.lanes.push(key)
+    }
+    return [...found.values()].sort((a, b) => b.claimed - a.claimed).slice(0, most)
   }
 
   /** Clears the due time of a held lane. The caller removes it from its site's queue first. */

@@ -11,7 +11,7 @@ import { ConnectionShares, STANDINGS, type Standing } from './connection-shares.
 import type { LocateSite, SiteFacts } from '../delivery-agent.js'
 import { LaneRegister } from './lane-register.js'
 import { isBulk, type Lane } from '../lane.js'
-import type { PaceSignal, BackoffLimits } from './site-pace.js'
+import type { PaceSignal, BackoffLimits, SiteLimits } from './site-pace.js'
 import { SiteDirectory } from './site-directory.js'
 import { SiteQueues, SiteRegister, type SiteState, type Site, type Turn } from './site.js'
 
@@ -23,6 +23,8 @@ export interface ScheduleParts {
   /** Whether a large message to this site may get memory. */
   readonly hasMemoryFor?: (site: Site) => boolean
   readonly isHeld?: (lane: Lane) => boolean
+  /** This node's share of a site; undefined if there are no other nodes. */
+  readonly shareOf?: ((facts: SiteFacts) => SiteLimits | undefined) | undefined
   readonly onChange: () => void
 }
 
@@ -204,6 +206,25 @@ export class Schedule {
 
   onMemoryFreed(): void {
     for (const site of this.queues.takeWaitingForMemory()) this.requeue(site)
+  }
+
+  /** Sites whose connections or rate may matter to other nodes. */
+  sitesInUse(most: number) {
+    return this.sites.inUse(most)
+  }
+
+  /** Call it after this node's shares changed. @param backoffs of other nodes: time left by site, ms */
+  reshare(backoffs: ReadonlyMap<string, number>): void {
+    for (const site of this.sites.reshare(backoffs)) this.requeue(site)
+    this.parts.onChange()
+  }
+
+  /** Destinations with most messages in progress, with their lanes and the whole of their site. */
+  busiest(most: number): { destination: string; lanes: string[]; facts: SiteFacts }[] {
+    return this.lanes.busiest(most).flatMap(({ destination, lanes }) => {
+      const facts = this.directory.find(destination)
+      return facts ? [{ destination, lanes, facts }] : []
+    })
   }
 
   listSites(): SiteState[] {

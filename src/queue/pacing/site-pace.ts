@@ -46,6 +46,8 @@ const MAX_REQUESTED_BACKOFF_MS = 60 * 60_000
 /** Consecutive successes that reset the back-off count. */
 const STREAK_TO_RESET = 20
 const PREFETCH_MS = 50
+/** Back-offs of nodes that end this close to each other are the same. */
+const SAME_BACKOFF_MS = 1_000
 const AVERAGE_WEIGHT = 0.1
 /** Burst after a quiet time, as a share of one minute's messages. */
 const BURST_SHARE = 1 / 6
@@ -96,27 +98,28 @@ export class SitePace {
   private tokens: number
   private tokensAt: number
 
-  constructor(clock: Clock, limits: SiteLimits, restLengths: BackoffLimits) {
+  /** @param isShared other nodes may deliver to the site as well, so it gets no burst to begin with */
+  constructor(clock: Clock, limits: SiteLimits, restLengths: BackoffLimits, isShared = false) {
     this.clock = clock
     this.limits = limits
     this.backoffLimits = restLengths
-    this.window = Math.min(FIRST_WINDOW, limits.connections)
+    this.window = Math.max(1, Math.min(FIRST_WINDOW, limits.connections))
     this.threshold = limits.connections
-    this.tokens = this.burst
+    this.tokens = isShared ? 1 : this.burst
     this.tokensAt = clock.monotonic()
   }
 
   /** How many messages may be claimed now, including a few prefetched for a fast site. */
   get freeSlots(): number {
-    if (this.isBackingOff) return 0
+    if (this.concurrency === 0) return 0
     const free = Math.min(this.concurrency + this.prefetchSlots - this.active, this.takeableTokens())
     if (this.isSilent) return free > 0 && this.clock.monotonic() >= this.nextProbeAt ? 1 : 0
     return Math.max(0, free)
   }
 
-  /** Concurrent deliveries allowed; 0 during back-off. */
+  /** Concurrent deliveries allowed; 0 during back-off, and while it is other nodes' turn. */
   get concurrency(): number {
-    if (this.isBackingOff) return 0
+    if (this.isBackingOff || this.limits.connections < 1) return 0
     return this.isProbing || this.standing === 'new' ? 1 : Math.floor(this.window)
   }
 
@@ -131,14 +134,19 @@ export class SitePace {
     return Math.floor(this.window * Math.min(1, PREFETCH_MS / this.averageDurationMs))
   }
 
-  /** Call it after a configuration reload. What was learnt about the site is kept. */
-  setLimits(limits: SiteLimits): void {
+  /**
+   * Call it after a configuration reload, or when this node's share changed. What was learnt about the site is kept.
+   *
+   * @param isShare what was saved up of the rate is kept as well, so that changes of shares add no bursts
+   */
+  setLimits(limits: SiteLimits, isShare = false): void {
     const { connections, messagesPerMinute } = this.limits
     if (limits.connections === connections && limits.messagesPerMinute === messagesPerMinute) return
+    const saved = this.takeableTokens() === Infinity ? 1 : this.tokens
     this.limits = limits
-    this.window = Math.min(this.window, limits.connections)
+    this.window = Math.max(1, Math.min(this.window, limits.connections))
     this.threshold = Math.max(this.threshold, limits.connections)
-    this.tokens = this.burst
+    this.tokens = isShare ? Math.min(saved, this.burst) : this.burst
     this.tokensAt = this.clock.monotonic()
   }
 
@@ -187,6 +195,15 @@ export class SitePace {
       window: this.isProbing ? 1 : Math.floor(this.window),
       backoffLeftMs: this.isBackingOff ? this.backoffUntil - this.clock.monotonic() : undefined,
     }
+  }
+
+  /** Another node was asked to wait, or could not reach the site. @returns whether this node waits longer for it */
+  joinBackoff(leftMs: number): boolean {
+    const until = this.clock.monotonic() + leftMs
+    if (until - this.backoffUntil < SAME_BACKOFF_MS) return false
+    this.backoffUntil = until
+    this.isProbing = true
+    return true
   }
 
   /** One message probes the site now. If it fails, back-offs continue to grow. */

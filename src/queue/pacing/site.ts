@@ -12,7 +12,7 @@ import { STANDINGS, type Standing } from './connection-shares.js'
 import type { SiteFacts } from '../delivery-agent.js'
 import { FairQueue, type Claimant } from './fair-queue.js'
 import { isBulk, type Lane } from '../lane.js'
-import { SitePace, type BackoffLimits } from './site-pace.js'
+import { SitePace, type BackoffLimits, type SiteLimits } from './site-pace.js'
 
 /** Permission to claim messages of a lane for its site. */
 export interface Turn {
@@ -52,6 +52,8 @@ type LaneQueue = Map<string, Set<Lane>>
 export class Site {
   readonly name: string
   readonly pace: SitePace
+  /** Of the whole site; its pace has this node's share. */
+  facts: SiteFacts
   private readonly queues: Readonly<Record<Kind, LaneQueue>> = {
     single: new Map(),
     bulk: new Map(),
@@ -60,9 +62,11 @@ export class Site {
   }
   private turns = 0
 
-  constructor(clock: Clock, facts: SiteFacts, rests: BackoffLimits) {
+  /** @param share this node's, if it is one of several */
+  constructor(clock: Clock, facts: SiteFacts, rests: BackoffLimits, share?: SiteLimits) {
     this.name = facts.name
-    this.pace = new SitePace(clock, facts, rests)
+    this.facts = facts
+    this.pace = new SitePace(clock, share ?? facts, rests, share !== undefined)
   }
 
   get hasDue(): boolean {
@@ -169,6 +173,8 @@ export interface SiteState {
 export interface RegisterParts {
   readonly clock: Clock
   readonly backoff: BackoffLimits
+  /** This node's share of a site; undefined if there are no other nodes. */
+  readonly shareOf?: ((facts: SiteFacts) => SiteLimits | undefined) | undefined
 }
 
 /** Longer than any back-off and than an answer counts, so forgetting a site changes nothing. */
@@ -191,11 +197,13 @@ export class SiteRegister {
 
   getOrCreate(facts: SiteFacts): Site {
     const known = this.sites.get(facts.name)
+    const share = this.parts.shareOf?.(facts)
     if (known) {
-      known.pace.setLimits(facts)
+      known.facts = facts
+      known.pace.setLimits(share ?? facts, share !== undefined)
       return known
     }
-    const site = new Site(this.parts.clock, facts, this.parts.backoff)
+    const site = new Site(this.parts.clock, facts, this.parts.backoff, share)
     this.sites.set(site.name, site)
     return site
   }
@@ -228,6 +236,34 @@ export class SiteRegister {
     })
   }
 
+  /** Sites whose connections or rate may matter to other nodes, at most `most`. */
+  inUse(most: number): { site: string; backoffLeftMs: number | undefined }[] {
+    const found: { site: string; backoffLeftMs: number | undefined }[] = []
+    for (const { name, pace, facts, hasDue } of this.sites.values()) {
+      const { active, backoffLeftMs } = pace.state
+      const isBusy = active > 1 || ((active > 0 || hasDue) && isScarce(facts))
+      if (isBusy || backoffLeftMs !== undefined) found.push({ site: name, backoffLeftMs })
+      if (found.length === most) break
+    }
+    return found
+  }
+
+  /**
+   * Applies this node's shares.
+   *
+   * @param backoffs of other nodes: time left by site, ms
+   * @returns sites with mail, whose turn may have come
+   */
+  reshare(backoffs: ReadonlyMap<string, number>): Site[] {
+    const busy = [...this.sites.values()].filter(site => site.hasDue || !site.pace.isIdle)
+    for (const { name, pace, facts } of busy) {
+      pace.setLimits(this.parts.shareOf?.(facts) ?? facts, true)
+      const leftMs = backoffs.get(name)
+      if (leftMs !== undefined) pace.joinBackoff(leftMs)
+    }
+    return busy
+  }
+
   /** Due time of the mail that has waited longest at a site without back-off. Visits every lane with due mail. */
   get oldestDueAt(): number | undefined {
     let oldest = Infinity
@@ -258,6 +294,11 @@ export class SiteRegister {
       this.forget(site)
     }
   }
+}
+
+/** Whether even one delivery at a time is much of what the site allows. */
+function isScarce({ connections, messagesPerMinute }: SiteFacts): boolean {
+  return messagesPerMinute > 0 || connections < 8
 }
 
 export class SiteQueues {

@@ -58,6 +58,7 @@ async function pgliteDatabase(t: Test): Promise<Database> {
     reader: db,
     slowReader: db,
     exportReader: db,
+    shared: db,
     storage: UNWATCHED,
     changes,
     isTransient,

@@ -11,6 +11,8 @@ export interface ColumnTypes {
   readonly json: string
   /** Rows in the order of their primary key, without a key of their own. */
   readonly withoutRowid: string
+  /** For rows that may be lost with a crash of the database server, and are therefore written without waiting for the disk. */
+  readonly unlogged: string
 }
 
 export const COLUMN_TYPES: Readonly<Record<Dialect, ColumnTypes>> = {
@@ -20,6 +22,7 @@ export const COLUMN_TYPES: Readonly<Record<Dialect, ColumnTypes>> = {
     octets: 'blob',
     json: 'blob',
     withoutRowid: ' without rowid',
+    unlogged: '',
   },
   postgres: {
     serial: 'bigserial primary key',
@@ -27,5 +30,6 @@ export const COLUMN_TYPES: Readonly<Record<Dialect, ColumnTypes>> = {
     octets: 'bytea',
     json: 'jsonb',
     withoutRowid: '',
+    unlogged: 'unlogged ',
   },
 }

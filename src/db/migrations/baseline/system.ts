@@ -1,5 +1,7 @@
+import type { ColumnTypes } from './column-types.js'
+
 /** What belongs to the appliance as a whole. */
-export const systemTables = (): string[] => [
+export const systemTables = ({ json, serial, unlogged }: ColumnTypes): string[] => [
   // The appliance's own secrets, e.g. the key that signs return paths; older versions verify mail in transit.
   `create table secrets (
     name text not null,
@@ -50,6 +52,40 @@ export const systemTables = (): string[] => [
     taken_at bigint not null
   )`,
   'create index leases_by_node on leases (node_id)',
+  // What each node holds of limits that all nodes share; empty with one node.
+  `create ${unlogged}table limit_uses (
+    -- Digest of the kind of limit and of what it limits, e.g. a key or an address.
+    name text primary key,
+    -- By node: how much it may have used within the window, and until when that counts.
+    held ${json} not null,
+    until bigint not null
+  )`,
+  // Failed logins, which every node counts.
+  `create table login_failures (
+    seq ${serial},
+    node_id text not null,
+    -- failed, succeeded or forgiven: the latter two clear what is before them.
+    kind text not null,
+    address text not null,
+    account_hash text,
+    account text,
+    at bigint not null
+  )`,
+  'create index login_failures_by_time on login_failures (at)',
+  // Which nodes are delivering to a site, so that each takes its part of the site's connections and rate; empty with one node.
+  `create table site_uses (
+    node_id text not null references nodes (id) on delete cascade,
+    site text not null,
+    backoff_until bigint,
+    constraint site_uses_pk primary key (node_id, site)
+  )`,
+  // Destinations with so much mail that several nodes deliver to them.
+  `create table split_destinations (
+    destination text primary key,
+    parts integer not null,
+    begins_at bigint not null,
+    ends_at bigint not null
+  )`,
   // Stored responses of requests with an Idempotency-Key.
   `create table kept_answers (
     -- Digest of workspace, kind of key, method, path and Idempotency-Key.
