@@ -9,6 +9,7 @@
 import { describeError } from '../core/errors.js'
 import type { Database, Tx } from '../db/database.js'
 import { isRemoval } from '../db/removed-error.js'
+import { isUnreachable } from '../db/transient-error.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 import { nodeFor } from './lane-shares.js'
@@ -29,6 +30,10 @@ export const ALIVE_MS = 12_000
 const SIGN_MS = 3_000
 /** After this long without a successful sign a node starts nothing new: others may have removed it. */
 const TRUSTED_MS = ALIVE_MS - SIGN_MS
+/** After a longer gap between its own signs a node cannot tell whether the others were silent or the database did not answer. */
+const MAX_GAP_MS = 2 * SIGN_MS
+/** How long the others then have to show that they are alive, if the database was slow; if it was away, they have `ALIVE_MS`. */
+const RETURN_MS = 1.5 * SIGN_MS
 
 export interface MembershipParts {
   readonly database: Database
@@ -51,6 +56,11 @@ export class Membership {
   private readonly stopping = new AbortController()
   private running: Promise<void> = Promise.resolve()
   private trustedUntil = 0
+  private lastSignAt = Infinity
+  /** Whether the database could not be reached since the last sign. */
+  private isUnreachable = false
+  /** Removes nobody before: the others have time to come back as well. */
+  private judgesFrom = 0
   private isJoined = false
   private resolveRemoved: () => void = () => {}
   /** Resolves if other nodes removed this one although it runs: it must end. */
@@ -138,6 +148,7 @@ export class Membership {
       } catch (error) {
         if (isRemoval(error)) this.end()
         else log.warn('node not renewed', { error: describeError(error) })
+        if (isUnreachable(error)) this.isUnreachable = true
       }
     }
   }
@@ -149,7 +160,7 @@ export class Membership {
     const found = await database.write(async tx => {
       const now = clock.now()
       if (!(await renewNode(tx.db, nodeId, now, ALIVE_MS))) return undefined
-      const dead = this.isAlone ? await deleteOtherNodes(tx.db, nodeId) : await deleteSilentNodes(tx.db, now)
+      const dead = await this.deleteDead(tx)
       if (dead.length > 0 || this.nodes.length === 0) for (const handler of this.onDeath) await handler(tx)
       const nodes = await listNodes(tx.db)
       const taken = await this.takeShare(tx, nodes, now)
@@ -159,11 +170,30 @@ export class Membership {
       this.end()
       return
     }
+    this.noteSign()
     this.trustedUntil = since + TRUSTED_MS
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
     const before = this.nodes
     this.nodes = found.nodes
     if (signatureOf(before) !== signatureOf(found.nodes)) for (const callback of this.changed) callback()
+  }
+
+  private async deleteDead({ db }: Tx): Promise<readonly { id: string; name: string }[]> {
+    if (this.isAlone) return deleteOtherNodes(db, this.nodeId)
+    const isSure = !this.hasGap && this.parts.clock.monotonic() >= this.judgesFrom
+    return isSure ? deleteSilentNodes(db, ALIVE_MS) : []
+  }
+
+  private get hasGap(): boolean {
+    return this.parts.clock.monotonic() - this.lastSignAt > MAX_GAP_MS
+  }
+
+  private noteSign(): void {
+    const now = this.parts.clock.monotonic()
+    if (this.isUnreachable) this.judgesFrom = now + ALIVE_MS
+    else if (this.hasGap) this.judgesFrom = Math.max(this.judgesFrom, now + RETURN_MS)
+    this.isUnreachable = false
+    this.lastSignAt = now
   }
 
   /** Free leases, as many as make this node's share. @returns whether it took any */
