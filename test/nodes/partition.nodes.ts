@@ -38,14 +38,16 @@ t.test(
     const flow = new MailFlow(t, sink, key)
     flow.through(near)
     flow.through(far, ['REST'])
-    await flow.acceptedOnce(400)
+    await flow.acceptedOnce(300)
     const fault = await faultIn(flow, sink, async () => {
       elsewhere.cut()
+      const cutAt = performance.now()
       await until(
         'the other to take over',
         () => near.log.some(({ event }) => event === 'node removed'),
         30_000,
       )
+      t.comment(`taken over after ${((performance.now() - cutAt) / 1_000).toFixed(1)} s`)
       t.equal(psql(server.url(), 'select 1 from nodes').length, 1)
       t.equal((await far.send(key, {})).status, 503)
       await sleep(5_000)
