@@ -10,6 +10,7 @@
 import { describeError } from '../core/errors.js'
 import type { Database, Tx } from '../db/database.js'
 import { isRemoval } from '../db/removed-error.js'
+import { isUnreachable } from '../db/transient-error.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 import { nodeFor, nodesFor } from './lane-shares.js'
@@ -40,6 +41,10 @@ const RETIRE_MS = 1_000
 
 /** Name of the lease of the work that one node does for all. */
 export const BACKGROUND = 'background'
+/** After a longer gap between its own signs a node cannot tell whether the others were silent or the database did not answer. */
+const MAX_GAP_MS = 2 * SIGN_MS
+/** How long the others then have to show that they are alive, if the database was slow; if it was away, they have `ALIVE_MS`. */
+const RETURN_MS = 1.5 * SIGN_MS
 
 export interface MembershipParts {
   readonly database: Database
@@ -93,6 +98,11 @@ export class Membership {
   private seenVersion = 0
   private confirmedAt: number
   private isTrustLost = false
+  private lastSignAt = Infinity
+  /** Whether the database could not be reached since the last sign. */
+  private isUnreachable = false
+  /** Removes nobody before: the others have time to come back as well. */
+  private judgesFrom = 0
   private isJoined = false
   private isStarted = false
   private isRetired = false
@@ -260,6 +270,7 @@ export class Membership {
       } catch (error) {
         if (isRemoval(error)) this.end()
         else log.warn('node not renewed', { error: describeError(error) })
+        if (isUnreachable(error)) this.isUnreachable = true
       }
     }
   }
@@ -280,7 +291,7 @@ export class Membership {
     const found = await database.write(async tx => {
       const now = clock.now()
       if (!(await renewNode(tx.db, nodeId, now, ALIVE_MS))) return undefined
-      const dead = this.isAlone ? await deleteOtherNodes(tx.db, nodeId) : await deleteSilentNodes(tx.db, now)
+      const dead = await this.deleteDead(tx)
       if (dead.length > 0 || this.nodes.length === 0) for (const handler of this.onDeath) await handler(tx)
       const nodes = await listNodes(tx.db)
       const taken = await this.takeShare(tx, nodes, now)
@@ -292,6 +303,7 @@ export class Membership {
       return
     }
     this.confirmedAt = since
+    this.noteSign()
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
     this.learn(found.nodes)
   }
@@ -304,6 +316,24 @@ export class Membership {
       : found
     this.deliverers = this.nodes.filter(node => takes(node, 'mta')).map(({ id }) => id)
     if (before !== signatureOf(this.nodes)) for (const callback of this.changed) callback()
+  }
+
+  private async deleteDead({ db }: Tx): Promise<readonly { id: string; name: string }[]> {
+    if (this.isAlone) return deleteOtherNodes(db, this.nodeId)
+    const isSure = !this.hasGap && this.parts.clock.monotonic() >= this.judgesFrom
+    return isSure ? deleteSilentNodes(db, ALIVE_MS) : []
+  }
+
+  private get hasGap(): boolean {
+    return this.parts.clock.monotonic() - this.lastSignAt > MAX_GAP_MS
+  }
+
+  private noteSign(): void {
+    const now = this.parts.clock.monotonic()
+    if (this.isUnreachable) this.judgesFrom = now + ALIVE_MS
+    else if (this.hasGap) this.judgesFrom = Math.max(this.judgesFrom, now + RETURN_MS)
+    this.isUnreachable = false
+    this.lastSignAt = now
   }
 
   /** Free leases, as many as make this node's share. @returns whether it took any */

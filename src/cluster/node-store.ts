@@ -99,14 +99,22 @@ export async function deleteNode(db: Queries, id: string): Promise<void> {
   await db.deleteFrom('nodes').where('id', '=', id).execute()
 }
 
-/** Deletes nodes that were not heard of in time, with their leases. @returns them */
+/**
+ * Deletes nodes of a PostgreSQL database that were not heard of in time, with their leases; none until its server has run for `aliveMs`, since
+ * it heard of nobody before.
+ *
+ * @returns them
+ */
 export async function deleteSilentNodes(
   db: Queries,
-  now: number,
+  aliveMs: number,
 ): Promise<readonly { id: string; name: string }[]> {
   return db
     .deleteFrom('nodes')
-    .where(e => e('alive_until', '<', databaseTime(db, now)))
+    .where('alive_until', '<', databaseTime(db, 0))
+    .where(
+      sql<boolean>`pg_postmaster_start_time() < clock_timestamp() - ${sql.lit(aliveMs)} * interval '1 millisecond'`,
+    )
     .returning(['id', 'name'])
     .execute()
 }

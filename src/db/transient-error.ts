@@ -21,3 +21,8 @@ export function isTransient(thrown: unknown): boolean {
 export function isStorageError(thrown: unknown): boolean {
   return !(thrown instanceof AppError) && isTransient(thrown)
 }
+
+/** Whether the database's server is gone, or the way to it. */
+export function isUnreachable(thrown: unknown): boolean {
+  return isLost(thrown instanceof AppError ? thrown.cause : thrown)
+}

@@ -10,7 +10,7 @@ import { isAppliance } from '../core/owner.js'
 import type { Database, Tx } from '../db/database.js'
 import { PieceSize } from '../db/piece-size.js'
 import { isStorageError } from '../db/transient-error.js'
-import { pauseFor, type Clock } from '../world/time/clock.js'
+import { pauseFor, systemClock, type Clock } from '../world/time/clock.js'
 import { AT_ONCE, WHEN_WOKEN, Worker } from '../world/time/worker.js'
 import type { Log } from '../world/log.js'
 import type { AnyConsumer } from './consumer.js'
@@ -32,6 +32,15 @@ const MIN_EVENTS_PER_TURN = 10
 const MAX_UNSAVED = 50_000
 /** Pause between reads, so that under load many events share a batch. */
 const PAUSE_MS = 20
+/**
+ * The same on PostgreSQL, for a consumer that has written: each write of its cursor leaves a dead row, and all of them are passed again and again
+ * while somebody's snapshot keeps them. The first event after a rest is not delayed.
+ */
+const WRITE_INTERVAL_MS = 1_000
+/** So many times the usual events share a batch there. */
+const BATCHES_AT_ONCE = 20
+/** Other writes of the node wait for so long; without it a large backlog would be worked off in small steps. */
+const PACED_PIECE_MS = 100
 /** Attempts at a single event before it is set aside: about half a minute, for transient errors to pass. */
 const MAX_TRIES = 5
 
@@ -125,6 +134,8 @@ class ConsumerLoop {
   private readonly tail: EventTail
   private readonly size: PieceSize
   private readonly worker: Worker
+  /** Whether cursors are written about once a second, see `WRITE_INTERVAL_MS`. */
+  private readonly isPaced: boolean
   private cursor: number | undefined
   /** Events up to here are processed or irrelevant; at least `cursor`. */
   private seen = 0
@@ -138,16 +149,16 @@ class ConsumerLoop {
     this.parts = parts
     this.tail = tail
     this.consumer = consumer
-    this.size = new PieceSize(
-      parts.clock,
-      Math.min(MIN_EVENTS_PER_TURN, this.eventsPerTurn),
-      this.eventsPerTurn,
-    )
+    this.isPaced = parts.database.dialect === 'postgres'
+    const most = this.eventsPerTurn * (this.isPaced ? BATCHES_AT_ONCE : 1)
+    this.size = this.isPaced
+      ? new PieceSize(parts.clock, this.eventsPerTurn, most, PACED_PIECE_MS)
+      : new PieceSize(parts.clock, Math.min(MIN_EVENTS_PER_TURN, most), most)
     this.worker = new Worker({
       ...parts,
       failure: 'event consumer failed',
       failureFields: { consumer: consumer.name },
-      runPiece: () => this.runBatch(),
+      runPiece: stopping => this.runBatch(stopping),
     })
   }
 
@@ -194,7 +205,7 @@ class ConsumerLoop {
     return next ? next.seq - 1 : newest
   }
 
-  private async runBatch(): Promise<number> {
+  private async runBatch(stopping: AbortSignal): Promise<number> {
     if (this.cursor === undefined) await this.open()
     const read = await this.readNext()
     const batch = this.batchOf(read.events)
@@ -203,12 +214,18 @@ class ConsumerLoop {
     if (batch.length > 0) await this.process(batch, upTo)
     else await this.skipTo(upTo)
     if (isCut || !read.isLast) return AT_ONCE
-    if (!this.worker.isStopped) await pauseFor(PAUSE_MS)
+    if (!stopping.aborted) await this.rest(batch.length > 0, stopping)
     return WHEN_WOKEN
   }
 
+  /** In real time, like the pauses of the database. */
+  private async rest(hasWritten: boolean, stopping: AbortSignal): Promise<void> {
+    if (this.isPaced && hasWritten) await systemClock.sleep(WRITE_INTERVAL_MS, stopping)
+    else await pauseFor(PAUSE_MS)
+  }
+
   private async readNext(): Promise<Read> {
-    const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN)
+    const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN) * (this.isPaced ? BATCHES_AT_ONCE : 1)
     const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
     if (read.events.length > 0) await this.consumer.refresh?.(this.parts.database.reader)
     this.concernErrors.clear()

@@ -3,8 +3,11 @@
  *
  * On PostgreSQL positions are given before their transaction commits, and others commit in between. So a position is noted together with the
  * id that the next transaction will get (`pg_snapshot_xmax`); it is settled once every transaction with a lower id has ended
- * (`pg_snapshot_xmin`). Transactions of the stores get their id when they begin, before any position. A transaction that stays open delays
- * consumers, and makes them miss nothing. On SQLite there is one writer at a time.
+ * (`pg_snapshot_xmin`). Transactions of the stores get their id when they begin, before any position. On SQLite there is one writer at a time.
+ *
+ * A transaction of somebody else that stays open (an import, another database of the same server) would hold up consumers. So after a few looks
+ * only those count that have written events, which keep a lock on the table until they have ended. Those delay consumers, and make them miss
+ * nothing.
  */
 import { sql } from 'kysely'
 import { dialectOf, type Queries } from '../db/database.js'
@@ -17,11 +20,14 @@ interface Tick {
 
 /** Ticks kept while a transaction stays open; the last one is replaced then. */
 const MAX_TICKS = 64
+/** Looks at the same first tick before the locks are read, which costs the server more than a snapshot. */
+const PATIENT_LOOKS = 5
 
 export class SettledEvents {
   private readonly reader: Queries
   private readonly ticks: Tick[] = []
   private settled = 0
+  private looks = 0
 
   constructor(reader: Queries) {
     this.reader = reader
@@ -39,7 +45,39 @@ export class SettledEvents {
     const { xmin = '0', xmax = '0' } = snapshot.rows[0] ?? {}
     if (this.ticks.length >= MAX_TICKS) this.ticks.pop()
     this.ticks.push({ seq: given.rows[0]?.seq ?? 0, before: BigInt(xmax) })
-    while (this.ticks[0] && this.ticks[0].before <= BigInt(xmin)) this.settled = this.ticks.shift()?.seq ?? 0
+    if (!this.settleBefore(BigInt(xmin)) && ++this.looks > PATIENT_LOOKS)
+      this.settleBefore(await this.oldestWriter())
     return this.settled
+  }
+
+  /** @param oldest every transaction with a lower id has ended, or writes no events @returns whether that settled anything */
+  private settleBefore(oldest: bigint): boolean {
+    const before = this.settled
+    while (this.ticks[0] && this.ticks[0].before <= oldest) this.settled = this.ticks.shift()?.seq ?? 0
+    if (this.settled === before && this.ticks.length > 0) return false
+    this.looks = 0
+    return true
+  }
+
+  /**
+   * Of the transactions that run now, those count that hold a lock on the table: who takes it later takes positions after all ticks. The lock is
+   * freed after the commit can be seen.
+   */
+  private async oldestWriter(): Promise<bigint> {
+    const { rows } = await sql<{ oldest: string }>`
+      with running as (select pg_current_snapshot() as seen)
+      select coalesce(
+        (select min(id::text::bigint)
+          from running, pg_snapshot_xip(seen) as id
+          where id::xid in (
+            select own.transactionid
+            from pg_locks as own
+              join pg_locks as table_lock on table_lock.virtualtransaction = own.virtualtransaction
+            where own.locktype = 'transactionid' and own.granted
+              and table_lock.relation = 'events'::regclass and table_lock.mode = 'RowExclusiveLock'
+          )),
+        (select pg_snapshot_xmax(seen)::text::bigint from running)
+      )::text as oldest`.execute(this.reader)
+    return BigInt(rows[0]?.oldest ?? '0')
   }
 }

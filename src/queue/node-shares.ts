@@ -84,9 +84,9 @@ export class NodeShares {
   /** @returns undefined if there are no other nodes */
   shareOf(facts: SiteFacts): SiteLimits | undefined {
     const { deliveringCount } = this.parts.membership
-    if (count < 2) return undefined
+    if (deliveringCount < 2) return undefined
     const place = this.places.get(facts.name)
-    return place ? shareOfSite(facts, { ...place, turn: this.turn }) : firstShare(facts, count)
+    return place ? shareOfSite(facts, { ...place, turn: this.turn }) : firstShare(facts, deliveringCount)
   }
 
   /** @param onChanged called when other destinations, or parts of them, are this node's */

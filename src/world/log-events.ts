@@ -99,6 +99,8 @@ export const LOG_EVENTS = {
     'node removed':
       'Another node was not heard of for 12 seconds. The messages it had claimed are tried again.',
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
+    'clock corrected':
+      "This machine's clock differs from that of the PostgreSQL server. Times were moved by `byMs` to follow the latter.",
     'certificate check failed': 'The certificate has expired or expires soon. Logged once a day.',
     'certificate not configured': 'SMTP clients are shown a self-signed certificate.',
     'clock set back, correcting due times': 'The system clock was set back by `byMs`.',

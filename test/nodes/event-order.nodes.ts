@@ -68,3 +68,28 @@ for (const isFarBehind of [false, true])
       )
     },
   )
+
+t.test('a transaction of somebody else that stays open holds up nobody', async t => {
+  const url = await postgresUrl(t)
+  const elsewhere = await realPostgres(t)
+  const one = await realPostgres(t, { url })
+  const tail = new EventTail(one.reader)
+  let end: () => void = () => {}
+  const ended = new Promise<void>(resolve => (end = resolve))
+  let hasBegun: () => void = () => {}
+  const begun = new Promise<void>(resolve => (hasBegun = resolve))
+  const long = elsewhere.write(async tx => {
+    await tx.db.insertInto('event_cursors').values({ consumer: 'long', seq: 1 }).execute()
+    hasBegun()
+    await ended
+  })
+  await begun
+  await one.write(tx => appendEvents(tx, [accepted('first')]))
+  tail.appended()
+  await until('the event', async () => {
+    const { events } = await tail.readAfter(0, KINDS, 100)
+    return events.some(({ messageId }) => messageId === 'first')
+  })
+  end()
+  await long
+})

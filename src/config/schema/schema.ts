@@ -154,7 +154,7 @@ const APPLIANCE = {
         // A postgres URL can contain a password.
         secret: 'when_wrong',
         description:
-          'SQLite file, relative to data_dir, or a PostgreSQL database (15 or later), which several nodes may share.',
+          'SQLite file, relative to data_dir, or a PostgreSQL database (15 or later), which several nodes may share. Of several hosts (`postgres://a,b/postroad`) the one that takes writes is used.',
       }),
       listen_url: optionalParsed(parsePostgresUrl, 'postgres://USER@HOST/DATABASE', {
         default: '',

@@ -4,6 +4,7 @@
  * Pure; invalid text parses to `undefined`.
  * Standards: RFC 1123 §2.1 (host names), RFC 4632 §3.1 (CIDR prefixes), RFC 3986 §3.2.2 (IPv6 in brackets).
  */
+import { serverUrls } from '../../core/postgres-urls.js'
 import { ipVersion, parseAddressAndPort } from '../../world/net/ip-address.js'
 
 /** A listen address or a server. */
@@ -83,9 +84,9 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
   return file === undefined ? undefined : { dialect: 'sqlite', location: file }
 }
 
-/** `postgres://USER@HOST/DATABASE`; `?host=/run/postgresql` overrides the host with the folder of a Unix socket. */
+/** `postgres://USER@HOST,HOST/DATABASE`; `?host=/run/postgresql` overrides the hosts, with the folder of a Unix socket for example. */
 export function parsePostgresUrl(text: string): string | undefined {
-  return /^postgres(?:ql)?:\/\/.+/.test(text) && URL.canParse(text) ? text : undefined
+  return serverUrls(text) === undefined ? undefined : text
 }
 
 /** An `http:` or `https:` URL without query or fragment, returned without trailing slash. */

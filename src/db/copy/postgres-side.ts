@@ -7,6 +7,7 @@
 import { AppError } from '../../core/errors.js'
 import { openClient } from '../postgres/connections.js'
 import { openPostgres, type PostgresOptions } from '../postgres/open-postgres.js'
+import { Servers } from '../postgres/servers.js'
 import { copiedOnly, kindOf, type Column, type Kinds, type Row, type TableShape } from './copied-table.js'
 import { MAX_OCTETS, MAX_ROWS, sizeOf, type CopySide, type CopySource, type CopyTarget } from './copy-side.js'
 
@@ -50,7 +51,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
 }
 
 async function connect(url: string): Promise<Session> {
-  const client = openClient(url, 'postroad copy')
+  const client = openClient(new Servers(url), 'postroad copy')
   // One that is lost fails its query as well; unheard, the event would end the process.
   client.on('error', () => {})
   await client.connect()

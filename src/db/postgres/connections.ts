@@ -5,7 +5,10 @@
  * PgBouncer in transaction mode; prepared statements need PgBouncer 1.21 or later.
  */
 import pg from 'pg'
+import type { Servers } from './servers.js'
 
+/** Idle connections are asked for a sign of life after this long, so that one whose other end is gone does not stay. */
+const KEEP_ALIVE_MS = 10_000
 /** How long opening a connection may take. */
 const CONNECTING_MS = 5_000
 /** Idle connections are closed after this long. */
@@ -18,8 +21,7 @@ const TYPES: pg.CustomTypesConfig = {
 }
 
 export interface PoolOptions {
-  /** `postgres://...` */
-  readonly url: string
+  readonly servers: Servers
   readonly size: number
   /** Shown in `pg_stat_activity`. */
   readonly name: string
@@ -29,16 +31,13 @@ export interface PoolOptions {
   readonly onLost: (error: Error) => void
 }
 
-export function openPool({ url, size, name, answerMs, onLost }: PoolOptions): pg.Pool {
+export function openPool({ servers, size, name, answerMs, onLost }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: url,
+    ...options(name),
+    Client: clientOf(servers),
     max: size,
-    application_name: name,
-    connectionTimeoutMillis: CONNECTING_MS,
     idleTimeoutMillis: IDLE_MS,
     query_timeout: answerMs,
-    keepAlive: true,
-    types: TYPES,
   })
   pool.on('error', onLost)
   // One in use that is lost fails its query as well; unheard, the event would end the process.
@@ -47,12 +46,83 @@ export function openPool({ url, size, name, answerMs, onLost }: PoolOptions): pg
 }
 
 /** A connection outside the pools. The caller connects and ends it. */
-export function openClient(url: string, name: string): pg.Client {
-  return new pg.Client({
-    connectionString: url,
+export function openClient(servers: Servers, name: string): pg.Client {
+  return new (clientOf(servers))(options(name))
+}
+
+/** Looks for the server that takes writes. @throws Error of the last one tried, if none does */
+export async function findServer(servers: Servers): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const client = openClient(servers, 'postroad start')
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return
+    } catch (error) {
+      if (tries >= servers.count) throw error
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+}
+
+function options(name: string): pg.ClientConfig {
+  return {
     application_name: name,
     connectionTimeoutMillis: CONNECTING_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: TYPES,
-  })
+  }
+}
+
+/** Connections to the server that takes writes. */
+function clientOf(servers: Servers): typeof pg.Client {
+  return class extends pg.Client {
+    private readonly url: string
+
+    constructor(config: pg.ClientConfig = {}) {
+      const url = servers.current
+      super({ ...config, connectionString: url })
+      this.url = url
+    }
+
+    override connect(): Promise<pg.Client>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<pg.Client> | void {
+      const connected = this.connectForWriting()
+      if (!callback) return connected
+      const call = callback as (error?: Error) => void
+      connected.then(
+        () => call(),
+        (error: unknown) => call(error as Error),
+      )
+    }
+
+    private async connectForWriting(): Promise<pg.Client> {
+      try {
+        await super.connect()
+        if (servers.count > 1) await requirePrimary(this)
+        return this
+      } catch (error) {
+        servers.failed(this.url)
+        throw error
+      }
+    }
+  }
+}
+
+/** @throws Error if the server follows another one */
+async function requirePrimary(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ follows: boolean }>('select pg_is_in_recovery() as follows')
+  if (rows[0]?.follows !== false) throw new StandbyError()
+}
+
+/** SQLSTATE 25006 (read_only_sql_transaction), which is what a write there would say. */
+class StandbyError extends Error {
+  readonly code = '25006'
+
+  constructor() {
+    super('the PostgreSQL server is a standby, and none of the hosts that takes writes can be reached')
+  }
 }

@@ -12,6 +12,7 @@ import type { Random } from '../../world/random.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { ReportedChanges, Topic } from '../changes.js'
 import { openClient } from './connections.js'
+import type { Servers } from './servers.js'
 
 const CHANNEL = 'postroad_changes'
 /** Pause between two notifications. */
@@ -25,7 +26,7 @@ export interface ForeignChangesParts {
   readonly random: Random
   readonly log: Log
   /** For LISTEN: not through PgBouncer in transaction mode. */
-  readonly listenUrl: string
+  readonly servers: Servers
   readonly pool: pg.Pool
   /** Where changes of other nodes are reported, as if they were our own. */
   readonly changes: ReportedChanges
@@ -80,10 +81,10 @@ export class ForeignChanges {
 
   /** Keeps a listening connection open until closed. */
   private async listen(): Promise<void> {
-    const { clock, random, log, listenUrl } = this.parts
+    const { clock, random, log, servers } = this.parts
     const isClosed = () => this.closing.signal.aborted
     for (let failures = 0; !isClosed();) {
-      const client = (this.client = openClient(listenUrl, 'postroad listen'))
+      const client = (this.client = openClient(servers, 'postroad listen'))
       const ended = new Promise<void>(resolve => client.on('end', resolve))
       client.on('error', () => {})
       client.on('notification', ({ payload }) => this.receive(payload))

@@ -15,19 +15,24 @@ import { UNWATCHED, type Database, type OnCommitted } from '../database.js'
 import { isEmpty, migrateToLatest, SchemaError } from '../migrate.js'
 import type { Tables } from '../tables.js'
 import { isTransient } from '../transient-error.js'
-import { openPool } from './connections.js'
+import { findServer, openPool } from './connections.js'
+import { DatabaseTime } from './database-time.js'
 import { ForeignChanges } from './foreign-changes.js'
-import { postgresDialect } from './postgres-dialect.js'
+import { Servers } from './servers.js'
+import { postgresDialect, SERVER_RUN } from './postgres-dialect.js'
 import { slowPostgresDialect } from './slow-reads.js'
 import { TransactionWriter, type WritingConnection } from './transaction-writer.js'
 
 /** What Debian 12 has and tests run on. */
 const OLDEST_SERVER = 150_000
 
-/** Server-side limits of a write: its statements, its waits for locks, and its pauses (a stopped process must not keep its locks). */
+/**
+ * Server-side limits of a write: its statements, its waits for locks, and its pauses. Other nodes wait for the locks of one that was stopped or
+ * cut off in the middle of a write.
+ */
 const STATEMENT_MS = 30_000
 const LOCK_MS = 5_000
-const IDLE_MS = 10_000
+const IDLE_MS = 4_000
 const BEGIN = [
   'begin isolation level repeatable read',
   `set local statement_timeout = ${STATEMENT_MS}`,
@@ -35,7 +40,7 @@ const BEGIN = [
   `set local idle_in_transaction_session_timeout = ${IDLE_MS}`,
 ].join(';')
 /** Assigned at once, so that a commit whose answer is lost can be looked up. */
-const TRANSACTION_ID = 'select pg_current_xact_id()::text'
+const TRANSACTION_ID = `select pg_current_xact_id()::text as id, ${SERVER_RUN} as server_run`
 /** Its row can only be removed before or after the transaction. */
 const transactionOf = (nodeId: string) =>
   `${TRANSACTION_ID} from (select 1 from nodes where id = '${nodeId}' for key share) as node`
@@ -44,7 +49,7 @@ const transactionOf = (nodeId: string) =>
 const POOLS = { writes: 2, reads: 6, slow: 2, exports: 1 }
 
 export interface PostgresOptions {
-  /** `postgres://...` */
+  /** `postgres://...`, with one or several hosts. */
   readonly url: string
   /** For LISTEN; by default `url`. Must not lead through PgBouncer in transaction mode. */
   readonly listenUrl?: string | undefined
@@ -63,7 +68,7 @@ export interface PostgresOptions {
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const {
     url,
-    listenUrl = url,
+    listenUrl,
     clock,
     random,
     log,
@@ -72,9 +77,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     isServing = false,
     onCommitted,
   } = options
+  const servers = new Servers(url)
   const onLost = (error: Error) => log.debug('database connection lost', { error: describeError(error) })
   const pool = (size: number, purpose: string, answerMs = STATEMENT_MS + LOCK_MS) =>
-    openPool({ url, size, name: `postroad ${purpose}`, answerMs, onLost })
+    openPool({ servers, size, name: `postroad ${purpose}`, answerMs, onLost })
   const pools = {
     writes: pool(POOLS.writes, 'write'),
     reads: pool(POOLS.reads, 'read'),
@@ -85,8 +91,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     await Promise.all(Object.values(pools).map(one => one.end()))
   }
   const reader = new Kysely<Tables>({ dialect: postgresDialect(pools.reads, { isReader: true }) })
+  const time = new DatabaseTime({ clock, log, reader })
   try {
+    await findServer(servers)
     await requireServer(reader)
+    await time.check()
     if (!mayCreate && (await isEmpty(reader)))
       throw new SchemaError('the PostgreSQL database is empty; run `postroad init` first')
     await migrateToLatest(
@@ -102,8 +111,19 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const changes = new ReportedChanges()
   let nodeId: string | undefined
   const begin = () => `${BEGIN};${nodeId === undefined ? TRANSACTION_ID : transactionOf(nodeId)}`
-  const foreign = new ForeignChanges({ clock, random, log, listenUrl, pool: pools.reads, changes })
-  if (isServing) foreign.start()
+  const listenServers = listenUrl === undefined || listenUrl === url ? servers : new Servers(listenUrl)
+  const foreign = new ForeignChanges({
+    clock,
+    random,
+    log,
+    servers: listenServers,
+    pool: pools.reads,
+    changes,
+  })
+  if (isServing) {
+    foreign.start()
+    time.start()
+  }
   const writer = new TransactionWriter(
     { clock, random, reader, onCommitted, report: topic => report(topic) },
     () => writingConnection(),
@@ -137,6 +157,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     write: (work, writeOptions) => writer.write(work, writeOptions),
     async [Symbol.asyncDispose]() {
       await writer.idle()
+      time.close()
       await foreign.close()
       await endPools()
     },

@@ -23,11 +23,24 @@ const MAX_PREPARED = 500
 /** Statements that change no rows. */
 const READS_ONLY = /^\s*\(?select\b/i
 
+/**
+ * SQL that differs after a crash of the server and on a server that took its place, which throw their statistics away: from then on ids of
+ * transactions that left no trace are given again.
+ */
+export const SERVER_RUN = 'pg_stat_get_bgwriter_stat_reset_time()::text'
+
+/** Which transaction, so that it can be looked up when its connection is lost. */
+export interface TransactionId {
+  /** As `pg_xact_status` takes it. */
+  readonly id: string
+  readonly serverRun: string
+}
+
 /** How transactions begin, and what is reported of them. */
 export interface Framing {
   /**
-   * One or more statements, sent in one round trip. The value that the last one returns is the transaction's id; without one, the
-   * transaction is refused.
+   * One or more statements, sent in one round trip. The values that the last one returns are the transaction's id and the server's run
+   * (`SERVER_RUN`); without them, the transaction is refused.
    */
   readonly begin?: () => string
   /** Faults that the values did not cause become `unavailable`; a writer has to judge them itself. */
@@ -69,7 +82,7 @@ class PooledDriver implements Driver {
   async beginTransaction(connection: PooledConnection): Promise<void> {
     const begin = this.framing.begin?.()
     await connection.begin(begin ?? 'begin')
-    if (begin !== undefined && connection.transactionId === undefined) throw new RemovedError()
+    if (begin !== undefined && connection.transaction === undefined) throw new RemovedError()
   }
 
   async commitTransaction(connection: PooledConnection): Promise<void> {
@@ -97,8 +110,8 @@ export class PooledConnection implements DatabaseConnection {
   private readonly names: Map<string, string>
   private readonly framing: Framing
   private isBroken = false
-  /** Id of the open transaction, if its `begin` returned one. */
-  transactionId: string | undefined
+  /** Of the open transaction, if its `begin` returned it. */
+  transaction: TransactionId | undefined
 
   constructor(client: pg.PoolClient, framing: Framing = {}) {
     this.client = client
@@ -125,12 +138,12 @@ export class PooledConnection implements DatabaseConnection {
     throw new Error('no store streams')
   }
 
-  /** Several statements at once; the last one's first value, if any, is the id of the transaction. */
+  /** Several statements at once; the last one's values, if any, identify the transaction. */
   async begin(text: string): Promise<void> {
     const results: pg.QueryResult | pg.QueryResult[] = await this.send(() => this.client.query(text))
     const row = [results].flat().at(-1)?.rows[0] as Record<string, unknown> | undefined
-    const id = row && Object.values(row)[0]
-    this.transactionId = typeof id === 'string' ? id : undefined
+    const [id, serverRun] = Object.values(row ?? {})
+    this.transaction = typeof id === 'string' ? { id, serverRun: String(serverRun) } : undefined
   }
 
   /** @throws CommitError if it is unknown whether the transaction was committed */
@@ -139,7 +152,7 @@ export class PooledConnection implements DatabaseConnection {
     try {
       result = await this.send(() => this.client.query('commit'))
     } catch (error) {
-      throw isLost(error) ? new CommitError(this.transactionId, error) : error
+      throw isLost(error) ? new CommitError(this.transaction, error) : error
     }
     // The server answers a commit of a failed transaction with a rollback, and no error.
     if (result.command === 'ROLLBACK') throw new Error('the transaction had failed before its commit')
@@ -176,11 +189,10 @@ export class PooledConnection implements DatabaseConnection {
 /** The connection was lost while the server committed. */
 export class CommitError extends Error {
   override readonly name = 'CommitError'
-  /** As `pg_xact_status` takes it. */
-  readonly transactionId: string | undefined
+  readonly transaction: TransactionId | undefined
 
-  constructor(transactionId: string | undefined, cause: unknown) {
+  constructor(transaction: TransactionId | undefined, cause: unknown) {
     super('the connection to the database was lost during a commit', { cause })
-    this.transactionId = transactionId
+    this.transaction = transaction
   }
 }

@@ -25,7 +25,7 @@ const LOST_CODES = new Set([
 const LOST_MESSAGES =
   /^(Connection terminated|Client has encountered a connection error|timeout (expired|exceeded when trying to connect)|Query read timeout)/
 
-/** connection_exception, operator_intervention (shutdown, crash), and a read-only server, which a former primary is after a failover. */
+/** connection_exception, operator_intervention (shutdown, crash), a session ended for its idleness, and a read-only server, as after a failover. */
 const LOST_STATES = /^(08|57P0|25006$)/
 
 /** Messages for the client, by the beginning of the SQLSTATE. */

@@ -8,7 +8,8 @@
  * Transactions see one snapshot (REPEATABLE READ): what a work decides from rows that another node changes meanwhile fails with a
  * serialization failure, and runs again. Long work (`isLong`) has its own line and connection.
  *
- * A commit whose answer was lost is looked up (`pg_xact_status`), so that callers learn what happened to it.
+ * A commit whose answer was lost is looked up (`pg_xact_status`), so that callers learn what happened to it; after a crash of the server or a
+ * failover that cannot be known, and they are told to try again.
  * Works reject with `unavailable` if the database is gone or too busy.
  */
 import { sql, type Kysely } from 'kysely'
@@ -19,7 +20,7 @@ import type { Topic } from '../changes.js'
 import type { OnCommitted, Queries, Tx, WriteOptions } from '../database.js'
 import { asError, pendingWork, type PendingWork } from '../pending-work.js'
 import type { Tables } from '../tables.js'
-import { CommitError } from './postgres-dialect.js'
+import { CommitError, SERVER_RUN } from './postgres-dialect.js'
 import { isConflict, isPostgresError, isViolation, postgresRefusal } from './postgres-fault.js'
 
 /** A group accepts no more work after running this long. */
@@ -181,16 +182,18 @@ class Line {
     if (index + 1 < group.length) await this.commit(group.slice(index + 1))
   }
 
-  private async isCommitted({ transactionId }: CommitError): Promise<boolean> {
+  /** False also if it cannot be known: the caller is told to try again, rather than that something is stored. */
+  private async isCommitted({ transaction }: CommitError): Promise<boolean> {
     const { reader } = this.parts
-    for (let tries = 0; transactionId !== undefined && tries < FATE_TRIES; tries += 1) {
+    for (let tries = 0; transaction !== undefined && tries < FATE_TRIES; tries += 1) {
       await pauseFor(FATE_PAUSE_MS)
-      const fate = await sql<{
-        status: string | null
-      }>`select pg_xact_status(${transactionId}::xid8) as status`
+      const fate = await sql<{ status: string | null; server_run: string | null }>`
+        select pg_xact_status(${transaction.id}::xid8) as status, ${sql.raw(SERVER_RUN)} as server_run`
         .execute(reader)
         .catch(() => undefined)
-      const status = fate?.rows[0]?.status
+      const { status, server_run: serverRun } = fate?.rows[0] ?? {}
+      // The id may have been given again since.
+      if (fate && serverRun !== transaction.serverRun) return false
       if (status === 'committed') return true
       if (status === 'aborted') return false
     }

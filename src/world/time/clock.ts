@@ -1,4 +1,5 @@
 /** Time: the only user of Date.now and timers. Everything else is given a Clock; tests use `FakeClock`. */
+import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 
 export interface Timer {
   /** Idempotent; does nothing after the timer has fired. */
@@ -6,8 +7,10 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Ms since epoch UTC. Jumps when the system clock is set. */
+  /** Ms since epoch UTC. Jumps when the system clock is set, or corrected. */
   now(): number
+  /** Moves `now` by so many ms, in all threads; for a clock that is known to be wrong. */
+  correct?(byMs: number): void
   /** Ms from an arbitrary start, never decreasing; for measuring durations. */
   monotonic(): number
   /** Calls back once, after at least `delayMs`. A pending timer does not keep the process alive. */
@@ -19,8 +22,20 @@ export interface Clock {
 /** setTimeout treats larger values as 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
+const CORRECTION = 'clock correction'
+
+/** Ms by which `now` differs from the machine's clock: one value of the process, which its threads are given when they start. */
+const correction = new Float64Array(sharedCorrection())
+
+function sharedCorrection(): SharedArrayBuffer {
+  const known = getEnvironmentData(CORRECTION)
+  if (known instanceof SharedArrayBuffer) return known
+  const shared = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)
+  setEnvironmentData(CORRECTION, shared)
+  return shared
+}
+
+const timers: Omit<Clock, 'now'> = {
   monotonic: () => performance.now(),
   after(delayMs, callback) {
     const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMER_MS))
@@ -32,10 +47,18 @@ export const systemClock: Clock = {
   },
 }
 
+export const systemClock: Clock = {
+  ...timers,
+  now: () => Date.now() + (correction[0] ?? 0),
+  correct(byMs) {
+    correction[0] = (correction[0] ?? 0) + byMs
+  },
+}
+
 /** A system clock that starts at the given time. */
 export function clockFrom(now: number): Clock {
   const offset = now - Date.now()
-  return { ...systemClock, now: () => Date.now() + offset }
+  return { ...timers, now: () => Date.now() + offset }
 }
 
 function startTimer(delayMs: number, callback: () => void): Timer {

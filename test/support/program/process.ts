@@ -59,6 +59,12 @@ export interface InstallOptions {
   readonly onFolder?: (dataDir: string) => void
   /** URL of the PostgreSQL database to begin with, where tests have a server. */
   readonly from?: string
+  /** URL of the PostgreSQL database to use, instead of one of its own. */
+  readonly database?: string
+  /** Flags of Node. */
+  readonly flags?: readonly string[]
+  /** What runs the server, e.g. `ip netns exec NAME`. */
+  readonly through?: readonly string[]
 }
 
 /** A data folder with its configuration file. */
@@ -102,14 +108,17 @@ export interface Serving extends Client {
 }
 
 /** Not set up yet: `init` is the test's business. */
-export function install(t: Test, { toml = '', env = {}, onFolder, from }: InstallOptions = {}): Installation {
+export function install(
+  t: Test,
+  { toml = '', env = {}, onFolder, from, database, flags = [], through = [] }: InstallOptions = {},
+): Installation {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   const dataDir = join(folder, 'state')
   const configFile = join(folder, 'postroad.toml')
   const writeConfig = (text: string) =>
     writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n${text}\n`)
   writeConfig(toml)
-  const postgres = POSTGRES_SERVER === undefined ? undefined : newDatabase(t, from)
+  const postgres = database ?? (POSTGRES_SERVER === undefined ? undefined : newDatabase(t, from))
   const environment = {
     POSTROAD_CONFIG: configFile,
     ...USUAL_ENVIRONMENT,
@@ -121,7 +130,17 @@ export function install(t: Test, { toml = '', env = {}, onFolder, from }: Instal
   onFolder?.(dataDir)
   const start = (args: readonly string[]): Running => {
     // tap would have each process and each of its threads load its hooks, which is three times what the program itself takes to load.
-    const child = spawn('env', ['-u', 'NODE_OPTIONS', process.execPath, program, ...args], {
+    const [command = '', ...words] = [
+      ...through,
+      'env',
+      '-u',
+      'NODE_OPTIONS',
+      process.execPath,
+      ...flags,
+      program,
+      ...args,
+    ]
+    const child = spawn(command, words, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], ...environment },
     })

@@ -41,6 +41,8 @@ export interface Sink {
 export interface SinkOptions {
   /** 0: any. */
   readonly port?: number
+  /** Where it listens; loopback by default. */
+  readonly address?: string
   readonly hasTls?: boolean
   /** Replies to recipients that are never taken, by what stands before the @. */
   readonly refusals?: Readonly<Record<string, readonly [code: number, text: string]>>
@@ -48,7 +50,7 @@ export interface SinkOptions {
 
 export async function openSink(
   t: Test,
-  { port = 0, hasTls = true, refusals = {} }: SinkOptions = {},
+  { port = 0, address = '127.0.0.1', hasTls = true, refusals = {} }: SinkOptions = {},
 ): Promise<Sink> {
   const refused = new Map(Object.entries({ unknown: [550, '5.1.1 No such user here'] as const, ...refusals }))
   const arrived: SinkMail[] = []
@@ -97,7 +99,7 @@ export async function openSink(
   })
   // A killed client resets its connections; a test waiting for the mail notices.
   server.on('error', () => {})
-  const listener = server.listen(port, '127.0.0.1')
+  const listener = server.listen(port, address)
   await once(listener, 'listening')
   t.teardown(() => {
     for (const accept of held) accept()
