@@ -57,12 +57,12 @@ import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRequests } from './scheduler/job-requests.js'
 import { JobRecords, listJobs } from './scheduler/job-store.js'
+import { inboundParts } from './appliance/inbound-parts.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
 import { applyReload } from './appliance/apply-reload.js'
-import { spawnThread } from './world/threads.js'
 import type { World } from './world/world.js'
 
 export interface Server extends AsyncDisposable {
@@ -378,27 +378,4 @@ function openPages(
 function visitParts({ config, world, database, linkSecrets }: Appliance) {
   const { trustedProxies } = config.http
   return { ...world, database, keys: openLinkKeys(linkSecrets), trustedProxies }
-}
-
-function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
-  return {
-    ...world,
-    database,
-    newId,
-    spawn: spawnThread,
-    keys: returnPathKeys,
-    hostname: config.hostname,
-    nodeNames: config.inbound.nodeNames,
-    returnPathDomain: config.mta.returnPathDomain,
-    messageSize: config.inbound.messageSizeBytes,
-    unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,
-    limits: {
-      mailsPerMinute: config.inbound.unsignedPerMinute,
-      octetsPerHour: config.inbound.unsignedSizePerHourBytes,
-      octetsPerHourInAll: config.inbound.unsignedSizePerHourInAllBytes,
-    },
-    keepSize: config.inbound.keepSizeBytes,
-    forwardTo: config.inbound.forwardTo,
-    expireMs: config.mta.retry.expireMs,
-  }
 }

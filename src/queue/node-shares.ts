@@ -18,7 +18,7 @@ import type { SiteFacts } from './delivery-agent.js'
 import type { Schedule } from './pacing/schedule.js'
 import type { SiteLimits } from './pacing/site-pace.js'
 import { firstShare, shareOfSite } from './pacing/site-share.js'
-import type { LanePart } from './queue-store.js'
+import type { LanePart } from './due-store.js'
 import { countDue, findSiteUses, findSplits, putSplit, writeSiteUses } from './site-share-store.js'
 
 export interface NodeSharesParts {

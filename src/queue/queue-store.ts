@@ -6,10 +6,10 @@
  * that claimed it, so no one claims it again before its outcome is committed. `queue_claimed` holds claimed rows only:
  * finding what a crash left costs the same however long the queue is.
  */
-import { sql, type SelectQueryBuilder } from 'kysely'
+import { sql } from 'kysely'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
-import { flag, type Flag, type Tables } from '../db/tables.js'
+import { flag, type Flag } from '../db/tables.js'
 import { TotalsChange } from '../messages/mail-totals-store.js'
 import { laneKey } from './lane.js'
 import type { Priority } from '../messages/mail-origin.js'
@@ -131,144 +131,6 @@ export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: num
         where is_held = 0 and claimed_by is null and queue.lane = step.lane) as due_at
     from step where lane is not null`.execute(db)
   return rows.flatMap(row => (row.due_at === null ? [] : [{ lane: row.lane, dueAt: row.due_at }]))
-}
-
-/** This node's parts of a lane whose destination is split among nodes. */
-export interface LanePart {
-  readonly of: number
-  /** From 0. */
-  readonly parts: readonly number[]
-}
-
-/** Nodes share a PostgreSQL database only. */
-const isPart = ({ of, parts }: LanePart) =>
-  sql<boolean>`mod(abs(hashtext(message_id)::bigint), ${of}::bigint) in (${sql.join(parts)})`
-
-/** A lane and how many of its entries are wanted. */
-export interface LaneLook {
-  readonly lane: string
-  readonly limit: number
-  /** If other nodes claim from the lane as well. */
-  readonly part?: LanePart
-}
-
-interface LaneRow extends Readonly<Record<string, unknown>> {
-  readonly lane: string
-  readonly limit: number
-}
-
-const selectLanes = statement((db, { lanes, now }: { lanes: readonly LaneRow[]; now: number }) =>
-  unionOf(
-    lanes.map(({ lane, limit }) =>
-      db
-        .selectFrom(eb =>
-          eb
-            .selectFrom('queue')
-            .selectAll()
-            .where('lane', '=', lane)
-            .where('is_held', '=', 0)
-            .where('claimed_by', 'is', null)
-            .where('next_attempt_at', '<=', now)
-            .orderBy('next_attempt_at')
-            .orderBy('message_id')
-            .limit(limit)
-            .as('due'),
-        )
-        .selectAll(),
-    ),
-  ),
-)
-
-/** Due entries of each lane that are neither held nor claimed, longest due first. */
-export async function selectDue(
-  db: Queries,
-  lanes: readonly LaneLook[],
-  now: number,
-): Promise<Map<string, QueueEntry[]>> {
-  const found = new Map<string, QueueEntry[]>(lanes.map(({ lane }) => [lane, []]))
-  for (const piece of inPieces(lanes.filter(({ part }) => !part).map(({ lane, limit }) => ({ lane, limit }))))
-    for (const row of (await selectLanes(db, { lanes: piece, now })).rows)
-      found.get(row.lane)?.push(entryFromRow(row))
-  for (const { lane, limit, part } of lanes)
-    if (part) found.set(lane, await selectDuePart(db, lane, part, { now, limit }))
-  // A union promises no order.
-  for (const entries of found.values()) entries.sort(byDueTime)
-  return found
-}
-
-async function selectDuePart(
-  db: Queries,
-  lane: string,
-  part: LanePart,
-  { now, limit }: { readonly now: number; readonly limit: number },
-): Promise<QueueEntry[]> {
-  const free = db.selectFrom('queue').selectAll().where('lane', '=', lane).where('is_held', '=', 0)
-  const due = free.where('claimed_by', 'is', null).where('next_attempt_at', '<=', now).where(isPart(part))
-  return (await due.orderBy('next_attempt_at').limit(limit).execute()).map(entryFromRow)
-}
-
-function byDueTime(one: QueueEntry, other: QueueEntry): number {
-  return one.nextAttemptAt - other.nextAttemptAt || (one.messageId < other.messageId ? -1 : 1)
-}
-
-interface LaneName extends Readonly<Record<string, unknown>> {
-  readonly lane: string
-}
-
-const selectNextDue = statement((db, { lanes, after }: { lanes: readonly LaneName[]; after: number }) =>
-  unionOf(
-    lanes.map(({ lane }) =>
-      db
-        .selectFrom(eb =>
-          eb
-            .selectFrom('queue')
-            .select(['lane', 'next_attempt_at'])
-            .where('lane', '=', lane)
-            .where('is_held', '=', 0)
-            .where('claimed_by', 'is', null)
-            .where('next_attempt_at', '>', after)
-            .orderBy('next_attempt_at')
-            .limit(1)
-            .as('next'),
-        )
-        .selectAll(),
-    ),
-  ),
-)
-
-/** By lane: when its next entry after `after` falls due that is neither held nor claimed. Lanes without one are missing. */
-export async function nextDueTimes(
-  db: Queries,
-  lanes: readonly Pick<LaneLook, 'lane' | 'part'>[],
-  after: number,
-): Promise<Map<string, number>> {
-  const found = new Map<string, number>()
-  for (const piece of inPieces(lanes.filter(({ part }) => !part).map(({ lane }) => ({ lane }))))
-    for (const row of (await selectNextDue(db, { lanes: piece, after })).rows)
-      found.set(row.lane, row.next_attempt_at)
-  for (const { lane, part } of lanes) {
-    const next = part && (await nextDueOfPart(db, lane, part, after))
-    if (next !== undefined) found.set(lane, next)
-  }
-  return found
-}
-
-async function nextDueOfPart(
-  db: Queries,
-  lane: string,
-  part: LanePart,
-  after: number,
-): Promise<number | undefined> {
-  const free = db.selectFrom('queue').select('next_attempt_at').where('lane', '=', lane)
-  const later = free.where('is_held', '=', 0).where('claimed_by', 'is', null)
-  const next = later.where('next_attempt_at', '>', after).where(isPart(part)).orderBy('next_attempt_at')
-  return (await next.limit(1).executeTakeFirst())?.next_attempt_at
-}
-
-function unionOf<T>(
-  queries: readonly SelectQueryBuilder<Tables, never, T>[],
-): SelectQueryBuilder<Tables, never, T> {
-  return queries.reduce((all, next) => all.unionAll(next))
 }
 
 /** Releases the claim and sets the time of the next attempt. */

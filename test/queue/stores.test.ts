@@ -11,6 +11,7 @@ import {
 } from '../../src/messages/message-store.js'
 import { deleteEntries, listEntries, retryNow, setHeld } from '../../src/queue/operator/queue-admin-store.js'
 import { summarize } from '../../src/queue/operator/queue-summary-store.js'
+import { nextDueTimes, selectDue } from '../../src/queue/due-store.js'
 import {
   requeueOrphans,
   claimEntries,
@@ -20,9 +21,7 @@ import {
   deferEntry,
   findEntries,
   listLanes,
-  nextDueTimes,
   removeEntries,
-  selectDue,
 } from '../../src/queue/queue-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'

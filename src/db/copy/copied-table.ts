@@ -31,6 +31,11 @@ export const NOT_COPIED: ReadonlySet<string> = new Set([
   // A run of a server. What it had claimed is released by the first server on the copy, as after a crash.
   'nodes',
   'leases',
+  // What running nodes tell each other.
+  'job_requests',
+  'limit_uses',
+  'site_uses',
+  'split_destinations',
 ])
 
 export function copiedOnly(shapes: readonly TableShape[]): TableShape[] {

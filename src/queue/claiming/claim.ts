@@ -8,14 +8,8 @@
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { markStarted } from '../../messages/message-status-store.js'
-import {
-  claimEntries,
-  nextDueTimes,
-  selectDue,
-  type LanePart,
-  type QueueEntry,
-  removeEntries,
-} from '../queue-store.js'
+import { nextDueTimes, selectDue, type LanePart } from '../due-store.js'
+import { claimEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import type { Turn } from '../pacing/site.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'

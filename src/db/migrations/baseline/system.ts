@@ -1,6 +1,6 @@
+/** What belongs to the appliance as a whole. */
 import type { ColumnTypes } from './column-types.js'
 
-/** What belongs to the appliance as a whole. */
 export const systemTables = ({ json, serial, unlogged }: ColumnTypes): string[] => [
   // The appliance's own secrets, e.g. the key that signs return paths; older versions verify mail in transit.
   `create table secrets (

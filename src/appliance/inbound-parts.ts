@@ -1,0 +1,26 @@
+/** What the inbound listener and the processing of its mail need, by the configuration. */
+import { spawnThread } from '../world/threads.js'
+import type { Appliance } from './appliance.js'
+
+export function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
+  return {
+    ...world,
+    database,
+    newId,
+    spawn: spawnThread,
+    keys: returnPathKeys,
+    hostname: config.hostname,
+    nodeNames: config.inbound.nodeNames,
+    returnPathDomain: config.mta.returnPathDomain,
+    messageSize: config.inbound.messageSizeBytes,
+    unsignedMessageSize: config.inbound.unsignedMessageSizeBytes,
+    limits: {
+      mailsPerMinute: config.inbound.unsignedPerMinute,
+      octetsPerHour: config.inbound.unsignedSizePerHourBytes,
+      octetsPerHourInAll: config.inbound.unsignedSizePerHourInAllBytes,
+    },
+    keepSize: config.inbound.keepSizeBytes,
+    forwardTo: config.inbound.forwardTo,
+    expireMs: config.mta.retry.expireMs,
+  }
+}
