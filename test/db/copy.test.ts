@@ -261,9 +261,7 @@ t.test('a copy that lacks or alters a row is reported and not kept', async t => 
 
 t.test('a PostgreSQL database with a living node or with rows is refused', async t => {
   const { pglite, session } = await openPostgres(t)
-  await pglite.exec(
-    `insert into nodes values ('n', 'mx1.example.net', 'mta', 0, 0, 9007199254740991)`,
-  )
+  await pglite.exec(`insert into nodes values ('n', 'mx1.example.net', 'mta', 0, 0, 9007199254740991)`)
   const served = { code: 'conflict', message: /mx1.example.net/ }
   await t.rejects(postgresSource(session), served)
   await t.rejects(postgresTarget(session), served)
