@@ -58,6 +58,7 @@ import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRequests } from './scheduler/job-requests.js'
 import { JobRecords, listJobs } from './scheduler/job-store.js'
 import { inboundParts } from './appliance/inbound-parts.js'
+import { watchOnOtherNodes } from './certificates/watch-on-other-nodes.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import type { HttpHandler } from './world/net/http-connections.js'
@@ -296,6 +297,7 @@ async function openParts(
   })
   await background.follow()
   membership.whenChanged(() => void background.follow())
+  if (appliance.database.shared) closing.defer(watchOnOtherNodes(world.clock, certificates.watch, isLeading))
   closing.defer(() => background.close())
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))

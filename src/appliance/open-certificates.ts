@@ -21,6 +21,8 @@ export interface Certificates {
   /** Undefined without ACME. */
   readonly challenges: Challenges | undefined
   readonly jobs: readonly Job[]
+  /** One of the jobs, which every node needs: the files are its own. */
+  readonly watch: Job
   standing(): CertificateStanding
   /** Undefined without ACME. */
   readonly acme: Pick<Renewal, 'status' | 'want'> | undefined
@@ -48,6 +50,7 @@ export async function openCertificates(
       challenges: undefined,
       acme: undefined,
       jobs: [watch],
+      watch,
       standing,
       reload: () => certificate.reload(),
     }
@@ -77,6 +80,7 @@ export async function openCertificates(
     challenges,
     acme: renewal,
     jobs: [watch, order],
+    watch,
     standing,
     reload: () => renewal.hasten(),
   }
