@@ -45,7 +45,9 @@ function checkPlace(t: Test, config: Config, proxies: readonly string[]): void {
 
 t.test('every configuration on the page loads', async t => {
   t.ok(blocks.length >= 3)
-  for (const toml of blocks) load(t, /^hostname/m.test(toml) ? toml : `hostname = "mx1.example.com"\n${toml}`)
+  const shared = { POSTROAD_DATABASE_URL: 'postgres://db.example.com/postroad' }
+  for (const toml of blocks)
+    load(t, /^hostname/m.test(toml) ? toml : `hostname = "mx1.example.com"\n${toml}`, shared)
 })
 
 t.test('the node of the recipe is where HAProxy looks for it', async t => {

@@ -4,6 +4,7 @@
  * Used by `open-postgres.ts`. No session state (SET, LISTEN, advisory session locks) on pooled connections, so that they work through
  * PgBouncer in transaction mode; prepared statements need PgBouncer 1.21 or later.
  */
+import { describeError } from '../../core/errors.js'
 import pg from 'pg'
 import type { Servers } from './servers.js'
 
@@ -59,7 +60,8 @@ export async function findServer(servers: Servers): Promise<void> {
       await client.connect()
       return
     } catch (error) {
-      if (tries >= servers.count) throw error
+      if (tries >= servers.count)
+        throw new Error(`the database cannot be reached: ${describeError(error)}`, { cause: error })
     } finally {
       await client.end().catch(() => {})
     }

@@ -279,6 +279,11 @@ export const FRAME_ROWS: readonly Row[] = [
     ],
   },
   {
+    rule: 'GET /health/ready says whether a load balancer may send this node requests',
+    from: [],
+    tests: [open('health needs no key, below the version and at the root')],
+  },
+  {
     rule: 'the base ends in /api/v1; the machine-readable description is served',
     from: [],
     tests: [
