@@ -281,7 +281,7 @@ export const FRAME_ROWS: readonly Row[] = [
   {
     rule: 'GET /health/ready says whether a load balancer may send this node requests',
     from: [],
-    tests: [open('health needs no key, below the version and at the root')],
+    tests: [open('a load balancer reads whether the node is ready, without a key')],
   },
   {
     rule: 'the base ends in /api/v1; the machine-readable description is served',
