@@ -170,3 +170,24 @@ t.test('what changes after a screen is read, before its stream begins, is shown'
   goOn()
   await shows('the list', () => ann.getByRole('link', { name: 'News' }).isVisible())
 })
+
+t.test('a read that is answered after signing out asks nobody to sign in again', async t => {
+  const { ann, baseUrl, key, shows, ...postroad } = await open(t)
+  await visit(ann, `${baseUrl}/console/lists`)
+  await ann.getByText('No lists yet').waitFor()
+  const held: (() => void)[] = []
+  await ann.route('**/api/v1/lists?*', async route => {
+    await new Promise<void>(resolve => held.push(resolve))
+    await route.continue()
+  })
+  await postroad.post('/api/v1/lists', { name: 'News' }, { key })
+  await shows('the read', async () => held.length > 0)
+  await ann.getByRole('banner').getByRole('button', { name: 'Your account' }).click()
+  await ann.getByRole('button', { name: 'Sign out' }).click()
+  await ann.getByLabel('Email address').waitFor()
+  const answered = ann.waitForResponse('**/api/v1/lists?*')
+  for (const goOn of held) goOn()
+  t.equal((await answered).status(), 401)
+  await ann.getByLabel('Email address').fill('ann@example.net')
+  t.equal(await ann.getByRole('dialog').count(), 0)
+})

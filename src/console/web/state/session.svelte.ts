@@ -3,6 +3,7 @@ import type { components } from '#api/admin'
 import { admin, answer, useScope } from '../api/client'
 import { ApiFault } from '../api/fault'
 import { param, setParams } from './router.svelte'
+import { noteSignedIn } from './sign-in.svelte'
 
 export type Me = components['schemas']['Me']
 export type Workspace = components['schemas']['Workspace']
@@ -38,9 +39,10 @@ export async function findSession(): Promise<void> {
     ])
     state.workspaces = workspaces
     state.me = data
+    noteSignedIn(true)
   } catch (error) {
     if (!(error instanceof ApiFault) || error.status !== 401) throw error
-    state.me = undefined
+    forget()
   } finally {
     state.isKnown = true
   }
@@ -54,7 +56,12 @@ export async function refreshWorkspaces(): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await answer(admin.DELETE('/session'))
+  forget()
+}
+
+function forget(): void {
   state.me = undefined
+  noteSignedIn(false)
 }
 
 /** The workspace in the URL; undefined: all of them. */

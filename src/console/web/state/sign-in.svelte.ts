@@ -11,6 +11,8 @@ interface Waiting {
 }
 
 let waiting: Waiting | undefined
+/** Otherwise the sign-in screen is there, and whatever still waits for an answer is of a screen that has gone. */
+let isSignedIn = false
 const state = $state<{ asked: Asked | undefined }>({ asked: undefined })
 
 export function asked(): Asked | undefined {
@@ -27,8 +29,15 @@ export function askToConfirm(): Promise<void> {
   return ask('confirm')
 }
 
+/** Call it when somebody has signed in or out. */
+export function noteSignedIn(isThere: boolean): void {
+  isSignedIn = isThere
+  if (!isThere) cancelSignIn()
+}
+
 /** All requests that wait share one dialog. */
-function ask(asked: Asked): Promise<void> {
+async function ask(asked: Asked): Promise<void> {
+  if (!isSignedIn) throw new ApiFault('cancelled', 'not signed in')
   if (waiting) return waiting.promise
   let done = () => {}
   let cancel: (fault: ApiFault) => void = () => {}
