@@ -31,7 +31,7 @@ interface Waiting extends GatheredSubmission {
 /** Recipients per transaction, unless one submission has more: a few milliseconds of work. */
 const MAX_PER_TRANSACTION = 64
 
-/** The transaction is rolled back; each of its submissions gets one of its own. */
+/** The transaction is rolled back, and its submissions are stored one by one. */
 class AnswerNotKept extends Error {}
 
 export class SubmissionGatherer {

@@ -131,7 +131,7 @@ export class NodeShares {
     schedule.reshare(new Map())
   }
 
-  /** Tells the others which sites this node delivers to. */
+  /** Stores which sites this node delivers to, for the other nodes to read. */
   private async tell(schedule: Paced): Promise<void> {
     const { database, clock, membership } = this.parts
     const now = clock.monotonic()

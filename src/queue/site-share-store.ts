@@ -117,7 +117,7 @@ export async function findSplits(db: Queries): Promise<{ now: number; splits: Sp
   }
 }
 
-/** Splits the destination, or prolongs its split as it is. */
+/** Splits the destination, or extends a split without changing its parts. */
 export async function putSplit(
   db: Queries,
   { destination, parts, beginsInMs, endsInMs }: Split,

@@ -31,7 +31,7 @@ export interface JobRequestsParts {
 /** How long an answer is waited for. */
 export const ANSWER_MS = 10_000
 const POLL_MS = 100
-/** Whoever asked has given up long before. */
+/** The node that asked has long given up by then. */
 const OLD_MS = 10 * 60_000
 const MAX_AT_ONCE = 100
 
@@ -69,7 +69,7 @@ export class JobRequests {
     const requests = await listRequests(database.reader, MAX_AT_ONCE)
     if (requests.length === 0) return
     const answers = requests.map(({ id, name }) => ({ id, answer: scheduler.runNow(name) }))
-    // First, so that whoever reads the answer finds the job running.
+    // First, so that a client that reads the answer finds the job running.
     await records.flush()
     await database.write(async tx => {
       for (const { id, answer } of answers) await answerRequest(tx.db, id, answer)

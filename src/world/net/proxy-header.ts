@@ -104,7 +104,7 @@ function readLine(octets: Buffer): HeaderResult {
   if (octets[lf - 1] !== CR) return fault('malformed')
   const length = lf + 1
   const [, family = '', ...rest] = octets.toString('latin1', 0, lf - 1).split(' ')
-  // What else its line says is to be ignored.
+  // The rest of the line must be ignored.
   if (family === 'UNKNOWN') return { kind: 'header', length, client: undefined }
   const version = family === 'TCP4' ? 4 : family === 'TCP6' ? 6 : undefined
   const [source = '', destination = '', sourcePort, destinationPort] = rest

@@ -20,7 +20,7 @@ interface ProxyProtocolParts {
   readonly log: Log
 }
 
-/** A load balancer sends the header as soon as it is connected. */
+/** A load balancer sends the header immediately after connecting. */
 const HEADER_MS = 5_000
 /** Connections that have not sent their header. */
 const MAX_PENDING = 1_000
