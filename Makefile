@@ -93,18 +93,19 @@ check: node_modules/.installed $(CONSOLE)/types/.written ## types, lint, format
 	$(BIN)/eslint --cache --cache-location node_modules/.cache/eslint .
 	$(BIN)/prettier --check --log-level warn --cache .
 
+# ONLY: these files instead of all of the target's.
 test: check dist/.built build/.built $(TEST_NEEDS) ## every check that CI runs
-	$(TAP)
+	$(TAP) $(ONLY)
 
 LONG_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rl --include='*.test.ts' 'support/long.js' test))
 test-long: dist/.built build/.built $(TEST_NEEDS) ## what is tried again and again (kills, random requests, long queues), all of it and not only some
-	POSTROAD_TEST_LONG=1 $(TAP) --timeout=900 $(LONG_TESTS)
+	POSTROAD_TEST_LONG=1 $(TAP) --timeout=900 $(or $(ONLY),$(LONG_TESTS))
 
 test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
-	$(TAP) build/test/debian/*.debian.js
+	$(TAP) $(or $(ONLY),build/test/debian/*.debian.js)
 
 test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
-	$(TAP) --jobs=1 --timeout=900 build/test/pages/*.pages.js
+	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/pages/*.pages.js)
 
 readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## the README's pictures of the console, as test-pages takes them, into docs/images
 	@POSTROAD_PICTURES=docs/images $(TAP) --jobs=1 --timeout=900 build/test/pages/console-pictures.pages.js
@@ -115,7 +116,7 @@ test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one Pos
 	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-nodes
 
 run-test-nodes:
-	$(TAP) --jobs=1 --timeout=900 build/test/nodes/*.nodes.js
+	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/nodes/*.nodes.js)
 
 # What says the same on either database.
 POSTGRES_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase' test) $(shell find test -name '*-served.test.ts'))

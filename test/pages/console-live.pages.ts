@@ -171,6 +171,35 @@ t.test('what changes after a screen is read, before its stream begins, is shown'
   await shows('the list', () => ann.getByRole('link', { name: 'News' }).isVisible())
 })
 
+t.test('rows that are ticked stay ticked while everything is read again', async t => {
+  const { ann, baseUrl, key, shows, ...postroad } = await open(t)
+  await postroad.post('/api/v1/suppressions', { email: 'bob@two.test', reason: 'manual' }, { key })
+  await postroad.post(
+    '/api/v1/email/send',
+    {
+      ...{ from_email: 'shop@sender.example', to: ['cyd@one.test'], subject: 'Later', text: 'Later' },
+      send_at: new Date(postroad.clock.now() + 86_400_000).toISOString(),
+    },
+    { key },
+  )
+  for (const [path, name] of [
+    ['/suppressions', 'bob@two.test'],
+    ['/delivery?tab=messages', 'cyd@one.test'],
+  ] as const) {
+    await visit(ann, `${baseUrl}/console${path}`)
+    await ann.getByLabel(name).check()
+    let reads = 0
+    ann.on('response', response => {
+      if (response.url().includes('/admin/v1/workspaces')) reads += 1
+    })
+    // A workspace more, as somebody else adds it.
+    await postroad.run('workspace', 'create', `beside ${name}`)
+    await shows('the read', async () => reads > 0)
+    await ann.evaluate('new Promise(resolve => setTimeout(resolve, 500))')
+    t.ok(await ann.getByLabel(name).isChecked(), name)
+  }
+})
+
 t.test('a read that is answered after signing out asks nobody to sign in again', async t => {
   const { ann, baseUrl, key, shows, ...postroad } = await open(t)
   await visit(ann, `${baseUrl}/console/lists`)

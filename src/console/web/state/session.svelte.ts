@@ -9,9 +9,18 @@ export type Me = components['schemas']['Me']
 export type Workspace = components['schemas']['Workspace']
 export type Role = NonNullable<Me['limited_to']>
 
-const state = $state<{ me: Me | undefined; workspaces: readonly Workspace[]; isKnown: boolean }>({
+interface Session {
+  me: Me | undefined
+  workspaces: readonly Workspace[]
+  /** Shown unless the URL names one: the first by name, and the same while it exists. */
+  usualId: string | undefined
+  isKnown: boolean
+}
+
+const state = $state<Session>({
   me: undefined,
   workspaces: [],
+  usualId: undefined,
   isKnown: false,
 })
 
@@ -37,7 +46,7 @@ export async function findSession(): Promise<void> {
       // Without a session it does not ask for one.
       answer(admin.GET('/workspaces', { params: { query: { limit: 1_000 } }, fetch: one => fetch(one) })),
     ])
-    state.workspaces = workspaces
+    setWorkspaces(workspaces)
     state.me = data
     noteSignedIn(true)
   } catch (error) {
@@ -51,7 +60,14 @@ export async function findSession(): Promise<void> {
 /** Reads the workspaces again, e.g. after another operator added one. */
 export async function refreshWorkspaces(): Promise<void> {
   const query = { limit: 1_000 }
-  state.workspaces = (await answer(admin.GET('/workspaces', { params: { query } }))).data
+  setWorkspaces((await answer(admin.GET('/workspaces', { params: { query } }))).data)
+}
+
+/** What depends on the workspaces is read anew, and what was chosen in it forgotten, only if they have changed. */
+function setWorkspaces(workspaces: readonly Workspace[]): void {
+  if (JSON.stringify(workspaces) === JSON.stringify(state.workspaces)) return
+  state.workspaces = workspaces
+  if (!workspaces.some(({ id }) => id === state.usualId)) state.usualId = workspaces[0]?.id
 }
 
 export async function signOut(): Promise<void> {
@@ -69,9 +85,9 @@ export function chosenWorkspace(): Workspace | undefined {
   return state.workspaces.find(({ id }) => id === param('workspace'))
 }
 
-/** The workspace whose audience is shown: the chosen one, else the first. */
+/** The workspace whose audience is shown: the chosen one, else the usual one. */
 export function currentWorkspace(): Workspace | undefined {
-  return chosenWorkspace() ?? state.workspaces[0]
+  return chosenWorkspace() ?? state.workspaces.find(({ id }) => id === state.usualId)
 }
 
 export function isSandbox(): boolean {
@@ -101,14 +117,4 @@ export function hasRole(roles: readonly Role[], workspaceId?: string): boolean {
 /** Whether they hold one of these roles anywhere. */
 export function hasRoleSomewhere(roles: readonly Role[]): boolean {
   return state.me?.roles.some(({ role }) => roles.includes(role)) ?? false
-}
-
-/**
- * The `workspace_id` of a list in the admin API: the chosen workspace; else all of them, or the first one for operators of some only.
- *
- * @param roles that may read the list
- */
-export function workspaceFilter(roles: readonly Role[]): { workspace_id?: string } {
-  const id = (chosenWorkspace() ?? (hasRole(roles) ? undefined : currentWorkspace()))?.id
-  return id === undefined ? {} : { workspace_id: id }
 }
