@@ -1,4 +1,5 @@
 /** The queue on both databases: what the operator sees and selects, claiming, due times, and the queue manager itself. */
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import type { Database, Queries } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
@@ -19,7 +20,7 @@ import {
 import { countDestinations } from '../../src/queue/operator/queue-status-store.js'
 import { Site, type Turn } from '../../src/queue/pacing/site.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { eachDatabase } from '../support/db/database.js'
+import { eachDatabase, postgresDatabase } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
 import { bounced, deferred, delivered } from '../support/outcomes.js'
 import { openQueue } from '../support/queue.js'
@@ -203,3 +204,13 @@ eachDatabase(
     t.same(await listEntries(database.reader, {}, 10), [])
   },
 )
+
+t.test('statements are planned for a full queue even while it is empty (PostgreSQL)', async t => {
+  const database = await postgresDatabase(t)
+  await enqueue(database, letters('x.example', 1_000, 'x'))
+  await database.write(tx => tx.db.deleteFrom('queue').execute())
+  await sql`vacuum (analyze) queue`.execute(database.reader)
+  const { rows } = await sql<{ 'QUERY PLAN': string }>`
+    explain select min(lane) from queue where is_held = 0`.execute(database.reader)
+  t.notMatch(rows.map(row => row['QUERY PLAN']).join('\n'), /Seq Scan/)
+})

@@ -13,6 +13,11 @@ export interface ColumnTypes {
   readonly withoutRowid: string
   /** For rows that may be lost with a crash of the database server, and are therefore written without waiting for the disk. */
   readonly unlogged: string
+  /**
+   * For a table that is empty now and has a million rows a minute later: it keeps its pages. The server would plan statements for a table
+   * without pages by reading all of it, and keep those plans until it next analyses the table.
+   */
+  readonly keepsPages: string
 }
 
 export const COLUMN_TYPES: Readonly<Record<Dialect, ColumnTypes>> = {
@@ -23,6 +28,7 @@ export const COLUMN_TYPES: Readonly<Record<Dialect, ColumnTypes>> = {
     json: 'blob',
     withoutRowid: ' without rowid',
     unlogged: '',
+    keepsPages: '',
   },
   postgres: {
     serial: 'bigserial primary key',
@@ -31,5 +37,6 @@ export const COLUMN_TYPES: Readonly<Record<Dialect, ColumnTypes>> = {
     json: 'jsonb',
     withoutRowid: '',
     unlogged: 'unlogged ',
+    keepsPages: ' with (vacuum_truncate = off)',
   },
 }

@@ -1,7 +1,7 @@
 /** Messages, their contents and the queue. */
 import type { ColumnTypes } from './column-types.js'
 
-export const messagesTables = ({ serial, octets }: ColumnTypes): string[] => [
+export const messagesTables = ({ serial, octets, keepsPages }: ColumnTypes): string[] => [
   // What all recipients of one submission share. Short columns come first: reading one after a long text reads the text too.
   `create table message_contents (
     id text primary key,
@@ -117,7 +117,7 @@ export const messagesTables = ({ serial, octets }: ColumnTypes): string[] => [
     crashes integer default 0 not null,
     -- Deleted while an attempt was under way: no further attempt is made.
     is_withdrawn integer default 0 not null
-  )`,
+  )${keepsPages}`,
   'create index queue_by_destination on queue (destination, message_id)',
   'create index queue_claimed on queue (claimed_by) where claimed_by is not null',
   'create index queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0',
