@@ -118,14 +118,14 @@ test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one Pos
 run-test-nodes:
 	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/nodes/*.nodes.js)
 
-# What says the same on either database.
+# What says the same on either database. What is declared for both runs on PostgreSQL alone here.
 POSTGRES_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase' test) $(shell find test -name '*-served.test.ts'))
 
-test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a real PostgreSQL, which is started for it
+test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a real PostgreSQL, which is started for it (.ci/run installs it)
 	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-postgres
 
 run-test-postgres:
-	$(TAP) --timeout=900 $(POSTGRES_TESTS)
+	$(TAP) --timeout=900 $(or $(ONLY),$(POSTGRES_TESTS))
 
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)

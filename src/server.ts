@@ -61,6 +61,7 @@ import { inboundParts } from './appliance/inbound-parts.js'
 import { watchOnOtherNodes } from './certificates/watch-on-other-nodes.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
+import { systemClock } from './world/time/clock.js'
 import type { HttpHandler } from './world/net/http-connections.js'
 import type { ListenAddress } from './world/net/listen.js'
 import { applyReload } from './appliance/apply-reload.js'
@@ -122,6 +123,8 @@ async function openParts(
   const membership = new Membership({
     ...world,
     ...appliance,
+    // In real time, since other nodes judge this one by the database's clock.
+    clock: systemClock,
     nodeId: appliance.newId(),
     hostname: config.hostname,
     roles: rolesOf(config.roles),

@@ -61,7 +61,7 @@ export class SettledEvents {
 
   /**
    * Of the transactions that run now, those count that hold a lock on the table: who takes it later takes positions after all ticks. The lock is
-   * freed after the commit can be seen.
+   * freed after the commit can be seen. Tables of other databases may have the same number.
    */
   private async oldestWriter(): Promise<bigint> {
     const { rows } = await sql<{ oldest: string }>`
@@ -74,6 +74,7 @@ export class SettledEvents {
             from pg_locks as own
               join pg_locks as table_lock on table_lock.virtualtransaction = own.virtualtransaction
             where own.locktype = 'transactionid' and own.granted
+              and table_lock.database = (select oid from pg_database where datname = current_database())
               and table_lock.relation = 'events'::regclass and table_lock.mode = 'RowExclusiveLock'
           )),
         (select pg_snapshot_xmax(seen)::text::bigint from running)

@@ -69,7 +69,7 @@ for (const isFarBehind of [false, true])
     },
   )
 
-t.test('a transaction of somebody else that stays open holds up nobody', async t => {
+t.test('a transaction of another database that stays open holds up nobody', async t => {
   const url = await postgresUrl(t)
   const elsewhere = await realPostgres(t)
   const one = await realPostgres(t, { url })
@@ -79,7 +79,7 @@ t.test('a transaction of somebody else that stays open holds up nobody', async t
   let hasBegun: () => void = () => {}
   const begun = new Promise<void>(resolve => (hasBegun = resolve))
   const long = elsewhere.write(async tx => {
-    await tx.db.insertInto('event_cursors').values({ consumer: 'long', seq: 1 }).execute()
+    await appendEvents(tx, [accepted('elsewhere')])
     hasBegun()
     await ended
   })

@@ -49,21 +49,25 @@ async function addMessages(database: Database, ...ids: string[]): Promise<void> 
   })
 }
 
-/** Recorder and counter as the server opens them, a while after `NOW`. */
-async function openTracking(t: Test, database: Database, bounds?: VisitBounds) {
+/** Recorder and counter as the server opens them, a while after `NOW`. @param isCounting false: it begins when the test wakes it */
+async function openTracking(
+  t: Test,
+  database: Database,
+  { bounds, isCounting = true }: { bounds?: VisitBounds; isCounting?: boolean } = {},
+) {
   const clock = new FakeClock()
   const log = new FakeLog()
   const parts = { database, clock, log, random: new SeededRandom(), onEvents() {} }
   const recorder = new VisitRecorder(parts, await countVisits(database.reader), bounds)
   const counter = new VisitCounter({ ...parts, recorder })
-  recorder.onStored = () => counter.wake()
+  if (isCounting) recorder.onStored = () => counter.wake()
   const close = async () => {
     await recorder.close()
     await counter.stop()
   }
   t.teardown(close)
   await clock.advance(LATE - NOW + 2_000)
-  counter.wake()
+  if (isCounting) counter.wake()
   return { recorder, counter, clock, log, close }
 }
 
@@ -130,9 +134,7 @@ eachDatabase(
   'following all links right after delivery is a machine, from the first click on',
   async (t, database) => {
     await addMessages(database, 'm1', 'm2')
-    const { recorder, counter } = await openTracking(t, database)
-    // The second that counting stays behind.
-    recorder.onStored = () => {}
+    const { recorder, counter } = await openTracking(t, database, { isCounting: false })
     const soon = NOW + 5_000
     for (const [n, url] of ['a', 'b', 'c', 'd'].entries())
       await recorder.record(click('m1', `https://x.example/${url}`, { at: soon + n * 200 }))
@@ -172,8 +174,7 @@ eachDatabase(
         await insertMessages(tx.db, content, false, [message])
       }
     })
-    const { recorder, counter } = await openTracking(t, database)
-    recorder.onStored = () => {}
+    const { recorder, counter } = await openTracking(t, database, { isCounting: false })
     for (const id of ['few', 'many'])
       for (let n = 0; n < 4; n += 1)
         await recorder.record(click(id, `https://x.example/${n}`, { at: NOW + 40_000 + n * 100 }))
@@ -228,7 +229,9 @@ eachDatabase(t, 'visits of deleted messages do not stop counting', async (t, dat
 
 t.test('beyond its bounds visits are dropped, which is logged once a minute', async t => {
   const database = await sqliteDatabase(t)
-  const { recorder, counter, clock, log } = await openTracking(t, database, { buffered: 10, uncounted: 25 })
+  const { recorder, counter, clock, log } = await openTracking(t, database, {
+    bounds: { buffered: 10, uncounted: 25 },
+  })
   await counter.stop()
   const atOnce = await Promise.all(Array.from({ length: 50 }, () => recorder.record(opening('m1'))))
   t.equal(atOnce.filter(Boolean).length, 10, 'no more than fit in memory')

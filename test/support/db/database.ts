@@ -91,7 +91,8 @@ export function postgresDatabase(t: Test): Promise<Database> {
 }
 
 /**
- * Declares a test twice, on SQLite and on PostgreSQL, which ends with the last test of the file.
+ * Declares a test twice, on SQLite and on PostgreSQL, which ends with the last test of the file. Where tests have a PostgreSQL server it runs on
+ * that alone: `make test` has run the other.
  *
  * @param name a sentence of behaviour, the same on both
  */
@@ -101,7 +102,8 @@ export function eachDatabase(
   test: (t: Test, database: Database) => Promise<void>,
 ): void {
   t.teardown(endPostgres)
-  void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
+  if (POSTGRES_SERVER === undefined)
+    void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
   void t.test(`${name} (PostgreSQL)`, async t => {
     await test(t, await postgresDatabase(t))
   })

@@ -6,21 +6,12 @@
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  appendFileSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs'
+import { appendFileSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
+import { serverProgram } from './server-programs.js'
 
-const VERSIONS = '/usr/lib/postgresql'
 const SETTINGS = [
   // Tests kill the server's processes, never the machine.
   'fsync=off',
@@ -223,21 +214,9 @@ function isRunning(pid: number): boolean {
   }
 }
 
-function findPrograms(): string {
-  const versions = existsSync(VERSIONS)
-    ? readdirSync(VERSIONS)
-        .map(Number)
-        .sort((a, b) => b - a)
-    : []
-  const [newest] = versions
-  if (newest === undefined)
-    throw new Error(`no PostgreSQL server in ${VERSIONS}: install Debian's postgresql package`)
-  return join(VERSIONS, String(newest), 'bin')
-}
-
 /** Runs one of the server's programs as its user. @throws Error with what it said */
 async function run(program: string, ...args: string[]): Promise<void> {
-  const path = join(findPrograms(), program)
+  const path = serverProgram(program)
   const [command, words] = isRoot ? ['runuser', ['-u', 'postgres', '--', path, ...args]] : [path, args]
   // The server keeps what it inherits: with a pipe, there would be no end of it.
   const child = spawn(command, words, {

@@ -17,7 +17,17 @@ import { FakeLog } from '../../../src/world/fake-log.js'
 import { systemWorld } from '../../../src/world/world.js'
 import { endWithTest } from './children.js'
 import { migratedSqlite } from '../db/database.js'
-import { createDatabase, newDatabase, POSTGRES_SERVER, psql } from '../db/real-postgres.js'
+import {
+  createDatabase,
+  dropDatabase,
+  migratedUrl,
+  newDatabase,
+  POSTGRES_SERVER,
+  psql,
+  reusedDatabase,
+  reusing,
+} from '../db/real-postgres.js'
+import type { ReusedDatabases } from '../db/reused-databases.js'
 import { clientOf, type Client } from '../api/client.js'
 import { until } from '../until.js'
 
@@ -57,9 +67,7 @@ export interface InstallOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Called with the data folder before anything is put there. */
   readonly onFolder?: (dataDir: string) => void
-  /** URL of the PostgreSQL database to begin with, where tests have a server. */
-  readonly from?: string
-  /** URL of the PostgreSQL database to use, instead of one of its own. */
+  /** URL of the PostgreSQL database to use, instead of an empty one of its own. */
   readonly database?: string
   /** Flags of Node. */
   readonly flags?: readonly string[]
@@ -110,7 +118,7 @@ export interface Serving extends Client {
 /** Not set up yet: `init` is the test's business. */
 export function install(
   t: Test,
-  { toml = '', env = {}, onFolder, from, database, flags = [], through = [] }: InstallOptions = {},
+  { toml = '', env = {}, onFolder, database, flags = [], through = [] }: InstallOptions = {},
 ): Installation {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   const dataDir = join(folder, 'state')
@@ -118,7 +126,7 @@ export function install(
   const writeConfig = (text: string) =>
     writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n${text}\n`)
   writeConfig(toml)
-  const postgres = database ?? (POSTGRES_SERVER === undefined ? undefined : newDatabase(t, from))
+  const postgres = database ?? (POSTGRES_SERVER === undefined ? undefined : newDatabase(t))
   const environment = {
     POSTROAD_CONFIG: configFile,
     ...USUAL_ENVIRONMENT,
@@ -179,24 +187,35 @@ export function install(
 
 /** Set up and ready to serve. */
 export async function initialise(t: Test, options: InstallOptions = {}): Promise<Initialised> {
-  const { dataDir, workspaceId, key, postgres } = await (template ??= makeTemplate())
-  const installation = install(t, { ...options, ...(postgres === undefined ? {} : { from: postgres }) })
+  const { dataDir, workspaceId, key, databases } = await (template ??= makeTemplate())
+  const installation = install(t, {
+    ...(databases ? { database: await reusedDatabase(t, databases) } : {}),
+    ...options,
+  })
   cpSync(dataDir, installation.dataDir, { recursive: true })
   chmodSync(installation.dataDir, 0o700)
   return { ...installation, workspaceId, key }
 }
 
 /** What `init` made, once per test file: copying it is quicker than making keys again. */
-let template: Promise<{ dataDir: string; workspaceId: string; key: string; postgres?: string }> | undefined
+let template: Promise<Template> | undefined
 
-async function makeTemplate() {
+interface Template {
+  readonly dataDir: string
+  readonly workspaceId: string
+  readonly key: string
+  /** Where tests have a PostgreSQL server. */
+  readonly databases: ReusedDatabases | undefined
+}
+
+async function makeTemplate(): Promise<Template> {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const dataDir = join(folder, 'state')
   const configFile = join(folder, 'postroad.toml')
   writeFileSync(configFile, `hostname = "mx.postroad.test"\ndata_dir = "${dataDir}"\n`)
   mkdirSync(dataDir, { mode: 0o700 })
-  const postgres = POSTGRES_SERVER === undefined ? undefined : createDatabase()
+  const postgres = POSTGRES_SERVER === undefined ? undefined : createDatabase(migratedUrl())
   if (postgres === undefined)
     writeFileSync(join(dataDir, 'postroad.db'), await migratedSqlite(), { mode: 0o600 })
   const place = postgres === undefined ? {} : { POSTROAD_DATABASE_URL: postgres }
@@ -212,7 +231,9 @@ async function makeTemplate() {
   const unlimited = ['--rate-limit', '0', '--email-rate-limit', '0']
   const options = ['--workspace', workspace.id, '--name', 'of the tests', ...unlimited]
   const { key } = (await json('key', 'create', ...options)) as { key: string }
-  return { dataDir, workspaceId: workspace.id, key, ...(postgres === undefined ? {} : { postgres }) }
+  const databases = postgres === undefined ? undefined : reusing(postgres)
+  if (postgres !== undefined) process.once('exit', () => dropDatabase(postgres))
+  return { dataDir, workspaceId: workspace.id, key, databases }
 }
 
 /** A route that takes all mail to a port of this machine. */
