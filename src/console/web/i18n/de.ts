@@ -997,6 +997,7 @@ export const de: Texts = {
     options: 'Auswahlmöglichkeiten, eine je Zeile',
     up: (label: string) => `${label} nach oben`,
     down: (label: string) => `${label} nach unten`,
+    around: 'Behälter darum herum',
     drag: 'Zum Verschieben ziehen',
     moved: (label: string, at: number, of: number) => `${label} ist jetzt Feld ${at} von ${of}.`,
     texts: 'Texte',

@@ -1007,6 +1007,7 @@ export const en = {
     options: 'Choices, one a line',
     up: (label: string) => `Move ${label} up`,
     down: (label: string) => `Move ${label} down`,
+    around: 'Containers around it',
     drag: 'Drag to move',
     moved: (label: string, at: number, of: number) => `${label} is now field ${at} of ${of}.`,
     texts: 'Texts',

@@ -978,6 +978,7 @@ export const es: Texts = {
     options: 'Opciones, una por línea',
     up: (label: string) => `Subir ${label}`,
     down: (label: string) => `Bajar ${label}`,
+    around: 'Contenedores que lo rodean',
     drag: 'Arrastrar para mover',
     moved: (label: string, at: number, of: number) => `${label} es ahora el campo ${at} de ${of}.`,
     texts: 'Textos',

@@ -996,6 +996,7 @@ export const fr: Texts = {
     options: 'Choix, un par ligne',
     up: (label: string) => `Monter ${label}`,
     down: (label: string) => `Descendre ${label}`,
+    around: 'Conteneurs qui l’entourent',
     drag: 'Glisser pour déplacer',
     moved: (label: string, at: number, of: number) => `${label} est maintenant le champ ${at} sur ${of}.`,
     texts: 'Textes',

@@ -193,12 +193,18 @@ const writer = new DOMSerializer(
   },
 )
 
-export function writeRich(document: Node): string {
+/** Whether the text is in no paragraph. */
+export function isBare(document: Node): boolean {
+  return document.childCount === 1 && document.firstChild?.attrs['isBare'] === true
+}
+
+/** @param mayBeBare whether a text in no paragraph stays so; else it becomes one */
+export function writeRich(document: Node, mayBeBare = true): string {
   const detached = window.document.implementation.createHTMLDocument()
   const page = detached.createElement('div')
   page.append(writer.serializeFragment(document.content, { document: detached }))
   for (const tag of page.querySelectorAll(TAG)) tag.replaceWith(...tag.childNodes)
-  const isAlone = document.childCount === 1
+  const isAlone = mayBeBare && document.childCount === 1
   for (const bare of page.querySelectorAll(BARE)) {
     if (isAlone || bare.parentElement !== page) bare.replaceWith(...bare.childNodes)
     else {

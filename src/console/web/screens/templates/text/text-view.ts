@@ -16,6 +16,7 @@ import { EditorView } from 'prosemirror-view'
 import { nameIn } from './merge-tags'
 import { FORMATS, SHAPES, type Format, type Shape } from './shapes'
 import {
+  isBare,
   isEditable,
   markTags,
   pageOf,
@@ -72,11 +73,13 @@ const { nodes, marks } = richSchema
 export function mountText(place: HTMLElement, options: TextOptions): TextView {
   const isRich = options.kind === 'rich'
   const read = isRich ? readRich : readPlain
-  const write = isRich ? writeRich : writePlain
+  const write = (document: Node) => (isRich ? writeRich(document, wasBare) : writePlain(document))
   let current = options.text
+  const begun = read(options.text)
+  let wasBare = isBare(begun)
 
   const view = new EditorView(place, {
-    state: EditorState.create({ doc: read(options.text), plugins: pluginsFor(options) }),
+    state: EditorState.create({ doc: begun, plugins: pluginsFor(options) }),
     editable: () => !options.isReadOnly,
     attributes: {
       role: 'textbox',
@@ -111,7 +114,9 @@ export function mountText(place: HTMLElement, options: TextOptions): TextView {
     set(text) {
       if (text === current) return
       current = text
-      replaceDifference(view, read(text))
+      const wanted = read(text)
+      wasBare = isBare(wanted)
+      replaceDifference(view, wanted)
     },
     focus: () => view.focus(),
     toggle: format => run(toggleMark(marks[format])),
