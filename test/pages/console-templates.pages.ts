@@ -25,7 +25,7 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
       method === 'get'
         ? await appliance.get(`/api/v1${path}`, { key })
         : await appliance[method](`/api/v1${path}`, body, { key })
-    return (answer.body as { data: any }).data
+    return answer.body.data
   }
   return {
     page,
@@ -63,12 +63,20 @@ async function blankTemplate(page: Page, name: string): Promise<void> {
   await page.getByText('Drag a block here').waitFor()
 }
 
+interface Structure {
+  readonly blocks: readonly { readonly type: string; readonly content: Content }[]
+}
+
+interface Content {
+  readonly html?: string
+  readonly text?: string
+  readonly columns?: readonly Structure[]
+}
+
 /** Types and texts, nested as the blocks are. */
-function outline(structure: { blocks: any[] }): unknown[] {
-  return structure.blocks.map(({ type, content }) =>
-    type === 'columns'
-      ? content.columns.map((column: any) => outline(column))
-      : `${type}: ${content.html ?? content.text}`,
+function outline({ blocks }: Structure): unknown[] {
+  return blocks.map(({ type, content: { html, text = '', columns } }) =>
+    columns ? columns.map(outline) : `${type}: ${html ?? text}`,
   )
 }
 
