@@ -30,6 +30,24 @@ const HEADERS: OutgoingHttpHeaders = {
   'X-Robots-Tag': 'noindex, nofollow',
 }
 
+/** Shows mail within the console: its own script alone, without an origin, and whatever a mail loads from elsewhere. */
+const FRAME = 'mail-frame.html'
+
+function framePolicy(page: string): string {
+  const script = /<script>([^]*?)<\/script>/.exec(page)?.[1] ?? ''
+  return [
+    'sandbox allow-scripts',
+    "default-src 'none'",
+    `script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+    "style-src 'unsafe-inline' https: http:",
+    'img-src data: https: http:',
+    'font-src data: https: http:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ].join('; ')
+}
+
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css',
   html: 'text/html; charset=utf-8',
@@ -87,6 +105,12 @@ function describe(name: string, gzipped: Buffer): ConsoleFile {
     gzipped,
     headers: {
       ...HEADERS,
+      ...(name === FRAME
+        ? {
+            'Content-Security-Policy': framePolicy(gunzipSync(gzipped).toString()),
+            'Referrer-Policy': 'no-referrer',
+          }
+        : {}),
       'Content-Type': MEDIA_TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
       'Cache-Control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
       ETag: `"${digest}"`,

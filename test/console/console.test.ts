@@ -1,4 +1,5 @@
 /** The console's files as a browser gets them. */
+import { createHash } from 'node:crypto'
 import t from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 
@@ -60,6 +61,24 @@ t.test('what is not there, or is not asked for as a page, is refused', async t =
   t.equal(posted.headers.get('allow'), 'GET, HEAD')
   for (const path of ['/console/..%2f..%2fetc/passwd', '/console/%00', '/console/%'])
     t.match(await (await fetch(baseUrl + path)).text(), /<div id="app">/, path)
+})
+
+t.test('mail is shown in a frame that has no origin, and may run one script: its own', async t => {
+  const { baseUrl } = await openTestAppliance(t)
+  const answer = await fetch(`${baseUrl}/console/mail-frame.html`)
+  const script = /<script>([^]*?)<\/script>/.exec(await answer.text())?.[1] ?? ''
+  const digest = createHash('sha256').update(script).digest('base64')
+  const policy = answer.headers.get('content-security-policy') ?? ''
+  const directives = policy.split('; ')
+  for (const wanted of [
+    'sandbox allow-scripts',
+    "default-src 'none'",
+    "frame-ancestors 'self'",
+    "form-action 'none'",
+  ])
+    t.ok(directives.includes(wanted), wanted)
+  t.ok(directives.includes(`script-src 'sha256-${digest}'`), 'the policy has the digest of the script')
+  t.notMatch(policy, /allow-same-origin|connect-src/)
 })
 
 t.test('a browser that opens the server is sent to the console; a program is not', async t => {

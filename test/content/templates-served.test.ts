@@ -377,6 +377,68 @@ t.test('a preview is rendered with template_data and the footer, and sends nothi
   })
 })
 
+t.test('content that is not stored is previewed as a template with it would be', async t => {
+  const { made, post, addContact } = await open(t)
+  const blocks = [
+    { id: 'a', type: 'header', content: { text: 'Hello {{first_name|there}}' } },
+    { id: 'b', type: 'button', content: { text: 'Go' } },
+  ]
+  const created = await addContact({ email: 'ann@example.com', first_name: 'Ann' })
+  const contact_id = (created.body as { data: { id: string } }).data.id
+  const id = await made({ html: undefined, json_structure: { blocks } })
+  const request = { contact_id, subject: 'For {{first_name}}' }
+  const stored = (await post(`/${id}/preview`, request)).body as { data: { html: string } }
+  const { status, body } = await post('/preview', { json_structure: { blocks }, ...request })
+  t.equal(status, 200)
+  t.match(body, {
+    data: {
+      ...stored.data,
+      subject: 'For Ann',
+      size: Buffer.byteLength(stored.data.html),
+      warnings: [{ code: 'link_without_url', count: 1 }],
+    },
+  })
+  t.match(stored.data.html, /Hello Ann/)
+  t.match(await post('/preview', { html: '<p>{{x|y}}</p><img src="https://a.example/">' }), {
+    body: { data: { html: /<p>y<\/p>/, subject: null, warnings: [{ code: 'image_without_alt', count: 1 }] } },
+  })
+  t.match(await post('/preview', { html: `<p>${'x'.repeat(110_000)}</p>` }), {
+    body: { data: { warnings: [{ code: 'clipped', count: 1 }] } },
+  })
+})
+
+t.test('a preview of faulty content says where the fault is', async t => {
+  const { post } = await open(t)
+  const refused = async (body: object, error: object) =>
+    t.match(await post('/preview', body), { status: 400, body: { error } })
+  await refused({}, { path: 'html' })
+  await refused({ html: ' ' }, { path: 'html' })
+  await refused({ html: '<p>{{#if x}}</p>' }, { path: 'html', message: /line 1/ })
+  await refused({ html: 'x'.repeat(300_000) }, { path: 'html', message: /at most 256KB/ })
+  await refused({ html: 'x', subject: '{{' }, { path: 'subject' })
+  await refused(
+    { json_structure: { blocks: [{ id: 'a', type: 'header', content: { level: 7 } }] } },
+    { path: 'json_structure.blocks.0.content.level' },
+  )
+  await refused(
+    { json_structure: { blocks: [{ id: 'a', type: 'text', content: { html: '{{#each x}}' } }] } },
+    { path: /^json_structure\.blocks\.0/ },
+  )
+  t.match(await post('/preview', { html: 'x', contact_id: UNKNOWN }), { status: 404 })
+})
+
+t.test('a deleted template is restored with its versions', async t => {
+  const { made, get, patch, post, remove } = await open(t)
+  const id = await made()
+  await patch(id, { name: 'Second' })
+  await remove(id)
+  t.match(await get(`/${id}`), { status: 404 })
+  t.match(await post(`/${id}/restore`), { status: 200, body: { data: { id, name: 'Second', version: 2 } } })
+  t.match(await get(`/${id}/versions`), { body: { pagination: { total: 2 } } })
+  t.match(await post(`/${id}/restore`), { status: 200, body: { data: { version: 2 } } })
+  t.match(await post(`/${UNKNOWN}/restore`), { status: 404, body: { error: { code: 'template_not_found' } } })
+})
+
 t.test('changes are recorded in the activity log', async t => {
   const { made, patch, post, remove, baseUrl, key } = await open(t)
   const id = await made()

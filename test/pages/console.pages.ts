@@ -86,6 +86,7 @@ const SCREENS = [
   ['/segments/new', 'console-segment-new'],
   ['/tags', 'console-tags'],
   ['/forms', 'console-forms'],
+  ['/templates', 'console-templates'],
   ['/account', 'console-account'],
   ['/domains', 'console-domains'],
   ['/webhooks', 'console-webhooks'],

@@ -136,6 +136,12 @@ export const SCREENS: readonly Screen[] = [
   { path: '/forms/:id', load: () => import('./screens/forms/Form.svelte') },
   { path: '/account', load: () => import('./screens/account/Account.svelte') },
   {
+    path: '/templates',
+    load: () => import('./screens/templates/Templates.svelte'),
+    nav: { group: 'sending', name: 'templates', icon: 'templates', shortcut: 't' },
+  },
+  { path: '/templates/:id', load: () => import('./screens/templates/Template.svelte') },
+  {
     path: '/domains',
     load: () => import('./screens/domains/Domains.svelte'),
     nav: { group: 'sending', name: 'domains', icon: 'domains', shortcut: 'n' },

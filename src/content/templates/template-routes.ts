@@ -14,8 +14,11 @@ import type { MergeContact } from '../merge/merge-values.js'
 import { brandOf, type BrandSettings } from '../rendering/merging.js'
 import { renderKey, type RenderQueue } from '../rendering/render-queue.js'
 import type { MailRequest } from '../rendering/render-request.js'
-import { requireParsable } from './read-content.js'
+import { contentWarnings } from './content-warnings.js'
+import { readContent, readGivenStructure, requireParsable, requireParsableHtml } from './read-content.js'
 import {
+  ContentPreviewBody,
+  ContentPreviewSchema,
   headToApi,
   NewTemplateBody,
   PreviewBody,
@@ -38,6 +41,7 @@ import {
   getVersion,
   restoreVersion,
   templateEtag,
+  undeleteTemplate,
 } from './templates.js'
 
 export interface TemplateParts {
@@ -67,7 +71,7 @@ const BODY_LIMIT = 4 * 1_024 * 1_024
 const BODY_VALUES = 50_000
 
 export function templateRoutes(parts: TemplateParts & ReferenceParts): Route[] {
-  return [...plainRoutes(parts), ...versionRoutes(parts), previewRoute(parts)]
+  return [...plainRoutes(parts), ...versionRoutes(parts), previewRoute(parts), contentPreviewRoute(parts)]
 }
 
 function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
@@ -172,6 +176,23 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
         return DONE
       },
     }),
+    route({
+      method: 'POST',
+      path: '/templates/:id/restore',
+      access: 'templates:write',
+      operationId: 'restoreTemplate',
+      hasEtag: true,
+      chapter: 'Templates',
+      summary: 'Restore a deleted template.',
+      description: 'Its versions are restored with it. A template that is not deleted is answered unchanged.',
+      params: TemplateParams,
+      response: TemplateSchema,
+      errors: ['template_not_found', 'not_found'],
+      async handle({ principal, params }) {
+        const template = await undeleteTemplate(parts, principal, principal.actor, params.id)
+        return tagged(template, principal.isSandbox)
+      },
+    }),
   ]
 }
 
@@ -240,7 +261,8 @@ function readVersion(text: string): number {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0
 }
 
-function previewRoute({ database, clock, renderQueue, findBrand, findMergeContact }: TemplateParts): Route {
+function previewRoute(parts: TemplateParts): Route {
+  const { database } = parts
   return route({
     method: 'POST',
     path: '/templates/:id/preview',
@@ -257,18 +279,58 @@ function previewRoute({ database, clock, renderQueue, findBrand, findMergeContac
     response: PreviewSchema,
     errors: ['template_not_found', 'contact_not_found', 'workspace_not_found', 'not_found'],
     async handle({ principal: { workspaceId }, params, body }) {
-      const { subject, template_data: data, contact_id: contactId } = body
-      const template = await getTemplate(database.reader, workspaceId, params.id)
-      if (subject !== undefined) requireParsable(subject, 'subject', 'subject')
-      const contact =
-        contactId === undefined ? undefined : await findMergeContact(database.reader, workspaceId, contactId)
-      if (contactId !== undefined && !contact)
-        throw new AppError('contact_not_found', 'no such contact', { path: 'contact_id' })
-      const brand = await findBrand(database.reader, workspaceId)
-      if (!brand) throw new AppError('workspace_not_found', 'the workspace was removed')
-      return preview(renderQueue, { workspaceId, template, subject, data, contact }, brand, clock.now())
+      const { html } = await getTemplate(database.reader, workspaceId, params.id)
+      return previewFor(parts, workspaceId, html, body)
     },
   })
+}
+
+function contentPreviewRoute(parts: TemplateParts): Route {
+  const { renderQueue } = parts
+  return route({
+    method: 'POST',
+    path: '/templates/preview',
+    access: 'templates:read',
+    operationId: 'previewTemplateContent',
+    chapter: 'Templates',
+    summary: 'Preview template content.',
+    description:
+      'Renders blocks or html that are not stored, as a template with this content would be sent, and reports what may go wrong ' +
+      'with it in mail clients. Give `json_structure` or `html`; with both, `html` is rendered. Stores nothing.',
+    body: ContentPreviewBody,
+    bodyLimit: BODY_LIMIT,
+    bodyValues: BODY_VALUES,
+    example: { html: '<p>Hello {{firstName|friend}}</p>', subject: 'Welcome' },
+    isReadOnly: true,
+    response: ContentPreviewSchema,
+    errors: ['contact_not_found', 'workspace_not_found'],
+    async handle({ principal: { workspaceId }, body }) {
+      const { html: written, json_structure, ...values } = body
+      const given = { name: 'preview', html: written, json_structure }
+      const structure = readGivenStructure(given)
+      const { html } = readContent(given, structure)
+      await requireParsableHtml(renderQueue, workspaceId, html, given, structure)
+      const rendered = await previewFor(parts, workspaceId, html, values)
+      return { ...rendered, size: Buffer.byteLength(rendered.html), warnings: contentWarnings(rendered.html) }
+    },
+  })
+}
+
+/** @throws AppError validation_error if the template cannot be rendered with the values; contact_not_found */
+async function previewFor(
+  { database, clock, renderQueue, findBrand, findMergeContact }: TemplateParts,
+  workspaceId: string,
+  html: string,
+  { subject, template_data: data, contact_id: contactId }: Static<typeof PreviewBody>,
+): Promise<Preview> {
+  if (subject !== undefined) requireParsable(subject, 'subject', 'subject')
+  const contact =
+    contactId === undefined ? undefined : await findMergeContact(database.reader, workspaceId, contactId)
+  if (contactId !== undefined && !contact)
+    throw new AppError('contact_not_found', 'no such contact', { path: 'contact_id' })
+  const brand = await findBrand(database.reader, workspaceId)
+  if (!brand) throw new AppError('workspace_not_found', 'the workspace was removed')
+  return preview(renderQueue, { workspaceId, html, subject, data, contact }, brand, clock.now())
 }
 
 /** Dead links, since a preview belongs to no recipient. */
@@ -276,9 +338,15 @@ const NO_LINKS = { unsubscribeUrl: '#', preferencesUrl: '#', viewUrl: '#' }
 /** How long a preview may be cached, and so the precision of its date tags. */
 const SAME_MS = 60_000
 
+interface Preview {
+  readonly subject: string | null
+  readonly html: string
+  readonly text: string
+}
+
 interface PreviewOf {
   readonly workspaceId: string
-  readonly template: Pick<Template, 'id' | 'version' | 'html'>
+  readonly html: string
   readonly subject: string | undefined
   readonly data: Readonly<Record<string, unknown>> | undefined
   readonly contact: MergeContact | undefined
@@ -287,10 +355,10 @@ interface PreviewOf {
 /** @throws AppError validation_error if the template cannot be rendered with that data; unavailable from the render queue */
 async function preview(
   renderQueue: RenderQueue,
-  { workspaceId, template: { id, version, html }, subject, data, contact }: PreviewOf,
+  { workspaceId, html, subject, data, contact }: PreviewOf,
   settings: BrandSettings,
   now: number,
-): Promise<{ subject: string | null; html: string; text: string }> {
+): Promise<Preview> {
   const request: MailRequest = {
     kind: 'mail',
     source: { subject: subject ?? '', html },
@@ -301,7 +369,7 @@ async function preview(
     links: NO_LINKS,
     isHtmlEnough: false,
   }
-  const key = renderKey('preview', id, version, { ...request, source: { subject } })
+  const key = renderKey('preview', request)
   const result = await renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
   if (result.kind === 'refused')
     throw new AppError('validation_error', result.message, { path: 'template_data' })

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
 import { StructureSchema } from '../blocks/structure.js'
+import { CONTENT_WARNINGS } from './content-warnings.js'
 import type { Template, TemplateHead, TemplateVersion, VersionHead } from './template-store.js'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
@@ -30,20 +31,27 @@ export const TemplateChangesBody = Type.Object(
   { additionalProperties: false, title: 'TemplateChanges' },
 )
 
-export const PreviewBody = Type.Object(
-  {
-    contact_id: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Contact whose values fill in the merge tags.' }),
-    ),
-    template_data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    subject: Type.Optional(
-      Type.String({
-        maxLength: 998,
-        description: 'May contain merge tags. Templates do not store a subject.',
-      }),
-    ),
-  },
-  { additionalProperties: false, title: 'TemplatePreviewRequest' },
+const previewFields = {
+  contact_id: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Contact whose values fill in the merge tags.' }),
+  ),
+  template_data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  subject: Type.Optional(
+    Type.String({
+      maxLength: 998,
+      description: 'May contain merge tags. Templates do not store a subject.',
+    }),
+  ),
+}
+
+export const PreviewBody = Type.Object(previewFields, {
+  additionalProperties: false,
+  title: 'TemplatePreviewRequest',
+})
+
+export const ContentPreviewBody = Type.Object(
+  { html: Type.Optional(Html), json_structure: Type.Optional(Structure), ...previewFields },
+  { additionalProperties: false, title: 'TemplateContentPreviewRequest' },
 )
 
 const headFields = {
@@ -75,15 +83,32 @@ const versionFields = {
 export const VersionHeadSchema = Type.Object(versionFields, { title: 'TemplateVersionHead' })
 export const VersionSchema = Type.Object({ ...versionFields, ...contentFields }, { title: 'TemplateVersion' })
 
-export const PreviewSchema = Type.Object(
+const previewResult = {
+  subject: TextOrNull({ description: 'The rendered subject; null if the request has none.' }),
+  html: Type.String({
+    description: 'With the compliance footer; its unsubscribe, preference and view links are inactive.',
+  }),
+  text: Type.String({ description: 'The plain-text alternative generated from the html.' }),
+}
+
+export const PreviewSchema = Type.Object(previewResult, { title: 'TemplatePreview' })
+
+export const ContentPreviewSchema = Type.Object(
   {
-    subject: TextOrNull({ description: 'The rendered subject; null if the request has none.' }),
-    html: Type.String({
-      description: 'With the compliance footer; its unsubscribe, preference and view links are inactive.',
-    }),
-    text: Type.String({ description: 'The plain-text alternative generated from the html.' }),
+    ...previewResult,
+    size: Type.Integer({ description: 'Of the html, octets of UTF-8.' }),
+    warnings: Type.Array(
+      Type.Object({
+        code: Type.Enum(CONTENT_WARNINGS, {
+          description:
+            '`clipped`: Gmail cuts the mail off, since its html exceeds 102 KB. `image_without_alt`: images without an `alt` ' +
+            'attribute. `link_without_url`: links that lead nowhere.',
+        }),
+        count: Type.Integer({ description: 'Occurrences.' }),
+      }),
+    ),
   },
-  { title: 'TemplatePreview' },
+  { title: 'TemplateContentPreview' },
 )
 
 export function headToApi(head: TemplateHead, isSandbox: boolean): Static<typeof TemplateHeadSchema> {

@@ -167,6 +167,18 @@ export async function markTemplateDeleted(
   return result.numUpdatedRows > 0n
 }
 
+/** @returns whether it was deleted */
+export async function markTemplateLive(db: Queries, workspaceId: string, id: string): Promise<boolean> {
+  const result = await db
+    .updateTable('templates')
+    .set({ deleted_at: null })
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is not', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
 export async function listVersions(
   db: Queries,
   templateId: string,

@@ -18,6 +18,7 @@ import {
   findVersion,
   insertTemplate,
   markTemplateDeleted,
+  markTemplateLive,
   updateTemplate,
   type Template,
   type TemplateContent,
@@ -122,6 +123,20 @@ export async function deleteTemplate(
     })
     await markTemplateDeleted(tx.db, workspaceId, id, now)
     await log(tx, template, actor, 'template.deleted', now)
+  })
+}
+
+export async function undeleteTemplate(
+  { database, clock }: Parts,
+  { workspaceId }: Owner,
+  actor: Actor,
+  id: string,
+): Promise<Template> {
+  return database.write(async tx => {
+    const wasDeleted = await markTemplateLive(tx.db, workspaceId, id)
+    const template = await getTemplate(tx.db, workspaceId, id)
+    if (wasDeleted) await log(tx, template, actor, 'template.undeleted', clock.now())
+    return template
   })
 }
 

@@ -99,4 +99,19 @@ export const CONTENT_ROWS: readonly Row[] = [
     answers: ['POST /api/v1/templates/{id}/preview: contact_not_found'],
     tests: [served('a preview is rendered with template_data and the footer, and sends nothing')],
   },
+  {
+    rule: 'POST /templates/preview renders html or blocks that are not stored, with warnings about mail clients (additive)',
+    from: [],
+    answers: ['POST /api/v1/templates/preview: contact_not_found'],
+    tests: [
+      served('content that is not stored is previewed as a template with it would be'),
+      served('a preview of faulty content says where the fault is'),
+    ],
+  },
+  {
+    rule: 'POST /templates/:id/restore restores a deleted template with its versions (additive)',
+    from: [],
+    answers: ['POST /api/v1/templates/{id}/restore: template_not_found'],
+    tests: [served('a deleted template is restored with its versions')],
+  },
 ]

@@ -1,0 +1,312 @@
+/**
+ * The template editor in the console: a mail built by dragging and again by the keyboard alone, previewed, kept, and edited by two at once.
+ *
+ * Run by `make test-pages`, for which Debian's Chromium has to be there.
+ */
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { addOperator } from '../support/program/operators.js'
+
+const TICK_MS = 250
+
+async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light' }) {
+  const appliance = await openTestAppliance(t)
+  const { link } = await addOperator(appliance)
+  const see = await openBrowser(t)
+  const { page, complaints } = await see(looking)
+  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
+  await page.locator('#navigation').waitFor({ state: 'attached' })
+  const before = complaints.length
+  const key = await appliance.makeKey()
+  const api = async (method: 'get' | 'post' | 'patch', path: string, body: object = {}) => {
+    const answer =
+      method === 'get'
+        ? await appliance.get(`/api/v1${path}`, { key })
+        : await appliance[method](`/api/v1${path}`, body, { key })
+    return answer.body.data
+  }
+  return {
+    page,
+    api,
+    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
+    /** Screens hear of changes once a second of the server's clock; renderings would time out by a clock that always runs fast. */
+    hears: async (seen: Promise<unknown>) => {
+      const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
+      await seen.finally(() => clearInterval(ticking))
+    },
+    idInUrl: () => /templates\/([\w-]+)/.exec(page.url())?.[1] ?? '',
+    inspect: async (name: string) => {
+      // Frames that were taken away while they loaded never count as loaded.
+      await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {})
+      await takePicture(page, name, looking)
+      t.same(await axeFindings(page), [], `${name}: axe`)
+      t.equal(await isTooWide(page), false, `${name}: nothing is cut off`)
+      const others = complaints.slice(before).filter(text => !text.includes('status of 412'))
+      t.same(others, [], `${name}: the browser complains of nothing`)
+    },
+  }
+}
+
+const canvas = (page: Page) => page.getByRole('region', { name: 'Mail' })
+const block = (page: Page, name: RegExp) => canvas(page).getByRole('group', { name })
+const tile = (page: Page, name: string) =>
+  page.getByRole('list', { name: 'Types of blocks' }).getByRole('button', { name, exact: true })
+
+async function blankTemplate(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'New template' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'New template' })
+  await dialog.getByLabel('Name').fill(name)
+  await dialog.getByRole('radio', { name: 'Blank' }).check()
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('Drag a block here').waitFor()
+}
+
+interface Structure {
+  readonly blocks: readonly { readonly type: string; readonly content: Content }[]
+}
+
+interface Content {
+  readonly html?: string
+  readonly text?: string
+  readonly columns?: readonly Structure[]
+}
+
+/** Types and texts, nested as the blocks are. */
+function outline({ blocks }: Structure): unknown[] {
+  return blocks.map(({ type, content: { html, text = '', columns } }) =>
+    columns ? columns.map(outline) : `${type}: ${html ?? text}`,
+  )
+}
+
+t.test('a mail is built by dragging, saved, and the same after a reload', async t => {
+  const { page, api, go, idInUrl, inspect } = await open(t)
+  await api('post', '/contacts', { email: 'ann@recipient.example', first_name: 'Ann' })
+  await go('/templates')
+  await page.getByText('No templates').waitFor()
+  await inspect('console-templates-empty')
+  await blankTemplate(page, 'By mouse')
+  await inspect('console-template-blank')
+
+  await tile(page, 'Columns').dragTo(page.getByText('Drag a block here'))
+  await block(page, /^Columns/).waitFor()
+  await tile(page, 'Text').dragTo(canvas(page).getByRole('list', { name: 'Column 2' }))
+  const text = block(page, /^Text/)
+  await text.getByRole('textbox').fill('In the second column')
+  // Above the middle of the first block.
+  await tile(page, 'Heading').dragTo(block(page, /^Columns/), { targetPosition: { x: 5, y: 5 } })
+  await block(page, /^Heading, 1 of 2/).waitFor()
+  await block(page, /^Heading/)
+    .getByRole('textbox')
+    .fill('Hello ')
+  await page
+    .getByRole('toolbar', { name: 'Text tools' })
+    .getByRole('button', { name: 'Insert a merge tag' })
+    .click()
+  await page.getByLabel('If there is no value').fill('there')
+  await page.getByRole('button', { name: /^First name/ }).click()
+  await inspect('console-template-blocks')
+
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved as version 2').waitFor()
+  const wanted = ['header: Hello {{first_name|there}}', [[], ['text: <p>In the second column</p>']]]
+  t.same(outline((await api('get', `/templates/${idInUrl()}`)).json_structure), wanted)
+
+  await text.hover()
+  await text.click()
+  await text.getByTitle('Drag to move').dragTo(canvas(page).getByRole('list', { name: 'Column 1' }))
+  await page.getByText('Text moved to position 1 of 1 in Columns, Column 1.').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Saved as version 2').waitFor()
+
+  await page.reload()
+  await canvas(page).getByRole('list', { name: 'Column 2' }).getByText('In the second column').waitFor()
+  t.equal(
+    await block(page, /^Heading, 1 of 2/)
+      .innerText()
+      .then(found => found.includes('Hello')),
+    true,
+  )
+
+  await page.getByRole('button', { name: 'Preview' }).click()
+  const mail = page.frameLocator('iframe[title="Preview"]')
+  await mail.getByText('Hello there').waitFor()
+  await page.getByRole('button', { name: 'Without a contact' }).click()
+  await page.getByRole('button', { name: /^Ann/ }).click()
+  await mail.getByText('Hello Ann').waitFor()
+  await page.getByRole('button', { name: 'Phone' }).click()
+  await page.getByRole('button', { name: 'Dark' }).click()
+  await inspect('console-template-preview')
+  t.match(page.url(), /view=preview.*device=phone/, 'the view can be shared')
+})
+
+t.test('a mail is built by the keyboard alone', async t => {
+  const { page, api, go, idInUrl } = await open(t)
+  const focused = () =>
+    page.evaluate<string>(
+      "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText ?? '').trim()",
+    )
+  const tabTo = async (name: RegExp) => {
+    for (let presses = 0; presses < 150 && !name.test(await focused()); presses++)
+      await page.keyboard.press('Tab')
+    t.match(await focused(), name)
+  }
+  const announced = (text: string) => page.getByText(text, { exact: true }).waitFor()
+  const press = (...keys: readonly string[]) =>
+    keys.reduce((done, key) => done.then(() => page.keyboard.press(key)), Promise.resolve())
+
+  await go('/templates')
+  await page.getByText('No templates').waitFor()
+  await tabTo(/^New template$/)
+  await press('Enter')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.type('By keys')
+  await press('Tab', 'ArrowUp', 'ArrowUp')
+  t.equal(await page.getByRole('radio', { name: 'Blank' }).isChecked(), true)
+  await press('Enter')
+  await page.getByText('Drag a block here').waitFor()
+
+  await tabTo(/^Columns$/)
+  await press('Enter')
+  await announced('Columns added at position 1 of 1.')
+  t.match(await focused(), /^Columns, 1 of 1$/, 'the new block has the focus')
+  await tabTo(/^Text$/)
+  await press('Enter')
+  await announced('Text added at position 2 of 2.')
+  await press('Alt+ArrowUp')
+  await announced('Text moved to position 1 of 1 in Columns, Column 2.')
+  await press('Alt+ArrowLeft')
+  await announced('Text moved to position 1 of 1 in Columns, Column 1.')
+  t.match(await focused(), /^Text, 1 of 1$/, 'the focus goes along')
+  await press('Enter', 'Control+a')
+  await page.keyboard.type('Typed ')
+  await press('Control+b')
+  await page.keyboard.type('boldly')
+  await press('Escape')
+  t.match(await focused(), /^Text, 1 of 1$/)
+
+  await press('Control+d', 'Alt+ArrowRight')
+  await announced('Text moved to position 1 of 1 in Columns, Column 2.')
+  await press('Delete')
+  await announced('Text removed.')
+  await press('Control+z')
+  await announced('Undone.')
+  await press('ArrowUp', 'ArrowUp')
+
+  await press('Control+s')
+  await page.getByText('Saved as version 2').waitFor()
+  const html = '<p>Typed <strong>boldly</strong></p>'
+  const wanted = [[[`text: ${html}`], [`text: ${html}`]]]
+  t.same(outline((await api('get', `/templates/${idInUrl()}`)).json_structure), wanted)
+  await page.reload()
+  await canvas(page).getByRole('list', { name: 'Column 1' }).getByText('Typed boldly').waitFor()
+})
+
+t.test('what is typed is kept through a reload, and nobody overwrites anybody unwarned', async t => {
+  const { page, api, go, hears, inspect } = await open(t)
+  const blocks = [{ id: 'a', type: 'text', content: { html: '<p>First</p>' } }]
+  const { id } = await api('post', '/templates', { name: 'Shared', json_structure: { blocks } })
+  await go(`/templates/${id}`)
+  const text = () => block(page, /^Text/).getByRole('textbox')
+  await text().fill('Mine')
+  await page.getByText(/kept in this browser/).waitFor()
+  await page.reload()
+  await page.getByText(/These are your unsaved changes/).waitFor()
+  t.equal(await text().innerText(), 'Mine')
+
+  await api('patch', `/templates/${id}`, { name: 'Theirs' })
+  await hears(page.getByText(/Somebody saved another version/).waitFor())
+  await inspect('console-template-conflict')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText(/Somebody changed this in the meantime/).waitFor()
+  t.equal(await text().innerText(), 'Mine', 'what was typed stays')
+  t.match(await api('get', `/templates/${id}`), { name: 'Theirs', version: 2 }, 'nothing was overwritten')
+  await page.getByRole('button', { name: 'Reload' }).click()
+  await canvas(page).getByText('First').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  t.equal(await text().innerText(), 'Mine', 'the way back leads to what was typed')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 3').waitFor()
+  t.match(await api('get', `/templates/${id}`), { name: 'Theirs', html: /Mine/ })
+
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Versions' }).click()
+  const versions = page.getByRole('dialog', { name: 'Versions' })
+  await versions.getByRole('button', { name: /^Version 1/ }).click()
+  await versions.frameLocator('iframe').getByText('First').waitFor()
+  await versions.getByRole('button', { name: 'Changes since' }).click()
+  await versions.locator('ins').getByText('Mine').waitFor()
+  await inspect('console-template-versions')
+  await versions.getByRole('button', { name: 'Restore this version' }).click()
+  await canvas(page).getByText('First').waitFor()
+  t.match(await api('get', `/templates/${id}`), { name: 'Shared', version: 4 })
+
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Delete' }).last().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No templates').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await canvas(page).getByText('First').waitFor()
+})
+
+t.test('documents made elsewhere open without loss, and are changed only where they are edited', async t => {
+  const { page, api, go } = await open(t)
+  const foreign = 'Kept <table style="mso-table-lspace:0"><tr><td>as it is</td></tr></table>'
+  const structure = {
+    blocks: [
+      { id: 'same', type: 'header', content: { title: 'Other spelling', text_color: '#123456' } },
+      { id: 'same', type: 'text', content: { content: foreign } },
+      {
+        id: 'c',
+        type: 'dropshadow',
+        content: { bg_color: '#ffffff', children: [{ id: '', type: 'spacer', content: {} }] },
+      },
+    ],
+    settings: { content_width: 500 },
+  }
+  const { id } = await api('post', '/templates', { name: 'Foreign', json_structure: structure })
+  await go(`/templates/${id}`)
+  await canvas(page).frameLocator('iframe').getByText('as it is').waitFor()
+  await block(page, /^Heading/)
+    .getByRole('textbox')
+    .fill('Edited')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2').waitFor()
+  const [first, ...others] = structure.blocks
+  t.same((await api('get', `/templates/${id}`)).json_structure, {
+    ...structure,
+    blocks: [{ ...first, content: { title: 'Edited', text_color: '#123456' } }, ...others],
+  })
+})
+
+t.test('HTML is edited as code beside its preview', async t => {
+  const { page, api, go, inspect } = await open(t)
+  const { id } = await api('post', '/templates', { name: 'Code', html: '<p>Hello</p>' })
+  await go(`/templates/${id}`)
+  const code = page.getByRole('textbox', { name: 'HTML' })
+  await code.fill('<p>Goodbye {{first_name|friend}}</p>')
+  await page.frameLocator('iframe[title="Preview"]').getByText('Goodbye friend').waitFor()
+  await inspect('console-template-html')
+  await code.fill('<p>{{#if x}}</p>')
+  await page.getByText(/line 1/).waitFor()
+  await code.fill('<p>Fine</p>')
+  await page.keyboard.press('Control+s')
+  await page.getByText('Saved as version 2').waitFor()
+  t.match(await api('get', `/templates/${id}`), { html: '<p>Fine</p>', json_structure: null })
+})
+
+t.test('on a phone, blocks are added from a menu and changed in a sheet', async t => {
+  const { page, go, inspect } = await open(t, { shape: 'narrow', scheme: 'dark' })
+  await go('/templates')
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await blankTemplate(page, 'By thumb')
+  await page.getByRole('button', { name: 'Add a block', exact: true }).click()
+  await page.getByRole('menuitem', { name: 'Button' }).click()
+  await block(page, /^Button/).waitFor()
+  await page.getByRole('button', { name: 'Properties' }).click()
+  await page.getByLabel('Link', { exact: true }).fill('https://shop.example/')
+  await inspect('console-template-phone')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2').waitFor()
+})
