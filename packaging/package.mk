@@ -5,7 +5,7 @@ BINARY := --bundle --format=cjs --platform=node --target=node24 --log-level=warn
 
 # Of images (src/content/media/resizing/codecs.ts).
 CODECS := $(addprefix node_modules/@jsquash/,jpeg/codec/dec/mozjpeg_dec.wasm jpeg/codec/enc/mozjpeg_enc.wasm png/codec/pkg/squoosh_png_bg.wasm \
-  resize/lib/resize/pkg/squoosh_resize_bg.wasm webp/codec/dec/webp_dec.wasm webp/codec/enc/webp_enc.wasm)
+  webp/codec/dec/webp_dec.wasm webp/codec/enc/webp_enc.wasm)
 
 # Where a module asks for its file, any name will do: what it wants from there is inside, and has the name alone.
 dist/postroad: dist/.built $(wildcard packaging/binary/*)

@@ -14,11 +14,8 @@ folders.add('node_modules/better-sqlite3')
 // Of the package, and of what was compiled into it.
 const licenceOf = folder => {
   const file = readdirSync(folder).find(name => /^(licen[cs]e|copying)(\.|-|$)/i.test(name))
-  const codecs = ['codec', 'lib/resize'].map(inner => join(inner, 'LICENSE.codec.md'))
-  const files = [
-    ...(file === undefined ? [] : [file]),
-    ...codecs.filter(name => existsSync(join(folder, name))),
-  ]
+  const codec = join('codec', 'LICENSE.codec.md')
+  const files = [file, codec].filter(name => name !== undefined && existsSync(join(folder, name)))
   return files.map(name => readFileSync(join(folder, name), 'utf8').trim()).join('\n\n')
 }
 const rule = '='.repeat(78)

@@ -136,6 +136,11 @@ export const SCREENS: readonly Screen[] = [
   { path: '/forms/:id', load: () => import('./screens/forms/Form.svelte') },
   { path: '/account', load: () => import('./screens/account/Account.svelte') },
   {
+    path: '/media',
+    load: () => import('./screens/media/Media.svelte'),
+    nav: { group: 'sending', name: 'media', icon: 'media' },
+  },
+  {
     path: '/domains',
     load: () => import('./screens/domains/Domains.svelte'),
     nav: { group: 'sending', name: 'domains', icon: 'domains', shortcut: 'n' },

@@ -24,7 +24,7 @@ const SECTION = table(
       max: 100_000_000,
       default: 25_000_000,
       description:
-        'Most pixels of an image, width times height. One image at a time is decoded, which takes about 16 bytes of memory a pixel.',
+        'Most pixels of an image, width times height. One image at a time is decoded, which takes about 20 bytes of memory a pixel.',
     }),
     workspace_size: size({
       default: '1GB',

@@ -1,5 +1,5 @@
 /**
- * Decoders, encoders and the scaler: WebAssembly builds of MozJPEG, libwebp and Rust's png and resize.
+ * Decoders and encoders: WebAssembly builds of MozJPEG, libwebp and Rust's png.
  *
  * Used in the image thread only. A file that exploits a fault of a decoder stays inside its WebAssembly memory. Each codec is loaded when
  * it is first needed. @throws any Error for a file that cannot be decoded
@@ -15,7 +15,6 @@ import {
   encode as encodePng,
   initSync as openPng,
 } from '@jsquash/png/codec/pkg/squoosh_png.js'
-import { initSync as openScaler, resize } from '@jsquash/resize/lib/resize/pkg/squoosh_resize.js'
 import openWebpDecoder from '@jsquash/webp/codec/dec/webp_dec.js'
 import openWebpEncoder from '@jsquash/webp/codec/enc/webp_enc.js'
 import { defaultOptions as WEBP_OPTIONS } from '@jsquash/webp/meta.js'
@@ -42,7 +41,6 @@ const FILES = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
   png: '@jsquash/png/codec/pkg/squoosh_png_bg.wasm',
-  scaler: '@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm',
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
   webpEncoder: '@jsquash/webp/codec/enc/webp_enc.wasm',
 } as const
@@ -95,7 +93,6 @@ const jpegEncoder = opened<Encoder>(openJpegEncoder, FILES.jpegEncoder)
 const webpDecoder = opened<Decoder>(openWebpDecoder, FILES.webpDecoder)
 const webpEncoder = opened<Encoder>(openWebpEncoder, FILES.webpEncoder)
 const png = once(() => openPng(compiled(FILES.png) as never))
-const scaler = once(() => openScaler(compiled(FILES.scaler) as never))
 
 export const CODECS: Readonly<Record<'jpeg' | 'png' | 'webp', Codec>> = {
   jpeg: {
@@ -131,16 +128,4 @@ function found<T>(result: T | null): T {
 
 function octetsOf(data: Uint8ClampedArray): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-}
-
-/** Position of Lanczos with three lobes among the scaler's filters. */
-const LANCZOS3 = 3
-
-/** @param width smaller than that of the picture */
-export function scale({ data, width: fullWidth, height: fullHeight }: Pixels, width: number): Pixels {
-  scaler()
-  const height = Math.max(1, Math.round((fullHeight * width) / fullWidth))
-  // With colours weighted by opacity, so that transparent pixels do not show at edges.
-  const scaled = resize(octetsOf(data), fullWidth, fullHeight, width, height, LANCZOS3, true, false)
-  return { data: scaled, width, height }
 }

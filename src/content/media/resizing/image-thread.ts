@@ -2,7 +2,7 @@
  * Prepares uploaded images in a thread, one after the other; the event loop only sends and receives octets.
  *
  * The thread starts with the first image and ends when no image came for a while, which returns the memory of its decoders. An image that
- * takes too long ends the thread. Files of many pixels need about sixteen octets a pixel while they are prepared.
+ * takes too long ends the thread. Files of many pixels need about twenty octets a pixel while they are prepared.
  * Fails: AppError validation_error for a file that cannot be used; unavailable if the thread ends, or too many images wait.
  */
 import { AppError } from '../../../core/errors.js'

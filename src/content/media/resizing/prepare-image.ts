@@ -9,7 +9,8 @@ import { createHash } from 'node:crypto'
 import { ImageFault, type ImageKind, type ReadImage } from '../reading/image.js'
 import { PNG_HEAD_OCTETS } from '../reading/png.js'
 import { readImage } from '../reading/read-image.js'
-import { CODECS, scale, type Pixels } from './codecs.js'
+import { CODECS, type Pixels } from './codecs.js'
+import { scaleDown } from './scale.js'
 
 /** Widths of the smaller files: two columns, one column, and one column on screens with twice the pixels. */
 export const VARIANT_WIDTHS = [300, 600, 1_200] as const
@@ -47,7 +48,7 @@ async function variantsOf({ kind, width, decodable, clean, colours }: ReadImage)
   // From wide to narrow, each from the one before: the full picture is scaled once.
   for (const wanted of [...VARIANT_WIDTHS].reverse()) {
     if (wanted >= width) continue
-    pixels = scale(pixels, wanted)
+    pixels = scaleDown(pixels, wanted)
     const octets = withColours(kind, Buffer.from(await codec.encode(pixels)), colours)
     if (octets.length < clean.length) variants.unshift(fileOf(octets, pixels.width, pixels.height))
   }
