@@ -25,6 +25,7 @@ import { VARIANT_WIDTHS } from './resizing/prepare-image.js'
 import { fileUrl } from './served-images.js'
 
 const MAX_ALT_TEXT = 1_000
+const ALT_EXAMPLE = 'A red bicycle in front of a shop'
 
 const MediaVariantSchema = Type.Object(
   {
@@ -48,7 +49,9 @@ const MediaImageSchema = Type.Object(
     width: Type.Integer({ description: 'Pixels.' }),
     height: Type.Integer(),
     size: Type.Integer({ description: 'Bytes of the file as it is served.' }),
-    sha256: Type.String({ description: 'Hash of the file as it is served, hexadecimal.' }),
+    sha256: Type.String({
+      description: 'Hash of the file as it is served, hexadecimal.',
+    }),
     url: Type.String({
       format: 'uri',
       description: 'Public, without a key. The file behind it never changes.',
@@ -76,6 +79,9 @@ const MediaUsageSchema = Type.Object(
 const FILE_NAME = 'Shown in the library; default: the name of the uploaded file.'
 const ALT_TEXT = 'What the image says, for people who do not see it.'
 const FIELDS = { file_name: FILE_NAME, alt_text: ALT_TEXT } as const
+
+/** All of its octets are ASCII. */
+const SMALLEST_GIF = 'GIF89a\u0001\0\u0001\0\0\0\0,\0\0\0\0\u0001\0\u0001\0\0\u0002\u0002D\u0001\0;'
 
 const ImageParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 const CHAPTER = { chapter: 'Media' }
@@ -171,7 +177,7 @@ function uploadingRoute(parts: Uploading): Route {
       octets: limits.fileSizeBytes,
       mediaTypes: [...Object.values(MEDIA_TYPES), 'application/octet-stream'],
       fields: FIELDS,
-      example: 'the octets of the image',
+      example: SMALLEST_GIF,
     },
     response: MediaImageSchema,
     status: 201,
@@ -212,7 +218,7 @@ function changingRoutes(parts: MediaParts): Route[] {
         },
         { additionalProperties: false, title: 'MediaImageChanges' },
       ),
-      example: { alt_text: 'A red bicycle in front of a shop' },
+      example: { alt_text: ALT_EXAMPLE },
       response: MediaImageSchema,
       errors: ['not_found'],
       async handle({ principal, params, body, precondition }) {
