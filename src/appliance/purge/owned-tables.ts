@@ -56,6 +56,7 @@ export const CHILDREN: readonly ChildTable[] = [
     parentKey: 'seq',
   },
   { table: 'media_files', key: ['media', 'width'], column: 'media', parent: 'media', parentKey: 'seq' },
+  { table: 'campaign_checks', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   { table: 'campaign_letters', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   {
     table: 'campaign_recipients',
