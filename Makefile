@@ -24,7 +24,7 @@ node_modules/.installed: package.json package-lock.json | node-version
 # has native code or worker files of its own stays outside, and what is loaded only when a person wants to see a mail.
 THREADS := src/mta/workers/worker-main.ts src/inbound/reading/parser-main.ts src/db/sqlite/checkpoint-main.ts src/db/sqlite/slow-reader-main.ts \
 	src/db/sqlite/backup-main.ts \
-	src/audience/transfer/reading/import-reader-main.ts src/http/body/large-body-main.ts
+	src/audience/transfer/reading/import-reader-main.ts src/content/media/resizing/image-main.ts src/http/body/large-body-main.ts
 ESBUILD := $(BIN)/esbuild --format=esm --platform=node --target=node24 --sourcemap --log-level=warning
 BUNDLE := --bundle --external:better-sqlite3 --external:mailparser \
 	--banner:js="import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"

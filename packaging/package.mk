@@ -3,6 +3,10 @@ VERSION := $(shell packaging/version)
 INSIDE := dist/inside
 BINARY := --bundle --format=cjs --platform=node --target=node24 --log-level=warning --minify-whitespace --minify-syntax --legal-comments=none
 
+# Of images (src/content/media/resizing/codecs.ts).
+CODECS := $(addprefix node_modules/@jsquash/,jpeg/codec/dec/mozjpeg_dec.wasm jpeg/codec/enc/mozjpeg_enc.wasm png/codec/pkg/squoosh_png_bg.wasm \
+  webp/codec/dec/webp_dec.wasm webp/codec/enc/webp_enc.wasm)
+
 # Where a module asks for its file, any name will do: what it wants from there is inside, and has the name alone.
 dist/postroad: dist/.built $(wildcard packaging/binary/*)
 	@rm -rf $(INSIDE)
@@ -13,6 +17,7 @@ dist/postroad: dist/.built $(wildcard packaging/binary/*)
 	@$(BUILD_BROWSER) --outdir=$(INSIDE)
 	@cp -r $(CONSOLE)/files $(INSIDE)/console
 	@cp node_modules/better-sqlite3/prebuilds/linux-$$(node -p process.arch).node $(INSIDE)/better_sqlite3.node
+	@cp $(CODECS) $(INSIDE)
 	@packaging/binary/inject.sh $(INSIDE) $@
 	@rm -rf $(INSIDE)
 

@@ -11,9 +11,12 @@ for (const metafile of process.argv.slice(2))
   }
 folders.add('node_modules/better-sqlite3')
 
+// Of the package, and of what was compiled into it.
 const licenceOf = folder => {
   const file = readdirSync(folder).find(name => /^(licen[cs]e|copying)(\.|-|$)/i.test(name))
-  return file === undefined ? '' : readFileSync(join(folder, file), 'utf8').trim()
+  const codec = join('codec', 'LICENSE.codec.md')
+  const files = [file, codec].filter(name => name !== undefined && existsSync(join(folder, name)))
+  return files.map(name => readFileSync(join(folder, name), 'utf8').trim()).join('\n\n')
 }
 const rule = '='.repeat(78)
 for (const folder of [...folders].sort()) {

@@ -28,6 +28,7 @@ import type { OpenWindow } from './http/sliding-window.js'
 import { documentationRoutes } from './http/openapi/routes.js'
 import { buildPublicApp, type PublicApp } from './http/public/public-app.js'
 import type { PublicRoute } from './http/public/public-route.js'
+import { servedTogether } from './http/public/served-together.js'
 import type { Route } from './http/route.js'
 import { openHttpListeners, type HttpAddresses } from './appliance/listeners/http-listeners.js'
 import { openInbound } from './inbound/open-inbound.js'
@@ -255,12 +256,13 @@ async function openParts(
   const api = openApi(appliance, routes, meters, onWrite, openWindow)
   const visits = await openVisits({ ...visitParts(appliance), onEvents: onAppended })
   closing.defer(() => visits.close())
-  const pages = visits.before(
-    openPages(appliance, openWindow, [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]),
-  )
+  const publicRoutes = [...resources.flatMap(({ pages = [] }) => pages), ...visitPages]
+  const pages = visits.before(openPages(appliance, openWindow, publicRoutes))
+  const shownInConsole = publicRoutes.filter(({ isBesideApi }) => isBesideApi)
+  const besideApi = servedTogether(api, openPages(appliance, openWindow, shownInConsole))
   const control = await openControl(appliance, controlSocketPath(config.dataDir), [...routes], onWrite)
   closing.defer(() => control.close(graceLeft()))
-  const http = await openHttpListeners(appliance.live, api, pages, certificates, world)
+  const http = await openHttpListeners(appliance.live, besideApi, pages, certificates, world)
   closing.defer(() => http.close(graceLeft()))
   const { onAccepted } = meters.acceptance
   const mail = await openMailListeners(

@@ -14,6 +14,7 @@ import { automations } from '../automations/resource.js'
 import { campaigns } from '../campaigns/resource.js'
 import type { Config } from '../config/config.js'
 import { configSchema } from '../config/schema/schema.js'
+import { media } from '../content/media/resource.js'
 import { templates } from '../content/templates/resource.js'
 import { bounces } from '../deliverability/bounces/resource.js'
 import { domains } from '../deliverability/domains/resource.js'
@@ -56,6 +57,7 @@ const RESOURCES = [
   activity,
   conversions,
   templates,
+  media,
   campaigns,
   automations,
   webhooks,

@@ -259,7 +259,10 @@ export function uploadRoute<R extends TSchema, Q extends TObject = typeof NoFiel
     Described & {
       readonly access: Permission
       readonly upload: UploadRules
-      handle(request: KeyedRequest<typeof NoFields, Q, TSchema>, upload: Upload): Promise<Static<R>>
+      handle(
+        request: KeyedRequest<typeof NoFields, Q, TSchema>,
+        upload: Upload,
+      ): Promise<Static<R> | Reply<Static<R>> | Tagged<Static<R>>>
     },
 ): Route {
   return declare(spec, 'single', spec.response, request => spec.handle(request, fileOf(request)), spec)

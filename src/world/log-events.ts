@@ -53,6 +53,8 @@ export const LOG_EVENTS = {
     'expired messages not removed': 'Expired messages could not be ended. They are tried again.',
     'idempotency key not updated':
       'The answer of a request could not be stored, or its key not released. A repeat is refused for an hour.',
+    'image thread failed':
+      'The thread that reads uploaded images crashed. It restarts with the next one.',
     'import interrupted': 'An import failed inside the server. It retries from the same row.',
     'import reader exited':
       'The thread that reads an import file crashed. The import is retried once, then fails.',

@@ -550,6 +550,18 @@ const BASELINE_ROWS: Rows = {
     },
   ],
   template_versions: [{ template_id: 't1', version: 1, name: 'Grüße', html: '<p>Hi</p>', created_at: T }],
+  media: [
+    {
+      ...{ seq: 1, id: 'image', workspace_id: WORKSPACE, file_name: 'Grüße.png', alt_text: 'Grüße' },
+      ...{ name_folded: 'grusse.png grusse', kind: 'png', is_animated: 0, width: 900, height: 450 },
+      ...{ octets: 4, hash: 'aa', stored_octets: 6, created_at: T, updated_at: T },
+    },
+  ],
+  media_files: [
+    { media: 1, width: 900, height: 450, octets: 4, hash: 'aa' },
+    { media: 1, width: 600, height: 300, octets: 2, hash: 'bb' },
+  ],
+  media_parts: [{ media: 1, width: 900, part: 0, octets: octets('\u0089PNG') }],
   contents_ahead: [{ content_id: CONTENT }],
   forms: [
     {

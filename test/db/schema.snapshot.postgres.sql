@@ -618,6 +618,40 @@ create table mail_totals (
   suppressed bigint not null
 );
 
+create table media (
+  seq bigint not null default nextval('media_seq_seq'::regclass),
+  id text not null,
+  workspace_id text not null,
+  file_name text not null,
+  alt_text text,
+  name_folded text not null,
+  kind text not null,
+  is_animated integer not null,
+  width integer not null,
+  height integer not null,
+  octets bigint not null,
+  hash text not null,
+  stored_octets bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  deleted_at bigint
+);
+
+create table media_files (
+  media bigint not null,
+  width integer not null,
+  height integer not null,
+  octets bigint not null,
+  hash text not null
+);
+
+create table media_parts (
+  media bigint not null,
+  width integer not null,
+  part integer not null,
+  octets bytea not null
+);
+
 create table message_contents (
   id text not null,
   workspace_id text not null,
@@ -1170,6 +1204,14 @@ alter table login_failures add constraint login_failures_pkey PRIMARY KEY (seq);
 
 alter table mail_totals add constraint mail_totals_pk PRIMARY KEY (workspace_id, part);
 
+alter table media add constraint media_id_key UNIQUE (id);
+
+alter table media add constraint media_pkey PRIMARY KEY (seq);
+
+alter table media_files add constraint media_files_pk PRIMARY KEY (media, width);
+
+alter table media_parts add constraint media_parts_pk PRIMARY KEY (media, width, part);
+
 alter table message_contents add constraint message_contents_pkey PRIMARY KEY (id);
 
 alter table message_parts add constraint message_parts_pk PRIMARY KEY (content_id, part);
@@ -1413,6 +1455,14 @@ CREATE INDEX lists_by_workspace ON public.lists USING btree (workspace_id, seq) 
 CREATE INDEX lists_deleted ON public.lists USING btree (deleted_at, seq) WHERE (deleted_at IS NOT NULL);
 
 CREATE INDEX login_failures_by_time ON public.login_failures USING btree (at);
+
+CREATE UNIQUE INDEX media_by_hash ON public.media USING btree (workspace_id, hash);
+
+CREATE INDEX media_by_workspace ON public.media USING btree (workspace_id, seq);
+
+CREATE INDEX media_deleted ON public.media USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
+
+CREATE INDEX media_files_by_hash ON public.media_files USING btree (hash);
 
 CREATE INDEX message_contents_by_batch ON public.message_contents USING btree (batch_id, batch_index) WHERE (batch_id IS NOT NULL);
 

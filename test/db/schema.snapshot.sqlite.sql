@@ -749,6 +749,46 @@ CREATE TABLE mail_totals (
     constraint mail_totals_pk primary key (workspace_id, part)
   );
 
+CREATE TABLE media (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    workspace_id text not null,
+    file_name text not null,
+    alt_text text,
+    -- Folded file name and alt text, for search.
+    name_folded text not null,
+    -- png, jpeg, gif or webp.
+    kind text not null,
+    is_animated integer not null,
+    width integer not null,
+    height integer not null,
+    octets bigint not null,
+    -- SHA-256 of the file, hexadecimal.
+    hash text not null,
+    -- Octets of all its files.
+    stored_octets bigint not null,
+    created_at bigint not null,
+    updated_at bigint not null,
+    deleted_at bigint
+  );
+
+CREATE TABLE media_files (
+    media bigint not null,
+    width integer not null,
+    height integer not null,
+    octets bigint not null,
+    hash text not null,
+    constraint media_files_pk primary key (media, width)
+  );
+
+CREATE TABLE media_parts (
+    media bigint not null,
+    width integer not null,
+    part integer not null,
+    octets blob not null,
+    constraint media_parts_pk primary key (media, width, part)
+  );
+
 CREATE TABLE message_contents (
     id text primary key,
     workspace_id text not null,
@@ -1355,6 +1395,14 @@ CREATE INDEX lists_by_workspace on lists (workspace_id, seq) where deleted_at is
 CREATE INDEX lists_deleted on lists (deleted_at, seq) where deleted_at is not null;
 
 CREATE INDEX login_failures_by_time on login_failures (at);
+
+CREATE UNIQUE INDEX media_by_hash on media (workspace_id, hash);
+
+CREATE INDEX media_by_workspace on media (workspace_id, seq);
+
+CREATE INDEX media_deleted on media (deleted_at) where deleted_at is not null;
+
+CREATE INDEX media_files_by_hash on media_files (hash);
 
 CREATE INDEX message_contents_by_batch on message_contents (batch_id, batch_index) where batch_id is not null;
 

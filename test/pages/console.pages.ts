@@ -81,6 +81,7 @@ const SCREENS = [
   ['/suppressions', 'console-suppressions'],
   ['/contacts', 'console-contacts'],
   ['/contacts/import', 'console-import-empty'],
+  ['/media', 'console-media'],
   ['/lists', 'console-lists'],
   ['/segments', 'console-segments'],
   ['/segments/new', 'console-segment-new'],

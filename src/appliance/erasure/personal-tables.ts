@@ -103,6 +103,10 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   // Of operators and API keys, for as long as they are locked out.
   'login_failures',
   'mail_totals',
+  // Pictures of mailings, whose metadata is removed before they are stored.
+  'media',
+  'media_files',
+  'media_parts',
   'nodes',
   'drained_nodes',
   // Accounts of the people who run the appliance, removed with `operator remove`.

@@ -48,6 +48,14 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'contact_imports',
     parentKey: 'seq',
   },
+  {
+    table: 'media_parts',
+    key: ['media', 'width', 'part'],
+    column: 'media',
+    parent: 'media',
+    parentKey: 'seq',
+  },
+  { table: 'media_files', key: ['media', 'width'], column: 'media', parent: 'media', parentKey: 'seq' },
   { table: 'campaign_checks', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   { table: 'campaign_letters', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   {
@@ -94,6 +102,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'segments', key: ['seq'] },
   { table: 'audiences', key: ['seq'] },
   { table: 'templates', key: ['id'] },
+  { table: 'media', key: ['seq'] },
   { table: 'forms', key: ['id'] },
   { table: 'form_counts', key: ['form_id', 'day'] },
   { table: 'opt_ins', key: ['id'] },

@@ -4,12 +4,12 @@
  *
  * Deleted templates and their versions are kept, since mail refers to them.
  */
-import type { Insertable } from 'kysely'
+import { sql, type Insertable } from 'kysely'
 import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
 import { newestFirst, pageWithTotal } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
-import { foldedHasWords } from '../../db/folded-words.js'
+import { foldedHasWords, likeText } from '../../db/folded-words.js'
 import type { Listing, Page } from '../../http/pagination.js'
 
 interface TemplateRow {
@@ -138,6 +138,28 @@ export async function findTemplateHtml(
 ): Promise<string | undefined> {
   const [row] = (await selectHtml(db, { workspaceId, id })).rows
   return row?.html
+}
+
+/** Templates whose current html contains one of the texts, at most `limit`. Reads the html of all. */
+export async function findTemplatesWith(
+  db: Queries,
+  workspaceId: string,
+  texts: readonly string[],
+  limit: number,
+): Promise<Pick<TemplateHead, 'id' | 'name'>[]> {
+  return live(db, workspaceId)
+    .innerJoin('template_versions', join =>
+      join
+        .onRef('template_versions.template_id', '=', 'templates.id')
+        .onRef('template_versions.version', '=', 'templates.version'),
+    )
+    .select(['templates.id', 'templates.name'])
+    .where(e =>
+      e.or(texts.map(text => sql<boolean>`template_versions.html like ${`%${likeText(text)}%`} escape '!'`)),
+    )
+    .orderBy('templates.id')
+    .limit(limit)
+    .execute()
 }
 
 /** Newest first; every word of the search must occur in the name. */

@@ -16,6 +16,7 @@ import { eventsTables } from './baseline/events.js'
 import { importsTables } from './baseline/imports.js'
 import { inboundTables } from './baseline/inbound.js'
 import { listsTables } from './baseline/lists.js'
+import { mediaTables } from './baseline/media.js'
 import { messagesTables } from './baseline/messages.js'
 import { operatorsTables } from './baseline/operators.js'
 import { systemTables } from './baseline/system.js'
@@ -34,6 +35,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     ...messagesTables(types),
     ...eventsTables(types),
     ...contentTables(),
+    ...mediaTables(types),
     ...campaignsTables(types),
     ...automationsTables(types),
     ...webhooksTables(types),

@@ -89,7 +89,8 @@ function usualValue(name: string): string {
 
 /** E.g. `contacts.csv` for an upload to `/contacts/import`. */
 function fileName(path: string, type: string): string {
-  const extension = /csv/.test(type) ? 'csv' : /json/.test(type) ? 'json' : 'txt'
+  const image = /^image\/(\w+)$/.exec(type)?.[1]
+  const extension = image ?? (/csv/.test(type) ? 'csv' : /json/.test(type) ? 'json' : 'txt')
   return `${path.split('/')[1] ?? 'file'}.${extension}`
 }
 

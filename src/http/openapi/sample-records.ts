@@ -187,6 +187,17 @@ export const contactImport = {
   ...{ created_at: at('10:00:00'), started_at: at('10:00:00'), completed_at: at('10:00:01') },
 }
 
+const imageUrl = (hash: string) => `https://mail.example.com/m/${hash}.jpg`
+const [IMAGE_HASH, SMALL_IMAGE_HASH] = ['3b9c'.repeat(16), 'a41f'.repeat(16)]
+
+export const mediaImage = {
+  ...{ file_name: 'bicycle.jpg', alt_text: 'A red bicycle in front of a shop', media_type: 'image/jpeg' },
+  ...{ is_animated: false, width: 1_000, height: 500, size: 182_400, sha256: IMAGE_HASH },
+  url: imageUrl(IMAGE_HASH),
+  variants: [{ width: 600, height: 300, size: 61_200, url: imageUrl(SMALL_IMAGE_HASH) }],
+  ...moments,
+}
+
 export const form = {
   ...{ id: IDS.form, name: 'Newsletter', title: 'Our newsletter', description: 'Once a month, no more.' },
   ...{ list_ids: [IDS.list], redirect_url: null, double_opt_in: true, ...moments },

@@ -27,6 +27,7 @@ import {
   list,
   lists,
   mail,
+  mediaImage,
   membership,
   rates,
   reader,
@@ -137,6 +138,9 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   Tag: tag,
   NewTag: { name: 'vip', color: '#3366cc', description: 'Spends most' },
   TagChanges: { color: '#cc3366' },
+
+  MediaImage: mediaImage,
+  MediaUsage: { images: 42, size: 61_400_000, limit: 1_073_741_824, file_limit: 10_485_760 },
 
   Form: { ...form, fields: [formField] },
   NewForm: {

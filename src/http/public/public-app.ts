@@ -4,7 +4,7 @@
  * Built by the composition root from the pages of all resources; served beside the API, or on separate listeners
  * (`http.public_listen`). It shares no rate limits, memory budgets or event loop queue with the API, so neither can starve the other.
  * The log names the declared path, never the token.
- * Standards: RFC 9110 (methods; no conditional requests, as everything is `no-store`), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is
+ * Standards: RFC 9110 (methods; no conditional requests, as everything is `no-store` or never changes), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is
  * never redirected unless its handler does so).
  * Fails: never; errors of a handler become a page, or JSON for a program.
  */
@@ -177,6 +177,8 @@ function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAns
     ctx.type = found.mediaType
     if (found.contentSecurityPolicy !== undefined)
       ctx.set('Content-Security-Policy', found.contentSecurityPolicy)
+    if (found.cacheControl !== undefined) ctx.set('Cache-Control', found.cacheControl)
+    if (found.onSent) ctx.res.once('close', found.onSent)
     ctx.body = found.octets
     return
   }

@@ -70,6 +70,10 @@ export type PublicAnswer =
       readonly octets: Buffer
       readonly mediaType: string
       readonly contentSecurityPolicy?: string
+      /** Default: `no-store`. */
+      readonly cacheControl?: string
+      /** Called once the answer was sent, or the client is gone: its octets may be dropped. */
+      readonly onSent?: () => void
     }
 
 interface RouteHead {
@@ -79,6 +83,8 @@ interface RouteHead {
   readonly isLimited: boolean
   /** Allows requests from scripts of any origin, so the answer must reveal nothing private. */
   readonly isOpenToOrigins?: boolean
+  /** Served by the API's listeners too, even if pages have listeners of their own: the console shows it. */
+  readonly isBesideApi?: boolean
 }
 
 export type PublicRoute = RouteHead &

@@ -2,6 +2,7 @@
 import { inFile, type Row } from '../row.js'
 
 const served = inFile('content/templates-served')
+const media = inFile('content/media-served')
 const TABLE = 'Campaigns and templates'
 
 export const CONTENT_ROWS: readonly Row[] = [
@@ -113,5 +114,33 @@ export const CONTENT_ROWS: readonly Row[] = [
     from: [],
     answers: ['POST /api/v1/templates/{id}/restore: template_not_found'],
     tests: [served('a deleted template is restored with its versions')],
+  },
+  {
+    rule: 'images for mail: POST /media takes a file, GET /media lists, GET, PATCH, DELETE /media/:id, POST /media/:id/restore (additive)',
+    from: [`${TABLE} > GET /templates`],
+    answers: [
+      'POST /api/v1/media: unsupported_media_type',
+      'POST /api/v1/media: request_timeout',
+      'PATCH /api/v1/media/{id}: precondition_failed',
+      'DELETE /api/v1/media/{id}: precondition_failed',
+      'DELETE /api/v1/media/{id}: conflict',
+      'POST /api/v1/media/{id}/restore: not_found',
+    ],
+    tests: [
+      media('an image is uploaded, listed, found, changed and served'),
+      media('a form uploads too, and the content decides what the file is'),
+      media('a deleted image is no longer served, and can be restored for 30 days'),
+      media('an image that a template shows is deleted by force only'),
+      // Every upload is received by the same code.
+      inFile('audience/transfer/imports-served')(
+        'a file that does not come on is not waited for, and nothing of it is kept',
+      ),
+    ],
+  },
+  {
+    rule: 'GET /media/usage tells how much of its limit a library uses; a full one takes no more (additive)',
+    from: [`${TABLE} > GET /templates`],
+    answers: ['POST /api/v1/media: limit_reached'],
+    tests: [media('a library has a limit, and deleted images make room')],
   },
 ]

@@ -28,6 +28,7 @@ export type Topic =
   | 'jobs'
   | 'keys'
   | 'lists'
+  | 'media'
   | 'messages'
   | 'operators'
   | 'queue'

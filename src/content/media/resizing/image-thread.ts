@@ -1,0 +1,157 @@
+/**
+ * Prepares uploaded images in a thread, one after the other; the event loop only sends and receives octets.
+ *
+ * The thread starts with the first image and ends when no image came for a while, which returns the memory of its decoders. An image that
+ * takes too long ends the thread. Files of many pixels need about twenty octets a pixel while they are prepared.
+ * Fails: AppError validation_error for a file that cannot be used; unavailable if the thread ends, or too many images wait.
+ */
+import { AppError } from '../../../core/errors.js'
+import { formatDuration } from '../../../core/units.js'
+import type { Log } from '../../../world/log.js'
+import type { SpawnThread, Thread } from '../../../world/threads.js'
+import type { Clock, Timer } from '../../../world/time/clock.js'
+import type { PreparedImage } from './prepare-image.js'
+
+export interface ImageTask {
+  readonly octets: Uint8Array
+  readonly maxPixels: number
+}
+
+export type ImageAnswer =
+  | { readonly image: PreparedImage }
+  /** Of the file; completes "the file ...". */
+  | { readonly fault: string }
+  /** Of the program. */
+  | { readonly error: string }
+
+const PROGRAM = new URL('./image-main.js', import.meta.url)
+/** Pixels are in buffers, which do not count. */
+const HEAP_MEGABYTES = 128
+const LIMIT_MS = 60_000
+const IDLE_MS = 20_000
+const MAX_WAITING = 16
+const RETRY_AFTER_MS = 5_000
+
+interface Waiting extends ImageTask {
+  resolve(image: PreparedImage): void
+  reject(error: AppError): void
+}
+
+export interface ImageThreadParts {
+  readonly spawn: SpawnThread
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export class ImageThread {
+  private readonly parts: ImageThreadParts
+  private readonly waiting: Waiting[] = []
+  private running: Waiting | undefined
+  private thread: Thread | undefined
+  /** Of the image that is prepared, or of idleness. */
+  private timer: Timer | undefined
+  private isStopped = false
+
+  constructor(parts: ImageThreadParts) {
+    this.parts = parts
+  }
+
+  /** @param octets are transferred to the thread, and empty afterwards */
+  prepare(octets: Uint8Array, maxPixels: number): Promise<PreparedImage> {
+    return new Promise((resolve, reject) => {
+      if (this.isStopped || this.waiting.length >= MAX_WAITING) {
+        reject(unavailable('too many images are being uploaded; try again in a few seconds'))
+        return
+      }
+      this.waiting.push({ octets, maxPixels, resolve, reject })
+      this.next()
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true
+    const stopped = unavailable('the server is stopping; upload the image again')
+    for (const one of this.waiting.splice(0)) one.reject(stopped)
+    this.settle(one => one.reject(stopped))
+    await this.end()
+  }
+
+  private next(): void {
+    if (this.running) return
+    this.timer?.cancel()
+    const next = this.waiting.shift()
+    if (!next) {
+      if (this.thread) this.timer = this.parts.clock.after(IDLE_MS, () => void this.end())
+      return
+    }
+    this.running = next
+    this.timer = this.parts.clock.after(LIMIT_MS, () => this.giveUp())
+    const { octets, maxPixels } = next
+    this.runningThread().post({ octets, maxPixels } satisfies ImageTask, [octets.buffer as ArrayBuffer])
+  }
+
+  private runningThread(): Thread {
+    if (this.thread) return this.thread
+    const thread: Thread = this.parts.spawn(PROGRAM, {
+      options: undefined,
+      heapMegabytes: HEAP_MEGABYTES,
+      isBackground: true,
+      onMessage: message => {
+        if (this.thread === thread) this.answered(message as ImageAnswer)
+      },
+      onEnd: ({ fault }) => {
+        // One that was ended on purpose is no longer `this.thread`.
+        if (this.thread !== thread) return
+        this.thread = undefined
+        this.failed(fault?.message ?? 'the thread ended')
+      },
+    })
+    this.thread = thread
+    return thread
+  }
+
+  private answered(answer: ImageAnswer): void {
+    if ('error' in answer) {
+      this.failed(answer.error)
+      return
+    }
+    this.settle(one => {
+      if ('image' in answer) one.resolve(answer.image)
+      else one.reject(refusal(answer.fault))
+    })
+    this.next()
+  }
+
+  private failed(error: string): void {
+    this.parts.log.error('image thread failed', { error })
+    this.settle(one => one.reject(unavailable('the image could not be read; upload it again')))
+    this.next()
+  }
+
+  private giveUp(): void {
+    void this.end()
+    this.settle(one => one.reject(refusal(`takes more than ${formatDuration(LIMIT_MS)} to decode`)))
+    this.next()
+  }
+
+  private settle(how: (one: Waiting) => void): void {
+    const { running } = this
+    this.running = undefined
+    if (running) how(running)
+  }
+
+  private async end(): Promise<void> {
+    this.timer?.cancel()
+    const { thread } = this
+    this.thread = undefined
+    await thread?.terminate()
+  }
+}
+
+function refusal(fault: string): AppError {
+  return new AppError('validation_error', `the file ${fault}`, { path: 'file' })
+}
+
+function unavailable(message: string): AppError {
+  return new AppError('unavailable', message, { retryAfterMs: RETRY_AFTER_MS })
+}
