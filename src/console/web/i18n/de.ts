@@ -1423,7 +1423,7 @@ export const de: Texts = {
     start: 'Jetzt sichern',
     files: 'Dateien',
     filesIntro:
-      'Im Ordner „backups“ des Datenordners. Konfiguration, Zertifikate und secrets.key sind nicht darin.',
+      'Im Ordner „backups“ des Datenordners. Konfiguration, Zertifikatsdateien und secrets.key sind nicht darin.',
     state: { complete: 'Fertig', failed: 'Fehlgeschlagen' },
     emptyTitle: 'Keine Sicherungen',
     emptyText:

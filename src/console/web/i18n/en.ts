@@ -1420,7 +1420,7 @@ export const en = {
     start: 'Back up now',
     files: 'Files',
     filesIntro:
-      'In the folder “backups” of the data folder. Configuration, certificates and secrets.key are not in them.',
+      'In the folder “backups” of the data folder. Configuration, certificate files and secrets.key are not in them.',
     state: { complete: 'Complete', failed: 'Failed' },
     emptyTitle: 'No backups',
     emptyText: 'Start one here, or have them made on a schedule. Keep copies on another machine.',

@@ -1404,7 +1404,7 @@ export const es: Texts = {
     start: 'Hacer copia ahora',
     files: 'Archivos',
     filesIntro:
-      'En la carpeta «backups» de los datos. La configuración, los certificados y secrets.key no están en ellas.',
+      'En la carpeta «backups» de los datos. La configuración, los archivos de certificados y secrets.key no están en ellas.',
     state: { complete: 'Completa', failed: 'Fallida' },
     emptyTitle: 'Ninguna copia',
     emptyText: 'Inicie una aquí, o haga que se creen según un horario. Guarde copias en otra máquina.',

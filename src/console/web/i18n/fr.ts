@@ -1430,7 +1430,7 @@ export const fr: Texts = {
     start: 'Sauvegarder maintenant',
     files: 'Fichiers',
     filesIntro:
-      'Dans le dossier « backups » des données. La configuration, les certificats et secrets.key n’y sont pas.',
+      'Dans le dossier « backups » des données. La configuration, les fichiers de certificats et secrets.key n’y sont pas.',
     state: { complete: 'Terminée', failed: 'Échouée' },
     emptyTitle: 'Aucune sauvegarde',
     emptyText:
