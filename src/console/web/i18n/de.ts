@@ -1372,9 +1372,9 @@ export const de: Texts = {
       queue_stuck: 'Sehen Sie unter Zustellung nach, was die wartenden Ziele sagen.',
       queue_held: 'Geben Sie die Warteschlange unter Zustellung frei, sobald Sie sicher sind.',
       no_delivery_node:
-        'Starten Sie einen Knoten mit der Rolle mta, oder setzen Sie einen fort: postroad nodes.',
+        'Starten Sie einen Knoten mit der Rolle mta, oder nehmen Sie unten, unter „Knoten“, einen wieder in Betrieb.',
       no_scheduler_node:
-        'Starten Sie einen Knoten mit der Rolle scheduler, oder setzen Sie einen fort: postroad nodes.',
+        'Starten Sie einen Knoten mit der Rolle scheduler, oder nehmen Sie unten, unter „Knoten“, einen wieder in Betrieb.',
       certificate_ending: 'Sehen Sie nach, warum es nicht erneuert wurde, oder erneuern Sie es jetzt.',
       consumer_set_aside:
         'Sehen Sie unten die zurückgestellten Ereignisse: Wiederholen Sie sie, sobald die Ursache behoben ist.',
@@ -1505,5 +1505,33 @@ export const de: Texts = {
       scheduled: 'Geplant',
       unsubscribed: 'Abgemeldet',
     },
+  },
+  nodes: {
+    title: 'Knoten',
+    intro: 'Server, die sich die Datenbank und die Arbeit teilen.',
+    none: 'Kein Knoten läuft.',
+    state: { active: 'Aktiv', draining: 'Außer Betrieb', stopping: 'Wird beendet' },
+    role: {
+      http: 'API und Seiten',
+      submission: 'Einlieferung',
+      inbound: 'Eingang',
+      mta: 'Zustellung',
+      scheduler: 'Hintergrundarbeit',
+    },
+    noRoles: 'Keine Rollen',
+    leads: 'Erledigt die Hintergrundarbeit',
+    here: 'Liefert diese Seite',
+    seen: (age: string) => `Letztes Lebenszeichen vor ${age}`,
+    lag: (n: number) => `${count(n, 'Ereignis', 'Ereignisse')} zu verarbeiten`,
+    drain: 'Außer Betrieb nehmen',
+    drainTitle: (name: string) => `${name} außer Betrieb nehmen?`,
+    drainText:
+      'Innerhalb von Sekunden übernehmen andere Knoten seine Zustellungen und die Hintergrundarbeit, und Lastverteiler schicken ihm nichts Neues mehr. Er beendet, was er begonnen hat, und läuft weiter. Er bleibt außer Betrieb, auch nach einem Neustart, bis er wieder in Betrieb genommen wird.',
+    orphaned: (roles: string) => `Kein anderer Knoten übernimmt dies, es bleibt also liegen: ${roles}.`,
+    drained: (name: string) => `${name} ist außer Betrieb.`,
+    resume: 'In Betrieb nehmen',
+    resumeTitle: (name: string) => `${name} wieder in Betrieb nehmen?`,
+    resumeText: 'Innerhalb von Sekunden übernimmt er wieder seinen Teil der Arbeit.',
+    resumed: (name: string) => `${name} übernimmt wieder Arbeit.`,
   },
 }
