@@ -71,6 +71,7 @@ export async function openCertificates(
     challenge: tls.acmeChallenge,
     contact: tls.acmeContact,
     names: () => acmeNames(config, nodes()),
+    ownNames: acmeNames(config),
   })
   await renewal.load()
   // By then the listeners are open, since jobs start last.

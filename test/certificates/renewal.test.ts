@@ -78,6 +78,7 @@ async function office(t: Test, { challenge = 'http', ...more }: Partial<Office> 
       challenge,
       contact: 'admin@example.com',
       names: () => names.value,
+      ownNames: NAMES,
     })
     await renewal.load()
     return { certificate, renewal, run: () => renewal.run(stopping.signal) }
@@ -465,4 +466,27 @@ t.test('two nodes that both believe to run the jobs make no more attempts than o
   await other.run()
   await run()
   t.equal(orders(), 2)
+})
+
+t.test('a node whose name cannot be validated does not keep the others without a certificate', async t => {
+  const { run, names, certificate, clock, ca, log } = await office(t, { unreachable: ['mx9.example.com'] })
+  names.value = [...NAMES, 'mx9.example.com']
+  await run()
+  t.match(log.lines.at(-1), { event: 'certificate order failed', fields: { error: /mx9\.example\.com/ } })
+  await clock.advance(30 * 60_000)
+  await run()
+  t.equal(certificate.isSelfSigned, false)
+  t.same(ca.issued[0]?.names, NAMES)
+  for (let hours = 0; hours < 24 * 59; hours += 4) {
+    await clock.advance(4 * HOUR)
+    await run()
+  }
+  t.equal(ca.issued.length, 1, 'one that is not old is not replaced by its like')
+  const first = certificate.pair().cert
+  for (let hours = 0; hours < 3 * 24; hours += 4) {
+    await clock.advance(4 * HOUR)
+    await run()
+  }
+  t.same(ca.issued[1]?.names, NAMES)
+  t.not(certificate.pair().cert, first, 'it is renewed in time')
 })

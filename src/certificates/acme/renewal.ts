@@ -33,7 +33,7 @@ import type { ChallengeKind } from './challenge-store.js'
 import type { Challenges } from './challenges.js'
 import { orderCertificate } from './order-certificate.js'
 import { askRenewalInfo, certificateId } from './renewal-info.js'
-import { isDue, mayTryAt, stateBefore, type InUse } from './renewal-plan.js'
+import { isDue, mayTryAt, renewAt, stateBefore, type InUse } from './renewal-plan.js'
 
 export interface RenewalParts {
   readonly clock: Clock
@@ -50,6 +50,8 @@ export interface RenewalParts {
   readonly contact: string | undefined
   /** Those that it has to cover now. */
   readonly names: () => readonly string[]
+  /** Those of them that do not depend on other nodes. */
+  readonly ownNames: readonly string[]
 }
 
 type Obtained = Awaited<ReturnType<typeof orderCertificate>>
@@ -111,13 +113,14 @@ export class Renewal {
     await this.suggest()
     const state = await this.begin()
     if (!state) return
+    const names = this.namesToOrder(state)
     try {
-      await this.order(state.account ?? undefined, stopping)
+      await this.order(names, state.account ?? undefined, stopping)
     } catch (error) {
       // Whoever runs the jobs next need not wait; the attempt counts, since the CA counted it.
       if (stopping.aborted)
         await this.change({ failures: state.failures, nextAttemptAt: 0, fault: state.fault })
-      else await this.noteFailure(error)
+      else await this.noteFailure(names, error)
     }
   }
 
@@ -139,12 +142,15 @@ export class Renewal {
     })
   }
 
-  private async order(account: string | undefined, stopping: AbortSignal): Promise<void> {
+  private async order(
+    names: readonly string[],
+    account: string | undefined,
+    stopping: AbortSignal,
+  ): Promise<void> {
     const { parts } = this
     const key = await this.accountKey()
     const connection = await AcmeConnection.open({ ...parts, now: () => parts.clock.now() }, key)
     connection.account = account
-    const names = parts.names()
     const request = { ...parts, connection, key, names, replaces: this.idInUse(), stopping }
     try {
       await this.use(await orderCertificate(request), names)
@@ -154,6 +160,17 @@ export class Renewal {
       connection.account = undefined
       await this.use(await orderCertificate(request), names)
     }
+  }
+
+  /** One name that cannot be validated must not keep the others without a certificate, so every other attempt has fewer names. */
+  private namesToOrder(state: AcmeState): readonly string[] {
+    const { certificate, clock, names, ownNames } = this.parts
+    const [all, inUse] = [names(), this.inUse()]
+    if (state.failures % 2 === 0) return all
+    if (!inUse) return ownNames
+    const covered = all.filter(name => certificate.isFor(name))
+    const isAging = clock.now() >= renewAt(inUse, suggestedFor(state, this.idInUse()))
+    return isAging && covered.length > 0 ? covered : all
   }
 
   private async use({ cert, key, account }: Obtained, names: readonly string[]): Promise<void> {
@@ -185,8 +202,8 @@ export class Renewal {
     this.unstored = undefined
   }
 
-  private async noteFailure(error: unknown): Promise<void> {
-    const { log, names, clock } = this.parts
+  private async noteFailure(names: readonly string[], error: unknown): Promise<void> {
+    const { log, clock } = this.parts
     const fault = describeError(error)
     const asked = error instanceof AcmeError ? (error.retryAfterMs ?? 0) : 0
     const retryAfterMs = Math.min(asked, MAX_RETRY_AFTER_MS)
@@ -195,7 +212,7 @@ export class Renewal {
     const nextAttemptAt = Math.max(begun.nextAttemptAt, clock.now() + retryAfterMs)
     await this.change({ fault, nextAttemptAt, ...(isForgotten ? { account: null } : {}) })
     log.error('certificate order failed', {
-      names: names().join(', '),
+      names: names.join(', '),
       error: fault,
       nextAttemptAt: isoTime(mayTryAt({ ...begun, nextAttemptAt }, clock.now())),
     })
