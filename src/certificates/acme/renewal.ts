@@ -162,11 +162,11 @@ export class Renewal {
     }
   }
 
-  /** One name that cannot be validated must not keep the others without a certificate, so every other attempt has fewer names. */
+  /** One name that cannot be validated must not keep the others without a certificate, so from the third attempt on, every other one has fewer. */
   private namesToOrder(state: AcmeState): readonly string[] {
     const { certificate, clock, names, ownNames } = this.parts
     const [all, inUse] = [names(), this.inUse()]
-    if (state.failures % 2 === 0) return all
+    if (state.failures < 2 || state.failures % 2 === 1) return all
     if (!inUse) return ownNames
     const covered = all.filter(name => certificate.isFor(name))
     const isAging = clock.now() >= renewAt(inUse, suggestedFor(state, this.idInUse()))
