@@ -59,7 +59,6 @@ import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
 import { JobRequests } from './scheduler/job-requests.js'
 import { JobRecords, listJobs } from './scheduler/job-store.js'
 import { inboundParts } from './appliance/inbound-parts.js'
-import { watchOnOtherNodes } from './certificates/watch-on-other-nodes.js'
 import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import { systemClock } from './world/time/clock.js'
@@ -171,7 +170,7 @@ async function openParts(
   closing.defer(() => calls.close())
   const composer = openComposer(appliance)
   closing.defer(() => composer.close())
-  const certificates = await openCertificates(appliance)
+  const certificates = await openCertificates(appliance, () => membership.members)
   const judgeHealth = judgeOf(appliance, meters, hold, {
     queue: () => queue,
     certificates,
@@ -302,7 +301,7 @@ async function openParts(
   })
   await background.follow()
   membership.whenChanged(() => void background.follow())
-  if (appliance.database.shared) closing.defer(watchOnOtherNodes(world.clock, certificates.watch, isLeading))
+  if (appliance.database.shared) closing.defer(certificates.follow(isLeading))
   closing.defer(() => background.close())
   closing.defer(() => stopResources(resources))
   closing.defer(() => scheduler.stop(graceLeft()))

@@ -12,6 +12,7 @@ import { ensureSecret } from '../accounts/secret-store.js'
 import { purchaseHistory } from '../analytics/conversions/purchase-history-store.js'
 import { provideHistory } from '../audience/segments/rule-history.js'
 import { campaignHistory } from '../campaigns/records/campaign-history-store.js'
+import { sealAcmeKeys } from '../certificates/acme/acme-store.js'
 import type { Config } from '../config/config.js'
 import { orderedIds, type NewId } from '../core/ids.js'
 import type { Database, OnCommitted } from '../db/database.js'
@@ -162,6 +163,7 @@ async function assemble(
       await sealKeys(db, seal)
       await sealWebhookSecrets(db, seal)
       await sealTotpSecrets(db, seal)
+      await sealAcmeKeys(db, seal)
     },
   })
   const domains: DomainParts = {

@@ -5,12 +5,13 @@
  */
 import { readFile } from 'node:fs/promises'
 import { openResolver, type Appliance } from './appliance.js'
-import { AcmeFiles } from '../certificates/acme/acme-files.js'
 import { Challenges } from '../certificates/acme/challenges.js'
-import { acmeNames } from '../certificates/acme/names.js'
+import { acmeNames, type NamedNode } from '../certificates/acme/names.js'
 import { Renewal } from '../certificates/acme/renewal.js'
 import { certificateStanding, type CertificateStanding } from '../certificates/standing.js'
+import { followStored } from '../certificates/acme/follow-stored.js'
 import { watchCertificate } from '../certificates/watch-certificate.js'
+import { watchOnOtherNodes } from '../certificates/watch-on-other-nodes.js'
 import type { Job } from '../scheduler/scheduler.js'
 import { openHostLookup } from '../world/dns/host-lookup.js'
 import { openHttpClient } from '../world/net/fetch.js'
@@ -21,25 +22,28 @@ export interface Certificates {
   /** Undefined without ACME. */
   readonly challenges: Challenges | undefined
   readonly jobs: readonly Job[]
-  /** One of the jobs, which every node needs: the files are its own. */
-  readonly watch: Job
   standing(): CertificateStanding
   /** Undefined without ACME. */
   readonly acme: Pick<Renewal, 'status' | 'want'> | undefined
+  /** Where nodes share the database. @param isRunningJobs whether this node runs the jobs at the moment @returns stops it */
+  follow(isRunningJobs: () => boolean): () => void
   /** Reloads files, and makes ACME retry without waiting. @throws Error naming the file */
   reload(): Promise<void>
 }
 
 export const RENEWAL_JOB = 'renew-certificate'
 
+/** @param nodes all that run */
 export async function openCertificates(
-  appliance: Pick<Appliance, 'config' | 'world'>,
+  appliance: Pick<Appliance, 'config' | 'world' | 'database' | 'box'>,
+  nodes: () => readonly NamedNode[],
 ): Promise<Certificates> {
-  const { config, world } = appliance
+  const { config, world, database, box } = appliance
   const { tls, hostname } = config
   const certificate = await openTlsCertificate({ cert: tls.cert, key: tls.key, hostname }, world.clock)
   const watch = watchCertificate({ ...world, certificate })
   const standing = () => certificateStanding(certificate, world.clock)
+  const watchHere = (isRunningJobs: () => boolean) => watchOnOtherNodes(world.clock, watch, isRunningJobs)
   if (!tls.acme) {
     if (certificate.isSelfSigned && config.submission.requireTls)
       world.log.warn('certificate not configured', {
@@ -50,24 +54,26 @@ export async function openCertificates(
       challenges: undefined,
       acme: undefined,
       jobs: [watch],
-      watch,
+      follow: watchHere,
       standing,
       reload: () => certificate.reload(),
     }
   }
-  const challenges = new Challenges()
+  const challenges = new Challenges(database, world.clock)
   const renewal = new Renewal({
     ...world,
     http: await openCaller(appliance),
-    files: new AcmeFiles(config.dataDir, tls.acmeDirectory),
+    database,
+    seal: box,
     challenges,
     certificate,
     directory: tls.acmeDirectory,
     challenge: tls.acmeChallenge,
     contact: tls.acmeContact,
-    names: acmeNames(config),
+    names: () => acmeNames(config, nodes()),
+    ownNames: acmeNames(config),
   })
-  await renewal.open()
+  await renewal.load()
   // By then the listeners are open, since jobs start last.
   const order: Job = {
     name: RENEWAL_JOB,
@@ -80,7 +86,10 @@ export async function openCertificates(
     challenges,
     acme: renewal,
     jobs: [watch, order],
-    watch,
+    follow(isRunningJobs) {
+      const stops = [watchHere(isRunningJobs), followStored({ ...world, database, certificate, renewal })]
+      return () => stops.forEach(stop => stop())
+    },
     standing,
     reload: () => renewal.hasten(),
   }

@@ -3,7 +3,7 @@
  * with a backup; its queue is held, so that nothing is sent twice.
  *
  * A backup contains the database (mail, contacts, keys; secrets are encrypted if `secrets.key` is set). It does not contain the
- * configuration, certificates or the `secrets.key` file.
+ * configuration, certificate files or the `secrets.key` file.
  */
 import {
   closeSync,
@@ -60,7 +60,7 @@ export function backupCommand(program: Command, context: CliContext): void {
           [
             `${target}: ${formatSize(size)}, verified`,
             `${facts.rows['messages'] ?? 0} messages, ${facts.rows['queue'] ?? 0} of them queued, ${facts.rows['contacts'] ?? 0} contacts`,
-            'not included: the configuration, certificates and the secrets.key file; back them up separately',
+            'not included: the configuration, certificate files and the secrets.key file; back them up separately',
           ].join('\n'),
         )
       } finally {

@@ -231,7 +231,6 @@ function reportOf(tables: readonly CopiedTable[]): string {
 
 /** What lies beside the database in a data directory, and means something elsewhere. */
 const FILES: readonly (readonly [name: string, meaning: string])[] = [
-  ['acme', 'certificates and the ACME account'],
   ['erased-addresses', 'the register of erased addresses, used when a backup is restored'],
   ['backups', 'backups'],
 ]

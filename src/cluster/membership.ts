@@ -138,6 +138,11 @@ export class Membership {
     return Math.max(1, this.nodes.length)
   }
 
+  /** Living nodes; none before `join`. */
+  get members(): readonly Pick<ClusterNode, 'name' | 'roles'>[] {
+    return this.nodes
+  }
+
   /** Nodes that deliver. */
   get deliveringCount(): number {
     return this.isAlone ? 1 : this.deliverers.length

@@ -21,6 +21,7 @@ export type Topic =
   | 'deliveries'
   | 'events'
   | 'nodes'
+  | 'certificates'
 
 export interface Changes {
   /** Only ever grows. */

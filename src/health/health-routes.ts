@@ -26,6 +26,9 @@ const Health = Type.Object(
           }),
           roles: Type.Array(Type.Enum([...ROLES]), { description: 'What it does.' }),
           leases: Type.Array(Type.String(), { description: 'Work that it does for all nodes.' }),
+          shared: Type.Boolean({
+            description: 'Whether other nodes may share the database; never with SQLite.',
+          }),
           heartbeat_age_seconds: Type.Number({
             description: 'Time since the database last confirmed this node; 0 with SQLite.',
           }),
@@ -117,12 +120,13 @@ function nodeToApi(
   consumerLag: number | undefined,
 ): Static<typeof Health>['node'] {
   if (!standing) return undefined
-  const { name, state, roles, leases, heartbeatAgeMs } = standing
+  const { name, state, roles, leases, isShared, heartbeatAgeMs } = standing
   return {
     name,
     state,
     roles: [...roles],
     leases: [...leases],
+    shared: isShared,
     heartbeat_age_seconds: Math.round(heartbeatAgeMs / 100) / 10,
     ...given({ consumer_lag_events: consumerLag }),
   }

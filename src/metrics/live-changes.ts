@@ -17,6 +17,7 @@ const MAX_EVENTS = 1_000
 const VERSIONS: Readonly<Record<Exclude<Topic, 'events'>, LiveTopic>> = {
   automations: 'automations',
   campaigns: 'campaigns',
+  certificates: 'certificates',
   deliveries: 'webhooks',
   domains: 'domains',
   imports: 'imports',

@@ -21,7 +21,8 @@ export const LOG_EVENTS = {
     'campaign runner failed': 'The runner could not read campaigns. It retries.',
     'campaign step failed, retrying':
       'A campaign could not enqueue its next recipients. It retries from the same place.',
-    'certificate not stored': 'A new certificate was issued but could not be written to the data directory.',
+    'certificate not stored':
+      'A new certificate was issued but could not be written to the database. It is in use, and stored later.',
     'certificate order failed':
       'The ACME server issued no certificate. `error` says why, `nextAttemptAt` when it is tried again.',
     'certificate reload failed':
@@ -81,7 +82,7 @@ export const LOG_EVENTS = {
     'slow reader thread exited': 'The thread for long queries crashed and is restarted.',
     'smtp receiver failed': 'An SMTP session failed with an internal error. The client was answered 451.',
     'stored certificate rejected':
-      'The ACME certificate in the data directory is unusable. A new one is ordered.',
+      'The ACME certificate in the database is unusable; `error` says why. The one in use stays until another is obtained.',
     'visit counting failed': 'Clicks and opens could not be counted. They are kept and retried.',
     'visit not recorded': 'A click or open could not be written. The reader was redirected all the same.',
     'visit write failed':
@@ -150,7 +151,8 @@ export const LOG_EVENTS = {
       'This node is drained or stops, and released the lease of the work that one node does for all; another takes it.',
     'address suppressed': 'A bounce or complaint added an address to the suppression list.',
     'certificate obtained': 'The ACME server issued a certificate, which is in use.',
-    'certificate reloaded': 'Changed certificate files were loaded.',
+    'certificate reloaded':
+      'Changed certificate files were loaded, or a certificate that another node obtained by ACME.',
     'checkpoint thread recovered': 'SQLite checkpoints run beside commits again.',
     'claims of a crashed process released': 'The last process was killed. Its deliveries are retried.',
     'configuration reloaded': 'After SIGHUP. `changed` names the keys.',
@@ -188,6 +190,8 @@ export const LOG_EVENTS = {
     'signal received': 'SIGTERM or SIGINT stops the server, SIGHUP reloads the configuration.',
   },
   debug: {
+    'certificate not read':
+      'PostgreSQL did not answer when another node may have stored a certificate. It is tried again.',
     'database connection lost': 'PostgreSQL closed an idle connection. Another is opened when it is needed.',
     'database notifications interrupted':
       'What other nodes change is noticed two seconds later until the connection is back.',

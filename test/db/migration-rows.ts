@@ -219,6 +219,23 @@ const BASELINE_ROWS: Rows = {
     },
   ],
   sending_usage: [{ workspace_id: WORKSPACE, window_kind: 'hour', window_start: T, accepted: 7 }],
+  acme_accounts: [
+    {
+      directory: 'https://ca.test/dir',
+      account_key: 'sealed',
+      account_url: 'https://ca.test/account/1',
+      attempts: `[${T}]`,
+      failures: 1,
+      next_attempt_at: T,
+      fault: 'rateLimited',
+      suggested: null,
+      is_wanted: 0,
+    },
+  ],
+  acme_certificates: [
+    { directory: 'https://ca.test/dir', version: 1, chain: 'PEM', private_key: 'sealed', obtained_at: T },
+  ],
+  acme_challenges: [{ token: 'token', kind: 'http', content: 'token.thumbprint', expires_at: T }],
   secrets: [{ name: 'return_path', version: 1, value: 'secret', created_at: T }],
   dkim_keys: [
     {

@@ -1,3 +1,30 @@
+create table acme_accounts (
+  directory text not null,
+  account_key text,
+  account_url text,
+  attempts text not null,
+  failures integer not null,
+  next_attempt_at bigint not null,
+  fault text,
+  suggested text,
+  is_wanted integer not null
+);
+
+create table acme_certificates (
+  directory text not null,
+  version integer not null,
+  chain text not null,
+  private_key text not null,
+  obtained_at bigint not null
+);
+
+create table acme_challenges (
+  token text not null,
+  kind text not null,
+  content text not null,
+  expires_at bigint not null
+);
+
 create table activities (
   seq bigint not null default nextval('activities_seq_seq'::regclass),
   workspace_id text not null,
@@ -1065,6 +1092,12 @@ create table write_trials (
   id integer not null,
   tried_at bigint not null
 );
+
+alter table acme_accounts add constraint acme_accounts_pkey PRIMARY KEY (directory);
+
+alter table acme_certificates add constraint acme_certificates_pkey PRIMARY KEY (directory);
+
+alter table acme_challenges add constraint acme_challenges_pkey PRIMARY KEY (token);
 
 alter table activities add constraint activities_pkey PRIMARY KEY (seq);
 

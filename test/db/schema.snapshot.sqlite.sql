@@ -11,6 +11,44 @@ CREATE TRIGGER contact_search_update after update of search_text on contacts whe
     insert into contact_search (rowid, search_text) values (new.seq, new.search_text);
   end;
 
+CREATE TABLE acme_accounts (
+    -- URL of the server's directory.
+    directory text primary key,
+    -- PEM, sealed if secrets.key is set; null before the first order.
+    account_key text,
+    account_url text,
+    -- JSON: moments of the attempts of the last day.
+    attempts text not null,
+    -- In a row.
+    failures integer not null,
+    next_attempt_at bigint not null,
+    -- Why the last attempt failed.
+    fault text,
+    -- JSON: when the CA suggests to renew, and which certificate.
+    suggested text,
+    -- An operator asked for a certificate that is not due.
+    is_wanted integer not null
+  );
+
+CREATE TABLE acme_certificates (
+    directory text primary key,
+    -- Grows whenever a certificate is stored.
+    version integer not null,
+    -- PEM, leaf first.
+    chain text not null,
+    -- PEM, sealed if secrets.key is set.
+    private_key text not null,
+    obtained_at bigint not null
+  );
+
+CREATE TABLE acme_challenges (
+    token text primary key,
+    -- http or dns.
+    kind text not null,
+    content text not null,
+    expires_at bigint not null
+  );
+
 CREATE TABLE activities (
     seq integer primary key autoincrement,
     workspace_id text not null,

@@ -24,7 +24,7 @@ t.test('a drained node hands over everything, keeps serving, and takes work agai
   t.match(await two.get('/health/ready'), { status: 200 })
   t.match((await one.get('/health')).body.data, {
     ready: true,
-    node: { name: 'mx1.postroad.test', state: 'draining' },
+    node: { name: 'mx1.postroad.test', state: 'draining', shared: true },
   })
   await sendMails(one, first.key, 24)
   await until('all to be delivered', () => queued(first) === 0)

@@ -20,6 +20,8 @@ import { signCertificate } from '../../src/world/tls/self-signed-certificate.js'
 export interface AcmeServerOptions {
   /** Where proofs are fetched, whatever the name. */
   readonly httpPort?: () => number
+  /** Names whose files the CA cannot reach. */
+  readonly unreachable?: readonly string[]
   /** TXT records of `_acme-challenge.` and the name. */
   readonly lookUp?: (name: string) => Promise<readonly string[]>
   readonly now: () => number
@@ -300,6 +302,7 @@ export async function acmeServer(
   }
 
   async function fetchProof(name: string, token: string): Promise<string> {
+    if (options.unreachable?.includes(name)) return 'nothing'
     const url = `http://127.0.0.1:${options.httpPort?.() ?? 0}/.well-known/acme-challenge/${token}`
     return (await fetch(url, { headers: { Host: name } })).text()
   }

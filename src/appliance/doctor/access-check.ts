@@ -5,20 +5,13 @@
  * each file and of the folders above it; if they deny it, the kernel decides, which knows access control lists. Paths that the unit hides
  * or mounts read-only fail as well. Changes nothing. Never throws.
  */
-import { X509Certificate } from 'node:crypto'
 import { readdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { oidcSettings } from '../../accounts/operators/oidc/settings.js'
-import { AcmeFiles } from '../../certificates/acme/acme-files.js'
-import { acmeNames } from '../../certificates/acme/names.js'
-import { mayTryAt, renewAt } from '../../certificates/acme/renewal-plan.js'
 import type { Config } from '../../config/config.js'
 import { findStat } from '../../config/findings.js'
-import { describeError } from '../../core/errors.js'
-import { isoTime } from '../../core/moments.js'
 import type { AccessKind, Account, Machine } from '../../world/machine.js'
-import type { Clock } from '../../world/time/clock.js'
-import { type Check, fail, ok, warn } from './check.js'
+import { type Check, fail, ok } from './check.js'
 
 const UNIT = 'postroad.service'
 
@@ -212,53 +205,4 @@ function hiddenBy(unit: ReadonlyMap<string, string>, path: string, isWritten: bo
   return isWritten && unit.get('ProtectSystem') === 'strict' && !isBelow(writable)
     ? 'is read-only for the service: the unit has ProtectSystem=strict'
     : undefined
-}
-
-export async function acmeChecks(config: Config, { now }: Pick<Clock, 'now'>): Promise<Check[]> {
-  const { tls, dataDir } = config
-  if (!tls.acme) return []
-  const name = 'certificate'
-  const files = new AcmeFiles(dataDir, tls.acmeDirectory)
-  const names = acmeNames(config).join(', ')
-  try {
-    const [state, pair] = [await files.readState(), await files.readCertificate()]
-    const next =
-      state.fault === null
-        ? undefined
-        : `the last attempt failed: ${state.fault}; the next one is at ${isoTime(mayTryAt(state, now()))}`
-    const fix = 'fix that, then retry at once: systemctl reload postroad (docs/tls.md)'
-    if (!pair)
-      return [
-        next === undefined
-          ? warn(name, `no certificate for ${names} yet`, 'start the server, which gets one')
-          : fail(name, next, fix),
-      ]
-    const certificate = new X509Certificate(pair.cert)
-    const [validFrom, expiresAt] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
-    const text = `for ${names}, until ${isoTime(expiresAt)}`
-    const also = next === undefined ? '' : `; ${next}`
-    if (expiresAt <= now()) return [fail(name, `${text}: it has expired${also}`, fix)]
-    if (validFrom > now())
-      return [
-        fail(
-          name,
-          `${text}: it is not valid before ${isoTime(validFrom)}`,
-          'check the clock of this machine',
-        ),
-      ]
-    const uncovered = acmeNames(config).filter(one => certificate.checkHost(one) === undefined)
-    if (uncovered.length > 0)
-      return [
-        fail(
-          name,
-          `it is not for ${uncovered.join(', ')}${also}`,
-          'systemctl reload postroad, which gets another one',
-        ),
-      ]
-    if (next !== undefined) return [warn(name, `${text}; ${next}`, fix)]
-    const renewal = renewAt({ validFrom, expiresAt, coversNames: true }, state.suggested?.at)
-    return [ok(name, `${text}; it will be renewed from ${isoTime(renewal)} on`)]
-  } catch (error) {
-    return [fail(name, describeError(error), `check ${files.folder}`)]
-  }
 }

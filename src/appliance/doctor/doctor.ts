@@ -8,7 +8,8 @@ import { describeError } from '../../core/errors.js'
 import { listDomainsOfAll } from '../../deliverability/domains/domain-store.js'
 import type { World } from '../../world/world.js'
 import { nameServers, openAppliance, type Appliance } from '../appliance.js'
-import { accessChecks, acmeChecks } from './access-check.js'
+import { accessChecks } from './access-check.js'
+import { acmeChecks } from './acme-check.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 import { dnsTasks, domainTasks, findSenders } from './dns-checks.js'
 import { Examination } from './examination.js'
@@ -76,7 +77,6 @@ function machineTasks({ config, file, world, isServing }: ExamineRequest): Task[
     },
     { name: 'access', run: () => accessChecks(config, file, world.machine) },
     { name: 'public_url', run: async () => publicUrlChecks(await fetched) },
-    { name: 'certificate', run: () => acmeChecks(config, world.clock) },
     { name: 'disk', run: () => diskCheck(config, world) },
   ]
 }
@@ -89,7 +89,7 @@ async function databaseChecks(
   try {
     const appliance = open ?? (await openAppliance({ config, world }))
     try {
-      const checks = await stateChecks(appliance)
+      const checks = [...(await stateChecks(appliance)), ...(await acmeChecks(appliance))]
       await startDomains(appliance)
       return checks
     } finally {

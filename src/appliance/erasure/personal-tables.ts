@@ -74,6 +74,9 @@ export const PERSONAL: Readonly<Partial<Record<keyof Tables, PersonalTable>>> = 
 
 /** Settings, definitions, counts and the appliance's own state. */
 export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_migrations_lock')[] = [
+  'acme_accounts',
+  'acme_certificates',
+  'acme_challenges',
   'api_keys',
   'audiences',
   'automation_mails',

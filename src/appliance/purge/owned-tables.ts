@@ -166,6 +166,9 @@ export const CASCADED: readonly Name[] = [
 /** Tables of the appliance itself, or with mail sent to it; they have their own retention. */
 export const APPLIANCE_TABLES: readonly string[] = [
   'secrets',
+  'acme_accounts',
+  'acme_certificates',
+  'acme_challenges',
   'event_cursors',
   'inbound_mails',
   'inbound_parts',

@@ -57,7 +57,7 @@ export function backupRoutes(backups: Backups, parts: BackupRouteParts): Route[]
       summary: 'Start a backup of the database.',
       description:
         'Answers at once; GET shows its progress. The file stays in `backups/` of the data folder until it is deleted. It does not contain ' +
-        'the configuration, certificates or the secrets.key file.',
+        'the configuration, certificate files or the secrets.key file.',
       response: BackupSchema,
       status: 202,
       errors: ['conflict', 'unavailable'],

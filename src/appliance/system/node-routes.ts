@@ -1,5 +1,6 @@
 /** The nodes that share the database, in the admin API: their state, and draining them. */
 import Type, { type Static } from 'typebox'
+import { ALIVE_MS } from '../../cluster/membership.js'
 import { deleteDrain, insertDrain, isDrained, listNodes, type ClusterNode } from '../../cluster/node-store.js'
 import { NODE_STATES, ROLES } from '../../cluster/roles.js'
 import type { Actor } from '../../core/actor.js'
@@ -32,6 +33,9 @@ const NodeSchema = Type.Object(
     }),
     started_at: Moment(),
     alive_until: Moment({ description: 'If it is not heard of until then, other nodes take over its work.' }),
+    heartbeat_age_seconds: Type.Number({
+      description: 'Time since the database last confirmed it; 0 with SQLite.',
+    }),
     leases: Type.Array(Type.String(), {
       description:
         'Work that it does for all nodes; `background`: jobs, campaigns, automations, webhooks, event consumers, inbound mail.',
@@ -71,7 +75,8 @@ export function nodeRoutes(parts: NodeParts): Route[] {
         'Servers that share the database; with SQLite there is one. Times are by the clock of the database.',
       query: PageQuery,
       item: NodeSchema,
-      handle: async (_request, page) => listingOf(await listNodes(database.reader), page, nodeToApi),
+      handle: async (_request, page) =>
+        listingOf(await listNodes(database.reader), page, node => nodeToApi(node, parts)),
     }),
     adminRoute({
       method: 'POST',
@@ -149,7 +154,10 @@ function unknownNode(name: string): AppError {
   return new AppError('not_found', `no node ${name}; GET /nodes lists them`)
 }
 
-function nodeToApi({ id, name, state, roles, startedAt, aliveUntil, leases }: ClusterNode): Node {
+function nodeToApi(node: ClusterNode, { database, clock }: NodeParts): Node {
+  const { id, name, state, roles, startedAt, aliveUntil, leases } = node
+  // A file's only node does not renew its row.
+  const ageMs = database.dialect === 'sqlite' ? 0 : Math.max(0, clock.now() - (aliveUntil - ALIVE_MS))
   return {
     id,
     name,
@@ -157,6 +165,7 @@ function nodeToApi({ id, name, state, roles, startedAt, aliveUntil, leases }: Cl
     roles: [...roles],
     started_at: isoTime(startedAt),
     alive_until: isoTime(aliveUntil),
+    heartbeat_age_seconds: Math.round(ageMs / 100) / 10,
     leases: [...leases],
   }
 }

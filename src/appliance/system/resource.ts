@@ -25,7 +25,7 @@ const SECTION = table(
       example: '30 2 * * *',
       description:
         'When the server backs up its database to `backups/` of the data folder: a cron expression in UTC. Empty: only on request. Copy the ' +
-        'files to another machine; they do not contain the configuration, certificates or the secrets.key file.',
+        'files to another machine; they do not contain the configuration, certificate files or the secrets.key file.',
     }),
     keep: integer({
       min: 0,

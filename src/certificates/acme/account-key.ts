@@ -2,7 +2,7 @@
  * The key of an ACME account: its thumbprint, and requests signed with it.
  *
  * Used by the ACME client. Standards: RFC 7515 (JWS), RFC 7518 §3.4 (ES256), RFC 7638 (thumbprint), RFC 8555 §6.2. Pure. The private key is
- * only exported to be stored in its file.
+ * only exported to be stored.
  */
 import { createHash, createPrivateKey, createPublicKey, sign, type KeyObject } from 'node:crypto'
 

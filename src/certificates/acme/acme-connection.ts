@@ -58,7 +58,7 @@ export interface AcmeAnswer<T> {
 
 const TIMEOUT_MS = 30_000
 const MAX_OCTETS = 512 * 1_024
-const MAX_NONCES = 6
+const MAX_NONCES = 8
 const MAX_DETAIL_LENGTH = 500
 const URN = 'urn:ietf:params:acme:error:'
 

@@ -1,7 +1,7 @@
 /**
  * Orders one certificate from an ACME server, from the account to the certificate chain.
  *
- * Called by `renewal.ts`, which decides when. Publishes challenge responses in `challenges.ts` during the order; stores nothing.
+ * Called by `renewal.ts`, which decides when. Publishes challenge responses in `challenges.ts` during the order; stores nothing else.
  * Standards: RFC 8555 §7.3 (account), §7.4 (order, finalization), §7.5 (authorizations), §8 (challenges); RFC 9773 §5 (`replaces`).
  * Rejects with an AcmeError if the server refuses or a challenge fails, with an Error on timeout or if the certificate does not match the
  * order. Abandoned orders expire on the server.
@@ -13,14 +13,15 @@ import { makeCertificateKey, makeCertificateRequest } from '../../world/tls/cert
 import type { PemPair } from '../../world/tls/self-signed-certificate.js'
 import { dnsProof, type AccountKey } from './account-key.js'
 import { AcmeError, problemText, type AcmeConnection, type Problem } from './acme-connection.js'
-import type { Challenges, Withdraw } from './challenges.js'
+import type { ChallengeKind } from './challenge-store.js'
+import { TOKEN, type Challenges } from './challenges.js'
 
 export interface OrderRequest {
   readonly connection: AcmeConnection
   readonly key: AccountKey
   readonly clock: Clock
   readonly challenges: Challenges
-  readonly challenge: 'http' | 'dns'
+  readonly challenge: ChallengeKind
   /** DNS names, at least one. */
   readonly names: readonly string[]
   /** Contact address for the CA. */
@@ -57,8 +58,6 @@ const Authorization = Type.Object({
 })
 
 const CHALLENGE_TYPES = { http: 'http-01', dns: 'dns-01' } as const
-/** RFC 8555 §8: base64url; it becomes part of a path. */
-const TOKEN = /^[A-Za-z0-9_-]{16,256}$/
 /** Polling interval if the server names none, and the longest it may name. */
 const POLL_MS = 2_000
 const MAX_POLL_MS = 60_000
@@ -68,11 +67,12 @@ const MAX_WAIT_MS = 10 * 60_000
 export async function orderCertificate(request: OrderRequest): Promise<PemPair & { account: string }> {
   const account = await ensureAccount(request)
   const { order, url } = await placeOrder(request)
-  const shown: Withdraw[] = []
+  const shown: string[] = []
   try {
     for (const authorization of order.authorizations) await prove(request, authorization, shown)
   } finally {
-    for (const withdraw of shown) withdraw()
+    // Those that stay expire.
+    await request.challenges.withdraw(shown).catch(() => {})
   }
   const ready = order.status === 'valid' ? order : await waitFor(request, url, ['ready', 'valid'])
   return { ...(await finalize(request, url, ready)), account }
@@ -117,8 +117,8 @@ async function placeOrder({
   }
 }
 
-/** Completes the challenge for one name. */
-async function prove(request: OrderRequest, url: string, shown: Withdraw[]): Promise<void> {
+/** Completes the challenge for one name. @param shown tokens of the challenges that are published; adds one */
+async function prove(request: OrderRequest, url: string, shown: string[]): Promise<void> {
   const { connection, key, challenges, challenge: kind } = request
   const { body: authorization } = await connection.post(url, undefined, Authorization)
   if (authorization.status === 'valid') return
@@ -128,7 +128,8 @@ async function prove(request: OrderRequest, url: string, shown: Withdraw[]): Pro
   if (!challenge || !TOKEN.test(token))
     throw new Error(`the ACME server offers no usable ${CHALLENGE_TYPES[kind]} for ${name}`)
   const proof = key.keyAuthorization(token)
-  shown.push(kind === 'http' ? challenges.showFile(token, proof) : challenges.showText(dnsProof(proof)))
+  shown.push(token)
+  await challenges.show({ token, kind, content: kind === 'http' ? proof : dnsProof(proof) })
   await connection.post(challenge.url, {}, Challenge)
   await poll(request, `the challenge for ${name}`, async () => {
     const { body, retryAfterMs } = await connection.post(url, undefined, Authorization)

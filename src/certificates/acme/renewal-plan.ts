@@ -5,7 +5,7 @@
  * certificates a week for the same names), so attempts per day are limited across restarts. Pure.
  */
 import { retryDelayMs } from '../../core/backoff.js'
-import type { AcmeState } from './acme-files.js'
+import type { AcmeState } from './acme-store.js'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -202,7 +202,7 @@ export const TLS_SECTION = table(
     acme: flag({
       default: false,
       description:
-        "true obtains and renews a certificate for `hostname` and the host of `public_url` from an ACME CA (Let's Encrypt by default). " +
+        "true obtains and renews a certificate for `hostname` and the host of `public_url` from an ACME CA (Let's Encrypt by default), one for all nodes that share the database. " +
         'docs/tls.md lists what must be reachable.',
     }),
     acme_terms_agreed: flag({

@@ -36,6 +36,8 @@ export const NOT_COPIED: ReadonlySet<string> = new Set([
   'limit_uses',
   'site_uses',
   'split_destinations',
+  // Of orders in progress, which the copy does not continue.
+  'acme_challenges',
 ])
 
 export function copiedOnly(shapes: readonly TableShape[]): TableShape[] {

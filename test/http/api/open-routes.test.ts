@@ -25,6 +25,7 @@ t.test('a load balancer reads whether the node is ready, without a key', async t
     state: 'active',
     roles: ['http', 'submission', 'inbound', 'mta', 'scheduler'],
     leases: ['background'],
+    shared: false,
     heartbeat_age_seconds: 0,
     consumer_lag_events: Number,
   })

@@ -1374,9 +1374,9 @@ export const de: Texts = {
       queue_stuck: 'Sehen Sie unter Zustellung nach, was die wartenden Ziele sagen.',
       queue_held: 'Geben Sie die Warteschlange unter Zustellung frei, sobald Sie sicher sind.',
       no_delivery_node:
-        'Starten Sie einen Knoten mit der Rolle mta, oder setzen Sie einen fort: postroad nodes.',
+        'Starten Sie einen Knoten mit der Rolle mta, oder nehmen Sie unten, unter „Knoten“, einen wieder in Betrieb.',
       no_scheduler_node:
-        'Starten Sie einen Knoten mit der Rolle scheduler, oder setzen Sie einen fort: postroad nodes.',
+        'Starten Sie einen Knoten mit der Rolle scheduler, oder nehmen Sie unten, unter „Knoten“, einen wieder in Betrieb.',
       certificate_ending: 'Sehen Sie nach, warum es nicht erneuert wurde, oder erneuern Sie es jetzt.',
       consumer_set_aside:
         'Sehen Sie unten die zurückgestellten Ereignisse: Wiederholen Sie sie, sobald die Ursache behoben ist.',
@@ -1425,7 +1425,7 @@ export const de: Texts = {
     start: 'Jetzt sichern',
     files: 'Dateien',
     filesIntro:
-      'Im Ordner „backups“ des Datenordners. Konfiguration, Zertifikate und secrets.key sind nicht darin.',
+      'Im Ordner „backups“ des Datenordners. Konfiguration, Zertifikatsdateien und secrets.key sind nicht darin.',
     state: { complete: 'Fertig', failed: 'Fehlgeschlagen' },
     emptyTitle: 'Keine Sicherungen',
     emptyText:
@@ -1792,5 +1792,32 @@ export const de: Texts = {
     more: 'Mehr anzeigen',
     pick: 'Bild auswählen',
     use: 'Bild verwenden',
+  nodes: {
+    title: 'Knoten',
+    intro: 'Server, die sich die Datenbank und die Arbeit teilen.',
+    none: 'Kein Knoten läuft.',
+    state: { active: 'Aktiv', draining: 'Außer Betrieb', stopping: 'Wird beendet' },
+    role: {
+      http: 'API und Seiten',
+      submission: 'Einlieferung',
+      inbound: 'Eingang',
+      mta: 'Zustellung',
+      scheduler: 'Hintergrundarbeit',
+    },
+    noRoles: 'Keine Rollen',
+    leads: 'Erledigt die Hintergrundarbeit',
+    here: 'Liefert diese Seite',
+    seen: (age: string) => `Letztes Lebenszeichen vor ${age}`,
+    lag: (n: number) => `${count(n, 'Ereignis', 'Ereignisse')} zu verarbeiten`,
+    drain: 'Außer Betrieb nehmen',
+    drainTitle: (name: string) => `${name} außer Betrieb nehmen?`,
+    drainText:
+      'Innerhalb von Sekunden übernehmen andere Knoten seine Zustellungen und die Hintergrundarbeit, und Lastverteiler schicken ihm nichts Neues mehr. Er beendet, was er begonnen hat, und läuft weiter. Er bleibt außer Betrieb, auch nach einem Neustart, bis er wieder in Betrieb genommen wird.',
+    orphaned: (roles: string) => `Kein anderer Knoten übernimmt dies, es bleibt also liegen: ${roles}.`,
+    drained: (name: string) => `${name} ist außer Betrieb.`,
+    resume: 'In Betrieb nehmen',
+    resumeTitle: (name: string) => `${name} wieder in Betrieb nehmen?`,
+    resumeText: 'Innerhalb von Sekunden übernimmt er wieder seinen Teil der Arbeit.',
+    resumed: (name: string) => `${name} übernimmt wieder Arbeit.`,
   },
 }

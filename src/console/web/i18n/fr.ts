@@ -1380,7 +1380,8 @@ export const fr: Texts = {
       dns_failing: 'Vérifiez le résolveur utilisé : l’examen ci-dessous en dit plus.',
       queue_stuck: 'Regardez dans Distribution ce que disent les destinations en attente.',
       queue_held: 'Libérez la file dans Distribution une fois que vous êtes sûr.',
-      no_delivery_node: 'Démarrez un nœud qui a le rôle mta, ou remettez-en un en service : postroad nodes.',
+      no_delivery_node:
+        'Démarrez un nœud qui a le rôle mta, ou remettez-en un en service ci-dessous, sous « Nœuds ».',
       no_scheduler_node:
         'Démarrez un nœud qui a le rôle scheduler, ou remettez-en un en service : postroad nodes.',
       certificate_ending: 'Voyez pourquoi il n’a pas été renouvelé, ou renouvelez-le maintenant.',
@@ -1432,7 +1433,7 @@ export const fr: Texts = {
     start: 'Sauvegarder maintenant',
     files: 'Fichiers',
     filesIntro:
-      'Dans le dossier « backups » des données. La configuration, les certificats et secrets.key n’y sont pas.',
+      'Dans le dossier « backups » des données. La configuration, les fichiers de certificats et secrets.key n’y sont pas.',
     state: { complete: 'Terminée', failed: 'Échouée' },
     emptyTitle: 'Aucune sauvegarde',
     emptyText:
@@ -1802,5 +1803,32 @@ export const fr: Texts = {
     more: 'Afficher plus',
     pick: 'Choisir une image',
     use: 'Utiliser l’image',
+  nodes: {
+    title: 'Nœuds',
+    intro: 'Les serveurs qui partagent la base de données et le travail.',
+    none: 'Aucun nœud n’est en marche.',
+    state: { active: 'Actif', draining: 'Hors service', stopping: 'En cours d’arrêt' },
+    role: {
+      http: 'API et pages',
+      submission: 'Soumission',
+      inbound: 'Réception',
+      mta: 'Distribution',
+      scheduler: 'Tâches de fond',
+    },
+    noRoles: 'Aucun rôle',
+    leads: 'Assure les tâches de fond',
+    here: 'Sert cette page',
+    seen: (age: string) => `Dernier signe de vie il y a ${age}`,
+    lag: (n: number) => `${count(n, 'événement', 'événements')} à traiter`,
+    drain: 'Mettre hors service',
+    drainTitle: (name: string) => `Mettre ${name} hors service ?`,
+    drainText:
+      'En quelques secondes, d’autres nœuds reprennent ses distributions et les tâches de fond, et les répartiteurs de charge ne lui envoient plus rien. Il termine ce qui est en cours et reste en marche. Il reste hors service, même après un redémarrage, jusqu’à sa remise en service.',
+    orphaned: (roles: string) => `Aucun autre nœud ne s’en charge, cela attendra donc : ${roles}.`,
+    drained: (name: string) => `${name} est hors service.`,
+    resume: 'Remettre en service',
+    resumeTitle: (name: string) => `Remettre ${name} en service ?`,
+    resumeText: 'En quelques secondes, il reprend sa part du travail.',
+    resumed: (name: string) => `${name} est de nouveau en service.`,
   },
 }

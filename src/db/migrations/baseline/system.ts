@@ -86,6 +86,44 @@ export const systemTables = ({ json, serial, unlogged }: ColumnTypes): string[] 
     begins_at bigint not null,
     ends_at bigint not null
   )`,
+  // Accounts at ACME servers, and what is known of the attempts there.
+  `create table acme_accounts (
+    -- URL of the server's directory.
+    directory text primary key,
+    -- PEM, sealed if secrets.key is set; null before the first order.
+    account_key text,
+    account_url text,
+    -- JSON: moments of the attempts of the last day.
+    attempts text not null,
+    -- In a row.
+    failures integer not null,
+    next_attempt_at bigint not null,
+    -- Why the last attempt failed.
+    fault text,
+    -- JSON: when the CA suggests to renew, and which certificate.
+    suggested text,
+    -- An operator asked for a certificate that is not due.
+    is_wanted integer not null
+  )`,
+  // The certificate of each ACME server, which all nodes use.
+  `create table acme_certificates (
+    directory text primary key,
+    -- Grows whenever a certificate is stored.
+    version integer not null,
+    -- PEM, leaf first.
+    chain text not null,
+    -- PEM, sealed if secrets.key is set.
+    private_key text not null,
+    obtained_at bigint not null
+  )`,
+  // Of orders in progress: any node answers them.
+  `create table acme_challenges (
+    token text primary key,
+    -- http or dns.
+    kind text not null,
+    content text not null,
+    expires_at bigint not null
+  )`,
   // Stored responses of requests with an Idempotency-Key.
   `create table kept_answers (
     -- Digest of workspace, kind of key, method, path and Idempotency-Key.

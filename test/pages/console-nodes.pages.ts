@@ -1,0 +1,109 @@
+/**
+ * The console's list of nodes, of two servers on one PostgreSQL database.
+ *
+ * Run by `make test-pages`, for which Debian's Chromium and PostgreSQL have to be there.
+ */
+import t from 'tap'
+import { PostgresServer } from '../support/db/postgres-server.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import {
+  ALL_LOOKS,
+  axeFindings,
+  isTooWide,
+  openBrowser,
+  takePicture,
+  type Looking,
+} from '../support/program/browser.js'
+import { openNodes } from '../support/program/database-nodes.js'
+import { addOperator } from '../support/program/operators.js'
+import { until } from '../support/until.js'
+
+const WIDE: Looking = { shape: 'wide', scheme: 'light' }
+const named = (number: number, more = {}) => ({
+  env: { POSTROAD_HOSTNAME: `mx${number}.example.com`, POSTROAD_MTA_CAPTURE: 'true', ...more },
+})
+
+t.test('an operator drains a node and resumes it, and is told what nobody else would do', async t => {
+  const server = await PostgresServer.create()
+  t.teardown(() => server.remove())
+  const { nodes, first } = await openNodes(t, server.url(), [
+    named(1),
+    named(2, { POSTROAD_ROLES_SCHEDULER: 'false' }),
+  ])
+  await until('both to be known', async () => (await first.json<unknown[]>('nodes')).length === 2)
+  const { link } = await addOperator(first)
+  const see = await openBrowser(t)
+  const { page, complaints } = await see(WIDE)
+  const baseUrl = nodes[0]?.baseUrl ?? ''
+  await page.goto(`${baseUrl}/console/#/link/${link}`)
+  await page.getByRole('navigation').waitFor()
+  await page.goto(`${baseUrl}/console/health`)
+  const list = page.getByRole('list', { name: 'Nodes' })
+  const rowOf = (name: string) => list.getByRole('listitem').filter({ hasText: name })
+  const [one, two] = [rowOf('mx1.example.com'), rowOf('mx2.example.com')]
+  await two.waitFor()
+  t.match(await one.innerText(), /Active\s+Does the background work\s+Serves this page/)
+  t.match(
+    await two.innerText(),
+    /API and pages, Submission, Inbound, Delivery\s+Last sign of life \d+ ?s ago/,
+  )
+  t.notMatch(await two.innerText(), /Background work|Serves this page/)
+
+  const dialog = page.getByRole('dialog')
+  await one.getByRole('button', { name: 'Drain' }).click()
+  t.match(await dialog.innerText(), /No other node does this, so it will wait: Background work\./)
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  t.match(await one.innerText(), /Active/, 'nothing happened')
+  await two.getByRole('button', { name: 'Drain' }).click()
+  t.notMatch(await dialog.innerText(), /No other node/)
+  t.same(await axeFindings(page), [], 'axe')
+  await dialog.getByRole('button', { name: 'Drain' }).click()
+  await page.getByText('mx2.example.com is drained.').waitFor()
+  await two.getByText('Drained', { exact: true }).waitFor()
+
+  await one.getByRole('button', { name: 'Drain' }).click()
+  t.match(await dialog.innerText(), /it will wait: Delivery, Background work\./)
+  await page.keyboard.press('Escape')
+  for (const looking of ALL_LOOKS) {
+    const visitor = await see(looking)
+    await visitor.page.goto(`${baseUrl}/console/`)
+    await visitor.page.context().addCookies(await page.context().cookies())
+    await visitor.page.goto(`${baseUrl}/console/health`)
+    await visitor.page.getByText('mx2.example.com').waitFor()
+    await takePicture(visitor.page, 'console-nodes', looking)
+    const at = `${looking.shape}, ${looking.scheme}`
+    t.same(await axeFindings(visitor.page), [], `${at}: axe`)
+    t.equal(await isTooWide(visitor.page), false, `${at}: nothing is cut off`)
+  }
+  await two.getByRole('button', { name: 'Resume' }).click()
+  await dialog.getByRole('button', { name: 'Resume' }).click()
+  await page.getByText('mx2.example.com takes work again.').waitFor()
+  await two.getByText('Active', { exact: true }).waitFor()
+  // Whether somebody is signed in is asked by a request that is refused if not.
+  t.same(
+    complaints.filter(text => !text.includes('401 (Unauthorized)')),
+    [],
+    'the browser complains of nothing',
+  )
+
+  const viewer = await see(WIDE)
+  const { link: another } = await addOperator(first, { role: 'viewer' })
+  await viewer.page.goto(`${baseUrl}/console/#/link/${another}`)
+  await viewer.page.getByRole('navigation').waitFor()
+  await viewer.page.goto(`${baseUrl}/console/health`)
+  const seen = viewer.page.getByRole('list', { name: 'Nodes' })
+  await seen.getByText('mx2.example.com').waitFor()
+  t.equal(await seen.getByRole('button').count(), 0, 'a viewer changes nothing')
+})
+
+t.test('with SQLite there is no list of nodes', async t => {
+  const appliance = await openTestAppliance(t)
+  const { link } = await addOperator(appliance)
+  const { page } = await (await openBrowser(t))(WIDE)
+  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
+  await page.getByRole('navigation').waitFor()
+  await page.goto(`${appliance.baseUrl}/console/health`)
+  await page.getByRole('heading', { name: 'Login locks' }).waitFor()
+  await page.getByText('Nothing needs attention.').or(page.getByText('Needs attention')).first().waitFor()
+  t.equal(await page.getByRole('heading', { name: 'Nodes' }).count(), 0)
+})
