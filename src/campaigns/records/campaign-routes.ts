@@ -21,7 +21,14 @@ import {
   StatusOfCampaign,
   type ShownCampaign,
 } from './campaign-schema.js'
-import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './campaign-store.js'
+import {
+  deleteCampaign,
+  findCampaignData,
+  insertCampaign,
+  insertCampaignData,
+  listCampaigns,
+  updateDraft,
+} from './campaign-store.js'
 import { logAct, requireAct, requireCampaign, NOTHING_SAID, readFields, requireNamed } from './campaigns.js'
 
 export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
@@ -217,7 +224,10 @@ function copyCampaign(
     const copy = { ...copied, ...changesOf(copied), id: newId(), createdAt: now, updatedAt: now }
     await insertCampaign(tx.db, copy)
     await logAct(tx, copy, principal.actor, 'created', now)
-    return campaignToApi(await requireCampaign(tx.db, workspaceId, copy.id))
+    const inserted = await requireCampaign(tx.db, workspaceId, copy.id)
+    const data = await findCampaignData(tx.db, copied.seq)
+    if (data) await insertCampaignData(tx.db, inserted.seq, data)
+    return campaignToApi(inserted)
   })
 }
 

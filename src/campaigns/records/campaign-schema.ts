@@ -23,15 +23,19 @@ const Name = Type.String({
   maxLength: 200,
   description: 'Internal name, never shown to recipients.',
 })
-const Subject = Type.String({ minLength: 1, maxLength: 998, description: `HTML tags are stripped. ${TAGS}` })
-const AnyId = (description: string) => Type.String({ maxLength: 64, shownFormat: 'uuid', description })
+export const Subject = Type.String({
+  minLength: 1,
+  maxLength: 998,
+  description: `HTML tags are stripped. ${TAGS}`,
+})
+export const AnyId = (description: string) => Type.String({ maxLength: 64, shownFormat: 'uuid', description })
 const TEMPLATE = 'Template to send, as it is when the campaign is sent.'
-const LIST = 'List to send to; alternative to segment_id.'
-const SEGMENT = 'Segment to send to; alternative to list_id.'
+export const LIST = 'List to send to; alternative to segment_id.'
+export const SEGMENT = 'Segment to send to; alternative to list_id.'
 
 const TimeOfDay = (description: string) => Type.String({ minLength: 5, maxLength: 5, description })
 
-const SendWindowSchema = Type.Object(
+export const SendWindowSchema = Type.Object(
   {
     days: Type.Optional(
       Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
@@ -51,10 +55,11 @@ const SendWindowSchema = Type.Object(
 )
 
 const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
-const orCleared = <S extends Type.TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]))
+export const orCleared = <S extends Type.TSchema>(schema: S) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
 
 /** Optional settings; null means the default, and in an update resets the field. */
-const manner = {
+export const manner = {
   from_email: orCleared(
     Type.String({ ...address, description: 'Default: the workspace’s. ASCII before the @.' }),
   ),
@@ -274,7 +279,7 @@ export function excludedToApi({
   return { unsubscribed, bounced, suppressed }
 }
 
-function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
+export function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
   return { ...(days === undefined ? {} : { days: [...days] }), from, until }
 }
 

@@ -4,6 +4,7 @@
  * Counts are incremented in the transaction that changes the recipients they count (`recipient-store.ts`).
  */
 import { sql, type Generated, type Selectable } from 'kysely'
+import type { MergeData } from '../../content/rendering/merging.js'
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
@@ -82,6 +83,7 @@ declare module '../../db/tables.js' {
   interface Tables {
     campaigns: CampaignRow
     campaign_letters: { campaign: number; letter: string }
+    campaign_data: { campaign: number; data: string }
   }
 }
 
@@ -117,6 +119,7 @@ export async function updateDraft(
 }
 
 export async function deleteCampaign(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('campaign_data').where('campaign', '=', seq).execute()
   await db.deleteFrom('campaigns').where('seq', '=', seq).execute()
 }
 
@@ -300,6 +303,23 @@ export async function findLetter(db: Queries, campaign: number): Promise<string 
 
 export async function deleteLetter(db: Queries, campaign: number): Promise<void> {
   await db.deleteFrom('campaign_letters').where('campaign', '=', campaign).execute()
+}
+
+/** Values of its merge tags that are the same for all recipients, such as the items of a feed. */
+export async function insertCampaignData(db: Queries, campaign: number, data: MergeData): Promise<void> {
+  await db
+    .insertInto('campaign_data')
+    .values({ campaign, data: JSON.stringify(data) })
+    .execute()
+}
+
+export async function findCampaignData(db: Queries, campaign: number): Promise<MergeData | undefined> {
+  const row = await db
+    .selectFrom('campaign_data')
+    .select('data')
+    .where('campaign', '=', campaign)
+    .executeTakeFirst()
+  return row && (JSON.parse(row.data) as MergeData)
 }
 
 function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
