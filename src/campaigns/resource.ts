@@ -1,6 +1,8 @@
 import { retentionRule } from '../resource/retention.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
+import { archivePages, type ArchiveParts } from './archive/archive-pages.js'
+import { archiveRoutes } from './archive/archive-routes.js'
 import type { CampaignParts } from './campaign-parts.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
 import { campaignReferences } from './records/campaigns.js'
@@ -20,11 +22,17 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & ReferenceParts) => {
+  open: (parts: CampaignParts & ReferenceParts & ArchiveParts) => {
     const runner = new CampaignRunner(parts)
     const wake = () => runner.wake()
     return {
-      routes: [...campaignRoutes(parts), ...sendRoutes(parts, wake), ...resultRoutes(parts)],
+      routes: [
+        ...campaignRoutes(parts),
+        ...sendRoutes(parts, wake),
+        ...resultRoutes(parts),
+        ...archiveRoutes(parts),
+      ],
+      pages: archivePages(parts),
       consumers: [campaignConsumer(wake)],
       jobs: [
         {

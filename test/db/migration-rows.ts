@@ -620,6 +620,7 @@ const BASELINE_ROWS: Rows = {
   ],
   campaign_letters: [{ campaign: 1, letter: '{}' }],
   campaign_data: [{ campaign: 1, data: '{}' }],
+  campaign_pages: [{ campaign: 1, workspace_id: WORKSPACE, published_at: T, subject: 'News', letter: '{}' }],
   feeds: [
     {
       id: 'feed',

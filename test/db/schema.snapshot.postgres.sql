@@ -192,6 +192,14 @@ create table campaign_links (
   unique_clicks integer not null
 );
 
+create table campaign_pages (
+  campaign bigint not null,
+  workspace_id text not null,
+  published_at bigint not null,
+  subject text not null,
+  letter text not null
+);
+
 create table campaign_recipients (
   campaign bigint not null,
   contact bigint not null,
@@ -221,6 +229,8 @@ create table campaigns (
   track_clicks integer,
   rate_per_hour integer,
   send_window text,
+  is_archived integer not null default 0,
+  is_indexed integer not null default 0,
   status text not null,
   error text,
   created_at bigint not null,
@@ -1128,6 +1138,8 @@ alter table campaign_letters add constraint campaign_letters_pkey PRIMARY KEY (c
 
 alter table campaign_links add constraint campaign_links_pk PRIMARY KEY (campaign, link);
 
+alter table campaign_pages add constraint campaign_pages_pkey PRIMARY KEY (campaign);
+
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
 
 alter table campaigns add constraint campaigns_id_key UNIQUE (id);
@@ -1381,6 +1393,8 @@ CREATE INDEX bounces_by_email ON public.bounces USING btree (workspace_id, email
 CREATE INDEX bounces_by_workspace ON public.bounces USING btree (workspace_id, created_at, id, type, subtype);
 
 CREATE UNIQUE INDEX campaign_links_by_url ON public.campaign_links USING btree (campaign, digest);
+
+CREATE INDEX campaign_pages_by_workspace ON public.campaign_pages USING btree (workspace_id, campaign);
 
 CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING btree (message_id) WHERE (message_id IS NOT NULL);
 

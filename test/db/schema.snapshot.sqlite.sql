@@ -236,6 +236,16 @@ CREATE TABLE campaign_links (
     constraint campaign_links_pk primary key (campaign, link)
   );
 
+CREATE TABLE campaign_pages (
+    campaign bigint primary key,
+    workspace_id text not null,
+    published_at bigint not null,
+    -- As shown to nobody in particular.
+    subject text not null,
+    -- JSON.
+    letter text not null
+  );
+
 CREATE TABLE campaign_recipients (
     campaign bigint not null,
     contact bigint not null,
@@ -269,6 +279,9 @@ CREATE TABLE campaigns (
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- Whether it is in the public archive, and search engines may list it there.
+    is_archived integer default 0 not null,
+    is_indexed integer default 0 not null,
     -- draft, scheduled, sending, paused, completed, cancelled or failed.
     status text not null,
     error text,
@@ -1322,6 +1335,8 @@ CREATE INDEX bounces_by_email on bounces (workspace_id, email, created_at, id);
 CREATE INDEX bounces_by_workspace on bounces (workspace_id, created_at, id, type, subtype);
 
 CREATE UNIQUE INDEX campaign_links_by_url on campaign_links (campaign, digest);
+
+CREATE INDEX campaign_pages_by_workspace on campaign_pages (workspace_id, campaign);
 
 CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null;
 

@@ -83,6 +83,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_holds',
   'campaign_letters',
   'campaign_links',
+  'campaign_pages',
   'campaigns',
   'contact_imports',
   'contact_sweeps',

@@ -70,6 +70,7 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'campaigns',
     parentKey: 'seq',
   },
+  { table: 'campaign_pages', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   { table: 'campaign_data', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   { table: 'feed_items', key: ['feed', 'item'], column: 'feed', parent: 'feeds', parentKey: 'seq' },
   { table: 'feed_runs', key: ['seq'], column: 'feed', parent: 'feeds', parentKey: 'seq' },

@@ -14,6 +14,7 @@ import {
   FeedSchema,
   feedToApi,
   NewFeedBody,
+  PREVIEW_EXAMPLE,
   RUN_EXAMPLE,
   runToApi,
 } from './feed-schema.js'
@@ -163,6 +164,7 @@ function runningRoutes(parts: FeedParts): Route[] {
       isBodyOptional: true,
       isReadOnly: true,
       response: FeedPreviewSchema,
+      exampleAnswer: PREVIEW_EXAMPLE,
       errors: [...NAMED, 'missing_from_email'],
       handle: ({ principal, params }) => previewFeed(parts, principal.workspaceId, params.id),
     }),
@@ -171,7 +173,7 @@ function runningRoutes(parts: FeedParts): Route[] {
       method: 'POST',
       path: '/feeds/:id/run',
       access: 'campaigns:send',
-      operationId: 'runFeed',
+      operationId: 'sendFeed',
       summary: 'Run a feed now.',
       description:
         'Reads the feed and sends its new items at once, whether it is enabled or not. Its schedule stays. A fault of the feed is a run ' +

@@ -232,7 +232,13 @@ export const FeedPreviewSchema = Type.Object(
 /** Reads the fields present in the request. @throws AppError validation_error */
 export function readFeedFields(body: Partial<NewFeedBody>): Partial<FeedFields> {
   const { url, schedule, timezone, max_items, enabled, initial_items: _, ...campaign } = body
-  const { resendOf: _of, resendTo: _to, ...fields } = readFields(campaign)
+  const {
+    resendOf: _of,
+    resendTo: _to,
+    isArchived: _archived,
+    isIndexed: _indexed,
+    ...fields
+  } = readFields(campaign)
   if (typeof timezone === 'string' && !isTimezone(timezone))
     throw refusal('timezone', 'timezone is not an IANA time zone name')
   return given({
@@ -352,4 +358,21 @@ export const RUN_EXAMPLE: ShownRun = {
   campaign_id: EXAMPLE_ID,
   started_at: MOMENT,
   ended_at: MOMENT,
+}
+
+export const PREVIEW_EXAMPLE: Static<typeof FeedPreviewSchema> = {
+  new_items: 1,
+  items: [
+    {
+      title: 'A new jug',
+      link: 'https://blog.example/posts/jug',
+      summary: 'It holds a litre and does not drip.',
+      author: 'Ann',
+      image: 'https://blog.example/jug.jpg',
+      published_at: MOMENT,
+    },
+  ],
+  subject: 'Our blog: A new jug',
+  html: '<p><a href="https://blog.example/posts/jug">A new jug</a></p>',
+  text: 'A new jug <https://blog.example/posts/jug>',
 }

@@ -103,7 +103,13 @@ export async function createFeed(parts: FeedParts, principal: Principal, body: N
   })
 }
 
-function withoutResend({ resendOf: _of, resendTo: _to, ...rest }: typeof NOTHING_SAID) {
+function withoutResend({
+  resendOf: _of,
+  resendTo: _to,
+  isArchived: _archived,
+  isIndexed: _indexed,
+  ...rest
+}: typeof NOTHING_SAID) {
   return rest
 }
 

@@ -23,12 +23,8 @@ import type { Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
 import type { IdempotencyClaim } from '../../http/idempotency.js'
 import { zoneTime } from '../../world/time/zone-time.js'
-import {
-  changeCampaign,
-  insertCampaign,
-  insertCampaignData,
-  insertLetter,
-} from '../records/campaign-store.js'
+import { changeCampaign, insertCampaign } from '../records/campaign-store.js'
+import { insertCampaignData, insertLetter } from '../records/letter-store.js'
 import { logAct, NOTHING_SAID, requireAct, requireCampaign } from '../records/campaigns.js'
 import { findCampaignAudience } from '../sending/campaign-audience.js'
 import { contentOf, makeLetter, type Letter } from '../sending/letter.js'

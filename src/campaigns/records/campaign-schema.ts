@@ -79,6 +79,18 @@ export const manner = {
   send_window: orCleared(SendWindowSchema),
 }
 
+const archiving = {
+  archive: Type.Optional(
+    Type.Boolean({
+      description:
+        'Show it in the public archive of the workspace from its start on (`GET /archive`). Default false.',
+    }),
+  ),
+  archive_indexed: Type.Optional(
+    Type.Boolean({ description: 'Let search engines list its page in the archive. Default false.' }),
+  ),
+}
+
 export const NewCampaignBody = Type.Object(
   {
     name: Name,
@@ -87,6 +99,7 @@ export const NewCampaignBody = Type.Object(
     list_id: Type.Optional(AnyId(LIST)),
     segment_id: Type.Optional(AnyId(SEGMENT)),
     ...manner,
+    ...archiving,
   },
   { additionalProperties: false, title: 'NewCampaign' },
 )
@@ -100,6 +113,7 @@ export const CampaignChangesBody = Type.Object(
     list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
     segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
     ...manner,
+    ...archiving,
   },
   { additionalProperties: false, title: 'CampaignChanges' },
 )
@@ -214,6 +228,8 @@ export const CampaignSchema = Type.Object(
     track_clicks: orNull(Type.Boolean()),
     rate_per_hour: IntegerOrNull(),
     send_window: orNull(SendWindowSchema),
+    archive: Type.Boolean(),
+    archive_indexed: Type.Boolean(),
     status: StatusOfCampaign,
     error: TextOrNull({ description: 'Why the campaign failed.' }),
     is_sandbox: Type.Boolean(),
@@ -249,6 +265,8 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     track_clicks: campaign.trackClicks,
     rate_per_hour: campaign.ratePerHour,
     send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
+    archive: campaign.isArchived,
+    archive_indexed: campaign.isIndexed,
     status: campaign.status,
     error: campaign.error,
     is_sandbox: campaign.isSandbox,

@@ -41,6 +41,15 @@ export interface PageAnswer {
   readonly status?: number
   /** Retry-After of a 429 or 503. */
   readonly retryAfterMs?: number
+  readonly publicity?: Publicity
+}
+
+/** For pages that belong to nobody and may be found and kept. Absent: never cached, and not for search engines. */
+export interface Publicity {
+  /** How long browsers and proxies may keep it. */
+  readonly cacheSeconds: number
+  /** Whether search engines may list it. */
+  readonly isIndexable: boolean
 }
 
 export interface Page {
@@ -49,6 +58,8 @@ export interface Page {
   readonly content: Html
   /** The workspace the page belongs to; without it the page has no name and the default colour. */
   readonly sender?: Sender
+  /** Address of its feed. */
+  readonly feedUrl?: string
   /** Origins its forms may redirect to after submission, besides this server, e.g. `https://shop.example`. */
   readonly formTargets?: readonly string[]
 }
@@ -70,6 +81,7 @@ export type PublicAnswer =
       readonly octets: Buffer
       readonly mediaType: string
       readonly contentSecurityPolicy?: string
+      readonly publicity?: Publicity
     }
 
 interface RouteHead {

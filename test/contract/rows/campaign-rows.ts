@@ -4,6 +4,7 @@ import { inFile, type Row } from '../row.js'
 const records = inFile('campaigns/campaign-records')
 const sending = inFile('campaigns/campaign-send')
 const pace = inFile('campaigns/campaign-pace')
+const archive = inFile('campaigns/archive-served')
 const feeds = inFile('campaigns/feeds-served')
 const pausing = inFile('campaigns/campaign-pause')
 const TABLE = 'Campaigns and templates'
@@ -177,6 +178,15 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       feeds(
         'a run fails if template, list or sender are gone, and enabled feeds keep them from being deleted',
       ),
+    ],
+  },
+  {
+    rule: 'a campaign with archive: true is in the public archive from its start on; GET /archive tells where (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: ['GET /api/v1/archive: forbidden'],
+    tests: [
+      archive('what is archived is listed once it is sent, newest first, and nothing else is'),
+      archive('a campaign is taken out of the archive and put back after it was sent, if it was in it'),
     ],
   },
 ]
