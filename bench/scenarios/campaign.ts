@@ -120,22 +120,27 @@ async function run(
     ...{ name: 'News', subject: 'News for {{firstName|you}}', from_email: SENDER },
     ...{ template_id: template['id'], list_id: listId },
   })
+  const openOwnProbes = () =>
+    openProbes({
+      port: server.port,
+      key: installation.key,
+      // A few: mail of their own goes before the campaign's.
+      everyMs: 200,
+      path: () => `/campaigns/${String(campaign['id'])}`,
+      body: number => sendRequest(number, `single${number}@single.example`),
+    })
+  const check =
+    kills > 0
+      ? []
+      : await checkFacts(file, contacts, openOwnProbes(), () =>
+          post(`/campaigns/${String(campaign['id'])}/check`, {}),
+        )
   const askedAt = performance.now()
   await post(`/campaigns/${String(campaign['id'])}/send/api`, {}, { 'idempotency-key': 'bench' })
   const answeredMs = performance.now() - askedAt
   const startedAt = Date.now()
   const limitMs = Math.max(MOST_MS, contacts * MOST_MS_EACH)
-  const probes =
-    kills > 0
-      ? undefined
-      : openProbes({
-          port: server.port,
-          key: installation.key,
-          // A few: mail of their own goes before the campaign's.
-          everyMs: 200,
-          path: () => `/campaigns/${String(campaign['id'])}`,
-          body: number => sendRequest(number, `single${number}@single.example`),
-        })
+  const probes = kills > 0 ? undefined : openOwnProbes()
   probes?.begin()
   let [peak, killed, lastDone] = [0, 0, 0]
   for (;;) {
@@ -168,6 +173,7 @@ async function run(
   if (recipients !== contacts || messages !== contacts || delivered !== contacts)
     throw new Error(`${recipients} recipients, ${messages} messages, ${delivered} delivered of ${contacts}`)
   return [
+    ...check,
     ['answer to send', `${short(answeredMs)} ms`],
     ['recipients fixed', `${short(facts.fixedPerSecond)}/s`],
     ['handed over while the queue has room', `${short(facts.handedPerSecond)}/s`],
@@ -205,6 +211,38 @@ async function run(
           ['recipients, messages, delivered', `${recipients}, ${messages}, ${delivered}: everybody once`],
         ] as Facts)),
   ]
+}
+
+/** How long the check before sending takes, and what the API is like meanwhile. */
+async function checkFacts(
+  file: string,
+  contacts: number,
+  probes: ReturnType<typeof openProbes>,
+  start: () => Promise<unknown>,
+): Promise<Facts> {
+  probes.begin()
+  await start()
+  const limit = performance.now() + MOST_MS
+  for (;;) {
+    await sleep(250)
+    const [status, checked, ms] = looked(
+      file,
+      'select status, checked, finished_at - started_at from campaign_checks',
+    ) as [string, number, number]
+    if (performance.now() > limit) throw new Error(`the check is ${status} after ${checked} recipients`)
+    if (status === 'running') continue
+    const seen = probes.end()
+    await probes.close()
+    if (status !== 'completed' || checked !== contacts)
+      throw new Error(`the check ${status} after ${checked} recipients`)
+    return [
+      ['check before sending', `${short((1_000 * checked) / ms)}/s, ${short(ms / 1_000)} s in all`],
+      [
+        'API meanwhile, p99',
+        `read ${short(percentile(seen.reads, 0.99))} ms, send ${short(percentile(seen.sends, 0.99))} ms`,
+      ],
+    ]
+  }
 }
 
 /** What the rows say of how fast it went, ms to seconds. */

@@ -8,6 +8,7 @@ import { chownSync, readdirSync, readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { start, stop, temporaryFolder } from './children.js'
 
 const VERSIONS = '/usr/lib/postgresql'
@@ -19,12 +20,15 @@ const SETTINGS = [
   'max_connections=300',
 ]
 const START_LIMIT_MS = 20_000
+const POLL_MS = 100
 
 export interface PostgresServer {
   /** Creates an empty database. @returns its URL */
   database(name: string): string
   /** Runs statements as the administrator. @returns the rows, values separated by | */
   psql(url: string, statements: string): string[]
+  /** Asks again and again, on one connection: each new one costs the server as much as several mails. @param question a statement with one boolean */
+  until(url: string, question: string, limitMs: number): Promise<void>
   /** Keeps a snapshot open, as a backup or a long report does. @returns what ends it */
   holdSnapshot(url: string): () => void
   /** CPU time used so far by all its processes, seconds. */
@@ -70,6 +74,23 @@ export async function startPostgres(): Promise<PostgresServer> {
       return urlOf(name)
     },
     psql,
+    async until(url, question, limitMs) {
+      const client = new pg.Client({
+        host: folder,
+        user: 'postroad',
+        database: new URL(url).pathname.slice(1),
+      })
+      await client.connect()
+      try {
+        const limit = performance.now() + limitMs
+        while (!Object.values((await client.query<Record<string, boolean>>(question)).rows[0] ?? {})[0]) {
+          if (performance.now() > limit) throw new Error(`never true: ${question}`)
+          await sleep(POLL_MS)
+        }
+      } finally {
+        await client.end()
+      }
+    },
     holdSnapshot(url) {
       const statements = 'begin isolation level repeatable read; select txid_current(); select pg_sleep(3600)'
       const session = start('psql', ['-XqAt', '-c', statements, url], { stdio: 'ignore', env: process.env })

@@ -1,16 +1,22 @@
 import { retentionRule } from '../resource/retention.js'
+import type { CampaignParts } from './campaign-parts.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
 import { archivePages, type ArchiveParts } from './archive/archive-pages.js'
 import { archiveRoutes } from './archive/archive-routes.js'
-import type { CampaignParts } from './campaign-parts.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
+import { deleteOldChecks } from './preflight/check-store.js'
+import type { PreflightParts } from './preflight/preflight-parts.js'
+import { preflightRoutes } from './preflight/preflight-routes.js'
+import { PreflightRunner } from './preflight/preflight-runner.js'
 import { campaignReferences } from './records/campaigns.js'
 import { campaignRoutes } from './records/campaign-routes.js'
 import { campaignConsumer } from './results/campaign-consumer.js'
 import { resultRoutes } from './results/result-routes.js'
 import { forgetRecipients } from './results/result-store.js'
 import { sendRoutes } from './sending/send-routes.js'
+
+const CHECK_MS = 30 * 86_400_000
 
 export const campaigns = resource({
   chapters: { Campaigns: 'Emails to all contacts of a list or segment, and their results.' },
@@ -22,12 +28,14 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & ReferenceParts & ArchiveParts) => {
+  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts) => {
     const runner = new CampaignRunner(parts)
+    const checks = new PreflightRunner(parts)
     const wake = () => runner.wake()
     return {
       routes: [
         ...campaignRoutes(parts),
+        ...preflightRoutes(parts, () => checks.wake()),
         ...sendRoutes(parts, wake),
         ...resultRoutes(parts),
         ...archiveRoutes(parts),
@@ -43,12 +51,19 @@ export const campaigns = resource({
           isHeldAfterRestore: true,
           run: stopping => runner.run(stopping),
         },
+        {
+          name: 'check-campaigns',
+          schedule: '* * * * *',
+          isRunAtStart: true,
+          run: stopping => checks.run(stopping),
+        },
       ],
       retention: [
         retentionRule(
           { what: 'recipients of old campaigns', keep: ['campaign_recipients'] },
           forgetRecipients,
         ),
+        retentionRule({ what: 'campaign checks', keep: CHECK_MS }, deleteOldChecks),
       ],
     }
   },

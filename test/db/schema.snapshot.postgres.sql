@@ -160,6 +160,18 @@ create table bounces (
   created_at bigint not null
 );
 
+create table campaign_checks (
+  campaign bigint not null,
+  id text not null,
+  status text not null,
+  checked integer not null,
+  total integer not null,
+  findings text,
+  largest integer,
+  started_at bigint not null,
+  finished_at bigint
+);
+
 create table campaign_clicks (
   campaign bigint not null,
   link integer not null,
@@ -1128,6 +1140,8 @@ alter table bounces add constraint bounces_message_id_key UNIQUE (message_id);
 
 alter table bounces add constraint bounces_pkey PRIMARY KEY (id);
 
+alter table campaign_checks add constraint campaign_checks_pkey PRIMARY KEY (campaign);
+
 alter table campaign_clicks add constraint campaign_clicks_pk PRIMARY KEY (campaign, link, contact);
 
 alter table campaign_data add constraint campaign_data_pkey PRIMARY KEY (campaign);
@@ -1391,6 +1405,10 @@ CREATE INDEX bounces_by_campaign ON public.bounces USING btree (workspace_id, ca
 CREATE INDEX bounces_by_email ON public.bounces USING btree (workspace_id, email, created_at, id);
 
 CREATE INDEX bounces_by_workspace ON public.bounces USING btree (workspace_id, created_at, id, type, subtype);
+
+CREATE INDEX campaign_checks_finished ON public.campaign_checks USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+
+CREATE INDEX campaign_checks_running ON public.campaign_checks USING btree (started_at) WHERE (status = 'running'::text);
 
 CREATE UNIQUE INDEX campaign_links_by_url ON public.campaign_links USING btree (campaign, digest);
 

@@ -197,6 +197,20 @@ CREATE TABLE bounces (
     created_at bigint not null
   );
 
+CREATE TABLE campaign_checks (
+    campaign bigint primary key,
+    id text not null,
+    -- running, completed or failed.
+    status text not null,
+    checked integer not null,
+    total integer not null,
+    -- JSON; refers to contacts by id.
+    findings text,
+    largest integer,
+    started_at bigint not null,
+    finished_at bigint
+  );
+
 CREATE TABLE campaign_clicks (
     campaign bigint not null,
     link integer not null,
@@ -1333,6 +1347,10 @@ CREATE INDEX bounces_by_campaign on bounces (workspace_id, campaign_id, created_
 CREATE INDEX bounces_by_email on bounces (workspace_id, email, created_at, id);
 
 CREATE INDEX bounces_by_workspace on bounces (workspace_id, created_at, id, type, subtype);
+
+CREATE INDEX campaign_checks_finished on campaign_checks (finished_at) where finished_at is not null;
+
+CREATE INDEX campaign_checks_running on campaign_checks (started_at) where status = 'running';
 
 CREATE UNIQUE INDEX campaign_links_by_url on campaign_links (campaign, digest);
 

@@ -79,6 +79,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'automation_mails',
   'automation_steps',
   'automations',
+  // Names contacts by id only.
+  'campaign_checks',
   'campaign_data',
   'campaign_holds',
   'campaign_letters',

@@ -48,6 +48,7 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'contact_imports',
     parentKey: 'seq',
   },
+  { table: 'campaign_checks', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   { table: 'campaign_letters', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   {
     table: 'campaign_recipients',

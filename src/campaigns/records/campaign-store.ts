@@ -119,6 +119,7 @@ export async function updateDraft(
 
 export async function deleteCampaign(db: Queries, seq: number): Promise<void> {
   await db.deleteFrom('campaign_data').where('campaign', '=', seq).execute()
+  await db.deleteFrom('campaign_checks').where('campaign', '=', seq).execute()
   await db.deleteFrom('campaigns').where('seq', '=', seq).execute()
 }
 

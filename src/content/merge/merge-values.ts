@@ -21,6 +21,8 @@ export interface MergeValues {
   readonly contact?: MergeContact
   /** If absent, links are rendered as written and there is no pixel. */
   readonly tracking?: TrackedUrls
+  /** Called for each tag that is rendered as nothing: it has neither a value nor a fallback. */
+  readonly onEmpty?: (lookup: Lookup) => void
 }
 
 export interface TrackedUrls {

@@ -173,9 +173,15 @@ class Rendering {
     { lookup, fallback, format, place }: ValueNode,
     turn: LoopIteration | undefined,
   ): string {
-    if (place === 'unescaped') return this.plain(withoutNul(textOf(findRawValue(lookup, this.values, turn))))
+    if (place === 'unescaped') {
+      const raw = withoutNul(textOf(findRawValue(lookup, this.values, turn)))
+      if (raw === '') this.values.onEmpty?.(lookup)
+      return this.plain(raw)
+    }
     const found = withoutNul(textOf(findValue(lookup, this.values, turn)))
-    const text = applyFormat(found.trim() === '' ? fallback : found, format)
+    const isEmpty = found.trim() === ''
+    if (isEmpty && fallback === '') this.values.onEmpty?.(lookup)
+    const text = applyFormat(isEmpty ? fallback : found, format)
     if (place === 'plain') return this.plain(text)
     return this.of === 'html' ? escapeForPlace(text, place) : encodeForPlace(text, place)
   }

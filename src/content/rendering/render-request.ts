@@ -6,11 +6,12 @@ import { given } from '../../core/given.js'
 import { MergeError, type MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
+import { checkRecipients, type CheckRequest, type CheckResult } from './check-recipients.js'
 import { renderMail, valuesOf, type MailSource, type SubscriberLinks } from './mail-plan.js'
 import type { MergeData, Merging, RecipientValues } from './merging.js'
 import type { PlanCache } from './plan-cache.js'
 
-export type RenderRequest = MailRequest | ParseRequest | TryRequest
+export type RenderRequest = MailRequest | ParseRequest | TryRequest | CheckRequest
 
 /** One mail rendered for one recipient. Its links are not redirected. */
 export interface MailRequest {
@@ -43,6 +44,7 @@ export interface TryRequest {
 export type RenderResult =
   | ({ readonly kind: 'mail' } & MailSource)
   | { readonly kind: 'parsed' | 'tried' }
+  | CheckResult
   /** The source or its data cannot be rendered; with line and column if known. */
   | { readonly kind: 'refused'; readonly message: string }
 
@@ -53,6 +55,7 @@ export function runRenderRequest(request: RenderRequest, plans: PlanCache): Rend
       parseTemplate(request.source, request.place)
       return { kind: 'parsed' }
     }
+    if (request.kind === 'check') return checkRecipients(request, plans)
     const { sources, data } = request
     for (const { source, place } of sources)
       renderTemplate(parseTemplate(source, place), { system: {}, data })

@@ -86,6 +86,17 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     ],
   },
   {
+    rule: 'POST /campaigns/:id/check renders the mail for every recipient without sending it; GET /campaigns/:id/check says what it found (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: ['POST /api/v1/campaigns/{id}/check: conflict'],
+    tests: [
+      inFile('campaigns/campaign-check')(
+        'it finds who lacks which merge value, and whose links are empty or broken',
+      ),
+      inFile('campaigns/campaign-check')('what would refuse the campaign is found before it is sent'),
+    ],
+  },
+  {
     rule: 'POST /campaigns/:id/duplicate and POST /campaigns/:id/resend create a draft; a resend goes to recipients who have not opened, or not clicked (additive)',
     from: [`${TABLE} > POST /campaigns`],
     answers: ['POST /api/v1/campaigns/{id}/resend: conflict'],

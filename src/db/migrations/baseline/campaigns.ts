@@ -87,6 +87,22 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     letter text not null
   )`,
   'create index campaign_pages_by_workspace on campaign_pages (workspace_id, campaign)',
+  // The newest check before sending.
+  `create table campaign_checks (
+    campaign bigint primary key,
+    id text not null,
+    -- running, completed or failed.
+    status text not null,
+    checked integer not null,
+    total integer not null,
+    -- JSON; refers to contacts by id.
+    findings text,
+    largest integer,
+    started_at bigint not null,
+    finished_at bigint
+  )`,
+  "create index campaign_checks_running on campaign_checks (started_at) where status = 'running'",
+  'create index campaign_checks_finished on campaign_checks (finished_at) where finished_at is not null',
   `create table campaign_recipients (
     campaign bigint not null,
     contact bigint not null,

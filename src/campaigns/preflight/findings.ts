@@ -1,0 +1,141 @@
+/** What a check of a campaign can find, and how it says it. Pure. */
+import {
+  CLIPPED_OCTETS,
+  type FaultCount,
+  type RecipientFault,
+} from '../../content/rendering/check-recipients.js'
+import { UNSUPPORTED, type HtmlFacts } from '../../content/rendering/inspect-html.js'
+import { formatSize } from '../../core/units.js'
+
+export const SEVERITIES = ['error', 'warning', 'notice'] as const
+export type Severity = (typeof SEVERITIES)[number]
+
+/** Code and severity. An error: mail would not be sent, or be wrong; a warning: it would look wrong or be distrusted. */
+export const FINDINGS = {
+  no_recipients: 'error',
+  template_not_found: 'error',
+  sender_missing: 'error',
+  sender_not_verified: 'error',
+  audience_not_found: 'error',
+  not_renderable: 'error',
+  subject_empty: 'error',
+  link_empty: 'error',
+  link_broken: 'error',
+  merge_value_missing: 'warning',
+  too_large: 'warning',
+  link_unreachable: 'warning',
+  image_broken: 'warning',
+  image_unreachable: 'warning',
+  image_without_alt: 'warning',
+  postal_address_missing: 'warning',
+  sender_replaced: 'warning',
+  dns_record_wrong: 'warning',
+  mostly_images: 'warning',
+  subject_shouts: 'warning',
+  suspicious_link: 'warning',
+  unsubscribe_link_added: 'notice',
+  feature_unsupported: 'notice',
+} as const satisfies Readonly<Record<string, Severity>>
+export type FindingCode = keyof typeof FINDINGS
+
+export interface CampaignFinding {
+  readonly code: FindingCode
+  readonly message: string
+  /** The tag, link, image or record it is about. */
+  readonly about?: string
+  /** How many recipients it concerns; absent if all. */
+  readonly recipients?: number
+  /** Ids of some of their contacts. */
+  readonly contacts?: readonly string[]
+}
+
+const ABOUT_RECIPIENTS: Readonly<Record<RecipientFault, (about: string) => string>> = {
+  merge_value_missing: tag => `{{${tag}}} is empty: there is no value and no fallback`,
+  link_empty: () => 'A link leads nowhere: its URL is empty',
+  link_broken: () => 'A link is not a valid URL',
+  subject_empty: () => 'The subject is empty, so the mail is not sent',
+  too_large: () =>
+    `The HTML has more than ${formatSize(CLIPPED_OCTETS)}; Gmail hides the rest, with the footer`,
+  not_renderable: reason => `The mail cannot be rendered: ${reason}`,
+}
+
+export function recipientFinding({ fault, about, count, examples }: FaultCount): CampaignFinding {
+  return {
+    code: fault,
+    message: ABOUT_RECIPIENTS[fault](about),
+    ...(about === '' ? {} : { about }),
+    recipients: count,
+    contacts: examples,
+  }
+}
+
+/** Below this, a mail with images counts as an image; characters. */
+const FEW_WORDS = 100
+
+export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
+  const { images, imagesWithoutAlt, brokenImages, textLength, unsupported } = facts
+  return [
+    ...brokenImages.map(about => finding('image_broken', 'The image has no address on the web', about)),
+    ...imagesWithoutAlt.map(about =>
+      finding(
+        'image_without_alt',
+        'The image has no alt text, which screen readers read and clients show instead of it',
+        about,
+      ),
+    ),
+    ...(images > 0 && textLength < FEW_WORDS
+      ? [finding('mostly_images', 'The mail is little more than images, which spam filters distrust')]
+      : []),
+    ...unsupported.map(about =>
+      finding('feature_unsupported', `Not supported by ${(UNSUPPORTED.get(about) ?? []).join(', ')}`, about),
+    ),
+  ]
+}
+
+export function subjectFindings(subject: string): CampaignFinding[] {
+  const letters = subject.replace(/\{\{[^}]*\}\}/g, '').replace(/\P{L}/gu, '')
+  const isLoud =
+    (letters.length > 5 && letters === letters.toUpperCase() && letters !== letters.toLowerCase()) ||
+    /!{2,}/.test(subject)
+  return isLoud
+    ? [
+        finding(
+          'subject_shouts',
+          'The subject is in capitals or has several exclamation marks, which spam filters distrust',
+        ),
+      ]
+    : []
+}
+
+const SHORTENERS: ReadonlySet<string> = new Set(
+  'bit.ly tinyurl.com t.co goo.gl ow.ly is.gd buff.ly rebrand.ly cutt.ly t.ly shorturl.at'.split(' '),
+)
+
+export function linkFindings(links: readonly string[]): CampaignFinding[] {
+  return links.flatMap(link => {
+    const host = URL.canParse(link) ? new URL(link).hostname : ''
+    if (host === '') return [finding('link_broken', 'The link is not a valid URL', link)]
+    if (SHORTENERS.has(host.replace(/^www\./, '')))
+      return [finding('suspicious_link', 'Links through a URL shortener are distrusted', link)]
+    if (/^[\d.]+$/.test(host) || host.startsWith('['))
+      return [finding('suspicious_link', 'Links to an IP address are distrusted', link)]
+    return []
+  })
+}
+
+const MAX_ABOUT = 500
+
+export function finding(code: FindingCode, message: string, about?: string): CampaignFinding {
+  return { code, message, ...(about === undefined ? {} : { about: about.slice(0, MAX_ABOUT) }) }
+}
+
+/** Errors first, then those that concern most. */
+export function sorted(findings: readonly CampaignFinding[]): CampaignFinding[] {
+  const rank = ({ code }: CampaignFinding) => SEVERITIES.indexOf(FINDINGS[code])
+  const reach = ({ recipients = Infinity }: CampaignFinding) => recipients
+  return findings.toSorted((one, other) => rank(one) - rank(other) || compare(reach(other), reach(one)))
+}
+
+function compare(one: number, other: number): number {
+  return one === other ? 0 : one - other
+}

@@ -1,0 +1,9 @@
+import type { RenderQueue } from '../../content/rendering/render-queue.js'
+import type { HttpClient } from '../../world/net/fetch.js'
+import type { CampaignParts } from '../campaign-parts.js'
+
+export interface PreflightParts extends Pick<CampaignParts, 'send' | 'log'> {
+  readonly renderQueue: RenderQueue
+  /** @param isPermitted whether the workspace's settings allow private addresses */
+  readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
+}

@@ -1,0 +1,186 @@
+import Type, { type Static } from 'typebox'
+import { findContactsOf } from '../../audience/contacts/contact-store.js'
+import { AppError } from '../../core/errors.js'
+import { isoTime } from '../../core/moments.js'
+import type { Queries } from '../../db/database.js'
+import { Id, IntegerOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { route, type Route } from '../../http/route.js'
+import { CampaignParams } from '../records/campaign-schema.js'
+import { requireCampaign } from '../records/campaigns.js'
+import { countAudience, findCampaignAudience } from '../sending/campaign-audience.js'
+import { CHECK_STATUSES, findCheck, startCheck, type CampaignCheck } from './check-store.js'
+import { FINDINGS, SEVERITIES, type FindingCode } from './findings.js'
+import type { PreflightParts } from './preflight-parts.js'
+
+const FindingSchema = Type.Object(
+  {
+    code: Type.Enum(Object.keys(FINDINGS) as FindingCode[]),
+    severity: Type.Enum([...SEVERITIES], {
+      description:
+        '`error`: mail would not be sent, or be wrong. `warning`: it would look wrong or be distrusted. `notice`: worth knowing.',
+    }),
+    message: Type.String({ description: 'In English, for people.' }),
+    about: TextOrNull({ description: 'The merge tag, link, image or DNS record.' }),
+    recipients: IntegerOrNull({ description: 'How many recipients it concerns; null: all of them.' }),
+    contacts: Type.Array(Type.Object({ id: Id(), email: Type.String() }), {
+      description: 'Up to 5 of them.',
+    }),
+  },
+  { title: 'CampaignFinding' },
+)
+
+const CheckSchema = Type.Object(
+  {
+    status: Type.Enum([...CHECK_STATUSES], { description: 'One of: running, completed, failed.' }),
+    checked: Type.Integer({ description: 'Recipients for whom the mail has been rendered.' }),
+    total: Type.Integer({ description: 'Recipients in all; an estimate while the check runs.' }),
+    html_bytes: IntegerOrNull({
+      description: 'Size of the longest HTML, about; Gmail clips mail above 102 KB.',
+    }),
+    errors: Type.Integer({ description: 'Findings with severity `error`.' }),
+    warnings: Type.Integer(),
+    findings: Type.Array(FindingSchema, { description: 'Empty while the check runs. Errors first.' }),
+    started_at: Moment(),
+    finished_at: MomentOrNull(),
+  },
+  { title: 'CampaignCheck' },
+)
+
+const EXAMPLE: Static<typeof CheckSchema> = {
+  status: 'completed',
+  checked: 100,
+  total: 100,
+  html_bytes: 18_240,
+  errors: 0,
+  warnings: 1,
+  findings: [
+    {
+      code: 'merge_value_missing',
+      severity: 'warning',
+      message: '{{firstName}} is empty: there is no value and no fallback',
+      about: 'firstName',
+      recipients: 12,
+      contacts: [{ id: '01890a5d-ac96-774b-bcce-b302099a8057', email: 'ann@example.net' }],
+    },
+  ],
+  started_at: '2026-01-15T09:30:00.000Z',
+  finished_at: '2026-01-15T09:30:04.000Z',
+}
+
+/** @param wake tells the runner that there is a check */
+export function preflightRoutes({ send }: PreflightParts, wake: () => void): Route[] {
+  const { database, clock, newId } = send
+  return [
+    route({
+      method: 'POST',
+      path: '/campaigns/:id/check',
+      access: 'campaigns:write',
+      operationId: 'checkCampaign',
+      chapter: 'Campaigns',
+      summary: 'Check a campaign before sending it.',
+      description:
+        'Renders the mail for every recipient as it would be sent now, without sending it, and reports who lacks which merge value, ' +
+        'whose links are empty or broken, what mail clients will clip, not support or distrust, links and images that cannot be reached, and ' +
+        'what is wrong with the sender. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
+      params: CampaignParams,
+      status: 202,
+      response: CheckSchema,
+      exampleAnswer: {
+        ...EXAMPLE,
+        status: 'running',
+        checked: 0,
+        html_bytes: null,
+        findings: [],
+        warnings: 0,
+        finished_at: null,
+      },
+      errors: ['not_found', 'conflict'],
+      async handle({ principal: { workspaceId }, params }) {
+        const campaign = await requireCampaign(database.reader, workspaceId, params.id)
+        if (campaign.status !== 'draft' && campaign.status !== 'scheduled')
+          throw new AppError(
+            'conflict',
+            `the campaign is ${campaign.status}; only what is not sent yet can be checked`,
+          )
+        const total = await estimateOf(send, campaign)
+        const check = { campaign: campaign.seq, id: newId(), startedAt: clock.now(), total }
+        await database.write(async tx => {
+          await startCheck(tx.db, check)
+          tx.changed('campaigns')
+        })
+        wake()
+        return checkToApi(database.reader, await requireCheck(database.reader, campaign.seq))
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/campaigns/:id/check',
+      access: 'campaigns:read',
+      operationId: 'getCampaignCheck',
+      chapter: 'Campaigns',
+      summary: "Get a campaign's newest check.",
+      description: 'Kept for 30 days.',
+      params: CampaignParams,
+      response: CheckSchema,
+      exampleAnswer: EXAMPLE,
+      errors: ['not_found'],
+      async handle({ principal: { workspaceId }, params }) {
+        const campaign = await requireCampaign(database.reader, workspaceId, params.id)
+        return checkToApi(database.reader, await requireCheck(database.reader, campaign.seq))
+      },
+    }),
+  ]
+}
+
+/** Of the recipients; 0 if they cannot be counted, which the check then reports. */
+async function estimateOf(
+  { database, clock }: PreflightParts['send'],
+  campaign: Parameters<typeof findCampaignAudience>[1],
+): Promise<number> {
+  try {
+    const who = await findCampaignAudience(database.reader, campaign)
+    return (await countAudience(database, clock, campaign.workspaceId, who)).mailable
+  } catch (error) {
+    if (error instanceof AppError) return 0
+    throw error
+  }
+}
+
+async function requireCheck(db: Queries, campaign: number): Promise<CampaignCheck> {
+  const check = await findCheck(db, campaign)
+  if (!check) throw new AppError('not_found', 'the campaign has not been checked')
+  return check
+}
+
+async function checkToApi(
+  db: Queries,
+  { status, checked, total, largest, findings, startedAt, finishedAt }: CampaignCheck,
+): Promise<Static<typeof CheckSchema>> {
+  const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
+  const known = await findContactsOf(db, ids)
+  const shown = findings.map(({ code, message, about = null, recipients = null, contacts = [] }) => ({
+    code,
+    severity: FINDINGS[code],
+    message,
+    about,
+    recipients,
+    // Those who were deleted since are left out.
+    contacts: contacts.flatMap(id => {
+      const email = known.get(id)?.email
+      return email === undefined ? [] : [{ id, email }]
+    }),
+  }))
+  const count = (severity: (typeof SEVERITIES)[number]) =>
+    shown.filter(one => one.severity === severity).length
+  return {
+    status,
+    checked,
+    total,
+    html_bytes: largest,
+    errors: count('error'),
+    warnings: count('warning'),
+    findings: shown,
+    started_at: isoTime(startedAt),
+    finished_at: finishedAt === null ? null : isoTime(finishedAt),
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * One check of a campaign: renders its mail for everybody it would reach, a span of contacts per step, and looks at its sender and links.
+ *
+ * Called by the runner. The state in memory can be lost: the check then begins again. Steps are short, contacts are read and mails are
+ * rendered in threads, at most two at a time, so that the server and other workspaces go on.
+ */
+import { contactsOf, findAudience, type SeqRange } from '../../audience/audience-store.js'
+import { findContactsBySeq } from '../../audience/contacts/contact-store.js'
+import { listMailability, type Selection } from '../../audience/segments/audience-query-store.js'
+import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import { footerCase } from '../../content/footer/compliance-footer.js'
+import {
+  FaultCounts,
+  type CheckResult,
+  type CheckedRecipient,
+} from '../../content/rendering/check-recipients.js'
+import { brandOf } from '../../content/rendering/merging.js'
+import { AppError } from '../../core/errors.js'
+import { findCampaignBySeq } from '../records/campaign-store.js'
+import { findCampaignData } from '../records/letter-store.js'
+import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
+import { makeLetter, type Letter } from '../sending/letter.js'
+import { unreachable } from './check-links.js'
+import { senderFindings } from './check-sender.js'
+import { changeCheck, type CampaignCheck } from './check-store.js'
+import {
+  finding,
+  htmlFindings,
+  linkFindings,
+  recipientFinding,
+  sorted,
+  subjectFindings,
+  type CampaignFinding,
+  type FindingCode,
+} from './findings.js'
+import type { PreflightParts } from './preflight-parts.js'
+
+/** Contact numbers per step. */
+const SPAN = 8_192
+/** Recipients per rendering in a thread: some ten milliseconds. */
+const RENDERED_AT_ONCE = 250
+const THREADS = 2
+const PROGRESS_EVERY_MS = 1_000
+const MAX_LINKS = 500
+
+/** Dead links, since the mails are not sent. They are as long as real ones. */
+const TOKEN = 'x'.repeat(80)
+const LINKS = {
+  unsubscribeUrl: `https://unsubscribe.invalid/${TOKEN}`,
+  preferencesUrl: `https://preferences.invalid/${TOKEN}`,
+  viewUrl: `https://view.invalid/${TOKEN}`,
+}
+
+/** For a mail that reaches nobody. */
+const NOBODY: CheckedRecipient = {
+  id: '',
+  email: 'nobody@example.com',
+  firstName: null,
+  lastName: null,
+  attributes: {},
+}
+
+/** What makes a mail unsendable, by the error that sending would be refused with. */
+const REFUSALS: Readonly<Record<string, FindingCode>> = {
+  template_not_found: 'template_not_found',
+  missing_from_email: 'sender_missing',
+  domain_invalid: 'sender_not_verified',
+  not_found: 'audience_not_found',
+}
+
+interface Begun {
+  readonly workspaceId: string
+  readonly workspace: ActingWorkspace
+  readonly letter: Letter | undefined
+  readonly who: Selection | undefined
+  /** Contacts still to be checked. */
+  readonly range: SeqRange
+}
+
+export class RunningCheck {
+  private readonly parts: PreflightParts
+  private readonly check: CampaignCheck
+  private begun: Begun | undefined
+  private next = 0
+  private checked = 0
+  private batches = 0
+  private largest = 0
+  private html: CheckResult['html']
+  private reportedAt = 0
+  private readonly counts = new FaultCounts()
+  private readonly links = new Set<string>()
+  private readonly findings: CampaignFinding[] = []
+
+  constructor(parts: PreflightParts, check: CampaignCheck) {
+    this.parts = parts
+    this.check = check
+  }
+
+  /** @returns false once it has ended */
+  async step(): Promise<boolean> {
+    const begun = (this.begun ??= await this.begin())
+    if (!begun) return false
+    const { letter, who, range, workspaceId } = begun
+    if (letter && who && this.next <= range.last) {
+      const last = Math.min(this.next + SPAN - 1, range.last)
+      await this.checkSpan(letter, who, workspaceId, { first: this.next, last })
+      this.next = last + 1
+      return this.report()
+    }
+    await this.end(begun)
+    return false
+  }
+
+  private async begin(): Promise<Begun | undefined> {
+    const { send } = this.parts
+    const { database, senders } = send
+    const campaign = await findCampaignBySeq(database.reader, this.check.campaign)
+    if (!campaign) return undefined
+    const { workspaceId } = campaign
+    const workspace = await senders.workspace(workspaceId)
+    const data = await findCampaignData(database.reader, campaign.seq)
+    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, campaign, data))
+    if (letter)
+      await this.orFinding(async () => {
+        const sender = await senders.sender(workspace, letter.author)
+        this.findings.push(...(await senderFindings(database.reader, workspace, sender, letter.author)))
+      })
+    const who = await this.orFinding(async () => whoOf(await findCampaignAudience(database.reader, campaign)))
+    const audience = await findAudience(database.reader, workspaceId)
+    const first = audience ? contactsOf(audience.number).first : 1
+    this.next = first
+    return {
+      workspaceId,
+      workspace,
+      letter,
+      who,
+      range: { first, last: audience ? first + audience.lastContact : 0 },
+    }
+  }
+
+  private async orFinding<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      const code = error instanceof AppError ? REFUSALS[error.code] : undefined
+      if (code === undefined) throw error
+      this.findings.push(finding(code, (error as AppError).message))
+      return undefined
+    }
+  }
+
+  private async checkSpan(
+    letter: Letter,
+    who: Selection,
+    workspaceId: string,
+    range: SeqRange,
+  ): Promise<void> {
+    const { database, clock } = this.parts.send
+    const contacts = await listMailability(database.slowReader, who, { workspaceId, now: clock.now() }, range)
+    const mailable = contacts.filter(({ mailability }) => mailability === 'mailable').map(({ seq }) => seq)
+    let next = 0
+    const line = async () => {
+      while (next < mailable.length) {
+        const seqs = mailable.slice(next, next + RENDERED_AT_ONCE)
+        next += seqs.length
+        const recipients = (await findContactsBySeq(database.slowReader, seqs)).map(
+          ({ id, email, firstName, lastName, attributes }) => ({
+            id,
+            email,
+            firstName,
+            lastName,
+            attributes,
+          }),
+        )
+        await this.render(letter, workspaceId, recipients)
+        this.checked += recipients.length
+      }
+    }
+    await Promise.all(Array.from({ length: THREADS }, line))
+  }
+
+  private async render(
+    letter: Letter,
+    workspaceId: string,
+    recipients: readonly CheckedRecipient[],
+  ): Promise<void> {
+    const { renderQueue, send } = this.parts
+    const { subject, html, merging, trackClicks } = letter
+    const brand = brandOf(await send.senders.workspace(workspaceId))
+    const request = {
+      kind: 'check' as const,
+      source: { subject, html },
+      merging: { brand, hasFooter: true, ...(merging?.data ? { data: merging.data } : {}) },
+      tracksClicks: trackClicks,
+      recipients,
+      date: send.clock.now(),
+      links: LINKS,
+    }
+    const key = `check ${this.check.id} ${this.batches++}`
+    const result = await renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
+    if (result.kind === 'refused') {
+      this.findings.push(finding('not_renderable', result.message))
+      this.next = Infinity
+    }
+    if (result.kind !== 'checked') return
+    for (const fault of result.faults) this.counts.merge(fault)
+    for (const link of result.links) if (this.links.size < MAX_LINKS) this.links.add(link)
+    this.largest = Math.max(this.largest, result.largest)
+    this.html ??= result.html
+  }
+
+  private async report(): Promise<boolean> {
+    const { clock, database } = this.parts.send
+    if (clock.monotonic() - this.reportedAt < PROGRESS_EVERY_MS) return true
+    this.reportedAt = clock.monotonic()
+    const { checked, check } = this
+    return database.write(tx => changeCheck(tx.db, check, { checked, total: Math.max(check.total, checked) }))
+  }
+
+  private async end({ workspace, workspaceId, letter, who }: Begun): Promise<void> {
+    const { database, clock } = this.parts.send
+    if (letter) {
+      if (who && this.checked === 0)
+        this.findings.push(finding('no_recipients', 'The audience has nobody who can be mailed'))
+      const isReached = this.checked > 0
+      if (!isReached) await this.render(letter, workspaceId, [NOBODY])
+      const { http } = this.parts.outgoingCalls(workspace.allowPrivateWebhooks)
+      this.findings.push(
+        ...(isReached ? this.counts.all().map(recipientFinding) : []),
+        ...subjectFindings(letter.subject),
+        ...linkFindings([...this.links]),
+        ...(this.html ? htmlFindings(this.html) : []),
+        ...(footerCase(letter.html, brandOf(workspace)) === 'added'
+          ? [
+              finding(
+                'unsubscribe_link_added',
+                'The mail has no unsubscribe link of its own; a footer with one is added',
+              ),
+            ]
+          : []),
+        ...(await unreachable(http, [...this.links], [...(this.html?.imageUrls ?? [])])),
+      )
+    }
+    const { checked, largest } = this
+    await database.write(async tx => {
+      const change = {
+        status: 'completed' as const,
+        checked,
+        total: checked,
+        findings: sorted(this.findings),
+        largest,
+        finishedAt: clock.now(),
+      }
+      await changeCheck(tx.db, this.check, change)
+    })
+  }
+}

@@ -1,0 +1,190 @@
+/** The check of a campaign before it is sent: what it finds for whom, and that it sends nothing. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { untilLater } from '../support/until.js'
+import { MADE_UP, openCampaigns } from './open-campaigns.js'
+
+interface Check {
+  readonly status: string
+  readonly checked: number
+  readonly total: number
+  readonly html_bytes: number | null
+  readonly errors: number
+  readonly warnings: number
+  readonly findings: readonly Finding[]
+}
+
+interface Finding {
+  readonly code: string
+  readonly severity: string
+  readonly message: string
+  readonly about: string | null
+  readonly recipients: number | null
+  readonly contacts: readonly { readonly email: string }[]
+}
+
+type Campaigns = Awaited<ReturnType<typeof openCampaigns>>
+
+async function checked({ post, get, clock }: Campaigns, id: string): Promise<Check> {
+  const started = await post(`/campaigns/${id}/check`, {})
+  if (started.status !== 202) throw new Error(JSON.stringify(started.body))
+  let found: Check | undefined
+  await untilLater(clock, 'the end of the check', async () => {
+    found = ((await get(`/campaigns/${id}/check`)).body as { data: Check }).data
+    return found.status !== 'running'
+  })
+  return found!
+}
+
+const of = ({ findings }: Check, code: string) => findings.filter(one => one.code === code)
+
+async function draftOf(
+  { make, run, workspaceId }: Campaigns,
+  html: string,
+  contacts: readonly object[],
+  fields: object = {},
+) {
+  await run('workspace', 'set', workspaceId, 'company_address=1 High Street, Springfield')
+  const list = await make('/lists', { name: 'News' })
+  for (const contact of contacts) await make('/contacts', { ...contact, list_id: list })
+  const template = await make('/templates', { name: 'T', html })
+  return make('/campaigns', {
+    name: 'January',
+    subject: 'News',
+    template_id: template,
+    list_id: list,
+    ...fields,
+  })
+}
+
+const WORDS = `<p>${'Here is what is new in our shop this month. '.repeat(5)}</p>`
+
+t.test('it finds who lacks which merge value, and whose links are empty or broken', async t => {
+  const postroad = await openCampaigns(t)
+  const id = await draftOf(
+    postroad,
+    `${WORDS}<p>Hello {{firstName}}, {{attributes.plan|free}} {{#if lastName}}{{lastName}}{{/if}}</p>
+      <a href="{{attributes.page}}">yours</a>`,
+    [
+      { email: 'ann@one.test', first_name: 'Ann', attributes: { page: 'https://shop.test/ann' } },
+      { email: 'bob@one.test', first_name: 'Bob' },
+      { email: 'cyd@one.test', attributes: { page: 'shop.test/cyd' } },
+      { email: 'dee@one.test', first_name: 'Dee', attributes: { page: 'mailto:dee@shop.test' } },
+      { email: 'eve@one.test', first_name: 'Eve', attributes: { page: 'https:///eve' }, subscribed: false },
+    ],
+  )
+  const check = await checked(postroad, id)
+  t.match(check, { status: 'completed', checked: 4, total: 4, errors: 2, warnings: 3 })
+  t.match(of(check, 'merge_value_missing'), [
+    { severity: 'warning', about: 'attributes.page', recipients: 1, contacts: [{ email: 'bob@one.test' }] },
+    { severity: 'warning', about: 'firstName', recipients: 1, contacts: [{ email: 'cyd@one.test' }] },
+  ])
+  t.match(of(check, 'link_empty'), [
+    { severity: 'error', recipients: 1, contacts: [{ email: 'bob@one.test' }] },
+  ])
+  t.match(of(check, 'link_broken'), [
+    { severity: 'error', recipients: 1, contacts: [{ email: 'cyd@one.test' }] },
+  ])
+  t.equal(postroad.one('select count(*) from messages'), 0, 'nothing is sent')
+  t.equal((await postroad.get(`/campaigns/${id}`)).body.data.status, 'draft')
+})
+
+t.test('it finds what clients clip, do not support or distrust', async t => {
+  const postroad = await openCampaigns(t)
+  const id = await draftOf(
+    postroad,
+    `<div style="display:flex"><img src="https://127.0.0.1:9/a.png"><img src="logo.png" alt="Logo"></div>
+      <a href="https://bit.ly/xyz">more</a><i title="${'y'.repeat(80_000)}{{attributes.long|-}}"></i>`,
+    [
+      { email: 'ann@one.test', attributes: { long: 'x'.repeat(30_000) } },
+      { email: 'bob@one.test', attributes: {} },
+    ],
+    { subject: 'BUY NOW!!' },
+  )
+  const check = await checked(postroad, id)
+  t.ok((check.html_bytes ?? 0) > 102 * 1_024)
+  t.match(of(check, 'too_large'), [{ recipients: 1, contacts: [{ email: 'ann@one.test' }] }])
+  t.match(of(check, 'image_without_alt'), [{ about: 'https://127.0.0.1:9/a.png', recipients: null }])
+  t.match(of(check, 'image_broken'), [{ about: 'logo.png' }])
+  t.match(of(check, 'image_unreachable'), [
+    { about: 'https://127.0.0.1:9/a.png', message: /cannot be reached/ },
+  ])
+  t.match(of(check, 'feature_unsupported'), [
+    { about: 'display: flex', severity: 'notice', message: /Outlook/ },
+  ])
+  t.match(of(check, 'suspicious_link'), [{ about: 'https://bit.ly/xyz' }])
+  for (const code of ['mostly_images', 'subject_shouts', 'unsubscribe_link_added'])
+    t.equal(of(check, code).length, 1, code)
+})
+
+t.test('it asks for links and images once each, and reports those that are gone', async t => {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    response
+      .writeHead(request.url === '/moved' ? 302 : request.url === '/gone' ? 404 : 200, { location: '/gone' })
+      .end('x')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const html = `${WORDS}<a href="${base}/there">a</a><a href="${base}/moved">b</a><a href="${base}/there">c</a><img src="${base}/i.png" alt="">`
+  const contacts = [{ email: 'ann@one.test' }, { email: 'bob@one.test' }]
+
+  const closed = await openCampaigns(t)
+  const refused = await checked(closed, await draftOf(closed, html, contacts))
+  t.equal(of(refused, 'link_unreachable').length, 2, 'private addresses are refused')
+  t.same(asked, [])
+
+  const postroad = await openCampaigns(t, { env: { POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8' } })
+  await postroad.run('workspace', 'set', postroad.workspaceId, 'allow_private_webhooks=true')
+  const check = await checked(postroad, await draftOf(postroad, html, contacts))
+  t.match(of(check, 'link_unreachable'), [{ about: `${base}/moved`, message: /404/ }])
+  t.same(of(check, 'image_unreachable'), [])
+  t.same(asked.toSorted(), ['/gone', '/i.png', '/moved', '/there'])
+})
+
+t.test('what would refuse the campaign is found before it is sent', async t => {
+  const postroad = await openCampaigns(t)
+  const { make, post, get, remove, sendIt, campaignOnce, run, workspaceId } = postroad
+  const id = await draftOf(postroad, WORDS, [{ email: 'ann@one.test', subscribed: false }])
+  t.match(of(await checked(postroad, id), 'no_recipients'), [{ severity: 'error' }])
+  await run('workspace', 'set', workspaceId, 'company_address=', 'default_from_email=')
+  const template = String((await get(`/campaigns/${id}`)).body.data.template_id)
+  t.equal((await remove(`/templates/${template}?force=true`)).status, 200)
+  t.match(await checked(postroad, id), { findings: [{ severity: 'error' }], checked: 0 })
+
+  t.equal((await get(`/campaigns/${MADE_UP}/check`)).status, 404)
+  t.equal((await post(`/campaigns/${MADE_UP}/check`, {})).status, 404)
+  await run('workspace', 'set', workspaceId, 'default_from_email=news@shop.test')
+  const list = await make('/lists', { name: 'Others' })
+  await make('/contacts', { email: 'bob@one.test', list_id: list })
+  const other = await make('/templates', { name: 'U', html: WORDS })
+  const sent = await make('/campaigns', { name: 'F', subject: 'News', template_id: other, list_id: list })
+  t.equal((await get(`/campaigns/${sent}/check`)).status, 404, 'not checked yet')
+  await sendIt(sent)
+  await campaignOnce(sent, 'the end', ({ status }) => status === 'completed')
+  t.match(await post(`/campaigns/${sent}/check`, {}), {
+    status: 409,
+    body: { error: { message: /completed/ } },
+  })
+})
+
+t.test('a check that a stopped server left is made by the next one, and a new one replaces it', async t => {
+  const postroad = await openCampaigns(t)
+  const { post, one, get } = postroad
+  const id = await draftOf(postroad, `${WORDS}{{firstName}}`, [{ email: 'ann@one.test' }])
+  await checked(postroad, id)
+  const first = one('select id from campaign_checks')
+  t.equal((await post(`/campaigns/${id}/check`, {})).status, 202)
+  t.not(one('select id from campaign_checks'), first)
+  t.equal(one('select count(*) from campaign_checks'), 1)
+  await untilLater(
+    postroad.clock,
+    'the end',
+    async () => (await get(`/campaigns/${id}/check`)).body.data.status === 'completed',
+  )
+  await postroad.remove(`/campaigns/${id}`)
+  t.equal(one('select count(*) from campaign_checks'), 0, 'deleted with its campaign')
+})
