@@ -619,6 +619,9 @@ const BASELINE_ROWS: Rows = {
     },
   ],
   campaign_letters: [{ campaign: 1, letter: '{}' }],
+  campaign_checks: [
+    { campaign: 1, id: 'check', status: 'completed', checked: 1, total: 1, started_at: T, finished_at: T },
+  ],
   campaign_data: [{ campaign: 1, data: '{}' }],
   campaign_pages: [{ campaign: 1, workspace_id: WORKSPACE, published_at: T, subject: 'News', letter: '{}' }],
   feeds: [
