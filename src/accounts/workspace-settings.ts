@@ -246,7 +246,7 @@ function checkChange(settings: unknown): Settings {
   return checked
 }
 
-function isTimezone(name: string): boolean {
+export function isTimezone(name: string): boolean {
   try {
     return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
   } catch {

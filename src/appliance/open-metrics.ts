@@ -3,6 +3,8 @@
  *
  * Part of the composition root. `openMeters` runs before everything that is counted, `observeAll` once all is open. Never throws.
  */
+import { countFailingFeeds } from '../campaigns/feeds/feed-store.js'
+import { REPORTED_FAILURES } from '../campaigns/feeds/run-feed.js'
 import type { OnCommitted } from '../db/database.js'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'
@@ -100,6 +102,7 @@ export function judgeOf(
     check: healthOf(database, clock),
     countSetAside: () => countSetAside(database.reader),
     countDisabledWebhooks: () => countDisabledSince(database.reader, clock.now() - NOTICE_MS),
+    countFailingFeeds: () => countFailingFeeds(database.reader, REPORTED_FAILURES),
     dnsTrouble: () => dns.trouble,
     standstillMs: () => queue().standstillMs,
     isHeld: () => hold.isHeld,

@@ -11,6 +11,7 @@ import { contacts, lists, segments, tags } from '../audience/resource.js'
 import { conversions } from '../analytics/conversions/resource.js'
 import { statistics } from '../analytics/statistics/resource.js'
 import { automations } from '../automations/resource.js'
+import { feeds } from '../campaigns/feeds/resource.js'
 import { campaigns } from '../campaigns/resource.js'
 import type { Config } from '../config/config.js'
 import { configSchema } from '../config/schema/schema.js'
@@ -59,6 +60,7 @@ const RESOURCES = [
   templates,
   media,
   campaigns,
+  feeds,
   automations,
   webhooks,
   accounts,

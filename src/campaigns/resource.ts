@@ -2,6 +2,8 @@ import { retentionRule } from '../resource/retention.js'
 import type { CampaignParts } from './campaign-parts.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
+import { archivePages, type ArchiveParts } from './archive/archive-pages.js'
+import { archiveRoutes } from './archive/archive-routes.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
 import { deleteOldChecks } from './preflight/check-store.js'
 import type { PreflightParts } from './preflight/preflight-parts.js'
@@ -26,7 +28,7 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & PreflightParts & ReferenceParts) => {
+  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts) => {
     const runner = new CampaignRunner(parts)
     const checks = new PreflightRunner(parts)
     const wake = () => runner.wake()
@@ -36,7 +38,9 @@ export const campaigns = resource({
         ...preflightRoutes(parts, () => checks.wake()),
         ...sendRoutes(parts, wake),
         ...resultRoutes(parts),
+        ...archiveRoutes(parts),
       ],
+      pages: archivePages(parts),
       consumers: [campaignConsumer(wake)],
       jobs: [
         {

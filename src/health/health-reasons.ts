@@ -23,6 +23,8 @@ const WEIGHTS = {
   consumer_set_aside: 'degraded',
   /** A customer's endpoint failed and its owner was notified; the service itself is healthy. */
   webhook_disabled: 'notice',
+  /** A customer's RSS or JSON feed could not be sent; the service itself is healthy. */
+  feed_failing: 'notice',
 } as const
 
 export type HealthReasonCode = keyof typeof WEIGHTS

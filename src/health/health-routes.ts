@@ -49,7 +49,7 @@ const Health = Type.Object(
       }),
       {
         description:
-          'Current problems, most severe first; empty if there are none. `webhook_disabled` alone leaves the status `ok`.',
+          'Current problems, most severe first; empty if there are none. `webhook_disabled` and `feed_failing` alone leave the status `ok`.',
       },
     ),
     set_aside_events: Type.Optional(

@@ -16,6 +16,8 @@ export interface HealthParts {
   readonly check: CheckHealth
   readonly countSetAside: () => Promise<number>
   readonly countDisabledWebhooks: () => Promise<number>
+  /** Feeds that failed several times in a row. */
+  readonly countFailingFeeds: () => Promise<number>
   /** Why no name server answers; undefined if one does, or none was queried. */
   readonly dnsTrouble: () => string | undefined
   /** How long due mail has waited without any progress, ms. */
@@ -48,15 +50,18 @@ export function openHealth(parts: HealthParts): JudgeHealth {
   const { clock } = parts
   const countSetAside = countedRarely(clock, parts.countSetAside)
   const countDisabled = countedRarely(clock, parts.countDisabledWebhooks)
+  const countFailing = countedRarely(clock, parts.countFailingFeeds)
   return async () => {
     const fault = await parts.check()
-    const [setAside, disabledWebhooks] = fault ? [] : [await countSetAside(), await countDisabled()]
+    const [setAside, disabledWebhooks, failingFeeds] = fault
+      ? []
+      : [await countSetAside(), await countDisabled(), await countFailing()]
     const reasons: HealthReason[] = [
       ...(fault ? [{ code: fault.code, text: fault.reason }] : []),
       ...deliveryReasons(parts),
       ...roleReasons(parts),
       ...certificateReasons(parts),
-      ...countReasons(setAside, disabledWebhooks),
+      ...countReasons(setAside, disabledWebhooks, failingFeeds),
     ]
     const consumerLag = fault ? undefined : await parts.consumerLag().catch(() => undefined)
     return { reasons, setAside, disabledWebhooks, consumerLag }
@@ -107,7 +112,7 @@ function certificateReasons({ certificateFault }: HealthParts): HealthReason[] {
   return fault === undefined ? [] : [{ code: 'certificate_ending', text: `${fault}; renew it` }]
 }
 
-function countReasons(setAside = 0, disabledWebhooks = 0): HealthReason[] {
+function countReasons(setAside = 0, disabledWebhooks = 0, failingFeeds = 0): HealthReason[] {
   const reasons: HealthReason[] = []
   if (setAside > 0)
     reasons.push({
@@ -118,6 +123,11 @@ function countReasons(setAside = 0, disabledWebhooks = 0): HealthReason[] {
     reasons.push({
       code: 'webhook_disabled',
       text: `${disabledWebhooks} webhooks were disabled in the last seven days; see the activity log`,
+    })
+  if (failingFeeds > 0)
+    reasons.push({
+      code: 'feed_failing',
+      text: `${failingFeeds} RSS or JSON feeds could not be sent four times in a row; see the activity log`,
     })
   return reasons
 }

@@ -48,6 +48,7 @@ const CHANGED_BY_WRITE: Readonly<Record<string, readonly LiveTopic[]>> = {
   domains: ['domains'],
   email: ['messages', 'queue'],
   events: ['health'],
+  feeds: ['campaigns'],
   forms: ['forms'],
   imports: ['imports'],
   inbound: ['inbound', 'bounces'],

@@ -34,8 +34,8 @@ export interface ViewParts {
   readonly publicUrl: string
 }
 
-/** Allows images, styles and fonts; links open in a new tab. */
-const POLICY =
+/** Of mail shown from our origin: allows images, styles and fonts; links open in a new tab. */
+export const MAIL_POLICY =
   "default-src 'none'; img-src https: http: data:; style-src 'unsafe-inline' https:; font-src https:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   'sandbox allow-popups allow-popups-to-escape-sandbox allow-top-navigation-by-user-activation'
@@ -108,7 +108,7 @@ function documentOf(text: string): PublicAnswer {
   return {
     octets: Buffer.from(text),
     mediaType: 'text/html; charset=utf-8',
-    contentSecurityPolicy: POLICY,
+    contentSecurityPolicy: MAIL_POLICY,
   }
 }
 

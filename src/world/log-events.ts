@@ -52,6 +52,8 @@ export const LOG_EVENTS = {
     'event consumer failed': 'A consumer of the event log could not work. It retries from the same event.',
     'event set aside': 'One event failed repeatedly and was skipped. `postroad event list` shows it.',
     'expired messages not removed': 'Expired messages could not be ended. They are tried again.',
+    'feed run failed, retrying':
+      'A feed that was due could not be run because of an internal error. It is retried in the next minute.',
     'idempotency key not updated':
       'The answer of a request could not be stored, or its key not released. A repeat is refused for an hour.',
     'image thread failed':
@@ -141,6 +143,7 @@ export const LOG_EVENTS = {
       'The client sent plaintext after STARTTLS. The connection was closed.',
     'submission login locked': 'Too many failed logins with one key, from an address or from everywhere.',
     'trusted network key rejected': 'The key configured for a trusted network does not exist or was revoked.',
+    'feed failing': 'An RSS or JSON feed could not be sent four times in a row. It stays scheduled.',
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
@@ -200,6 +203,7 @@ export const LOG_EVENTS = {
     'event dispatcher stopped': 'Part of stopping the server.',
     'job finished': 'A scheduled job succeeded.',
     'job skipped': 'The previous run of a job has not finished.',
+    'feed run': 'A feed was read. `status` says whether a campaign was created.',
     'job started': 'A scheduled job started.',
     'job state not saved': 'The state shown by `postroad jobs` could not be written.',
     'limits not shared':

@@ -52,6 +52,8 @@ const LISTS = [
   '/campaigns',
   '/campaigns/{id}/recipients',
   '/campaigns/{id}/links',
+  '/feeds',
+  '/feeds/{id}/runs',
   '/webhooks/triggers',
   '/webhooks/{id}/deliveries',
 ]

@@ -9,7 +9,7 @@ export interface TestFile {
 }
 
 /** What opens the whole server with its HTTP listener. */
-const OPENERS = /\b(openTestAppliance|openCampaigns|openServer|initialise)\(/
+const OPENERS = /\b(openTestAppliance|openCampaigns|openFeeds|openServer|initialise)\(/
 
 const testFiles = new Map<string, TestFile | undefined>()
 

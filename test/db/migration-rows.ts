@@ -648,6 +648,37 @@ const BASELINE_ROWS: Rows = {
     },
   ],
   campaign_letters: [{ campaign: 1, letter: '{}' }],
+  campaign_checks: [
+    { campaign: 1, id: 'check', status: 'completed', checked: 1, total: 1, started_at: T, finished_at: T },
+  ],
+  campaign_data: [{ campaign: 1, data: '{}' }],
+  campaign_pages: [{ campaign: 1, workspace_id: WORKSPACE, published_at: T, subject: 'News', letter: '{}' }],
+  feeds: [
+    {
+      id: 'feed',
+      workspace_id: WORKSPACE,
+      is_sandbox: 0,
+      name: 'Blog',
+      url: 'https://blog.test/feed',
+      subject: 'News',
+      template_id: 'template',
+      list_id: 'list',
+      schedule: '{"every":"daily","at":"09:00"}',
+      max_items: 10,
+      is_enabled: 1,
+      created_at: T,
+      updated_at: T,
+      due_at: T,
+      next_at: T,
+    },
+  ],
+  feed_runs: [
+    {
+      ...{ id: 'run', feed: 1, due_at: T, is_manual: 0, status: 'nothing_new', attempts: 1 },
+      ...{ new_items: 0, sent_items: 0, started_at: T, ended_at: T },
+    },
+  ],
+  feed_items: [{ feed: 1, item: 'digest', seen_at: T }],
   campaign_recipients: [{ campaign: 1, contact: 1, status: 'sent', message_id: 'one' }],
   campaign_links: [
     { campaign: 1, link: 1, digest: 'd', url: 'https://x.test/', clicks: 1, unique_clicks: 1 },

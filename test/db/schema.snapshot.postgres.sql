@@ -205,6 +205,11 @@ create table campaign_clicks (
   contact bigint not null
 );
 
+create table campaign_data (
+  campaign bigint not null,
+  data text not null
+);
+
 create table campaign_holds (
   campaign_id text not null,
   workspace_id text not null,
@@ -224,6 +229,14 @@ create table campaign_links (
   url text,
   clicks integer not null,
   unique_clicks integer not null
+);
+
+create table campaign_pages (
+  campaign bigint not null,
+  workspace_id text not null,
+  published_at bigint not null,
+  subject text not null,
+  letter text not null
 );
 
 create table campaign_recipients (
@@ -255,6 +268,8 @@ create table campaigns (
   track_clicks integer,
   rate_per_hour integer,
   send_window text,
+  is_archived integer not null default 0,
+  is_indexed integer not null default 0,
   status text not null,
   error text,
   created_at bigint not null,
@@ -515,6 +530,61 @@ create table events (
   is_sandbox integer not null,
   occurred_at bigint not null,
   payload text not null
+);
+
+create table feed_items (
+  feed bigint not null,
+  item text not null,
+  seen_at bigint not null
+);
+
+create table feed_runs (
+  seq bigint not null default nextval('feed_runs_seq_seq'::regclass),
+  id text not null,
+  feed bigint not null,
+  due_at bigint not null,
+  is_manual integer not null,
+  status text not null,
+  reason text,
+  attempts integer not null,
+  new_items integer not null,
+  sent_items integer not null,
+  campaign_id text,
+  started_at bigint not null,
+  ended_at bigint not null
+);
+
+create table feeds (
+  seq bigint not null default nextval('feeds_seq_seq'::regclass),
+  id text not null,
+  workspace_id text not null,
+  is_sandbox integer not null,
+  name text not null,
+  url text not null,
+  subject text not null,
+  template_id text not null,
+  list_id text,
+  segment_id text,
+  from_email text,
+  from_name text,
+  reply_to text,
+  track_opens integer,
+  track_clicks integer,
+  rate_per_hour integer,
+  send_window text,
+  schedule text not null,
+  timezone text,
+  max_items integer not null,
+  is_enabled integer not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  turn integer not null default 0,
+  due_at bigint,
+  next_at bigint,
+  failures integer not null default 0,
+  last_error text,
+  etag text,
+  last_modified text
 );
 
 create table form_counts (
@@ -1141,11 +1211,15 @@ alter table campaign_checks add constraint campaign_checks_pkey PRIMARY KEY (cam
 
 alter table campaign_clicks add constraint campaign_clicks_pk PRIMARY KEY (campaign, link, contact);
 
+alter table campaign_data add constraint campaign_data_pkey PRIMARY KEY (campaign);
+
 alter table campaign_holds add constraint campaign_holds_pkey PRIMARY KEY (campaign_id);
 
 alter table campaign_letters add constraint campaign_letters_pkey PRIMARY KEY (campaign);
 
 alter table campaign_links add constraint campaign_links_pk PRIMARY KEY (campaign, link);
+
+alter table campaign_pages add constraint campaign_pages_pkey PRIMARY KEY (campaign);
 
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
 
@@ -1204,6 +1278,16 @@ alter table email_batches add constraint email_batches_pkey PRIMARY KEY (id);
 alter table event_cursors add constraint event_cursors_pkey PRIMARY KEY (consumer);
 
 alter table events add constraint events_pkey PRIMARY KEY (seq);
+
+alter table feed_items add constraint feed_items_pk PRIMARY KEY (feed, item);
+
+alter table feed_runs add constraint feed_runs_id_key UNIQUE (id);
+
+alter table feed_runs add constraint feed_runs_pkey PRIMARY KEY (seq);
+
+alter table feeds add constraint feeds_id_key UNIQUE (id);
+
+alter table feeds add constraint feeds_pkey PRIMARY KEY (seq);
 
 alter table form_counts add constraint form_counts_pk PRIMARY KEY (form_id, day);
 
@@ -1403,6 +1487,8 @@ CREATE INDEX campaign_checks_running ON public.campaign_checks USING btree (star
 
 CREATE UNIQUE INDEX campaign_links_by_url ON public.campaign_links USING btree (campaign, digest);
 
+CREATE INDEX campaign_pages_by_workspace ON public.campaign_pages USING btree (workspace_id, campaign);
+
 CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING btree (message_id) WHERE (message_id IS NOT NULL);
 
 CREATE INDEX campaign_recipients_by_status ON public.campaign_recipients USING btree (campaign, status, contact);
@@ -1468,6 +1554,16 @@ CREATE UNIQUE INDEX domains_by_owner ON public.domains USING btree (owner, domai
 CREATE INDEX domains_to_check ON public.domains USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 
 CREATE INDEX email_batches_by_key ON public.email_batches USING btree (key_id, released_at);
+
+CREATE INDEX feed_items_by_time ON public.feed_items USING btree (feed, seen_at);
+
+CREATE INDEX feed_runs_by_feed ON public.feed_runs USING btree (feed, seq);
+
+CREATE UNIQUE INDEX feed_runs_by_time ON public.feed_runs USING btree (feed, due_at);
+
+CREATE INDEX feeds_by_workspace ON public.feeds USING btree (workspace_id, seq);
+
+CREATE INDEX feeds_due ON public.feeds USING btree (next_at, seq) WHERE (next_at IS NOT NULL);
 
 CREATE INDEX form_counts_by_workspace ON public.form_counts USING btree (workspace_id);
 

@@ -256,6 +256,12 @@ CREATE TABLE campaign_clicks (
     constraint campaign_clicks_pk primary key (campaign, link, contact)
   ) without rowid;
 
+CREATE TABLE campaign_data (
+    campaign bigint primary key,
+    -- JSON.
+    data text not null
+  );
+
 CREATE TABLE campaign_holds (
     campaign_id text primary key,
     workspace_id text not null,
@@ -280,6 +286,16 @@ CREATE TABLE campaign_links (
     clicks integer not null,
     unique_clicks integer not null,
     constraint campaign_links_pk primary key (campaign, link)
+  );
+
+CREATE TABLE campaign_pages (
+    campaign bigint primary key,
+    workspace_id text not null,
+    published_at bigint not null,
+    -- As shown to nobody in particular.
+    subject text not null,
+    -- JSON.
+    letter text not null
   );
 
 CREATE TABLE campaign_recipients (
@@ -315,6 +331,9 @@ CREATE TABLE campaigns (
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- Whether it is in the public archive, and search engines may list it there.
+    is_archived integer default 0 not null,
+    is_indexed integer default 0 not null,
     -- draft, scheduled, sending, paused, completed, cancelled or failed.
     status text not null,
     error text,
@@ -634,6 +653,69 @@ CREATE TABLE events (
     is_sandbox integer not null,
     occurred_at bigint not null,
     payload text not null
+  );
+
+CREATE TABLE feed_items (
+    feed bigint not null,
+    -- Digest of its id.
+    item text not null,
+    seen_at bigint not null,
+    constraint feed_items_pk primary key (feed, item)
+  ) without rowid;
+
+CREATE TABLE feed_runs (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    feed bigint not null,
+    due_at bigint not null,
+    is_manual integer not null,
+    -- sent, nothing_new, retrying or failed.
+    status text not null,
+    reason text,
+    attempts integer not null,
+    new_items integer not null,
+    sent_items integer not null,
+    campaign_id text,
+    started_at bigint not null,
+    ended_at bigint not null
+  );
+
+CREATE TABLE feeds (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    workspace_id text not null,
+    is_sandbox integer not null,
+    name text not null,
+    url text not null,
+    subject text not null,
+    template_id text not null,
+    list_id text,
+    segment_id text,
+    from_email text,
+    from_name text,
+    reply_to text,
+    track_opens integer,
+    track_clicks integer,
+    rate_per_hour integer,
+    -- JSON.
+    send_window text,
+    -- JSON.
+    schedule text not null,
+    timezone text,
+    max_items integer not null,
+    is_enabled integer not null,
+    created_at bigint not null,
+    updated_at bigint not null,
+    -- Grows with every run and change.
+    turn integer default 0 not null,
+    -- The scheduled time of the next run, and when the feed is read for it.
+    due_at bigint,
+    next_at bigint,
+    -- Attempts in a row that failed.
+    failures integer default 0 not null,
+    last_error text,
+    etag text,
+    last_modified text
   );
 
 CREATE TABLE form_counts (
@@ -1350,6 +1432,8 @@ CREATE INDEX campaign_checks_running on campaign_checks (started_at) where statu
 
 CREATE UNIQUE INDEX campaign_links_by_url on campaign_links (campaign, digest);
 
+CREATE INDEX campaign_pages_by_workspace on campaign_pages (workspace_id, campaign);
+
 CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null;
 
 CREATE INDEX campaign_recipients_by_status on campaign_recipients (campaign, status, contact);
@@ -1413,6 +1497,16 @@ CREATE UNIQUE INDEX domains_by_owner on domains (owner, domain) where removed_at
 CREATE INDEX domains_to_check on domains (next_check_at) where next_check_at is not null;
 
 CREATE INDEX email_batches_by_key on email_batches (key_id, released_at);
+
+CREATE INDEX feed_items_by_time on feed_items (feed, seen_at);
+
+CREATE INDEX feed_runs_by_feed on feed_runs (feed, seq);
+
+CREATE UNIQUE INDEX feed_runs_by_time on feed_runs (feed, due_at);
+
+CREATE INDEX feeds_by_workspace on feeds (workspace_id, seq);
+
+CREATE INDEX feeds_due on feeds (next_at, seq) where next_at is not null;
 
 CREATE INDEX form_counts_by_workspace on form_counts (workspace_id);
 

@@ -27,6 +27,7 @@ async function tell(clock: FakeClock, parts: Partial<HealthParts>): Promise<Told
     standstillMs: () => 0,
     isHeld: () => false,
     missingRoles: () => [],
+    countFailingFeeds: async () => 0,
     consumerLag: async () => undefined,
     certificateFault: () => undefined,
     ...parts,
@@ -52,6 +53,7 @@ const CASES: Readonly<Record<HealthReasonCode, (clock: FakeClock) => Partial<Hea
   certificate_ending: () => ({ certificateFault: () => 'the certificate expires in 9 days' }),
   consumer_set_aside: () => ({ countSetAside: async () => 2 }),
   webhook_disabled: () => ({ countDisabledWebhooks: async () => 1 }),
+  feed_failing: () => ({ countFailingFeeds: async () => 1 }),
 }
 
 const EXPECTED = {

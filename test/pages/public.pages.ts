@@ -49,6 +49,20 @@ async function open(t: Test, color: string) {
     link: (purpose: 'unsubscribe' | 'preferences', recipient: string) =>
       `${baseUrl}/${purpose === 'unsubscribe' ? 'u' : 'p'}/` +
       makeSubscriberToken(keys, purpose, { workspaceId, messageId: LONG_GONE, recipient }),
+    /** The archive, once it has a campaign. */
+    archive: async () => {
+      const list_id = await post('/lists', { name: 'Archived' })
+      await post('/contacts', { email: 'cy@mail.example', list_id })
+      const template_id = await post('/templates', { name: 'T', html: '<p>Hello</p>' })
+      const about = { name: 'x', subject: 'Spring is here: {{firstName|all}} of it', archive: true }
+      const id = await post('/campaigns', { ...about, template_id, list_id })
+      const headers = { 'Idempotency-Key': 'archive' }
+      await postroad.post(`/api/v1/campaigns/${id}/send/api`, {}, { key, headers })
+      return until('it to be published', async () => {
+        const { data } = (await postroad.get('/api/v1/archive', { key })).body
+        return data.campaigns > 0 && String(data.url).replace(/^.*(?=\/archive)/, baseUrl)
+      })
+    },
     formAt: async (body: object) => `${baseUrl}/f/${await post('/forms', body)}`,
     contact: async (email: string) =>
       (await postroad.get(`/api/v1/contacts?search=${encodeURIComponent(email)}`, { key })).body.data[0],
@@ -87,7 +101,7 @@ async function inspect(
 for (const [at, looking] of ALL_LOOKS.entries()) {
   const { shape, scheme } = looking
   t.test(`pages can be used and read: ${shape}, ${scheme}`, async t => {
-    const { see, link, formAt, post, contact, confirmLink, nowhere } = await open(
+    const { see, link, formAt, post, contact, confirmLink, archive, nowhere } = await open(
       t,
       ['#ffcc00', '#1d5fa8', '#7a0c3b', '#ffffff'][at] ?? '#000000',
     )
@@ -154,6 +168,10 @@ for (const [at, looking] of ALL_LOOKS.entries()) {
       first_name: 'Bob',
       attributes: { size: 'M' },
     })
+
+    await page.goto(await archive())
+    await page.getByText('Spring is here').waitFor()
+    await look('archive')
 
     await page.goto(nowhere)
     await look('bad-link')

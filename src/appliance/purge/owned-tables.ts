@@ -79,6 +79,10 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'campaigns',
     parentKey: 'seq',
   },
+  { table: 'campaign_pages', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
+  { table: 'campaign_data', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
+  { table: 'feed_items', key: ['feed', 'item'], column: 'feed', parent: 'feeds', parentKey: 'seq' },
+  { table: 'feed_runs', key: ['seq'], column: 'feed', parent: 'feeds', parentKey: 'seq' },
   {
     table: 'automation_members',
     key: ['automation', 'contact'],
@@ -98,6 +102,7 @@ export const CHILDREN: readonly ChildTable[] = [
 /** Tables with an index on the workspace. */
 export const INDEXED: readonly OwnTable[] = [
   { table: 'campaigns', key: ['seq'] },
+  { table: 'feeds', key: ['seq'] },
   { table: 'contact_imports', key: ['seq'] },
   { table: 'segments', key: ['seq'] },
   { table: 'audiences', key: ['seq'] },

@@ -3,8 +3,10 @@ import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { cancelQueued } from '../../queue/operator/queue-admin-store.js'
 import { deleteHold } from '../../queue/claiming/campaign-hold-store.js'
+import { insertPage } from '../archive/page-store.js'
 import { type Campaign, statusAfter } from '../records/campaign.js'
-import { changeCampaign, deleteLetter, findCampaignBySeq } from '../records/campaign-store.js'
+import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
+import { deleteLetter } from '../records/letter-store.js'
 import { statsFields } from '../results/campaign-stats.js'
 import { cancelPending, listSent, updateRecipients } from './recipient-store.js'
 
@@ -14,6 +16,7 @@ export async function begin(tx: Tx, seq: number, now: number): Promise<void> {
   const status = campaign && statusAfter(campaign.status, 'begin')
   if (!campaign || status === undefined || campaign.startedAt !== null) return
   await changeCampaign(tx.db, seq, { status, startedAt: now, nextAt: now })
+  if (campaign.isArchived) await insertPage(tx.db, campaign, now)
   await appendEvents(tx, [{ kind: 'campaign.sent', ...about(campaign, now) }])
 }
 

@@ -17,6 +17,7 @@ import {
 import { brandOf } from '../../content/rendering/merging.js'
 import { AppError } from '../../core/errors.js'
 import { findCampaignBySeq } from '../records/campaign-store.js'
+import { findCampaignData } from '../records/letter-store.js'
 import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
 import { makeLetter, type Letter } from '../sending/letter.js'
 import { unreachable } from './check-links.js'
@@ -117,7 +118,8 @@ export class RunningCheck {
     if (!campaign) return undefined
     const { workspaceId } = campaign
     const workspace = await senders.workspace(workspaceId)
-    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, campaign))
+    const data = await findCampaignData(database.reader, campaign.seq)
+    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, campaign, data))
     if (letter)
       await this.orFinding(async () => {
         const sender = await senders.sender(workspace, letter.author)

@@ -23,6 +23,8 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   track_clicks: null,
   rate_per_hour: null,
   send_window: null,
+  archive: false,
+  archive_indexed: false,
   status: 'draft',
   error: null,
   is_sandbox: false,

@@ -7,6 +7,7 @@ import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
+import { requirePage } from '../archive/page-store.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import type { Campaign, CampaignFields } from './campaign.js'
 import { CAMPAIGN_EXAMPLE, DRAFT_EXAMPLE, RESEND_EXAMPLE, SENT_EXAMPLE } from './campaign-example.js'
@@ -22,6 +23,7 @@ import {
   type ShownCampaign,
 } from './campaign-schema.js'
 import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './campaign-store.js'
+import { findCampaignData, insertCampaignData } from './letter-store.js'
 import { logAct, requireAct, requireCampaign, NOTHING_SAID, readFields, requireNamed } from './campaigns.js'
 
 export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
@@ -130,7 +132,8 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
         return copyCampaign(parts, principal, params.id, earlier => {
           requireRecipients(earlier)
           const name = copyName('Resend of', earlier.name)
-          return { name, listId: null, segmentId: null, resendOf: earlier.id, resendTo: who, ...changed }
+          const audience = { listId: null, segmentId: null, resendOf: earlier.id, resendTo: who }
+          return { name, ...audience, isArchived: false, ...changed }
         })
       },
     }),
@@ -156,7 +159,9 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       operationId: 'updateCampaign',
       chapter: 'Campaigns',
       summary: 'Update a draft.',
-      description: 'Omitted fields keep their value. 409 if the campaign is no longer a draft.',
+      description:
+        'Omitted fields keep their value. 409 if the campaign is no longer a draft, unless the body has `archive` and `archive_indexed` only; ' +
+        '409 also if its content is no longer stored because it was not in the archive when it was sent.',
       params: CampaignParams,
       body: CampaignChangesBody,
       response: CampaignSchema,
@@ -168,10 +173,12 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
         const workspace = await senders.workspace(workspaceId)
         return database.write(async tx => {
           const before = await requireCampaign(tx.db, workspaceId, params.id)
-          requireAct(before, 'edit')
+          if (!isAboutArchive(changes)) requireAct(before, 'edit')
           if (Object.keys(changes).length === 0) return campaignToApi(before)
           const after = { ...before, ...changes, updatedAt: clock.now() }
-          await requireNamed(tx.db, workspace, after)
+          if (isAboutArchive(changes)) {
+            if (after.isArchived && after.startedAt !== null) await requirePage(tx.db, after, after.updatedAt)
+          } else await requireNamed(tx.db, workspace, after)
           await updateDraft(tx.db, before.seq, after, after.updatedAt)
           await logAct(tx, after, principal.actor, 'updated', after.updatedAt)
           return campaignToApi(after)
@@ -203,6 +210,12 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
   ]
 }
 
+const ARCHIVE_FIELDS: ReadonlySet<string> = new Set(['isArchived', 'isIndexed'])
+
+function isAboutArchive(changes: Partial<CampaignFields>): boolean {
+  return Object.keys(changes).every(name => ARCHIVE_FIELDS.has(name))
+}
+
 /** Creates a draft as a copy. @param changesOf fields that differ from the original */
 function copyCampaign(
   { send: { database, clock, newId } }: CampaignParts,
@@ -217,7 +230,10 @@ function copyCampaign(
     const copy = { ...copied, ...changesOf(copied), id: newId(), createdAt: now, updatedAt: now }
     await insertCampaign(tx.db, copy)
     await logAct(tx, copy, principal.actor, 'created', now)
-    return campaignToApi(await requireCampaign(tx.db, workspaceId, copy.id))
+    const inserted = await requireCampaign(tx.db, workspaceId, copy.id)
+    const data = await findCampaignData(tx.db, copied.seq)
+    if (data) await insertCampaignData(tx.db, inserted.seq, data)
+    return campaignToApi(inserted)
   })
 }
 

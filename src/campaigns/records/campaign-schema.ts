@@ -23,15 +23,19 @@ const Name = Type.String({
   maxLength: 200,
   description: 'Internal name, never shown to recipients.',
 })
-const Subject = Type.String({ minLength: 1, maxLength: 998, description: `HTML tags are stripped. ${TAGS}` })
-const AnyId = (description: string) => Type.String({ maxLength: 64, shownFormat: 'uuid', description })
+export const Subject = Type.String({
+  minLength: 1,
+  maxLength: 998,
+  description: `HTML tags are stripped. ${TAGS}`,
+})
+export const AnyId = (description: string) => Type.String({ maxLength: 64, shownFormat: 'uuid', description })
 const TEMPLATE = 'Template to send, as it is when the campaign is sent.'
-const LIST = 'List to send to; alternative to segment_id.'
-const SEGMENT = 'Segment to send to; alternative to list_id.'
+export const LIST = 'List to send to; alternative to segment_id.'
+export const SEGMENT = 'Segment to send to; alternative to list_id.'
 
 const TimeOfDay = (description: string) => Type.String({ minLength: 5, maxLength: 5, description })
 
-const SendWindowSchema = Type.Object(
+export const SendWindowSchema = Type.Object(
   {
     days: Type.Optional(
       Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
@@ -51,10 +55,11 @@ const SendWindowSchema = Type.Object(
 )
 
 const address = { minLength: 1, maxLength: MAX_MAILBOX_LENGTH }
-const orCleared = <S extends Type.TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]))
+export const orCleared = <S extends Type.TSchema>(schema: S) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
 
 /** Optional settings; null means the default, and in an update resets the field. */
-const manner = {
+export const manner = {
   from_email: orCleared(
     Type.String({ ...address, description: 'Default: the workspace’s. ASCII before the @.' }),
   ),
@@ -74,6 +79,18 @@ const manner = {
   send_window: orCleared(SendWindowSchema),
 }
 
+const archiving = {
+  archive: Type.Optional(
+    Type.Boolean({
+      description:
+        'Show it in the public archive of the workspace from its start on (`GET /archive`). Default false.',
+    }),
+  ),
+  archive_indexed: Type.Optional(
+    Type.Boolean({ description: 'Let search engines list its page in the archive. Default false.' }),
+  ),
+}
+
 export const NewCampaignBody = Type.Object(
   {
     name: Name,
@@ -82,6 +99,7 @@ export const NewCampaignBody = Type.Object(
     list_id: Type.Optional(AnyId(LIST)),
     segment_id: Type.Optional(AnyId(SEGMENT)),
     ...manner,
+    ...archiving,
   },
   { additionalProperties: false, title: 'NewCampaign' },
 )
@@ -95,6 +113,7 @@ export const CampaignChangesBody = Type.Object(
     list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
     segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
     ...manner,
+    ...archiving,
   },
   { additionalProperties: false, title: 'CampaignChanges' },
 )
@@ -209,6 +228,8 @@ export const CampaignSchema = Type.Object(
     track_clicks: orNull(Type.Boolean()),
     rate_per_hour: IntegerOrNull(),
     send_window: orNull(SendWindowSchema),
+    archive: Type.Boolean(),
+    archive_indexed: Type.Boolean(),
     status: StatusOfCampaign,
     error: TextOrNull({ description: 'Why the campaign failed.' }),
     is_sandbox: Type.Boolean(),
@@ -244,6 +265,8 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     track_clicks: campaign.trackClicks,
     rate_per_hour: campaign.ratePerHour,
     send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
+    archive: campaign.isArchived,
+    archive_indexed: campaign.isIndexed,
     status: campaign.status,
     error: campaign.error,
     is_sandbox: campaign.isSandbox,
@@ -274,7 +297,7 @@ export function excludedToApi({
   return { unsubscribed, bounced, suppressed }
 }
 
-function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
+export function windowToApi({ days, from, until }: NonNullable<Campaign['sendWindow']>) {
   return { ...(days === undefined ? {} : { days: [...days] }), from, until }
 }
 

@@ -58,6 +58,8 @@ interface CampaignHeadRow {
   track_clicks: Flag | null
   rate_per_hour: number | null
   send_window: string | null
+  is_archived: Generated<Flag>
+  is_indexed: Generated<Flag>
   status: CampaignStatus
   error: string | null
   created_at: number
@@ -81,7 +83,6 @@ type CampaignRow = CampaignHeadRow & Record<CountColumn, Generated<number>>
 declare module '../../db/tables.js' {
   interface Tables {
     campaigns: CampaignRow
-    campaign_letters: { campaign: number; letter: string }
   }
 }
 
@@ -117,6 +118,7 @@ export async function updateDraft(
 }
 
 export async function deleteCampaign(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('campaign_data').where('campaign', '=', seq).execute()
   await db.deleteFrom('campaign_checks').where('campaign', '=', seq).execute()
   await db.deleteFrom('campaigns').where('seq', '=', seq).execute()
 }
@@ -137,6 +139,8 @@ function fieldsToRow(fields: CampaignFields) {
     track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
     rate_per_hour: fields.ratePerHour,
     send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
+    is_archived: flag(fields.isArchived),
+    is_indexed: flag(fields.isIndexed),
   }
 }
 
@@ -282,27 +286,6 @@ export async function findCampaignSeqs(
   return new Map(rows.map(({ id, seq }) => [id, seq]))
 }
 
-export async function insertLetter(db: Queries, campaign: number, letter: object): Promise<void> {
-  await db
-    .insertInto('campaign_letters')
-    .values({ campaign, letter: JSON.stringify(letter) })
-    .execute()
-}
-
-/** @returns the letter as JSON */
-export async function findLetter(db: Queries, campaign: number): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('campaign_letters')
-    .select('letter')
-    .where('campaign', '=', campaign)
-    .executeTakeFirst()
-  return row?.letter
-}
-
-export async function deleteLetter(db: Queries, campaign: number): Promise<void> {
-  await db.deleteFrom('campaign_letters').where('campaign', '=', campaign).execute()
-}
-
 function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
   return {
     seq: row.seq,
@@ -323,6 +306,8 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
     ratePerHour: row.rate_per_hour,
     sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
+    isArchived: row.is_archived === 1,
+    isIndexed: row.is_indexed === 1,
     status: row.status,
     error: row.error,
     createdAt: row.created_at,

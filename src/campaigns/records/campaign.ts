@@ -21,6 +21,9 @@ export interface CampaignFields {
   /** Maximum number of emails queued per hour; null: no limit. */
   readonly ratePerHour: number | null
   readonly sendWindow: SendWindow | null
+  /** In the public archive of the workspace from its start on, and whether search engines may list it there. */
+  readonly isArchived: boolean
+  readonly isIndexed: boolean
 }
 
 /** Selects recipients of an earlier campaign to whom it was delivered. A click counts as an open. */

@@ -123,6 +123,8 @@ export const NOTHING_SAID = {
   trackClicks: null,
   ratePerHour: null,
   sendWindow: null,
+  isArchived: false,
+  isIndexed: false,
 } as const satisfies Partial<CampaignFields>
 
 /** Reads the fields present in the request, each on its own. @throws AppError validation_error */
@@ -151,6 +153,8 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
     trackClicks: body.track_clicks,
     ratePerHour: body.rate_per_hour,
     sendWindow: body.send_window === undefined ? undefined : readWindow(body.send_window),
+    isArchived: body.archive,
+    isIndexed: body.archive_indexed,
   })
 }
 

@@ -6,7 +6,7 @@
  * Fails: AppError missing_from_email, template_not_found, domain_invalid.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
-import type { Merging } from '../../content/rendering/merging.js'
+import type { MergeData, Merging } from '../../content/rendering/merging.js'
 import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { findAskedTemplate } from '../../msa/merged-content.js'
@@ -26,11 +26,23 @@ export interface Letter {
   readonly merging?: Merging
 }
 
-/** Uses the template as it is now. @throws AppError missing_from_email, template_not_found */
+/** What a letter is made of. */
+export type LetterFields = Pick<
+  CampaignFields,
+  'subject' | 'templateId' | 'fromEmail' | 'fromName' | 'replyTo' | 'trackOpens' | 'trackClicks'
+>
+
+/**
+ * Uses the template as it is now.
+ *
+ * @param data values of merge tags that all recipients share
+ * @throws AppError missing_from_email, template_not_found; validation_error if it cannot be rendered with that data
+ */
 export async function makeLetter(
   db: Queries,
   workspace: ActingWorkspace,
-  campaign: CampaignFields,
+  campaign: LetterFields,
+  data?: MergeData,
 ): Promise<Letter> {
   const { subject, templateId, fromEmail, fromName, replyTo } = campaign
   const asked = given({
@@ -49,7 +61,7 @@ export async function makeLetter(
     trackOpens,
     trackClicks,
     merging,
-  } = fillFields(workspace, { subject }, template, undefined, tracking)
+  } = fillFields(workspace, { subject }, template, data, tracking)
   return { author, subject, html, templateId, trackOpens, trackClicks, ...given({ merging }) }
 }
 

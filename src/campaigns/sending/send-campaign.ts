@@ -12,7 +12,8 @@ import type { IdempotencyClaim } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
 import { checkSendAt, readSendAt } from '../../msa/rest/send-email.js'
 import type { CampaignParts } from '../campaign-parts.js'
-import { changeCampaign, insertLetter } from '../records/campaign-store.js'
+import { changeCampaign } from '../records/campaign-store.js'
+import { findCampaignData, insertLetter } from '../records/letter-store.js'
 import { logAct, requireAct, requireCampaign } from '../records/campaigns.js'
 import { contentOf, makeLetter } from './letter.js'
 import {
@@ -51,7 +52,8 @@ export async function sendCampaign(
   const seen = await requireCampaign(database.reader, workspaceId, id)
   requireAct(seen, act)
   const workspace = await senders.workspace(workspaceId)
-  const letter = await makeLetter(database.reader, workspace, seen)
+  const data = await findCampaignData(database.reader, seen.seq)
+  const letter = await makeLetter(database.reader, workspace, seen, data)
   await contentOf(senders, workspace, letter, seen.id)
   checkSendAt(scheduledAt, now)
   const who = await findCampaignAudience(database.reader, seen)
@@ -107,7 +109,8 @@ export async function sendTest(
   const { recipients } = readRecipientFields({ to })
   // Includes everything marketing mail has, such as an unsubscribe link.
   const workspace = { ...(await senders.workspace(principal.workspaceId)), isMarketing: true }
-  const letter = await makeLetter(database.reader, workspace, campaign)
+  const data = await findCampaignData(database.reader, campaign.seq)
+  const letter = await makeLetter(database.reader, workspace, campaign, data)
   const content = await contentOf(senders, workspace, letter, newId())
   database.storage.requireRoom()
   const now = clock.now()

@@ -48,7 +48,7 @@ export function mediaPages({ database }: { readonly database: Database }): Publi
           mediaType: MEDIA_TYPES[file.kind],
           // An image opened as a page can run nothing and has no origin.
           contentSecurityPolicy: "default-src 'none'; sandbox",
-          cacheControl: `public, max-age=${YEAR_SECONDS}, immutable`,
+          publicity: { cacheSeconds: YEAR_SECONDS, isImmutable: true, isIndexable: false },
           onSent: release,
         }
       },

@@ -13,6 +13,7 @@ import { contactSearch, contactsTables } from './baseline/contacts.js'
 import { contentTables } from './baseline/content.js'
 import { deliverabilityTables } from './baseline/deliverability.js'
 import { eventsTables } from './baseline/events.js'
+import { feedsTables } from './baseline/feeds.js'
 import { importsTables } from './baseline/imports.js'
 import { inboundTables } from './baseline/inbound.js'
 import { listsTables } from './baseline/lists.js'
@@ -37,6 +38,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     ...contentTables(),
     ...mediaTables(types),
     ...campaignsTables(types),
+    ...feedsTables(types),
     ...automationsTables(types),
     ...webhooksTables(types),
     ...trackingTables(types),

@@ -23,14 +23,15 @@ export const NOTHING_ALLOWED =
 
 const STYLE_DIGEST = digestOf(STYLE)
 
-export function documentOf(page: Page, language: string, texts: PageTexts): Document {
-  const { title, content, sender, formTargets = [] } = page
+export function documentOf(page: Page, language: string, texts: PageTexts, isIndexable = false): Document {
+  const { title, content, sender, feedUrl, formTargets = [] } = page
   const brand = brandStyle(sender?.color ?? null)
   const styles = brand === '' ? [STYLE] : [STYLE, brand]
   const digests = brand === '' ? [STYLE_DIGEST] : [STYLE_DIGEST, digestOf(brand)]
   const head = html`<meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="robots" content="noindex, nofollow" />
+    ${!isIndexable && html`<meta name="robots" content="noindex, nofollow" />`}
+    ${feedUrl !== undefined && html`<link rel="alternate" type="application/rss+xml" href="${feedUrl}" />`}
     <title>${sender ? `${title} · ${sender.name}` : title}</title>`
   return {
     // Style sheets bypass `html`, because quotes must not be escaped in them.

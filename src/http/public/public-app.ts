@@ -4,7 +4,7 @@
  * Built by the composition root from the pages of all resources; served beside the API, or on separate listeners
  * (`http.public_listen`). It shares no rate limits, memory budgets or event loop queue with the API, so neither can starve the other.
  * The log names the declared path, never the token.
- * Standards: RFC 9110 (methods; no conditional requests, as everything is `no-store` or never changes), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is
+ * Standards: RFC 9110 (methods; no conditional requests, as nearly everything is `no-store` or never changes), Fetch Standard §3.2 (CORS), RFC 8058 (a POST is
  * never redirected unless its handler does so).
  * Fails: never; errors of a handler become a page, or JSON for a program.
  */
@@ -26,7 +26,7 @@ import { isJson, mediaTypeOf, readForm } from './form-body.js'
 import { chooseLanguage, LANGUAGES } from './languages/language.js'
 import type { PageTexts } from './languages/page-texts.js'
 import { allowedMethods, PublicPaths, type Matched } from './public-paths.js'
-import type { PublicAnswer, PublicRequest, PublicRoute } from './public-route.js'
+import type { Publicity, PublicAnswer, PublicRequest, PublicRoute } from './public-route.js'
 import { visitorOf } from './visitor.js'
 
 export interface PublicParts {
@@ -177,7 +177,7 @@ function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAns
     ctx.type = found.mediaType
     if (found.contentSecurityPolicy !== undefined)
       ctx.set('Content-Security-Policy', found.contentSecurityPolicy)
-    if (found.cacheControl !== undefined) ctx.set('Cache-Control', found.cacheControl)
+    publish(ctx, found.publicity)
     if (found.onSent) ctx.res.once('close', found.onSent)
     ctx.body = found.octets
     return
@@ -190,10 +190,20 @@ function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAns
     ctx.body = JSON.stringify(found.json)
     return
   }
-  const { text, contentSecurityPolicy } = documentOf(found.page, language, texts)
+  const isIndexable = found.publicity?.isIndexable ?? false
+  const { text, contentSecurityPolicy } = documentOf(found.page, language, texts, isIndexable)
   ctx.set({ 'Content-Security-Policy': contentSecurityPolicy, 'Content-Language': language })
+  publish(ctx, found.publicity)
+  if (found.publicity) ctx.set('Vary', 'Accept-Language')
   ctx.type = 'text/html'
   ctx.body = text
+}
+
+function publish(ctx: Context, publicity: Publicity | undefined): void {
+  if (!publicity) return
+  const { cacheSeconds, isImmutable = false, isIndexable } = publicity
+  ctx.set('Cache-Control', `public, max-age=${cacheSeconds}${isImmutable ? ', immutable' : ''}`)
+  if (isIndexable) ctx.remove('X-Robots-Tag')
 }
 
 /** `unavailable` has been logged where it was detected. */

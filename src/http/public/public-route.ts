@@ -41,6 +41,17 @@ export interface PageAnswer {
   readonly status?: number
   /** Retry-After of a 429 or 503. */
   readonly retryAfterMs?: number
+  readonly publicity?: Publicity
+}
+
+/** For pages that belong to nobody and may be found and kept. Absent: never cached, and not for search engines. */
+export interface Publicity {
+  /** How long browsers and proxies may keep it. */
+  readonly cacheSeconds: number
+  /** Its URL never shows anything else. */
+  readonly isImmutable?: boolean
+  /** Whether search engines may list it. */
+  readonly isIndexable: boolean
 }
 
 export interface Page {
@@ -49,6 +60,8 @@ export interface Page {
   readonly content: Html
   /** The workspace the page belongs to; without it the page has no name and the default colour. */
   readonly sender?: Sender
+  /** Address of its feed. */
+  readonly feedUrl?: string
   /** Origins its forms may redirect to after submission, besides this server, e.g. `https://shop.example`. */
   readonly formTargets?: readonly string[]
 }
@@ -70,8 +83,7 @@ export type PublicAnswer =
       readonly octets: Buffer
       readonly mediaType: string
       readonly contentSecurityPolicy?: string
-      /** Default: `no-store`. */
-      readonly cacheControl?: string
+      readonly publicity?: Publicity
       /** Called once the answer was sent, or the client is gone: its octets may be dropped. */
       readonly onSent?: () => void
     }

@@ -27,6 +27,9 @@ h2{margin:2rem 0 .5rem;font-size:1.125rem;line-height:1.35}
 p{margin:0 0 1rem}
 a{color:inherit;text-underline-offset:.15em}
 .soft{color:var(--soft)}
+.archive{margin:0 0 1.5rem;padding:0;list-style:none}
+.archive li{padding:.625rem 0;border-bottom:1px solid var(--ground)}
+.archive a{display:block;font-weight:600;padding:.125rem 0}
 .good,.bad{margin:0 0 1.25rem;padding:.75rem 1rem;border-left:.25rem solid;background:var(--ground)}
 .good{color:var(--good)}.bad{color:var(--bad)}
 .bad p{margin:0 0 .25rem;font-weight:600}.bad ul{margin:0;padding-left:1.25rem}.bad a{color:inherit}

@@ -4,6 +4,8 @@ import { inFile, type Row } from '../row.js'
 const records = inFile('campaigns/campaign-records')
 const sending = inFile('campaigns/campaign-send')
 const pace = inFile('campaigns/campaign-pace')
+const archive = inFile('campaigns/archive-served')
+const feeds = inFile('campaigns/feeds-served')
 const pausing = inFile('campaigns/campaign-pause')
 const TABLE = 'Campaigns and templates'
 const ADDED =
@@ -140,5 +142,62 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     rule: 'with a sandbox key a campaign runs to its end without mail',
     from: ['decisions: Email > Sandbox each workspace has a'],
     tests: [sending('with a sandbox key a campaign runs to its end without mail, and the simulator plays')],
+  },
+  {
+    rule: 'feeds (additive): GET, POST /feeds; GET, PATCH, DELETE /feeds/:id; GET /feeds/:id/runs; new items are sent as a campaign on a schedule',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: [
+      'GET /api/v1/feeds: forbidden',
+      'GET /api/v1/feeds/{id}: not_found',
+      'GET /api/v1/feeds/{id}/runs: not_found',
+      'DELETE /api/v1/feeds/{id}: not_found',
+      'POST /api/v1/feeds: limit_reached',
+      'POST /api/v1/feeds: not_found',
+      'POST /api/v1/feeds: template_not_found',
+      'PATCH /api/v1/feeds/{id}: template_not_found',
+      'PATCH /api/v1/feeds/{id}: conflict',
+      'PATCH /api/v1/feeds/{id}: precondition_failed',
+      'DELETE /api/v1/feeds/{id}: precondition_failed',
+    ],
+    tests: [
+      feeds('a feed is made, read, listed, changed and deleted, and the activity log says so'),
+      feeds('new items are sent once to everybody at the scheduled time, and what was there before is not'),
+      feeds('without a new item nothing is sent, and the history says so'),
+      feeds('settings that cannot be meant are refused by name'),
+      feeds('a feed that was run while its new URL was being read is not changed'),
+      feeds('two people who edit a feed do not overwrite each other'),
+      feeds('a workspace has at most a hundred feeds'),
+      feeds(
+        'a run fails if template, list or sender are gone, and enabled feeds keep them from being deleted',
+      ),
+    ],
+  },
+  {
+    rule: 'POST /feeds/:id/preview and POST /feeds/:id/run render or send what is new now (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: [
+      'POST /api/v1/feeds/{id}/preview: missing_from_email',
+      'POST /api/v1/feeds/{id}/preview: template_not_found',
+      'POST /api/v1/feeds/{id}/run: conflict',
+    ],
+    tests: [
+      feeds('a preview renders what would be sent, and sends and remembers nothing'),
+      feeds(
+        'on request a run is at once, its answer kept for the same key; more than max_items are left out for good',
+      ),
+      feeds('of two runs at the same time one sends, and the other gives way'),
+      feeds(
+        'a run fails if template, list or sender are gone, and enabled feeds keep them from being deleted',
+      ),
+    ],
+  },
+  {
+    rule: 'a campaign with archive: true is in the public archive from its start on; GET /archive tells where (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: ['GET /api/v1/archive: forbidden'],
+    tests: [
+      archive('what is archived is listed once it is sent, newest first, and nothing else is'),
+      archive('a campaign is taken out of the archive and put back after it was sent, if it was in it'),
+    ],
   },
 ]

@@ -10,14 +10,19 @@ import {
   usualRequest,
   type Operation,
 } from '../../support/api/api-document.js'
+import { openFeedServer, rss } from '../../campaigns/feed-server.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
 const MADE_UP = '0192f000-0000-7000-8000-00000000abcd'
 
 /** @param sender a verified domain */
 async function open(t: Test, sender = 'example.com') {
+  const feeds = await openFeedServer(t)
+  feeds.answer('/feed', { body: rss(['one']) })
+  const url = `${feeds.url}/feed`
   const appliance = await openTestAppliance(t, {
     env: {
+      POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8',
       POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '0',
       POSTROAD_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
     },
@@ -44,6 +49,10 @@ async function open(t: Test, sender = 'example.com') {
     segments: await made('segments', { name: 'First', conditions }),
     automations: await made('automations', { name: 'First', trigger_type: 'manual' }),
     campaigns: await made('campaigns', { name: 'First', subject: 'x', template_id: template, list_id: list }),
+    feeds: await made('feeds', {
+      ...{ name: 'First', url, subject: 'x', template_id: template, list_id: list },
+      schedule: { every: 'daily', at: '09:00' },
+    }),
     webhooks: await made('webhooks/triggers', { targetUrl: 'https://hooks.example/', event: 'email.sent' }),
     domains: await made('domains', { domain: 'first.example' }),
   }
@@ -56,6 +65,7 @@ async function open(t: Test, sender = 'example.com') {
     const usual = usualRequest(operation, valuesOf(operation), key)
     const body = usual.body
       ?.toString()
+      .replace('https://blog.example/feed.xml', url)
       .replace(/("contact_ids?":\s*\[?)"[^"]*"/g, `$1"${contact}"`)
       .replace(/("template_id":\s*)"[^"]*"/g, `$1"${template}"`)
       .replace(/("list_ids?":\s*\[?)"[^"]*"/g, `$1"${list}"`)

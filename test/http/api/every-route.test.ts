@@ -133,6 +133,7 @@ function isAsDescribed({ responses }: Operation, status: number, text: string): 
 const NEEDED: ReadonlyMap<string, string> = new Map([
   ['createConversion', 'contact_not_found'],
   ['createCampaign', 'template_not_found'],
+  ['createFeed', 'template_not_found'],
 ])
 
 t.test('examples of requests work as they are pasted, and answers are what is described', async t => {

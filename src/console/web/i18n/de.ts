@@ -1380,6 +1380,8 @@ export const de: Texts = {
       certificate_ending: 'Sehen Sie nach, warum es nicht erneuert wurde, oder erneuern Sie es jetzt.',
       consumer_set_aside:
         'Sehen Sie unten die zurückgestellten Ereignisse: Wiederholen Sie sie, sobald die Ursache behoben ist.',
+      feed_failing:
+        'Das Aktivitätsprotokoll nennt den Feed und den Grund. Korrigieren Sie Adresse oder Einstellungen, oder schalten Sie ihn ab.',
       webhook_disabled: 'Beheben Sie den Fehler beim Empfänger und schalten Sie den Webhook wieder ein.',
     },
     doctor: 'Untersuchung',

@@ -1377,6 +1377,8 @@ export const en = {
       certificate_ending: 'See why it was not renewed, or renew it now.',
       consumer_set_aside: 'See the set-aside events below: retry them once the cause is gone.',
       webhook_disabled: 'Mend the receiver, then enable the webhook again.',
+      feed_failing:
+        'The activity log says which feed failed and why. Correct its address or settings, or disable it.',
     }),
     doctor: 'Examination',
     doctorIntro: 'Checks DNS, ports, routes, certificate, disk and database; takes up to 10 seconds.',

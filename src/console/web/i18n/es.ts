@@ -1360,6 +1360,8 @@ export const es: Texts = {
       no_scheduler_node: 'Inicie un nodo con la función scheduler o reanude uno más abajo, en «Nodos».',
       certificate_ending: 'Vea por qué no se renovó, o renuévelo ahora.',
       consumer_set_aside: 'Vea abajo los eventos apartados: repítalos cuando la causa haya desaparecido.',
+      feed_failing:
+        'El registro de actividad indica qué feed falló y por qué. Corrija su dirección o sus ajustes, o desactívelo.',
       webhook_disabled: 'Arregle el receptor, y active de nuevo el webhook.',
     },
     doctor: 'Examen',

@@ -1387,6 +1387,8 @@ export const fr: Texts = {
       certificate_ending: 'Voyez pourquoi il n’a pas été renouvelé, ou renouvelez-le maintenant.',
       consumer_set_aside:
         'Voir les événements mis de côté ci-dessous : relancez-les quand la cause a disparu.',
+      feed_failing:
+        'Le journal d’activité indique quel flux a échoué et pourquoi. Corrigez son adresse ou ses réglages, ou désactivez-le.',
       webhook_disabled: 'Réparez le destinataire, puis réactivez le webhook.',
     },
     doctor: 'Examen',

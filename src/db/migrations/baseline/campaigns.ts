@@ -22,6 +22,9 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- Whether it is in the public archive, and search engines may list it there.
+    is_archived integer default 0 not null,
+    is_indexed integer default 0 not null,
     -- draft, scheduled, sending, paused, completed, cancelled or failed.
     status text not null,
     error text,
@@ -73,6 +76,17 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     -- JSON.
     letter text not null
   )`,
+  // What the public archive shows of a campaign: kept as long as the campaign.
+  `create table campaign_pages (
+    campaign bigint primary key,
+    workspace_id text not null,
+    published_at bigint not null,
+    -- As shown to nobody in particular.
+    subject text not null,
+    -- JSON.
+    letter text not null
+  )`,
+  'create index campaign_pages_by_workspace on campaign_pages (workspace_id, campaign)',
   // The newest check before sending.
   `create table campaign_checks (
     campaign bigint primary key,

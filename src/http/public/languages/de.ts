@@ -66,6 +66,17 @@ export const de: PageTexts = {
       text: 'E-Mails lassen sich hier eine Zeit lang nach dem Versand lesen. Die in Ihrem Postfach ist dieselbe.',
     },
   },
+  archive: {
+    title: 'Bisherige E-Mails',
+    empty: 'Hier wurde noch nichts veröffentlicht.',
+    older: 'Ältere E-Mails',
+    newest: 'Neueste E-Mails',
+    feed: 'Diese Seite abonnieren (RSS)',
+    gone: {
+      title: 'Diese E-Mail ist nicht veröffentlicht',
+      text: 'Vielleicht wurde sie zurückgezogen. Die übrigen E-Mails stehen im Archiv.',
+    },
+  },
   form: {
     email: 'E-Mail-Adresse',
     required: 'Pflichtfeld',

@@ -65,6 +65,17 @@ export const en: PageTexts = {
       text: 'Emails can be viewed here for a limited time. The copy in your mailbox is the same.',
     },
   },
+  archive: {
+    title: 'Past emails',
+    empty: 'Nothing has been published here yet.',
+    older: 'Older emails',
+    newest: 'Newest emails',
+    feed: 'Subscribe to this page (RSS)',
+    gone: {
+      title: 'This email is not published',
+      text: 'It may have been taken back. The other emails are listed in the archive.',
+    },
+  },
   form: {
     email: 'Email address',
     required: 'required',

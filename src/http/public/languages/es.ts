@@ -65,6 +65,17 @@ export const es: PageTexts = {
       text: 'Los correos se pueden leer aquí durante un tiempo después de su envío. El de su buzón es el mismo.',
     },
   },
+  archive: {
+    title: 'Correos anteriores',
+    empty: 'Aquí no se ha publicado nada todavía.',
+    older: 'Correos más antiguos',
+    newest: 'Correos más recientes',
+    feed: 'Suscribirse a esta página (RSS)',
+    gone: {
+      title: 'Este correo no está publicado',
+      text: 'Puede que se haya retirado. Los demás correos están en el archivo.',
+    },
+  },
   form: {
     email: 'Dirección de correo',
     required: 'obligatorio',

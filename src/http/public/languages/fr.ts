@@ -66,6 +66,17 @@ export const fr: PageTexts = {
       text: 'Les e-mails se lisent ici quelque temps après leur envoi. Celui de votre boîte est le même.',
     },
   },
+  archive: {
+    title: 'E-mails précédents',
+    empty: 'Rien n’a encore été publié ici.',
+    older: 'E-mails plus anciens',
+    newest: 'E-mails les plus récents',
+    feed: 'S’abonner à cette page (RSS)',
+    gone: {
+      title: 'Cet e-mail n’est pas publié',
+      text: 'Il a peut-être été retiré. Les autres e-mails figurent dans les archives.',
+    },
+  },
   form: {
     email: 'Adresse e-mail',
     required: 'obligatoire',

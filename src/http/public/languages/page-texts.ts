@@ -50,6 +50,14 @@ export interface PageTexts {
     readonly title: string
     readonly gone: Notice
   }
+  readonly archive: {
+    readonly title: string
+    readonly empty: string
+    readonly older: string
+    readonly newest: string
+    readonly feed: string
+    readonly gone: Notice
+  }
   readonly form: {
     readonly email: string
     readonly required: string
