@@ -141,6 +141,7 @@ export const SCREENS: readonly Screen[] = [
     nav: { group: 'sending', name: 'templates', icon: 'templates', shortcut: 't' },
   },
   { path: '/templates/:id', load: () => import('./screens/templates/Template.svelte') },
+  {
     path: '/media',
     load: () => import('./screens/media/Media.svelte'),
     nav: { group: 'sending', name: 'media', icon: 'media' },

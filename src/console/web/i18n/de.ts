@@ -1765,6 +1765,7 @@ export const de: Texts = {
     noChanges: 'Der Inhalt ist derselbe wie jetzt.',
     versionsIntro: 'Wählen Sie eine Version, um zu sehen, wie sie aussah und was sich seither geändert hat.',
     versionRestored: (n: number) => `Version ${n} wurde als neue Version wiederhergestellt.`,
+  },
   media: {
     title: 'Bilder',
     intro: 'Bilder für Ihre Mails, von diesem Server verkleinert und ausgeliefert.',
@@ -1794,6 +1795,7 @@ export const de: Texts = {
     more: 'Mehr anzeigen',
     pick: 'Bild auswählen',
     use: 'Bild verwenden',
+  },
   nodes: {
     title: 'Knoten',
     intro: 'Server, die sich die Datenbank und die Arbeit teilen.',

@@ -1717,6 +1717,7 @@ export const en = {
     noChanges: 'The content is the same as now.',
     versionsIntro: 'Choose a version to see how it looked and what changed since.',
     versionRestored: (n: number) => `Version ${n} was restored as a new version.`,
+  },
   media: {
     title: 'Images',
     intro: 'Pictures for your mail, resized and served by this server.',
@@ -1746,6 +1747,7 @@ export const en = {
     more: 'Show more',
     pick: 'Choose an image',
     use: 'Use image',
+  },
   nodes: {
     title: 'Nodes',
     intro: 'Servers that share the database and the work.',

@@ -1748,6 +1748,7 @@ export const es: Texts = {
     noChanges: 'El contenido es el mismo que ahora.',
     versionsIntro: 'Elija una versión para ver cómo era y qué ha cambiado desde entonces.',
     versionRestored: (n: number) => `La versión ${n} se restauró como versión nueva.`,
+  },
   media: {
     title: 'Imágenes',
     intro: 'Imágenes para sus correos, reducidas y servidas por este servidor.',
@@ -1777,6 +1778,7 @@ export const es: Texts = {
     more: 'Mostrar más',
     pick: 'Elegir una imagen',
     use: 'Usar la imagen',
+  },
   nodes: {
     title: 'Nodos',
     intro: 'Los servidores que comparten la base de datos y el trabajo.',

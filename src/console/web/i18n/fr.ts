@@ -1776,6 +1776,7 @@ export const fr: Texts = {
     noChanges: 'Le contenu est le même que maintenant.',
     versionsIntro: 'Choisissez une version pour voir son aspect et ce qui a changé depuis.',
     versionRestored: (n: number) => `La version ${n} a été restaurée comme nouvelle version.`,
+  },
   media: {
     title: 'Images',
     intro: 'Les images de vos e-mails, redimensionnées et diffusées par ce serveur.',
@@ -1805,6 +1806,7 @@ export const fr: Texts = {
     more: 'Afficher plus',
     pick: 'Choisir une image',
     use: 'Utiliser l’image',
+  },
   nodes: {
     title: 'Nœuds',
     intro: 'Les serveurs qui partagent la base de données et le travail.',
