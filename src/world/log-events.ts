@@ -56,8 +56,7 @@ export const LOG_EVENTS = {
       'A feed that was due could not be run because of an internal error. It is retried in the next minute.',
     'idempotency key not updated':
       'The answer of a request could not be stored, or its key not released. A repeat is refused for an hour.',
-    'image thread failed':
-      'The thread that reads uploaded images crashed. It restarts with the next one.',
+    'image thread failed': 'The thread that reads uploaded images crashed. It restarts with the next one.',
     'import interrupted': 'An import failed inside the server. It retries from the same row.',
     'import reader exited':
       'The thread that reads an import file crashed. The import is retried once, then fails.',
