@@ -5,6 +5,7 @@
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { picture } from '../support/content/images.js'
 import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { addOperator } from '../support/program/operators.js'
@@ -248,6 +249,30 @@ t.test('what is typed is kept through a reload, and nobody overwrites anybody un
   await page.getByText('No templates').waitFor()
   await page.getByRole('button', { name: 'Undo' }).last().click()
   await canvas(page).getByText('First').waitFor()
+})
+
+t.test('an image of the media library comes into a mail with its alt text', async t => {
+  const { page, api, go, idInUrl, inspect } = await open(t)
+  await go('/templates')
+  await blankTemplate(page, 'With an image')
+  await tile(page, 'Image').dragTo(page.getByText('Drag a block here'))
+  await page.getByRole('button', { name: 'Choose an image' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Choose an image' })
+  const buffer = await picture('jpeg', 700, 400)
+  await dialog
+    .getByLabel('Upload images')
+    .setInputFiles({ name: 'bicycle.jpg', mimeType: 'image/jpeg', buffer })
+  await dialog.getByRole('button', { name: 'bicycle.jpg', pressed: true }).waitFor()
+  await dialog.getByLabel('Alt text of bicycle.jpg').fill('A red bicycle')
+  await inspect('console-template-picker')
+  await dialog.getByRole('button', { name: 'Use image' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved as version 2').waitFor()
+  const { blocks } = (await api('get', `/templates/${idInUrl()}`)).json_structure
+  t.match(blocks, [{ type: 'image', content: { src: /\/m\/[0-9a-f]+\.jpg$/, alt: 'A red bicycle' } }])
+  const [image] = await api('get', '/media')
+  t.match(image, { file_name: 'bicycle.jpg', alt_text: 'A red bicycle' })
 })
 
 t.test('documents made elsewhere open without loss, and are changed only where they are edited', async t => {
