@@ -87,6 +87,7 @@ const SCREENS = [
   ['/segments/new', 'console-segment-new'],
   ['/tags', 'console-tags'],
   ['/forms', 'console-forms'],
+  ['/campaigns', 'console-campaigns'],
   ['/templates', 'console-templates'],
   ['/account', 'console-account'],
   ['/domains', 'console-domains'],

@@ -136,6 +136,12 @@ export const SCREENS: readonly Screen[] = [
   { path: '/forms/:id', load: () => import('./screens/forms/Form.svelte') },
   { path: '/account', load: () => import('./screens/account/Account.svelte') },
   {
+    path: '/campaigns',
+    load: () => import('./screens/campaigns/Campaigns.svelte'),
+    nav: { group: 'sending', name: 'campaigns', icon: 'campaigns', shortcut: 'p' },
+  },
+  { path: '/campaigns/:id', load: () => import('./screens/campaigns/Campaign.svelte') },
+  {
     path: '/templates',
     load: () => import('./screens/templates/Templates.svelte'),
     nav: { group: 'sending', name: 'templates', icon: 'templates', shortcut: 't' },

@@ -1,0 +1,45 @@
+/** What the screens about campaigns share. */
+import type { components } from '#api/rest'
+import type { Tone } from '../../lib/Badge.svelte'
+
+export type Campaign = components['schemas']['Campaign']
+export type CampaignCheck = components['schemas']['CampaignCheck']
+export type CampaignStatus = Campaign['status']
+
+export const STATUSES = [
+  'draft',
+  'scheduled',
+  'sending',
+  'paused',
+  'completed',
+  'cancelled',
+  'failed',
+] as const satisfies readonly CampaignStatus[]
+
+const TONES: Readonly<Record<CampaignStatus, Tone>> = {
+  draft: 'none',
+  scheduled: 'info',
+  sending: 'info',
+  paused: 'warn',
+  completed: 'good',
+  cancelled: 'none',
+  failed: 'bad',
+}
+
+export function toneOf(status: CampaignStatus): Tone {
+  return TONES[status]
+}
+
+/** Recipients whose mail has ended, whatever became of it. */
+export function settledOf({ progress }: Campaign): number {
+  return progress.done + progress.skipped + progress.cancelled
+}
+
+/** When the rest will be done at the pace so far, ms from now; undefined while that says nothing. */
+export function remainingMs(campaign: Campaign, now: number): number | undefined {
+  const settled = settledOf(campaign)
+  const startedAt = campaign.started_at === null ? NaN : Date.parse(campaign.started_at)
+  const left = campaign.total_recipients - settled
+  if (campaign.status !== 'sending' || settled === 0 || left <= 0 || !(now > startedAt)) return undefined
+  return ((now - startedAt) * left) / settled
+}

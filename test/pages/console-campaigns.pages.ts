@@ -1,0 +1,127 @@
+/**
+ * Campaigns in the console: composed on one page, checked, sent to everybody, followed and reported, as a person does it.
+ *
+ * Run by `make test-pages`, for which Debian's Chromium has to be there.
+ */
+import t, { type Test } from 'tap'
+import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
+import { openTestAppliance } from '../support/program/appliance.js'
+import { addOperator } from '../support/program/operators.js'
+
+const TICK_MS = 250
+const CONTACTS = 60
+const HTML =
+  '<p>Hello {{first_name}}, here is what is new in the shop this month, and there is more of it than there was in the whole of last year.</p>' +
+  '<p><a href="{{attributes.page}}">Your page</a></p>'
+
+async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light' }) {
+  const appliance = await openTestAppliance(t)
+  const settings = ['default_from_email=news@shop.example', 'hourly_limit=0', 'daily_limit=0']
+  await appliance.run('workspace', 'set', appliance.workspaceId, ...settings, 'company_address=1 High Street')
+  const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
+  t.teardown(() => clearInterval(ticking))
+  const key = await appliance.makeKey()
+  const post = async (path: string, body: object) =>
+    (await appliance.post(`/api/v1${path}`, body, { key })).body.data
+  const { id: list } = await post('/lists', { name: 'Readers' })
+  for (let at = 0; at < CONTACTS; at += 1)
+    await post('/contacts', {
+      ...{ email: `reader${at}@one.example`, list_id: list },
+      // One has no name, another no page.
+      ...(at === 0 ? {} : { first_name: `Reader ${at}` }),
+      attributes: at === 1 ? {} : { page: `https://127.0.0.1:9/${at}` },
+    })
+  await post('/templates', { name: 'News', html: HTML })
+  const { link } = await addOperator(appliance)
+  const { page, complaints } = await (await openBrowser(t))(looking)
+  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
+  await page.locator('#navigation').waitFor({ state: 'attached' })
+  // Before the sign-in, and a check that there is none of yet.
+  const before = complaints.length
+  return {
+    page,
+    list,
+    get: async (path: string) => (await appliance.get(`/api/v1${path}`, { key })).body.data,
+    post,
+    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
+    inspect: async (name: string) => {
+      await takePicture(page, name, looking)
+      t.same(await axeFindings(page), [], `${name}: axe`)
+      t.equal(await isTooWide(page), false, `${name}: nothing is cut off`)
+      const others = complaints.slice(before).filter(text => !text.includes('status of 404'))
+      t.same(others, [], `${name}: the browser complains of nothing`)
+    },
+  }
+}
+
+t.test('a campaign is composed, checked, sent and reported', async t => {
+  const { page, go, get, inspect } = await open(t)
+  await go('/campaigns')
+  await page.getByText('No campaigns yet').waitFor()
+  await page.getByRole('button', { name: 'New campaign' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'New campaign' })
+  await dialog.getByLabel('Name').fill('May news')
+  await dialog.getByLabel('Subject').fill('News of May')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+
+  await page.getByRole('heading', { name: 'May news' }).waitFor()
+  await page.getByText('Get it').waitFor()
+  await page.getByLabel('Subject').fill('News of May, {{first_name|dear reader}}')
+  await page.getByText('Counted once you have saved.').waitFor()
+  await page.getByRole('button', { name: 'Check', exact: true }).click()
+  await page.getByText(/errors?, .* for 60 recipients/).waitFor()
+  await page.getByText('A merge tag is empty').first().waitFor()
+  await page.getByText('A link leads nowhere').waitFor()
+  await page.getByRole('link', { name: 'reader1@one.example' }).first().waitFor()
+  await inspect('console-campaign-compose')
+
+  await page.getByRole('button', { name: 'Send…' }).click()
+  const send = page.getByRole('dialog', { name: 'Send “May news”' })
+  await send.getByText('60 recipients can be mailed now').waitFor()
+  await inspect('console-campaign-send')
+  await send.getByRole('button', { name: 'Send to 60' }).click()
+  await page.getByText('60 of 60 done').waitFor()
+  await page.getByText('Completed').first().waitFor()
+  await page
+    .getByRole('link', { name: /reader/ })
+    .first()
+    .waitFor()
+  await inspect('console-campaign-report')
+  const [campaign] = await get('/campaigns')
+  t.match(campaign, {
+    status: 'completed',
+    subject: 'News of May, {{first_name|dear reader}}',
+    stats: { delivered: 60 },
+  })
+
+  await page.getByRole('button', { name: 'Resend to who did not open' }).click()
+  await page.getByRole('heading', { name: 'Resend of May news' }).waitFor()
+  await page.getByText('Recipients of the earlier campaign').waitFor()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('row', { name: /May news.*Completed/ }).waitFor()
+})
+
+t.test('a scheduled campaign is paused, resumed and cancelled', async t => {
+  const { page, list, go, get, post, inspect } = await open(t, { shape: 'narrow', scheme: 'dark' })
+  const [template] = await get('/templates')
+  const { id } = await post('/campaigns', {
+    ...{ name: 'June news', subject: 'News of June', template_id: template.id, list_id: list },
+    rate_per_hour: 60,
+  })
+  await go(`/campaigns/${id}`)
+  await page.getByText('Get it').waitFor()
+  await inspect('console-campaign-compose')
+  await page.getByRole('button', { name: 'Send…' }).click()
+  const send = page.getByRole('dialog', { name: 'Send “June news”' })
+  await send.getByRole('button', { name: 'Send to 60' }).click()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText('Paused: no more mail leaves').waitFor()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByRole('button', { name: 'Pause' }).waitFor()
+  await inspect('console-campaign-report')
+  await page.getByRole('button', { name: 'Cancel the campaign' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the campaign' }).click()
+  await page.getByText('Cancelled').first().waitFor()
+  t.equal((await get(`/campaigns/${id}`)).status, 'cancelled')
+})
