@@ -1900,7 +1900,7 @@ export const de: Texts = {
       failed: 'Die Prüfung ist gescheitert. Starten Sie sie neu; der Grund steht im Log.',
       fine: checked => `Bei keinem von ${checked} Empfängern stimmt etwas nicht.`,
       found: (errors, warnings, checked) =>
-        `${errors} Fehler, ${warnings} Warnungen bei ${checked} Empfängern`,
+        `${errors} Fehler, ${warnings} ${warnings === 1 ? 'Warnung' : 'Warnungen'} bei ${checked} Empfängern`,
       size: size => `höchstens ${size} HTML`,
       stale: 'Die Kampagne wurde seitdem geändert.',
       recipients: count => (count === 1 ? '1 Empfänger' : `${count} Empfänger`),

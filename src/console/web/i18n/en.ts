@@ -1852,7 +1852,7 @@ export const en = {
       failed: 'The check failed. Start it again; the log says why.',
       fine: (checked: string) => `Nothing is wrong for any of ${checked} recipients.`,
       found: (errors: number, warnings: number, checked: string) =>
-        `${errors} errors, ${warnings} warnings for ${checked} recipients`,
+        `${errors} ${errors === 1 ? 'error' : 'errors'}, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'} for ${checked} recipients`,
       size: (size: string) => `${size} of HTML at most`,
       stale: 'The campaign has been changed since.',
       recipients: (count: number) => (count === 1 ? '1 recipient' : `${count} recipients`),

@@ -1882,7 +1882,7 @@ export const es: Texts = {
       failed: 'La comprobación falló. Iníciela de nuevo; el registro dice por qué.',
       fine: checked => `Todo está bien para los ${checked} destinatarios.`,
       found: (errors, warnings, checked) =>
-        `${errors} errores, ${warnings} avisos para ${checked} destinatarios`,
+        `${errors} ${errors === 1 ? 'error' : 'errores'}, ${warnings} ${warnings === 1 ? 'aviso' : 'avisos'} para ${checked} destinatarios`,
       size: size => `${size} de HTML como máximo`,
       stale: 'La campaña ha cambiado desde entonces.',
       recipients: count => (count === 1 ? '1 destinatario' : `${count} destinatarios`),

@@ -1911,7 +1911,7 @@ export const fr: Texts = {
       failed: 'La vérification a échoué. Relancez-la ; le journal dit pourquoi.',
       fine: checked => `Tout va bien pour les ${checked} destinataires.`,
       found: (errors, warnings, checked) =>
-        `${errors} erreurs, ${warnings} avertissements pour ${checked} destinataires`,
+        `${errors} ${errors > 1 ? 'erreurs' : 'erreur'}, ${warnings} ${warnings > 1 ? 'avertissements' : 'avertissement'} pour ${checked} destinataires`,
       size: size => `${size} de HTML au plus`,
       stale: 'La campagne a été modifiée depuis.',
       recipients: count => (count === 1 ? '1 destinataire' : `${count} destinataires`),
