@@ -1,7 +1,7 @@
 /** The appliance with campaigns and a server of feeds beside it. */
 import { simpleParser } from 'mailparser'
 import type { Test } from 'tap'
-import { until } from '../support/until.js'
+import { untilLater } from '../support/until.js'
 import type { ApplianceOptions } from '../support/program/appliance.js'
 import { openCampaigns } from './open-campaigns.js'
 import { openFeedServer, rss } from './feed-server.js'
@@ -52,18 +52,17 @@ export async function openFeeds(t: Test, options: ApplianceOptions = {}) {
     /** Time passes until a run of the feed is as asked; the newest one. */
     runAfter: async (ms: number, id: string, isSo: (run: ShownRun) => boolean) => {
       clock.skip(ms)
-      return until('the run', async () => {
-        await clock.advance(5_000)
-        const [run] = await runs(id)
-        return run && isSo(run) && run
+      let newest: ShownRun | undefined
+      await untilLater(clock, 'the run', async () => {
+        newest = (await runs(id))[0]
+        return newest !== undefined && isSo(newest)
       })
+      return newest!
     },
     /** The mails of a campaign once it is completed, by address. */
     mailsOf: async (campaign: string) => {
-      await postroad.campaignOnce(campaign, 'the end', ({ status }) => {
-        void clock.advance(500)
-        return status === 'completed'
-      })
+      const status = async () => (await get(`/campaigns/${campaign}`)).body.data.status as string
+      await untilLater(clock, 'the end', async () => (await status()) === 'completed')
       const recipients = (await get(`/campaigns/${campaign}/recipients`)).body.data as {
         message_id: string
       }[]
