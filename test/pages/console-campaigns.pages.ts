@@ -3,6 +3,8 @@
  *
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
@@ -15,9 +17,16 @@ const HTML =
   '<p><a href="{{attributes.page}}">Your page</a></p>'
 
 async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light' }) {
-  const appliance = await openTestAppliance(t)
+  const appliance = await openTestAppliance(t, { env: { POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8' } })
   const settings = ['default_from_email=news@shop.example', 'hourly_limit=0', 'daily_limit=0']
-  await appliance.run('workspace', 'set', appliance.workspaceId, ...settings, 'company_address=1 High Street')
+  await appliance.run(
+    'workspace',
+    'set',
+    appliance.workspaceId,
+    ...settings,
+    'company_address=1 High Street',
+    'allow_private_webhooks=true',
+  )
   const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
   t.teardown(() => clearInterval(ticking))
   const key = await appliance.makeKey()
@@ -124,4 +133,54 @@ t.test('a scheduled campaign is paused, resumed and cancelled', async t => {
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the campaign' }).click()
   await page.getByText('Cancelled').first().waitFor()
   t.equal((await get(`/campaigns/${id}`)).status, 'cancelled')
+})
+
+/** @returns its URL, and a function that publishes items */
+async function openFeed(t: Test) {
+  let titles: readonly string[] = ['Old']
+  const item = (title: string) =>
+    `<item><title>${title}</title><link>https://blog.example/${title}</link><guid>${title}</guid></item>`
+  const server = createServer((_, response) => {
+    response.setHeader('Content-Type', 'application/rss+xml')
+    response.end(
+      `<rss version="2.0"><channel><title>Blog</title>${titles.map(item).join('')}</channel></rss>`,
+    )
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/feed`, publish: (more: readonly string[]) => (titles = more) }
+}
+
+t.test('a feed is added, looked into and run, and its campaign followed', async t => {
+  const { page, go, get, inspect } = await open(t)
+  const { url, publish } = await openFeed(t)
+  await go('/feeds')
+  await page.getByText('No feeds yet').waitFor()
+  await page.getByRole('button', { name: 'Add a feed' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'Add a feed' })
+  await dialog.getByLabel('Name').fill('Blog')
+  await dialog.getByLabel('Subject').fill('New: {{items.0.title}}')
+  await dialog.getByLabel('Feed').fill(url)
+  await inspect('console-feed-new')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('heading', { name: 'Blog' }).waitFor()
+
+  await page.getByRole('button', { name: 'Look' }).click()
+  await page.getByText('Nothing new: a run would send nothing.').waitFor()
+  publish(['Fresh', 'Old'])
+  await page.getByRole('button', { name: 'Look' }).click()
+  await page.getByText('1 new item').waitFor()
+  await page.getByRole('link', { name: 'Fresh' }).waitFor()
+  await page.getByLabel('Items at most').fill('3')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved').first().waitFor()
+  await page.getByRole('button', { name: 'Run now' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Run now' }).click()
+  await page.getByRole('row', { name: /Sent/ }).waitFor()
+  await inspect('console-feed')
+  const [feed] = await get('/feeds')
+  t.match(feed, { name: 'Blog', url, max_items: 3, schedule: { every: 'weekly', at: '09:00', weekday: 1 } })
+  await page.getByRole('row', { name: /Sent/ }).getByRole('link').click()
+  await page.getByText('60 of 60 done').waitFor()
 })

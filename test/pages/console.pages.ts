@@ -88,6 +88,7 @@ const SCREENS = [
   ['/tags', 'console-tags'],
   ['/forms', 'console-forms'],
   ['/campaigns', 'console-campaigns'],
+  ['/feeds', 'console-feeds'],
   ['/templates', 'console-templates'],
   ['/account', 'console-account'],
   ['/domains', 'console-domains'],

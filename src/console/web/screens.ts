@@ -142,6 +142,12 @@ export const SCREENS: readonly Screen[] = [
   },
   { path: '/campaigns/:id', load: () => import('./screens/campaigns/Campaign.svelte') },
   {
+    path: '/feeds',
+    load: () => import('./screens/feeds/Feeds.svelte'),
+    nav: { group: 'sending', name: 'feeds', icon: 'feeds' },
+  },
+  { path: '/feeds/:id', load: () => import('./screens/feeds/Feed.svelte') },
+  {
     path: '/templates',
     load: () => import('./screens/templates/Templates.svelte'),
     nav: { group: 'sending', name: 'templates', icon: 'templates', shortcut: 't' },
