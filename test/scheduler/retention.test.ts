@@ -47,6 +47,7 @@ async function open(t: Test, toml = '') {
 const LASTING: readonly unknown[] = [
   'import-contacts',
   'send-campaigns',
+  'check-campaigns',
   'run-automations',
   'deliver webhooks',
 ]
