@@ -14,7 +14,7 @@ export const LOG_EVENTS = {
     'node removed by others':
       'This node was not heard of for 12 seconds, so other nodes took over its work. It ends; the service manager starts it again.',
     'campaign check step failed, retrying':
-      'A check of a campaign before sending could not go on. It retries, and ends as failed after five times.',
+      'A step of the check of a campaign failed. It is retried; after five failures the check ends as failed.',
     'campaign checks failed': 'The runner could not read which campaigns to check. It retries.',
     'campaign holds not read, retrying':
       'The list of paused and cancelled campaigns could not be read. Their mail stays held.',

@@ -15,6 +15,7 @@ import {
   type CheckedRecipient,
 } from '../../content/rendering/check-recipients.js'
 import { brandOf } from '../../content/rendering/merging.js'
+import type { RenderResult } from '../../content/rendering/render-request.js'
 import { AppError } from '../../core/errors.js'
 import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
@@ -84,6 +85,8 @@ export class RunningCheck {
   private next = 0
   private checked = 0
   private batches = 0
+  /** The mail cannot be rendered for anybody. */
+  private isRefused = false
   private largest = 0
   private html: CheckResult['html']
   private reportedAt = 0
@@ -101,9 +104,11 @@ export class RunningCheck {
     const begun = (this.begun ??= await this.begin())
     if (!begun) return false
     const { letter, who, range, workspaceId } = begun
-    if (letter && who && this.next <= range.last) {
+    if (letter && who && !this.isRefused && this.next <= range.last) {
       const last = Math.min(this.next + SPAN - 1, range.last)
-      await this.checkSpan(letter, who, workspaceId, { first: this.next, last })
+      const results = await this.checkSpan(letter, who, workspaceId, { first: this.next, last })
+      // Once all of them are there, so that a span that failed and is repeated counts once.
+      for (const [recipients, result] of results) this.take(result, recipients)
       this.next = last + 1
       return this.report()
     }
@@ -114,6 +119,8 @@ export class RunningCheck {
   private async begin(): Promise<Begun | undefined> {
     const { send } = this.parts
     const { database, senders } = send
+    // Of an attempt that failed.
+    this.findings.length = 0
     const campaign = await findCampaignBySeq(database.reader, this.check.campaign)
     if (!campaign) return undefined
     const { workspaceId } = campaign
@@ -154,10 +161,11 @@ export class RunningCheck {
     who: Selection,
     workspaceId: string,
     range: SeqRange,
-  ): Promise<void> {
+  ): Promise<readonly [recipients: number, RenderResult][]> {
     const { database, clock } = this.parts.send
     const contacts = await listMailability(database.slowReader, who, { workspaceId, now: clock.now() }, range)
     const mailable = contacts.filter(({ mailability }) => mailability === 'mailable').map(({ seq }) => seq)
+    const results: [number, RenderResult][] = []
     let next = 0
     const line = async () => {
       while (next < mailable.length) {
@@ -172,18 +180,18 @@ export class RunningCheck {
             attributes,
           }),
         )
-        await this.render(letter, workspaceId, recipients)
-        this.checked += recipients.length
+        results.push([recipients.length, await this.render(letter, workspaceId, recipients)])
       }
     }
     await Promise.all(Array.from({ length: THREADS }, line))
+    return results
   }
 
   private async render(
     letter: Letter,
     workspaceId: string,
     recipients: readonly CheckedRecipient[],
-  ): Promise<void> {
+  ): Promise<RenderResult> {
     const { renderQueue, send } = this.parts
     const { subject, html, merging, trackClicks } = letter
     const brand = brandOf(await send.senders.workspace(workspaceId))
@@ -197,16 +205,20 @@ export class RunningCheck {
       links: LINKS,
     }
     const key = `check ${this.check.id} ${this.batches++}`
-    const result = await renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
-    if (result.kind === 'refused') {
+    return renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
+  }
+
+  private take(result: RenderResult, recipients: number): void {
+    if (result.kind === 'refused' && !this.isRefused) {
       this.findings.push(finding('not_renderable', result.message))
-      this.next = Infinity
+      this.isRefused = true
     }
     if (result.kind !== 'checked') return
     for (const fault of result.faults) this.counts.merge(fault)
     for (const link of result.links) if (this.links.size < MAX_LINKS) this.links.add(link)
     this.largest = Math.max(this.largest, result.largest)
     this.html ??= result.html
+    this.checked += recipients
   }
 
   private async report(): Promise<boolean> {
@@ -219,13 +231,15 @@ export class RunningCheck {
 
   private async end({ workspace, workspaceId, letter, who }: Begun): Promise<void> {
     const { database, clock } = this.parts.send
+    const isReached = this.checked > 0
+    if (letter && !isReached && !this.isRefused)
+      this.take(await this.render(letter, workspaceId, [NOBODY]), 0)
+    const findings = [...this.findings]
     if (letter) {
-      if (who && this.checked === 0)
-        this.findings.push(finding('no_recipients', 'The audience has nobody who can be mailed'))
-      const isReached = this.checked > 0
-      if (!isReached) await this.render(letter, workspaceId, [NOBODY])
+      if (who && !isReached && !this.isRefused)
+        findings.push(finding('no_recipients', 'The audience has nobody who can be mailed'))
       const { http } = this.parts.outgoingCalls(workspace.allowPrivateWebhooks)
-      this.findings.push(
+      findings.push(
         ...(isReached ? this.counts.all().map(recipientFinding) : []),
         ...subjectFindings(letter.subject),
         ...linkFindings([...this.links]),
@@ -247,7 +261,7 @@ export class RunningCheck {
         status: 'completed' as const,
         checked,
         total: checked,
-        findings: sorted(this.findings),
+        findings: sorted(findings),
         largest,
         finishedAt: clock.now(),
       }
