@@ -74,7 +74,7 @@ t.test('a campaign is composed, checked, sent and reported', async t => {
   await dialog.getByRole('button', { name: 'Create' }).click()
 
   await page.getByRole('heading', { name: 'May news' }).waitFor()
-  await page.getByText('Get it').waitFor()
+  await page.getByText('Will receive it').waitFor()
   await page.getByLabel('Subject').fill('News of May, {{first_name|dear reader}}')
   await page.getByText('Counted once you have saved.').waitFor()
   await page.getByRole('button', { name: 'Check', exact: true }).click()
@@ -103,7 +103,7 @@ t.test('a campaign is composed, checked, sent and reported', async t => {
     stats: { delivered: 60 },
   })
 
-  await page.getByRole('button', { name: 'Resend to who did not open' }).click()
+  await page.getByRole('button', { name: 'Resend to non-openers' }).click()
   await page.getByRole('heading', { name: 'Resend of May news' }).waitFor()
   await page.getByText('Recipients of the earlier campaign').waitFor()
   await page.getByRole('button', { name: 'Delete' }).click()
@@ -119,7 +119,7 @@ t.test('a scheduled campaign is paused, resumed and cancelled', async t => {
     rate_per_hour: 60,
   })
   await go(`/campaigns/${id}`)
-  await page.getByText('Get it').waitFor()
+  await page.getByText('Will receive it').waitFor()
   await inspect('console-campaign-compose')
   await page.getByRole('button', { name: 'Send…' }).click()
   const send = page.getByRole('dialog', { name: 'Send “June news”' })
@@ -166,13 +166,13 @@ t.test('a feed is added, looked into and run, and its campaign followed', async 
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByRole('heading', { name: 'Blog' }).waitFor()
 
-  await page.getByRole('button', { name: 'Look' }).click()
+  await page.getByRole('button', { name: 'Preview' }).click()
   await page.getByText('Nothing new: a run would send nothing.').waitFor()
   publish(['Fresh', 'Old'])
-  await page.getByRole('button', { name: 'Look' }).click()
+  await page.getByRole('button', { name: 'Preview' }).click()
   await page.getByText('1 new item').waitFor()
   await page.getByRole('link', { name: 'Fresh' }).waitFor()
-  await page.getByLabel('Items at most').fill('3')
+  await page.getByLabel('Maximum items').fill('3')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved').first().waitFor()
   await page.getByRole('button', { name: 'Run now' }).click()
