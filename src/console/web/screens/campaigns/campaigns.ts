@@ -40,6 +40,8 @@ export function remainingMs(campaign: Campaign, now: number): number | undefined
   const settled = settledOf(campaign)
   const startedAt = campaign.started_at === null ? NaN : Date.parse(campaign.started_at)
   const left = campaign.total_recipients - settled
-  if (campaign.status !== 'sending' || settled === 0 || left <= 0 || !(now > startedAt)) return undefined
+  // With an A/B test it waits for the winner in between.
+  if (campaign.ab_test || campaign.status !== 'sending' || settled === 0 || left <= 0 || !(now > startedAt))
+    return undefined
   return ((now - startedAt) * left) / settled
 }
