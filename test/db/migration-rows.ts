@@ -652,6 +652,8 @@ const BASELINE_ROWS: Rows = {
     { campaign: 1, id: 'check', status: 'completed', checked: 1, total: 1, started_at: T, finished_at: T },
   ],
   campaign_data: [{ campaign: 1, data: '{}' }],
+  campaign_tests: [{ campaign: 1, drawn: 1, drawn_through: 1, drawn_at: T, winner: 0, decided_at: T }],
+  campaign_variants: [{ campaign: 1, variant: 0, letter: '{}', recipients: 1 }],
   campaign_pages: [{ campaign: 1, workspace_id: WORKSPACE, published_at: T, subject: 'News', letter: '{}' }],
   feeds: [
     {

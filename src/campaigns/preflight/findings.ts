@@ -47,6 +47,8 @@ export interface CampaignFinding {
   readonly recipients?: number
   /** Ids of some of their contacts. */
   readonly contacts?: readonly string[]
+  /** Numbers of the variants of the A/B test it concerns; absent if all. */
+  readonly variants?: readonly number[]
 }
 
 const ABOUT_RECIPIENTS: Readonly<Record<RecipientFault, (about: string) => string>> = {
