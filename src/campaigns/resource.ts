@@ -41,6 +41,7 @@ export const campaigns = resource({
         ...archiveRoutes(parts),
       ],
       pages: archivePages(parts),
+      lease: 'campaigns',
       consumers: [campaignConsumer(wake)],
       jobs: [
         {

@@ -42,12 +42,13 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   const rowOf = (name: string) => list.getByRole('listitem').filter({ hasText: name })
   const [one, two] = [rowOf('mx1.example.com'), rowOf('mx2.example.com')]
   await two.waitFor()
-  t.match(await one.innerText(), /Active\s+Does the background work\s+Serves this page/)
+  t.match(await one.innerText(), /Active\s+Serves this page/)
+  t.match(await one.innerText(), /Does for all nodes: jobs, campaigns, webhooks, inbound mail, statistics/)
   t.match(
     await two.innerText(),
     /API and pages, Submission, Inbound, Delivery\s+Last sign of life \d+ ?s ago/,
   )
-  t.notMatch(await two.innerText(), /Background work|Serves this page/)
+  t.notMatch(await two.innerText(), /Background work|Does for all|Serves this page/)
 
   const dialog = page.getByRole('dialog')
   await one.getByRole('button', { name: 'Drain' }).click()
