@@ -29,6 +29,7 @@ export const automations = resource({
     const dates = new DateTrigger(parts)
     return {
       routes: [...automationRoutes(parts, given.references), ...stepRoutes(parts), ...runRoutes(parts)],
+      lease: 'automations',
       consumers: [triggerConsumer(parts)],
       jobs: [
         {

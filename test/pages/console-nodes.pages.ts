@@ -42,10 +42,11 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   const rowOf = (name: string) => list.getByRole('listitem').filter({ hasText: name })
   const [one, two] = [rowOf('mx1.example.com'), rowOf('mx2.example.com')]
   await two.waitFor()
-  t.match(await one.innerText(), /Active\s+Runs the background work\s+Serving this page/)
+  t.match(await one.innerText(), /Active\s+Serving this page/)
+  t.match(await one.innerText(), /Background work: jobs, campaigns, webhooks, inbound mail, statistics/)
   t.match(
     await two.innerText(),
-    /API and pages, Submission, Inbound, Delivery\s+Last sign of life \d+ ?s ago/,
+    /API and pages, Submission, Inbound, Delivery\s+Last heartbeat \d+ ?s ago/,
   )
   t.notMatch(await two.innerText(), /Background work|Serving this page/)
 
