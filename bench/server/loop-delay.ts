@@ -33,6 +33,7 @@ process.once('exit', () => {
     p99Ms: inMs(histogram.percentile(99)),
     mostMs: inMs(histogram.max),
     mostCpuMs: mostCpu / 1e3,
+    longRuns,
   }
   writeFileSync(file, JSON.stringify(delays))
 })

@@ -3,7 +3,14 @@ import { findContactsOf } from '../../audience/contacts/contact-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { Id, IntegerOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import {
+  Id,
+  IntegerOrNull,
+  Moment,
+  MomentOrNull,
+  orNull,
+  TextOrNull,
+} from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
@@ -24,6 +31,15 @@ const FindingSchema = Type.Object(
     recipients: IntegerOrNull({ description: 'How many recipients it concerns; null: all of them.' }),
     contacts: Type.Array(Type.Object({ id: Id(), email: Type.String() }), {
       description: 'Up to 5 of them.',
+    }),
+    clients: Type.Array(Type.String(), {
+      description:
+        'With `feature_unsupported`: mail clients that lack the feature, among those that your mail is opened in if that is known.',
+    }),
+    opens_share: orNull(Type.Number(), {
+      description:
+        "The share of the workspace's opens of the last 90 days that these clients had, 0 to 1; null with fewer than 20 opens. Opens of clients " +
+        'that cannot be told apart, such as webmail in browsers, count in the whole.',
     }),
   },
   { title: 'CampaignFinding' },
@@ -60,6 +76,8 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       message: '{{firstName}} is empty: there is no value and no fallback',
       about: 'firstName',
       recipients: 12,
+      clients: [],
+      opens_share: null,
       contacts: [{ id: '01890a5d-ac96-774b-bcce-b302099a8057', email: 'ann@example.net' }],
     },
   ],
@@ -158,18 +176,22 @@ async function checkToApi(
 ): Promise<Static<typeof CheckSchema>> {
   const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
   const known = await findContactsOf(db, ids)
-  const shown = findings.map(({ code, message, about = null, recipients = null, contacts = [] }) => ({
-    code,
-    severity: FINDINGS[code],
-    message,
-    about,
-    recipients,
-    // Those who were deleted since are left out.
-    contacts: contacts.flatMap(id => {
-      const email = known.get(id)?.email
-      return email === undefined ? [] : [{ id, email }]
+  const shown = findings.map(
+    ({ code, message, about = null, recipients = null, contacts = [], clients = [], opensShare = null }) => ({
+      code,
+      severity: FINDINGS[code],
+      message,
+      about,
+      recipients,
+      // Those who were deleted since are left out.
+      contacts: contacts.flatMap(id => {
+        const email = known.get(id)?.email
+        return email === undefined ? [] : [{ id, email }]
+      }),
+      clients: [...clients],
+      opens_share: opensShare,
     }),
-  }))
+  )
   const count = (severity: (typeof SEVERITIES)[number]) =>
     shown.filter(one => one.severity === severity).length
   return {

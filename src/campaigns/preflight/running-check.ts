@@ -21,6 +21,7 @@ import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
 import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
 import { makeLetter, type Letter } from '../sending/letter.js'
+import { featureFindings } from './feature-findings.js'
 import { unreachable } from './check-links.js'
 import { senderFindings } from './check-sender.js'
 import { changeCheck, type CampaignCheck } from './check-store.js'
@@ -43,6 +44,8 @@ const RENDERED_AT_ONCE = 250
 const THREADS = 2
 const PROGRESS_EVERY_MS = 1_000
 const MAX_LINKS = 500
+/** Opens that say in which clients an audience reads. */
+const OPENS_MS = 90 * 86_400_000
 
 /** Dead links, since the mails are not sent. They are as long as real ones. */
 const TOKEN = 'x'.repeat(80)
@@ -203,6 +206,7 @@ export class RunningCheck {
       recipients,
       date: send.clock.now(),
       links: LINKS,
+      inspects: this.html === undefined,
     }
     const key = `check ${this.check.id} ${this.batches++}`
     return renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
@@ -244,6 +248,10 @@ export class RunningCheck {
         ...subjectFindings(letter.subject),
         ...linkFindings([...this.links]),
         ...(this.html ? htmlFindings(this.html) : []),
+        ...featureFindings(
+          this.html?.features ?? [],
+          await this.parts.findClientOpens(workspaceId, clock.now() - OPENS_MS),
+        ),
         ...(footerCase(letter.html, brandOf(workspace)) === 'added'
           ? [
               finding(
