@@ -738,6 +738,7 @@ const BASELINE_ROWS: Rows = {
   ],
   automation_entries: [{ automation: 1, contact_id: 'contact', hour: 490000, entries: 1 }],
   automation_mails: [{ step: 1, content_id: CONTENT, fingerprint: 'abc', stored_at: T }],
+  automation_step_counts: [{ step: 1, path: 'next', runs: 1 }],
   automation_members: [{ automation: 1, contact: FIRST }],
   webhook_subscriptions: [
     {
