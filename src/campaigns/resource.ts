@@ -43,6 +43,7 @@ export const campaigns = resource({
         ...abTestRoutes(parts, wake),
       ],
       pages: archivePages(parts),
+      lease: 'campaigns',
       consumers: [campaignConsumer(wake)],
       jobs: [
         {

@@ -129,10 +129,17 @@ create table automation_runs (
   last_message_id text,
   trigger_type text not null,
   trigger_data text not null,
+  flow_version integer not null default 1,
   exit_reason text,
   error text,
   started_at bigint not null,
   ended_at bigint
+);
+
+create table automation_step_counts (
+  step bigint not null,
+  path text not null,
+  runs integer not null
 );
 
 create table automation_steps (
@@ -161,6 +168,7 @@ create table automations (
   runs_failed integer not null,
   runs_cancelled integer not null,
   activated_at bigint,
+  version integer not null default 1,
   scan text,
   unsettled_at bigint,
   created_at bigint not null,
@@ -1228,6 +1236,8 @@ alter table automation_run_steps add constraint automation_run_steps_pkey PRIMAR
 alter table automation_runs add constraint automation_runs_id_key UNIQUE (id);
 
 alter table automation_runs add constraint automation_runs_pkey PRIMARY KEY (seq);
+
+alter table automation_step_counts add constraint automation_step_counts_pk PRIMARY KEY (step, path);
 
 alter table automation_steps add constraint automation_steps_id_key UNIQUE (id);
 

@@ -170,11 +170,20 @@ CREATE TABLE automation_runs (
     trigger_type text not null,
     -- JSON.
     trigger_data text not null,
+    -- Of the automation when the run started.
+    flow_version integer default 1 not null,
     exit_reason text,
     error text,
     started_at bigint not null,
     ended_at bigint
   );
+
+CREATE TABLE automation_step_counts (
+    step bigint not null,
+    path text not null,
+    runs integer not null,
+    constraint automation_step_counts_pk primary key (step, path)
+  ) without rowid;
 
 CREATE TABLE automation_steps (
     seq integer primary key autoincrement,
@@ -206,6 +215,8 @@ CREATE TABLE automations (
     runs_failed integer not null,
     runs_cancelled integer not null,
     activated_at bigint,
+    -- Counts edits of the trigger and steps.
+    version integer default 1 not null,
     -- JSON: position of a trigger that scans the audience.
     scan text,
     -- When its runs last had to be paused, resumed or cancelled, until all were.

@@ -80,6 +80,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'api_keys',
   'audiences',
   'automation_mails',
+  'automation_step_counts',
   'automation_steps',
   'automations',
   // Names contacts by id only.

@@ -165,6 +165,7 @@ export const CASCADED: readonly Name[] = [
   'automation_run_steps',
   'automation_steps',
   'automation_mails',
+  'automation_step_counts',
   'webhook_deliveries',
   'webhook_attempts',
   'webhook_payloads',

@@ -3,7 +3,14 @@ import { findContactsOf } from '../../audience/contacts/contact-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { Id, IntegerOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import {
+  Id,
+  IntegerOrNull,
+  Moment,
+  MomentOrNull,
+  orNull,
+  TextOrNull,
+} from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { variantName } from '../ab-test/ab-test.js'
 import { VariantId } from '../ab-test/ab-test-schema.js'
@@ -29,6 +36,15 @@ const FindingSchema = Type.Object(
     }),
     variants: Type.Array(VariantId, {
       description: 'Variants of the A/B test it concerns; empty: all mail.',
+    }),
+    clients: Type.Array(Type.String(), {
+      description:
+        'With `feature_unsupported`: mail clients that lack the feature, among those that your mail is opened in if that is known.',
+    }),
+    opens_share: orNull(Type.Number(), {
+      description:
+        "The share of the workspace's opens of the last 90 days that these clients had, 0 to 1; null with fewer than 20 opens. Opens of clients " +
+        'that cannot be told apart, such as webmail in browsers, count in the whole.',
     }),
   },
   { title: 'CampaignFinding' },
@@ -65,6 +81,8 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       message: '{{firstName}} is empty: there is no value and no fallback',
       about: 'firstName',
       recipients: 12,
+      clients: [],
+      opens_share: null,
       contacts: [{ id: '01890a5d-ac96-774b-bcce-b302099a8057', email: 'ann@example.net' }],
       variants: [],
     },
@@ -165,7 +183,16 @@ async function checkToApi(
   const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
   const known = await findContactsOf(db, ids)
   const shown = findings.map(
-    ({ code, message, about = null, recipients = null, contacts = [], variants = [] }) => ({
+    ({
+      code,
+      message,
+      about = null,
+      recipients = null,
+      contacts = [],
+      variants = [],
+      clients = [],
+      opensShare = null,
+    }) => ({
       code,
       severity: FINDINGS[code],
       message,
@@ -177,6 +204,8 @@ async function checkToApi(
         return email === undefined ? [] : [{ id, email }]
       }),
       variants: variants.map(variantName),
+      clients: [...clients],
+      opens_share: opensShare,
     }),
   )
   const count = (severity: (typeof SEVERITIES)[number]) =>

@@ -23,6 +23,7 @@ import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
 import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
 import { makeLetter, type Letter } from '../sending/letter.js'
+import { featureFindings } from './feature-findings.js'
 import { unreachable } from './check-links.js'
 import { senderFindings } from './check-sender.js'
 import { changeCheck, type CampaignCheck } from './check-store.js'
@@ -39,13 +40,15 @@ import {
 import { mergeVariants } from './merge-variants.js'
 import type { PreflightParts } from './preflight-parts.js'
 
-/** Contact numbers per step. */
-const SPAN = 8_192
+/** Contact numbers per step: what a thread read of so many is received in a few milliseconds. */
+const SPAN = 4_000
 /** Recipients per rendering in a thread: some ten milliseconds. */
 const RENDERED_AT_ONCE = 250
 const THREADS = 2
 const PROGRESS_EVERY_MS = 1_000
 const MAX_LINKS = 500
+/** Opens that say in which clients an audience reads. */
+const OPENS_MS = 90 * 86_400_000
 
 /** Dead links, since the mails are not sent. They are as long as real ones. */
 const TOKEN = 'x'.repeat(80)
@@ -214,6 +217,7 @@ export class RunningCheck {
       recipients,
       date: send.clock.now(),
       links: LINKS,
+      inspects: this.html === undefined,
     }
     const key = `check ${this.check.id} ${this.batches++}`
     return renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
@@ -257,6 +261,10 @@ export class RunningCheck {
         ...subjectFindings(letter.subject),
         ...linkFindings([...this.links]),
         ...(this.html ? htmlFindings(this.html) : []),
+        ...featureFindings(
+          this.html?.features ?? [],
+          await this.parts.findClientOpens(workspaceId, clock.now() - OPENS_MS),
+        ),
         ...(footerCase(letter.html, brandOf(workspace)) === 'added'
           ? [
               finding(
