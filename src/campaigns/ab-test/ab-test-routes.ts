@@ -93,12 +93,13 @@ function resultToApi(campaign: Tested, sent: SentTest | undefined): AbTestResult
   const variants: readonly Counted[] =
     sent?.variants ?? abTest.variants.map(() => ({ ...NO_STATS, recipients: 0, pending: 0 }))
   const phase = phaseOf(campaign, sent)
+  const winner = sent?.winner ?? null
   const { best, leads, isClear } = standing(abTest.metric, variants)
   return {
     phase,
     metric: abTest.metric,
     decide_at: phase === 'waiting' && sent?.pausedAt === null ? timeOrNull(sent.decideAt) : null,
-    winner: sent?.winner == null ? null : variantName(sent.winner),
+    winner: winner === null ? null : variantName(winner),
     decided_at: timeOrNull(sent?.decidedAt ?? null),
     decided_by: sent?.decidedBy ?? null,
     leader: leads ? variantName(best) : null,
@@ -114,7 +115,7 @@ function resultToApi(campaign: Tested, sent: SentTest | undefined): AbTestResult
         ...countedToApi(counted),
       }
     }),
-    rest: countedToApi(restOf(campaign, variants, sent?.drawnAt != null)),
+    rest: countedToApi(restOf(campaign, variants, typeof sent?.drawnAt === 'number')),
     sample_percent: abTest.samplePercent,
     sample_size: abTest.sampleSize,
   }
@@ -138,7 +139,7 @@ function restOf(campaign: Tested, variants: readonly Counted[], isDrawn: boolean
     const sampled = variants.reduce((sum, one) => sum + one[name], 0)
     return [name, Math.max(0, campaign[name] - sampled)]
   })
-  return Object.fromEntries(left) as unknown as Counted
+  return Object.fromEntries(left) as Counted
 }
 
 function countedToApi(counted: Counted) {

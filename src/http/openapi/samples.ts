@@ -198,7 +198,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
 
   Campaign: { ...campaign, stats, rates },
   AbTest: {
-    variants: [{}, { subject: 'The sale has begun, {{firstName|dear reader}}' }],
+    variants: [{ subject: 'The sale has begun' }, { subject: '20 % off, {{firstName|dear reader}}' }],
     ...{
       sample_percent: 20,
       sample_size: null,
