@@ -16,7 +16,9 @@ import {
 } from '../../content/rendering/check-recipients.js'
 import { brandOf } from '../../content/rendering/merging.js'
 import type { RenderResult } from '../../content/rendering/render-request.js'
-import { AppError } from '../../core/errors.js'
+import { AppError, describeError } from '../../core/errors.js'
+import type { Sender } from '../../msa/sender.js'
+import type { HttpClient } from '../../world/net/fetch.js'
 import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
 import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
@@ -31,11 +33,14 @@ import {
   linkFindings,
   recipientFinding,
   sorted,
+  spamFindings,
   subjectFindings,
   type CampaignFinding,
   type FindingCode,
 } from './findings.js'
 import type { PreflightParts } from './preflight-parts.js'
+import { sampleMail, type SampleOf } from './sample-mail.js'
+import { askRspamd, type SpamScore } from './spam-score.js'
 
 /** Contact numbers per step: what a thread read of so many is received in a few milliseconds. */
 const SPAN = 4_000
@@ -76,6 +81,7 @@ interface Begun {
   readonly workspaceId: string
   readonly workspace: ActingWorkspace
   readonly letter: Letter | undefined
+  readonly sender: Sender | undefined
   readonly who: Selection | undefined
   /** Contacts still to be checked. */
   readonly range: SeqRange
@@ -84,7 +90,10 @@ interface Begun {
 export class RunningCheck {
   private readonly parts: PreflightParts
   private readonly check: CampaignCheck
+  private readonly rspamdUrl: string | undefined
   private begun: Begun | undefined
+  /** Whose mail rspamd judges. */
+  private sample: CheckedRecipient = NOBODY
   private next = 0
   private checked = 0
   private batches = 0
@@ -97,8 +106,10 @@ export class RunningCheck {
   private readonly links = new Set<string>()
   private readonly findings: CampaignFinding[] = []
 
-  constructor(parts: PreflightParts, check: CampaignCheck) {
+  /** @param rspamdUrl absent if there is none */
+  constructor(parts: PreflightParts, check: CampaignCheck, rspamdUrl?: string) {
     this.parts = parts
+    this.rspamdUrl = rspamdUrl
     this.check = check
   }
 
@@ -130,11 +141,13 @@ export class RunningCheck {
     const workspace = await senders.workspace(workspaceId)
     const data = await findCampaignData(database.reader, campaign.seq)
     const letter = await this.orFinding(() => makeLetter(database.reader, workspace, campaign, data))
-    if (letter)
-      await this.orFinding(async () => {
+    const sender =
+      letter &&
+      (await this.orFinding(async () => {
         const sender = await senders.sender(workspace, letter.author)
         this.findings.push(...(await senderFindings(database.reader, workspace, sender, letter.author)))
-      })
+        return sender
+      }))
     const who = await this.orFinding(async () => whoOf(await findCampaignAudience(database.reader, campaign)))
     const audience = await findAudience(database.reader, workspaceId)
     const first = audience ? contactsOf(audience.number).first : 1
@@ -143,6 +156,7 @@ export class RunningCheck {
       workspaceId,
       workspace,
       letter,
+      sender,
       who,
       range: { first, last: audience ? first + audience.lastContact : 0 },
     }
@@ -183,6 +197,7 @@ export class RunningCheck {
             attributes,
           }),
         )
+        if (this.sample === NOBODY) this.sample = recipients[0] ?? NOBODY
         results.push([recipients.length, await this.render(letter, workspaceId, recipients)])
       }
     }
@@ -233,16 +248,24 @@ export class RunningCheck {
     return database.write(tx => changeCheck(tx.db, check, { checked, total: Math.max(check.total, checked) }))
   }
 
-  private async end({ workspace, workspaceId, letter, who }: Begun): Promise<void> {
+  private async end({ workspace, workspaceId, letter, sender, who }: Begun): Promise<void> {
     const { database, clock } = this.parts.send
     const isReached = this.checked > 0
     if (letter && !isReached && !this.isRefused)
       this.take(await this.render(letter, workspaceId, [NOBODY]), 0)
     const findings = [...this.findings]
+    let spam: SpamScore | undefined
     if (letter) {
       if (who && !isReached && !this.isRefused)
         findings.push(finding('no_recipients', 'The audience has nobody who can be mailed'))
       const { http } = this.parts.outgoingCalls(workspace.allowPrivateWebhooks)
+      const recipient = this.sample
+      if (sender && !this.isRefused)
+        spam = await this.askForScore(
+          http,
+          { id: this.check.id, workspace, workspaceId, letter, sender, recipient },
+          findings,
+        )
       findings.push(
         ...(isReached ? this.counts.all().map(recipientFinding) : []),
         ...subjectFindings(letter.subject),
@@ -260,6 +283,7 @@ export class RunningCheck {
               ),
             ]
           : []),
+        ...(spam ? spamFindings(spam) : []),
         ...(await unreachable(http, [...this.links], [...(this.html?.imageUrls ?? [])])),
       )
     }
@@ -271,9 +295,27 @@ export class RunningCheck {
         total: checked,
         findings: sorted(findings),
         largest,
+        spam,
         finishedAt: clock.now(),
       }
       await changeCheck(tx.db, this.check, change)
     })
+  }
+
+  /** Rspamd's view of one recipient's mail. @param findings gets why there is none */
+  private async askForScore(
+    http: HttpClient,
+    of: SampleOf,
+    findings: CampaignFinding[],
+  ): Promise<SpamScore | undefined> {
+    if (this.rspamdUrl === undefined) return undefined
+    try {
+      const { message, envelope } = await sampleMail(this.parts, of)
+      return await askRspamd(http, this.rspamdUrl, message, envelope)
+    } catch (error) {
+      this.parts.log.warn('spam score failed', { check: this.check.id, error: describeError(error) })
+      findings.push(finding('spam_not_checked', 'rspamd could not be asked for a spam score'))
+      return undefined
+    }
   }
 }
