@@ -53,6 +53,8 @@ export interface CampaignFinding {
   readonly recipients?: number
   /** Ids of some of their contacts. */
   readonly contacts?: readonly string[]
+  /** Numbers of the variants of the A/B test it concerns; absent if all. */
+  readonly variants?: readonly number[]
   /** Names of mail clients that lack the feature. */
   readonly clients?: readonly string[]
   /** Their share of the workspace's opens, 0 to 1; absent if there are too few opens to say. */

@@ -12,6 +12,8 @@ import {
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
+import { variantName } from '../ab-test/ab-test.js'
+import { VariantId } from '../ab-test/ab-test-schema.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
 import { countAudience, findCampaignAudience } from '../sending/campaign-audience.js'
@@ -31,6 +33,9 @@ const FindingSchema = Type.Object(
     recipients: IntegerOrNull({ description: 'How many recipients it concerns; null: all of them.' }),
     contacts: Type.Array(Type.Object({ id: Id(), email: Type.String() }), {
       description: 'Up to 5 of them.',
+    }),
+    variants: Type.Array(VariantId, {
+      description: 'Variants of the A/B test it concerns; empty: all mail.',
     }),
     clients: Type.Array(Type.String(), {
       description:
@@ -75,7 +80,7 @@ const CheckSchema = Type.Object(
     findings: Type.Array(FindingSchema, { description: 'Empty while the check runs. Errors first.' }),
     spam: orNull(SpamSchema, {
       description:
-        'What the rspamd of `campaigns.rspamd_url` says of the mail of one recipient; null if none is set up or it did not answer.',
+        'What the rspamd of `campaigns.rspamd_url` says of the mail of one recipient, of the variants the worst; null if none is set up or it did not answer.',
     }),
     started_at: Moment(),
     finished_at: MomentOrNull(),
@@ -100,6 +105,7 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       clients: [],
       opens_share: null,
       contacts: [{ id: '01890a5d-ac96-774b-bcce-b302099a8057', email: 'ann@example.net' }],
+      variants: [],
     },
   ],
   spam: {
@@ -126,7 +132,8 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
       description:
         'Renders the mail for every recipient as it would be sent now, without sending it, and reports who lacks which merge value, ' +
         'whose links are empty or broken, what mail clients will clip, not support or distrust, links and images that cannot be reached, and ' +
-        'what is wrong with the sender; with `campaigns.rspamd_url`, also what rspamd makes of the mail of one recipient. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
+        'what is wrong with the sender; with `campaigns.rspamd_url`, also what rspamd makes of the mail of one recipient. Each variant of an A/B ' +
+        'test is checked for all recipients. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
       params: CampaignParams,
       status: 202,
       response: CheckSchema,
@@ -205,7 +212,16 @@ async function checkToApi(
   const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
   const known = await findContactsOf(db, ids)
   const shown = findings.map(
-    ({ code, message, about = null, recipients = null, contacts = [], clients = [], opensShare = null }) => ({
+    ({
+      code,
+      message,
+      about = null,
+      recipients = null,
+      contacts = [],
+      variants = [],
+      clients = [],
+      opensShare = null,
+    }) => ({
       code,
       severity: FINDINGS[code],
       message,
@@ -216,6 +232,7 @@ async function checkToApi(
         const email = known.get(id)?.email
         return email === undefined ? [] : [{ id, email }]
       }),
+      variants: variants.map(variantName),
       clients: [...clients],
       opens_share: opensShare,
     }),

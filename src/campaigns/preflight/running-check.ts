@@ -1,6 +1,7 @@
 /**
  * One check of a campaign: renders its mail for everybody it would reach, a span of contacts per step, and looks at its sender and links.
  *
+ * The variants of an A/B test are checked one after another, each for everybody: who would get which is not known before.
  * Called by the runner. The state in memory can be lost: the check then begins again. Steps are short, contacts are read and mails are
  * rendered in threads, at most two at a time, so that the server and other workspaces go on.
  */
@@ -19,6 +20,7 @@ import type { RenderResult } from '../../content/rendering/render-request.js'
 import { AppError, describeError } from '../../core/errors.js'
 import type { Sender } from '../../msa/sender.js'
 import type { HttpClient } from '../../world/net/fetch.js'
+import { withVariant } from '../ab-test/ab-test.js'
 import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
 import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
@@ -38,6 +40,7 @@ import {
   type CampaignFinding,
   type FindingCode,
 } from './findings.js'
+import { mergeVariants } from './merge-variants.js'
 import type { PreflightParts } from './preflight-parts.js'
 import { sampleMail, type SampleOf } from './sample-mail.js'
 import { askRspamd, type SpamScore } from './spam-score.js'
@@ -83,6 +86,8 @@ interface Begun {
   readonly letter: Letter | undefined
   readonly sender: Sender | undefined
   readonly who: Selection | undefined
+  /** How many variants the mail has: one without an A/B test. */
+  readonly variants: number
   /** Contacts still to be checked. */
   readonly range: SeqRange
 }
@@ -95,14 +100,20 @@ export class RunningCheck {
   /** Whose mail rspamd judges. */
   private sample: CheckedRecipient = NOBODY
   private next = 0
+  /** Of the A/B test, being checked; what was found in those before, and how many mails were rendered for them. */
+  private variant = 0
+  private readonly found: (readonly CampaignFinding[])[] = []
+  private checkedBefore = 0
   private checked = 0
   private batches = 0
   /** The mail cannot be rendered for anybody. */
   private isRefused = false
   private largest = 0
   private html: CheckResult['html']
+  /** Of the worst variant. */
+  private spam: SpamScore | undefined
   private reportedAt = 0
-  private readonly counts = new FaultCounts()
+  private counts = new FaultCounts()
   private readonly links = new Set<string>()
   private readonly findings: CampaignFinding[] = []
 
@@ -126,8 +137,7 @@ export class RunningCheck {
       this.next = last + 1
       return this.report()
     }
-    await this.end(begun)
-    return false
+    return this.end(begun)
   }
 
   private async begin(): Promise<Begun | undefined> {
@@ -140,7 +150,9 @@ export class RunningCheck {
     const { workspaceId } = campaign
     const workspace = await senders.workspace(workspaceId)
     const data = await findCampaignData(database.reader, campaign.seq)
-    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, campaign, data))
+    const variants = campaign.abTest?.variants ?? []
+    const said = withVariant(campaign, variants[this.variant])
+    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, said, data))
     const sender =
       letter &&
       (await this.orFinding(async () => {
@@ -158,6 +170,7 @@ export class RunningCheck {
       letter,
       sender,
       who,
+      variants: Math.max(1, variants.length),
       range: { first, last: audience ? first + audience.lastContact : 0 },
     }
   }
@@ -244,11 +257,13 @@ export class RunningCheck {
     const { clock, database } = this.parts.send
     if (clock.monotonic() - this.reportedAt < PROGRESS_EVERY_MS) return true
     this.reportedAt = clock.monotonic()
-    const { checked, check } = this
+    const { check } = this
+    const checked = Math.floor((this.checkedBefore + this.checked) / (this.begun?.variants ?? 1))
     return database.write(tx => changeCheck(tx.db, check, { checked, total: Math.max(check.total, checked) }))
   }
 
-  private async end({ workspace, workspaceId, letter, sender, who }: Begun): Promise<void> {
+  /** @returns whether there is another variant to check */
+  private async end({ workspace, workspaceId, letter, sender, who, variants }: Begun): Promise<boolean> {
     const { database, clock } = this.parts.send
     const isReached = this.checked > 0
     if (letter && !isReached && !this.isRefused)
@@ -263,7 +278,7 @@ export class RunningCheck {
       if (sender && !this.isRefused)
         spam = await this.askForScore(
           http,
-          { id: this.check.id, workspace, workspaceId, letter, sender, recipient },
+          { id: `${this.check.id}-${this.variant}`, workspace, workspaceId, letter, sender, recipient },
           findings,
         )
       findings.push(
@@ -287,19 +302,37 @@ export class RunningCheck {
         ...(await unreachable(http, [...this.links], [...(this.html?.imageUrls ?? [])])),
       )
     }
+    this.found[this.variant] = findings
+    if (spam && spam.score >= (this.spam?.score ?? -Infinity)) this.spam = spam
+    if (this.variant + 1 < variants) {
+      this.beginNext()
+      return true
+    }
     const { checked, largest } = this
     await database.write(async tx => {
       const change = {
         status: 'completed' as const,
         checked,
         total: checked,
-        findings: sorted(findings),
+        findings: sorted(mergeVariants(this.found)),
         largest,
-        spam,
+        spam: this.spam,
         finishedAt: clock.now(),
       }
       await changeCheck(tx.db, this.check, change)
     })
+    return false
+  }
+
+  private beginNext(): void {
+    this.variant += 1
+    this.checkedBefore += this.checked
+    this.checked = 0
+    this.isRefused = false
+    this.html = undefined
+    this.counts = new FaultCounts()
+    this.links.clear()
+    this.begun = undefined
   }
 
   /** Rspamd's view of one recipient's mail. @param findings gets why there is none */

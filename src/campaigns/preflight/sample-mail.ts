@@ -19,7 +19,7 @@ import type { SpamEnvelope } from './spam-score.js'
 const TOKEN = 'x'.repeat(80)
 
 export interface SampleOf {
-  /** Of the check; unique. */
+  /** Of the check and its variant; unique. */
   readonly id: string
   readonly workspace: ActingWorkspace
   readonly workspaceId: string
