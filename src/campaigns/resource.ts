@@ -1,3 +1,5 @@
+import { optionalParsed, table } from '../config/schema/fields.js'
+import { parseWebUrl } from '../config/schema/values.js'
 import { retentionRule } from '../resource/retention.js'
 import type { CampaignParts } from './campaign-parts.js'
 import type { ReferenceParts } from '../resource/references.js'
@@ -19,7 +21,21 @@ import { sendRoutes } from './sending/send-routes.js'
 
 const CHECK_MS = 30 * 86_400_000
 
+const SECTION = table(
+  {
+    rspamd_url: optionalParsed(parseWebUrl, 'an http or https URL', {
+      default: '',
+      example: 'http://127.0.0.1:11333',
+      description:
+        'The normal worker of an rspamd, which the check of a campaign asks for a spam score; it may be in a private network. The mail of one ' +
+        'recipient is sent to it. Empty: only own checks.',
+    }),
+  },
+  { description: 'Campaigns.' },
+)
+
 export const campaigns = resource({
+  section: { name: 'campaigns', schema: SECTION },
   chapters: { Campaigns: 'Emails to all contacts of a list or segment, and their results.' },
   references: campaignReferences,
   kept: {
@@ -29,9 +45,9 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts) => {
+  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts, settings) => {
     const runner = new CampaignRunner(parts)
-    const checks = new PreflightRunner(parts)
+    const checks = new PreflightRunner(parts, settings.rspamdUrl)
     const wake = () => runner.wake()
     return {
       routes: [

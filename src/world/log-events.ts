@@ -142,6 +142,8 @@ export const LOG_EVENTS = {
       'The client sent plaintext after STARTTLS. The connection was closed.',
     'submission login locked': 'Too many failed logins with one key, from an address or from everywhere.',
     'trusted network key rejected': 'The key configured for a trusted network does not exist or was revoked.',
+    'spam score failed':
+      'The rspamd of `campaigns.rspamd_url` could not be reached, or its answer could not be read. The check of the campaign goes on without it.',
     'feed failing': 'An RSS or JSON feed could not be sent four times in a row. It stays scheduled.',
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },

@@ -1,7 +1,7 @@
 /** The check of a campaign before it is sent: what it finds for whom, and that it sends nothing. */
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { untilLater } from '../support/until.js'
 import { MADE_UP, openCampaigns } from './open-campaigns.js'
 
@@ -13,6 +13,7 @@ interface Check {
   readonly errors: number
   readonly warnings: number
   readonly findings: readonly Finding[]
+  readonly spam: { readonly score: number; readonly symbols: readonly { readonly name: string }[] } | null
 }
 
 interface Finding {
@@ -173,6 +174,97 @@ t.test('it asks for links and images once each, and reports those that are gone'
   t.match(of(check, 'link_unreachable'), [{ about: `${base}/moved`, message: /404/ }])
   t.same(of(check, 'image_unreachable'), [])
   t.same(asked.toSorted(), ['/gone', '/i.png', '/moved', '/there'])
+})
+
+t.test('what spam filters distrust in subject, text and links is found', async t => {
+  const postroad = await openCampaigns(t)
+  const id = await draftOf(
+    postroad,
+    '<a href="https://evil.test/x">www.bank.test/login</a> <a href="https://www.shop.test/a">shop.test</a> <a href="https://a.test">jugs</a>',
+    [{ email: 'ann@one.test' }],
+    { subject: 'Re: your order' },
+  )
+  const check = await checked(postroad, id)
+  t.match(of(check, 'link_text_misleads'), [
+    { severity: 'warning', about: 'www.bank.test/login → https://evil.test/x' },
+  ])
+  t.equal(of(check, 'subject_feigns_reply').length, 1)
+  t.equal(of(check, 'little_text').length, 1)
+  t.equal(check.spam, null, 'there is no score without rspamd')
+  t.same(of(check, 'spam_not_checked'), [])
+})
+
+/** Answers as rspamd's normal worker does. */
+async function rspamd(t: Test, answer: { status?: number; body: unknown }) {
+  const asked: { url: string; headers: IncomingHttpHeaders; body: string }[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => (body += text))
+    request.on('end', () => {
+      asked.push({ url: `${request.method} ${request.url}`, headers: request.headers, body })
+      response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' })
+      response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body))
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { asked, env: { POSTROAD_CAMPAIGNS_RSPAMD_URL: url } }
+}
+
+t.test("rspamd's score of one recipient's mail is shown with what counted", async t => {
+  const { asked, env } = await rspamd(t, {
+    body: {
+      is_skipped: false,
+      score: 6.675,
+      required_score: 15,
+      action: 'add header',
+      symbols: {
+        MIME_GOOD: { name: 'MIME_GOOD', score: -0.1, metric_score: -0.1, description: 'Known content-type' },
+        SUBJ_ALL_CAPS: {
+          name: 'SUBJ_ALL_CAPS',
+          score: 3,
+          description: 'All capital letters',
+          options: ['9'],
+        },
+        MIME_TRACE: { name: 'MIME_TRACE', score: 0, metric_score: 0, options: ['0:+'] },
+      },
+      messages: {},
+    },
+  })
+  const postroad = await openCampaigns(t, { env })
+  const id = await draftOf(postroad, `${WORDS}Hello {{firstName}}`, [
+    { email: 'ann@one.test', first_name: 'Ann' },
+  ])
+  const check = await checked(postroad, id)
+  t.same(check.spam, {
+    score: 6.675,
+    required_score: 15,
+    action: 'add header',
+    symbols: [
+      { name: 'SUBJ_ALL_CAPS', score: 3, description: 'All capital letters' },
+      { name: 'MIME_GOOD', score: -0.1, description: 'Known content-type' },
+    ],
+  })
+  t.match(of(check, 'spam_suspected'), [
+    { severity: 'warning', about: 'add header', message: /6\.7 of 15\.0/ },
+  ])
+  t.equal(asked.length, 1)
+  t.match(asked[0], { url: 'POST /checkv2', headers: { rcpt: 'ann@one.test' } })
+  t.match(asked[0]?.body, /^To: ann@one\.test\r\n[^]*^List-Unsubscribe: <http[^]*Hello Ann/m)
+  const another = await draftOf(postroad, WORDS, [{ email: 'bob@one.test', subscribed: false }])
+  t.equal((await checked(postroad, another)).spam?.score, 6.675, 'also if nobody is reached')
+})
+
+t.test('a check goes on without rspamd that fails or answers something else', async t => {
+  for (const answer of [{ status: 500, body: 'oops' }, { body: 'no JSON' }, { body: { score: 'high' } }]) {
+    const { env } = await rspamd(t, answer)
+    const postroad = await openCampaigns(t, { env })
+    const id = await draftOf(postroad, WORDS, [{ email: 'ann@one.test' }])
+    const check = await checked(postroad, id)
+    t.match(check, { status: 'completed', spam: null, checked: 1 })
+    t.match(of(check, 'spam_not_checked'), [{ severity: 'notice' }], JSON.stringify(answer))
+  }
 })
 
 t.test('what would refuse the campaign is found before it is sent', async t => {

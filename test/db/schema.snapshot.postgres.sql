@@ -203,6 +203,7 @@ create table campaign_checks (
   total integer not null,
   findings text,
   largest integer,
+  spam text,
   started_at bigint not null,
   finished_at bigint
 );

@@ -256,6 +256,8 @@ CREATE TABLE campaign_checks (
     -- JSON; refers to contacts by id.
     findings text,
     largest integer,
+    -- JSON: what rspamd said.
+    spam text,
     started_at bigint not null,
     finished_at bigint
   );
@@ -588,10 +590,10 @@ CREATE TABLE daily_counters (
 
 CREATE TABLE daily_group_counters (
     workspace_id text not null,
-    -- campaign, tag or domain.
+    -- campaign, tag, domain or client.
     dimension text not null,
     day bigint not null,
-    -- A campaign's id, a tag or a domain; '' for everything beyond the daily limit of values.
+    -- A campaign's id, a tag, a domain or a mail client; '' for everything beyond the daily limit of values.
     value text not null,
     accepted bigint default 0 not null,
     campaign_sends bigint default 0 not null,

@@ -1,6 +1,7 @@
 /** SQL of campaign checks: the newest of each campaign, with its progress and findings. */
 import type { Queries } from '../../db/database.js'
 import type { CampaignFinding } from './findings.js'
+import type { SpamScore } from './spam-score.js'
 
 export const CHECK_STATUSES = ['running', 'completed', 'failed'] as const
 export type CheckStatus = (typeof CHECK_STATUSES)[number]
@@ -15,6 +16,8 @@ interface CampaignCheckRow {
   /** JSON. */
   findings: string | null
   largest: number | null
+  /** JSON. */
+  spam: string | null
   started_at: number
   finished_at: number | null
 }
@@ -35,6 +38,8 @@ export interface CampaignCheck {
   readonly findings: readonly CampaignFinding[]
   /** Of the longest HTML, octets. */
   readonly largest: number | null
+  /** Null if no rspamd was asked. */
+  readonly spam: SpamScore | null
   readonly startedAt: number
   readonly finishedAt: number | null
 }
@@ -51,6 +56,7 @@ export async function startCheck(
     total,
     findings: null,
     largest: null,
+    spam: null,
     started_at: startedAt,
     finished_at: null,
   }
@@ -89,6 +95,7 @@ export interface CheckChange {
   readonly total?: number
   readonly findings?: readonly CampaignFinding[]
   readonly largest?: number
+  readonly spam?: SpamScore | undefined
   readonly finishedAt?: number
 }
 
@@ -98,12 +105,13 @@ export async function changeCheck(
   { campaign, id }: Pick<CampaignCheck, 'campaign' | 'id'>,
   change: CheckChange,
 ): Promise<boolean> {
-  const { findings, finishedAt, ...counts } = change
+  const { findings, finishedAt, spam, ...counts } = change
   const { numUpdatedRows } = await db
     .updateTable('campaign_checks')
     .set({
       ...counts,
       ...(findings === undefined ? {} : { findings: JSON.stringify(findings) }),
+      ...(spam === undefined ? {} : { spam: JSON.stringify(spam) }),
       ...(finishedAt === undefined ? {} : { finished_at: finishedAt }),
     })
     .where('campaign', '=', campaign)
@@ -138,6 +146,7 @@ function fromRow(row: CampaignCheckRow): CampaignCheck {
     total: row.total,
     findings: row.findings === null ? [] : (JSON.parse(row.findings) as CampaignFinding[]),
     largest: row.largest,
+    spam: row.spam === null ? null : (JSON.parse(row.spam) as SpamScore),
     startedAt: row.started_at,
     finishedAt: row.finished_at,
   }

@@ -44,6 +44,6 @@ function amongOpens(
   const clients = concerned.flatMap(([client]) => (isMailClient(client) ? [CLIENT_NAMES[client]] : []))
   const opensShare = concerned.reduce((sum, [, count]) => sum + count, 0) / total
   const percent = Math.max(1, Math.round(100 * opensShare))
-  const message = `Not supported by ${clients.join(', ')}, which make ${percent} % of your opens`
+  const message = `Not supported by ${clients.join(', ')}: ${percent} % of your opens`
   return [{ ...finding('feature_unsupported', message, name), clients, opensShare }]
 }

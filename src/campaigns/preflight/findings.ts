@@ -5,6 +5,7 @@ import {
   type RecipientFault,
 } from '../../content/rendering/check-recipients.js'
 import type { HtmlFacts } from '../../content/rendering/inspect-html.js'
+import type { SpamScore } from './spam-score.js'
 import { formatSize } from '../../core/units.js'
 
 export const SEVERITIES = ['error', 'warning', 'notice'] as const
@@ -32,9 +33,14 @@ export const FINDINGS = {
   dns_record_wrong: 'warning',
   mostly_images: 'warning',
   subject_shouts: 'warning',
+  subject_feigns_reply: 'warning',
+  little_text: 'warning',
+  link_text_misleads: 'warning',
+  spam_suspected: 'warning',
   suspicious_link: 'warning',
   unsubscribe_link_added: 'notice',
   feature_unsupported: 'notice',
+  spam_not_checked: 'notice',
 } as const satisfies Readonly<Record<string, Severity>>
 export type FindingCode = keyof typeof FINDINGS
 
@@ -75,11 +81,13 @@ export function recipientFinding({ fault, about, count, examples }: FaultCount):
   }
 }
 
-/** Below this, a mail with images counts as an image; characters. */
+/** Below this, a mail with images counts as an image; characters, the footer's included. */
 const FEW_WORDS = 100
+/** Below this, one with links alone counts as a lure. */
+const FEW_WORDS_WITH_LINKS = 160
 
 export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
-  const { images, imagesWithoutAlt, brokenImages, textLength } = facts
+  const { images, imagesWithoutAlt, brokenImages, textLength, links, mismatchedLinks } = facts
   return [
     ...brokenImages.map(about => finding('image_broken', 'The image has no address on the web', about)),
     ...imagesWithoutAlt.map(about =>
@@ -92,6 +100,16 @@ export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
     ...(images > 0 && textLength < FEW_WORDS
       ? [finding('mostly_images', 'The mail is little more than images, which spam filters distrust')]
       : []),
+    ...(images === 0 && links > 0 && textLength < FEW_WORDS_WITH_LINKS
+      ? [finding('little_text', 'The mail is a link with few words, which spam filters distrust')]
+      : []),
+    ...mismatchedLinks.map(about =>
+      finding(
+        'link_text_misleads',
+        'The text of the link is the address of another site, as in phishing',
+        about,
+      ),
+    ),
   ]
 }
 
@@ -100,14 +118,33 @@ export function subjectFindings(subject: string): CampaignFinding[] {
   const isLoud =
     (letters.length > 5 && letters === letters.toUpperCase() && letters !== letters.toLowerCase()) ||
     /!{2,}/.test(subject)
-  return isLoud
-    ? [
-        finding(
-          'subject_shouts',
-          'The subject is in capitals or has several exclamation marks, which spam filters distrust',
-        ),
-      ]
-    : []
+  return [
+    ...(isLoud
+      ? [
+          finding(
+            'subject_shouts',
+            'The subject is in capitals or has several exclamation marks, which spam filters distrust',
+          ),
+        ]
+      : []),
+    ...(/^\s*(?:re|fwd?|aw|wg|tr|rv)\s*:/i.test(subject)
+      ? [
+          finding(
+            'subject_feigns_reply',
+            'The subject begins like that of a reply, which spam filters distrust',
+          ),
+        ]
+      : []),
+  ]
+}
+
+/** What rspamd does with mail that it does not suspect. */
+const UNSUSPECTED: ReadonlySet<string> = new Set(['no action', 'greylist'])
+
+export function spamFindings({ score, requiredScore, action }: SpamScore): CampaignFinding[] {
+  if (UNSUSPECTED.has(action)) return []
+  const said = `rspamd gives ${score.toFixed(1)} of ${requiredScore.toFixed(1)} points and would: ${action}`
+  return [finding('spam_suspected', said, action)]
 }
 
 const SHORTENERS: ReadonlySet<string> = new Set(

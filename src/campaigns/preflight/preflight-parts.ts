@@ -4,6 +4,9 @@ import type { CampaignParts } from '../campaign-parts.js'
 
 export interface PreflightParts extends Pick<CampaignParts, 'send' | 'log'> {
   readonly renderQueue: RenderQueue
+  readonly hostname: string
+  /** Without a trailing slash. */
+  readonly publicUrl: string
   /** @param isPermitted whether the workspace's settings allow private addresses */
   readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
   /** Opens by people since that day, by mail client. */

@@ -50,6 +50,23 @@ const FindingSchema = Type.Object(
   { title: 'CampaignFinding' },
 )
 
+const SpamSchema = Type.Object(
+  {
+    score: Type.Number(),
+    required_score: Type.Number({ description: 'The score from which on rspamd rejects mail.' }),
+    action: Type.String({ description: 'What rspamd would do, e.g. `no action`, `add header` or `reject`.' }),
+    symbols: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        score: Type.Number({ description: 'Negative if it speaks for the mail.' }),
+        description: Type.String({ description: 'May be empty.' }),
+      }),
+      { description: 'What counted, most first; up to 100.' },
+    ),
+  },
+  { title: 'SpamScore' },
+)
+
 const CheckSchema = Type.Object(
   {
     status: Type.Enum([...CHECK_STATUSES], { description: 'One of: running, completed, failed.' }),
@@ -61,6 +78,10 @@ const CheckSchema = Type.Object(
     errors: Type.Integer({ description: 'Findings with severity `error`.' }),
     warnings: Type.Integer(),
     findings: Type.Array(FindingSchema, { description: 'Empty while the check runs. Errors first.' }),
+    spam: orNull(SpamSchema, {
+      description:
+        'What the rspamd of `campaigns.rspamd_url` says of the mail of one recipient, of the variants the worst; null if none is set up or it did not answer.',
+    }),
     started_at: Moment(),
     finished_at: MomentOrNull(),
   },
@@ -87,6 +108,12 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       variants: [],
     },
   ],
+  spam: {
+    score: 1.2,
+    required_score: 15,
+    action: 'no action',
+    symbols: [{ name: 'SUBJ_ALL_CAPS', score: 1.2, description: 'Subject contains mostly capital letters' }],
+  },
   started_at: '2026-01-15T09:30:00.000Z',
   finished_at: '2026-01-15T09:30:04.000Z',
 }
@@ -105,7 +132,8 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
       description:
         'Renders the mail for every recipient as it would be sent now, without sending it, and reports who lacks which merge value, ' +
         'whose links are empty or broken, what mail clients will clip, not support or distrust, links and images that cannot be reached, and ' +
-        'what is wrong with the sender. Each variant of an A/B test is checked for all recipients. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
+        'what is wrong with the sender; with `campaigns.rspamd_url`, also what rspamd makes of the mail of one recipient. Each variant of an A/B ' +
+        'test is checked for all recipients. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
       params: CampaignParams,
       status: 202,
       response: CheckSchema,
@@ -116,6 +144,7 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
         html_bytes: null,
         findings: [],
         warnings: 0,
+        spam: null,
         finished_at: null,
       },
       errors: ['not_found', 'conflict'],
@@ -178,7 +207,7 @@ async function requireCheck(db: Queries, campaign: number): Promise<CampaignChec
 
 async function checkToApi(
   db: Queries,
-  { status, checked, total, largest, findings, startedAt, finishedAt }: CampaignCheck,
+  { status, checked, total, largest, findings, spam, startedAt, finishedAt }: CampaignCheck,
 ): Promise<Static<typeof CheckSchema>> {
   const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
   const known = await findContactsOf(db, ids)
@@ -218,6 +247,12 @@ async function checkToApi(
     errors: count('error'),
     warnings: count('warning'),
     findings: shown,
+    spam: spam && {
+      score: spam.score,
+      required_score: spam.requiredScore,
+      action: spam.action,
+      symbols: spam.symbols.map(symbol => ({ ...symbol })),
+    },
     started_at: isoTime(startedAt),
     finished_at: finishedAt === null ? null : isoTime(finishedAt),
   }

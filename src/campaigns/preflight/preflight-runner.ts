@@ -22,9 +22,12 @@ export class PreflightRunner {
   private readonly parts: PreflightParts
   private readonly running = new Map<string, { readonly check: RunningCheck; failures: number }>()
   private readonly worker: Worker
+  private readonly rspamdUrl: string | undefined
 
-  constructor(parts: PreflightParts) {
+  /** @param rspamdUrl absent if there is none */
+  constructor(parts: PreflightParts, rspamdUrl?: string) {
     this.parts = parts
+    this.rspamdUrl = rspamdUrl
     const { clock, database } = parts.send
     this.worker = new Worker({
       clock,
@@ -62,7 +65,10 @@ export class PreflightRunner {
   private async step(one: CampaignCheck): Promise<void> {
     const { id } = one
     const { send, log } = this.parts
-    const known = this.running.get(id) ?? { check: new RunningCheck(this.parts, one), failures: 0 }
+    const known = this.running.get(id) ?? {
+      check: new RunningCheck(this.parts, one, this.rspamdUrl),
+      failures: 0,
+    }
     this.running.set(id, known)
     try {
       if (!(await known.check.step())) this.running.delete(id)

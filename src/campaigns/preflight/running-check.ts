@@ -17,7 +17,9 @@ import {
 } from '../../content/rendering/check-recipients.js'
 import { brandOf } from '../../content/rendering/merging.js'
 import type { RenderResult } from '../../content/rendering/render-request.js'
-import { AppError } from '../../core/errors.js'
+import { AppError, describeError } from '../../core/errors.js'
+import type { Sender } from '../../msa/sender.js'
+import type { HttpClient } from '../../world/net/fetch.js'
 import { withVariant } from '../ab-test/ab-test.js'
 import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
@@ -33,12 +35,15 @@ import {
   linkFindings,
   recipientFinding,
   sorted,
+  spamFindings,
   subjectFindings,
   type CampaignFinding,
   type FindingCode,
 } from './findings.js'
 import { mergeVariants } from './merge-variants.js'
 import type { PreflightParts } from './preflight-parts.js'
+import { sampleMail, type SampleOf } from './sample-mail.js'
+import { askRspamd, type SpamScore } from './spam-score.js'
 
 /** Contact numbers per step: what a thread read of so many is received in a few milliseconds. */
 const SPAN = 4_000
@@ -79,6 +84,7 @@ interface Begun {
   readonly workspaceId: string
   readonly workspace: ActingWorkspace
   readonly letter: Letter | undefined
+  readonly sender: Sender | undefined
   readonly who: Selection | undefined
   /** How many variants the mail has: one without an A/B test. */
   readonly variants: number
@@ -89,7 +95,10 @@ interface Begun {
 export class RunningCheck {
   private readonly parts: PreflightParts
   private readonly check: CampaignCheck
+  private readonly rspamdUrl: string | undefined
   private begun: Begun | undefined
+  /** Whose mail rspamd judges. */
+  private sample: CheckedRecipient = NOBODY
   private next = 0
   /** Of the A/B test, being checked; what was found in those before, and how many mails were rendered for them. */
   private variant = 0
@@ -101,13 +110,17 @@ export class RunningCheck {
   private isRefused = false
   private largest = 0
   private html: CheckResult['html']
+  /** Of the worst variant. */
+  private spam: SpamScore | undefined
   private reportedAt = 0
   private counts = new FaultCounts()
   private readonly links = new Set<string>()
   private readonly findings: CampaignFinding[] = []
 
-  constructor(parts: PreflightParts, check: CampaignCheck) {
+  /** @param rspamdUrl absent if there is none */
+  constructor(parts: PreflightParts, check: CampaignCheck, rspamdUrl?: string) {
     this.parts = parts
+    this.rspamdUrl = rspamdUrl
     this.check = check
   }
 
@@ -140,11 +153,13 @@ export class RunningCheck {
     const variants = campaign.abTest?.variants ?? []
     const said = withVariant(campaign, variants[this.variant])
     const letter = await this.orFinding(() => makeLetter(database.reader, workspace, said, data))
-    if (letter)
-      await this.orFinding(async () => {
+    const sender =
+      letter &&
+      (await this.orFinding(async () => {
         const sender = await senders.sender(workspace, letter.author)
         this.findings.push(...(await senderFindings(database.reader, workspace, sender, letter.author)))
-      })
+        return sender
+      }))
     const who = await this.orFinding(async () => whoOf(await findCampaignAudience(database.reader, campaign)))
     const audience = await findAudience(database.reader, workspaceId)
     const first = audience ? contactsOf(audience.number).first : 1
@@ -153,6 +168,7 @@ export class RunningCheck {
       workspaceId,
       workspace,
       letter,
+      sender,
       who,
       variants: Math.max(1, variants.length),
       range: { first, last: audience ? first + audience.lastContact : 0 },
@@ -194,6 +210,7 @@ export class RunningCheck {
             attributes,
           }),
         )
+        if (this.sample === NOBODY) this.sample = recipients[0] ?? NOBODY
         results.push([recipients.length, await this.render(letter, workspaceId, recipients)])
       }
     }
@@ -246,16 +263,24 @@ export class RunningCheck {
   }
 
   /** @returns whether there is another variant to check */
-  private async end({ workspace, workspaceId, letter, who, variants }: Begun): Promise<boolean> {
+  private async end({ workspace, workspaceId, letter, sender, who, variants }: Begun): Promise<boolean> {
     const { database, clock } = this.parts.send
     const isReached = this.checked > 0
     if (letter && !isReached && !this.isRefused)
       this.take(await this.render(letter, workspaceId, [NOBODY]), 0)
     const findings = [...this.findings]
+    let spam: SpamScore | undefined
     if (letter) {
       if (who && !isReached && !this.isRefused)
         findings.push(finding('no_recipients', 'The audience has nobody who can be mailed'))
       const { http } = this.parts.outgoingCalls(workspace.allowPrivateWebhooks)
+      const recipient = this.sample
+      if (sender && !this.isRefused)
+        spam = await this.askForScore(
+          http,
+          { id: `${this.check.id}-${this.variant}`, workspace, workspaceId, letter, sender, recipient },
+          findings,
+        )
       findings.push(
         ...(isReached ? this.counts.all().map(recipientFinding) : []),
         ...subjectFindings(letter.subject),
@@ -273,10 +298,12 @@ export class RunningCheck {
               ),
             ]
           : []),
+        ...(spam ? spamFindings(spam) : []),
         ...(await unreachable(http, [...this.links], [...(this.html?.imageUrls ?? [])])),
       )
     }
     this.found[this.variant] = findings
+    if (spam && spam.score >= (this.spam?.score ?? -Infinity)) this.spam = spam
     if (this.variant + 1 < variants) {
       this.beginNext()
       return true
@@ -289,6 +316,7 @@ export class RunningCheck {
         total: checked,
         findings: sorted(mergeVariants(this.found)),
         largest,
+        spam: this.spam,
         finishedAt: clock.now(),
       }
       await changeCheck(tx.db, this.check, change)
@@ -305,5 +333,22 @@ export class RunningCheck {
     this.counts = new FaultCounts()
     this.links.clear()
     this.begun = undefined
+  }
+
+  /** Rspamd's view of one recipient's mail. @param findings gets why there is none */
+  private async askForScore(
+    http: HttpClient,
+    of: SampleOf,
+    findings: CampaignFinding[],
+  ): Promise<SpamScore | undefined> {
+    if (this.rspamdUrl === undefined) return undefined
+    try {
+      const { message, envelope } = await sampleMail(this.parts, of)
+      return await askRspamd(http, this.rspamdUrl, message, envelope)
+    } catch (error) {
+      this.parts.log.warn('spam score failed', { check: this.check.id, error: describeError(error) })
+      findings.push(finding('spam_not_checked', 'rspamd could not be asked for a spam score'))
+      return undefined
+    }
   }
 }

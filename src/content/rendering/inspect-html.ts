@@ -14,6 +14,10 @@ export interface HtmlFacts {
   readonly imageUrls: readonly string[]
   /** Images whose source is empty, relative or a file. */
   readonly brokenImages: readonly string[]
+  /** Links to the web. */
+  readonly links: number
+  /** Links whose text is the address of another host than theirs: text and URL. */
+  readonly mismatchedLinks: readonly string[]
   /** Characters of text. */
   readonly textLength: number
   /** Slugs of features that some client lacks. */
@@ -30,6 +34,8 @@ const NOTHING: HtmlFacts = {
   imagesWithoutAlt: [],
   imageUrls: [],
   brokenImages: [],
+  links: 0,
+  mismatchedLinks: [],
   textLength: 0,
   features: [],
 }
@@ -53,6 +59,10 @@ class Reader {
   private readonly broken: string[] = []
   private readonly features = new FeatureFinder()
   private sheet = ''
+  private links = 0
+  private readonly mismatched: string[] = []
+  /** The open link: its URL, and the beginning of its text. */
+  private link: { readonly href: string; text: string } | undefined
   private textLength = 0
   /** Open elements whose text is not shown. */
   private hidden = 0
@@ -60,6 +70,7 @@ class Reader {
 
   onopentag(name: string, attributes: Readonly<Record<string, string>>): void {
     if (name === 'img') this.addImage(attributes)
+    if (name === 'a') this.link = { href: (attributes['href'] ?? '').trim(), text: '' }
     this.features.addElement(name, attributes)
     if (name === 'style') this.isInStyle = true
     if (name === 'style' || name === 'script' || name === 'title') this.hidden += 1
@@ -67,10 +78,12 @@ class Reader {
 
   ontext(text: string): void {
     if (this.isInStyle) this.sheet += text
+    if (this.link && this.link.text.length <= MAX_URL) this.link.text += text
     if (this.hidden === 0) this.textLength += text.replace(/\s+/g, ' ').trim().length
   }
 
   onclosetag(name: string): void {
+    if (name === 'a') this.endLink()
     if (name === 'style' && this.isInStyle) {
       this.isInStyle = false
       this.features.addSheet(this.sheet)
@@ -85,9 +98,22 @@ class Reader {
       imagesWithoutAlt: this.withoutAlt,
       imageUrls: [...this.urls],
       brokenImages: this.broken,
+      links: this.links,
+      mismatchedLinks: this.mismatched,
       textLength: this.textLength,
       features: this.features.found(),
     }
+  }
+
+  private endLink(): void {
+    const { href = '', text = '' } = this.link ?? {}
+    this.link = undefined
+    if (!/^https?:\/\//i.test(href) || !URL.canParse(href)) return
+    this.links += 1
+    const shown = hostIn(text.trim())
+    const host = new URL(href).hostname
+    if (shown !== undefined && !isOfSame(shown, host) && this.mismatched.length < MAX_LISTED)
+      this.mismatched.push(`${text.trim().slice(0, MAX_URL)} → ${href.slice(0, MAX_URL)}`)
   }
 
   private addImage({ src = '', alt, width, height }: Readonly<Record<string, string>>): void {
@@ -102,4 +128,16 @@ class Reader {
       if (this.urls.size < MAX_LISTED && url.length <= MAX_URL) this.urls.add(url)
     } else if (!/^cid:/i.test(url) && this.broken.length < MAX_LISTED) this.broken.push(shown)
   }
+}
+
+/** The host of a text that is an address on the web, e.g. `www.shop.example/jugs`. */
+function hostIn(text: string): string | undefined {
+  const written = /^(?:https?:\/\/)?((?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24})(?:[/?#:]\S*)?$/i.exec(text)?.[1]
+  return written?.toLowerCase()
+}
+
+/** Whether one is the other, or within it; `www.` aside. */
+function isOfSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map(host => host.replace(/^www\./, '')) as [string, string]
+  return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 }

@@ -100,6 +100,8 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     -- JSON; refers to contacts by id.
     findings text,
     largest integer,
+    -- JSON: what rspamd said.
+    spam text,
     started_at bigint not null,
     finished_at bigint
   )`,

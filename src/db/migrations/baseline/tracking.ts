@@ -24,10 +24,10 @@ export const trackingTables = ({ serial }: ColumnTypes): string[] => [
   'create index daily_counters_by_day on daily_counters (day)',
   `create table daily_group_counters (
     workspace_id text not null,
-    -- campaign, tag or domain.
+    -- campaign, tag, domain or client.
     dimension text not null,
     day bigint not null,
-    -- A campaign's id, a tag or a domain; '' for everything beyond the daily limit of values.
+    -- A campaign's id, a tag, a domain or a mail client; '' for everything beyond the daily limit of values.
     value text not null,
     accepted bigint default 0 not null,
     campaign_sends bigint default 0 not null,

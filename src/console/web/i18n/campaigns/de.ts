@@ -83,6 +83,14 @@ export const campaigns: typeof texts = {
       recipients: count => (count === 1 ? '1 Empfänger' : `${count} Empfänger`),
       notIn: clients => `Nicht in ${clients}`,
       opensShare: share => `${share} Ihrer Öffnungen`,
+      spam: {
+        title: 'Spam-Bewertung',
+        score: (score, required) => `${score} von ${required} Punkten`,
+        action: action => `rspamd würde: ${action}`,
+        symbols: 'Was gezählt hat',
+        symbol: 'Regel',
+        points: 'Punkte',
+      },
       severities: { error: 'Fehler', warning: 'Warnung', notice: 'Hinweis' },
       codes: {
         no_recipients: 'Niemand aus dieser Auswahl kann angeschrieben werden.',
@@ -112,6 +120,11 @@ export const campaigns: typeof texts = {
         unsubscribe_link_added:
           'Die Mail hat keinen eigenen Abmeldelink; eine Fußzeile mit einem wird angefügt.',
         feature_unsupported: 'Manche Mailprogramme unterstützen das nicht.',
+        subject_feigns_reply: 'Der Betreff beginnt wie der einer Antwort; Spamfilter misstrauen dem.',
+        little_text: 'Die Mail ist ein Link mit wenigen Wörtern; Spamfilter misstrauen dem.',
+        link_text_misleads: 'Der Text eines Links ist die Adresse einer anderen Website, wie beim Phishing.',
+        spam_suspected: 'Der Spamfilter verdächtigt diese Mail.',
+        spam_not_checked: 'Der Spamfilter konnte nicht nach einer Bewertung gefragt werden.',
       },
     },
     progress: 'Fortschritt',

@@ -83,6 +83,14 @@ export const campaigns: typeof texts = {
       recipients: count => (count === 1 ? '1 destinataire' : `${count} destinataires`),
       notIn: clients => `Pas dans ${clients}`,
       opensShare: share => `${share} de vos ouvertures`,
+      spam: {
+        title: 'Score de spam',
+        score: (score, required) => `${score} points sur ${required}`,
+        action: action => `rspamd ferait : ${action}`,
+        symbols: 'Ce qui a compté',
+        symbol: 'Règle',
+        points: 'Points',
+      },
       severities: { error: 'Erreur', warning: 'Avertissement', notice: 'Remarque' },
       codes: {
         no_recipients: 'On ne peut écrire à personne de cette sélection.',
@@ -113,6 +121,12 @@ export const campaigns: typeof texts = {
         unsubscribe_link_added:
           'L’e-mail n’a pas de lien de désabonnement ; un pied de page qui en a un est ajouté.',
         feature_unsupported: 'Certains logiciels de messagerie ne le prennent pas en charge.',
+        subject_feigns_reply:
+          'L’objet commence comme celui d’une réponse ; les filtres anti-spam s’en méfient.',
+        little_text: 'L’e-mail est un lien avec peu de mots ; les filtres anti-spam s’en méfient.',
+        link_text_misleads: 'Le texte d’un lien est l’adresse d’un autre site, comme dans l’hameçonnage.',
+        spam_suspected: 'Le filtre anti-spam soupçonne cet e-mail.',
+        spam_not_checked: 'Le filtre anti-spam n’a pas pu donner de score.',
       },
     },
     progress: 'Avancement',
