@@ -35,6 +35,7 @@ export const automations = resource({
         ...runRoutes(parts),
         ...flowRoutes(parts),
       ],
+      lease: 'automations',
       consumers: [triggerConsumer(parts)],
       jobs: [
         {

@@ -90,6 +90,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_letters',
   'campaign_links',
   'campaign_pages',
+  'campaign_tests',
+  'campaign_variants',
   'campaigns',
   'contact_imports',
   'contact_sweeps',
