@@ -88,6 +88,7 @@ const SCREENS = [
   ['/tags', 'console-tags'],
   ['/forms', 'console-forms'],
   ['/campaigns', 'console-campaigns'],
+  ['/automations', 'console-automations'],
   ['/feeds', 'console-feeds'],
   ['/templates', 'console-templates'],
   ['/account', 'console-account'],

@@ -142,6 +142,12 @@ export const SCREENS: readonly Screen[] = [
   },
   { path: '/campaigns/:id', load: () => import('./screens/campaigns/Campaign.svelte') },
   {
+    path: '/automations',
+    load: () => import('./screens/automations/Automations.svelte'),
+    nav: { group: 'sending', name: 'automations', icon: 'automations' },
+  },
+  { path: '/automations/:id', load: () => import('./screens/automations/Automation.svelte') },
+  {
     path: '/feeds',
     load: () => import('./screens/feeds/Feeds.svelte'),
     nav: { group: 'sending', name: 'feeds', icon: 'feeds' },

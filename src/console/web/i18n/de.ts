@@ -3,6 +3,7 @@ import type { Texts } from './en'
 import { abTests } from './ab-tests/de'
 import { appliance } from './appliance/de'
 import { audience } from './audience/de'
+import { automations } from './automations/de'
 import { campaigns } from './campaigns/de'
 import { mail } from './mail/de'
 import { people } from './people/de'
@@ -14,6 +15,7 @@ export const de: Texts = {
   ...abTests,
   ...appliance,
   ...audience,
+  ...automations,
   ...campaigns,
   ...mail,
   ...people,

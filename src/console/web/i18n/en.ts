@@ -2,6 +2,7 @@
 import { abTests } from './ab-tests/en'
 import { appliance } from './appliance/en'
 import { audience } from './audience/en'
+import { automations } from './automations/en'
 import { campaigns } from './campaigns/en'
 import { mail } from './mail/en'
 import { people } from './people/en'
@@ -13,6 +14,7 @@ export const en = {
   ...abTests,
   ...appliance,
   ...audience,
+  ...automations,
   ...campaigns,
   ...mail,
   ...people,

@@ -3,6 +3,7 @@ import type { Texts } from './en'
 import { abTests } from './ab-tests/es'
 import { appliance } from './appliance/es'
 import { audience } from './audience/es'
+import { automations } from './automations/es'
 import { campaigns } from './campaigns/es'
 import { mail } from './mail/es'
 import { people } from './people/es'
@@ -14,6 +15,7 @@ export const es: Texts = {
   ...abTests,
   ...appliance,
   ...audience,
+  ...automations,
   ...campaigns,
   ...mail,
   ...people,

@@ -3,6 +3,7 @@ import type { Texts } from './en'
 import { abTests } from './ab-tests/fr'
 import { appliance } from './appliance/fr'
 import { audience } from './audience/fr'
+import { automations } from './automations/fr'
 import { campaigns } from './campaigns/fr'
 import { mail } from './mail/fr'
 import { people } from './people/fr'
@@ -14,6 +15,7 @@ export const fr: Texts = {
   ...abTests,
   ...appliance,
   ...audience,
+  ...automations,
   ...campaigns,
   ...mail,
   ...people,

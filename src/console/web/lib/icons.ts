@@ -4,6 +4,7 @@ export const ICONS = {
   activity: 'M2 10h4l2.5-6 4 12L15 10h3',
   api: 'm7 6-4 4 4 4M13 6l4 4-4 4M11.5 4l-3 12',
   arrowLeft: 'M16 10H4m0 0 5-5m-5 5 5 5',
+  automations: 'M7 3h6v4H7ZM3 13h5v4H3ZM12 13h5v4h-5ZM10 7v3M10 10H5.5v3M10 10h4.5v3',
   backup:
     'M4 5c0-1.1 2.7-2 6-2s6 .9 6 2-2.7 2-6 2-6-.9-6-2Zm0 0v10c0 1.1 2.7 2 6 2s6-.9 6-2V5M4 10c0 1.1 2.7 2 6 2s6-.9 6-2',
   bounce: 'M4 15V9a4 4 0 0 1 4-4h8m0 0-3.5-3.5M16 5l-3.5 3.5',

@@ -24,6 +24,7 @@ export const shell: typeof texts = {
     forms: 'Formulare',
     sending: 'Versand',
     campaigns: 'Kampagnen',
+    automations: 'Abläufe',
     feeds: 'Feeds',
     templates: 'Vorlagen',
     media: 'Bilder',

@@ -23,6 +23,7 @@ export const shell = {
     forms: 'Forms',
     sending: 'Sending',
     campaigns: 'Campaigns',
+    automations: 'Automations',
     feeds: 'Feeds',
     templates: 'Templates',
     media: 'Images',

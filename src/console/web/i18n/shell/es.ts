@@ -24,6 +24,7 @@ export const shell: typeof texts = {
     forms: 'Formularios',
     sending: 'Envío',
     campaigns: 'Campañas',
+    automations: 'Automatizaciones',
     feeds: 'Fuentes',
     templates: 'Plantillas',
     media: 'Imágenes',

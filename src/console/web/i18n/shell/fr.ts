@@ -24,6 +24,7 @@ export const shell: typeof texts = {
     forms: 'Formulaires',
     sending: 'Envoi',
     campaigns: 'Campagnes',
+    automations: 'Automatisations',
     feeds: 'Flux',
     templates: 'Modèles',
     media: 'Images',
