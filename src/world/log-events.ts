@@ -207,7 +207,7 @@ export const LOG_EVENTS = {
     'limits not shared':
       'PostgreSQL did not answer. Until it does, each node allows its equal share of rate limits.',
     'login failures not shared':
-      'PostgreSQL did not answer. Until it does, each node counts failed logins by itself.',
+      'PostgreSQL did not answer. Until it does, each node counts failed logins separately.',
     'sites not shared':
       'PostgreSQL did not answer. Until it does, shares of sites and destinations stay as they are.',
     'page answered': 'A public page was served.',
