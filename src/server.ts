@@ -135,7 +135,7 @@ async function openParts(
   const leases = openLeases(membership)
   const limits = openSharedLimits(appliance, membership)
   closing.defer(() => limits?.stop())
-  const openWindow = limits && ((kind: string) => limits.window(kind))
+  const openWindow: OpenWindow | undefined = limits && ((kind, windowMs) => limits.window(kind, windowMs))
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
   const onAppended = () => {
@@ -144,6 +144,7 @@ async function openParts(
   }
   const inbound = await openInbound({
     ...inboundParts(appliance),
+    openWindow,
     onEnqueued,
     onAppended,
     isProcessing: () => leases.inbound.isHeld(),
@@ -186,6 +187,7 @@ async function openParts(
   const replies = new RecentReplies(world.clock)
   const resources = openResources(
     resourceParts(appliance, {
+      openWindow,
       renderQueue,
       send,
       inboundQuota: inbound.quota,
@@ -218,6 +220,7 @@ async function openParts(
   )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
+  closing.defer(() => inbound.stopCounting())
   const consumerLags = () => dispatcher.lags()
   let locateSite = siteLocator(appliance)
   const onAttempt: OnAttempt = attempt => {

@@ -34,6 +34,8 @@ import { openJobs, routeDescriber } from './open-delivery.js'
 import { openReferences, type ResourceParts } from './resources.js'
 
 export interface RunningParts {
+  /** For limits that hold over all nodes; undefined with SQLite. */
+  readonly openWindow?: OpenWindow | undefined
   readonly send: SendParts
   readonly renderQueue: RenderQueue
   readonly inboundQuota: MailQuota

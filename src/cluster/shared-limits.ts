@@ -64,8 +64,10 @@ export class SharedLimits {
     this.clearedAt = parts.clock.monotonic()
   }
 
-  /** @param kind not used for another window of this node */
+  /** One for each kind: a kind opened twice is the same window. */
   window(kind: string, windowMs?: number): SlidingWindow {
+    const known = this.windows.find(one => one.kind === kind)
+    if (known) return known
     const window = new SharedWindow(this, this.parts.clock, kind, windowMs)
     this.windows.push(window)
     return window
@@ -166,8 +168,8 @@ interface Part {
 }
 
 class SharedWindow extends SlidingWindow {
+  readonly kind: string
   private readonly limits: SharedLimits
-  private readonly kind: string
   private readonly parts = new Map<string, Part>()
 
   constructor(limits: SharedLimits, clock: Clock, kind: string, windowMs?: number) {

@@ -34,8 +34,8 @@ interface Counter {
   newest: number
 }
 
-/** Opens windows of a kind, e.g. of API keys. */
-export type OpenWindow = (kind: string) => SlidingWindow
+/** Opens windows of a kind, e.g. of API keys. @param windowMs a minute by default */
+export type OpenWindow = (kind: string, windowMs?: number) => SlidingWindow
 
 export class SlidingWindow {
   protected readonly clock: Clock

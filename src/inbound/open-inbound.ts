@@ -1,9 +1,10 @@
 /** Assembles the receiver and the processor of inbound mail. */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
+import type { OpenWindow } from '../http/sliding-window.js'
 import type { ReturnPathKey } from '../mail/return-path.js'
 import type { MailReceiver } from '../smtp/receiver.js'
-import type { Clock } from '../world/time/clock.js'
+import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import type { SpawnThread } from '../world/threads.js'
@@ -36,6 +37,8 @@ export interface InboundParts {
   /** `inbound.unsigned_message_size`, bytes. */
   readonly unsignedMessageSize: number
   readonly limits: IntakeLimits
+  /** For limits that hold over all nodes; undefined if one process counts for itself. */
+  readonly openWindow?: OpenWindow | undefined
   /** `inbound.keep_size`, bytes. */
   readonly keepSize: number
   readonly forwardTo: string | undefined
@@ -58,7 +61,11 @@ export interface Inbound {
   /** Start it after the event dispatcher; stop it after the SMTP service and before closing the database. */
   readonly processor: InboundProcessor
   readonly quota: MailQuota
+  /** Counts what is stored no more. */
+  stopCounting(): void
 }
+
+const RECOUNT_MS = 60_000
 
 /** Also deletes what a crash left of mail that was never accepted. */
 export async function openInbound(parts: InboundParts): Promise<Inbound> {
@@ -76,7 +83,7 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     },
     tokens: new MessageTokens(database.reader, keys),
     counters: newCounters(),
-    limiter: new IntakeLimiter(parts.limits, clock),
+    limiter: new IntakeLimiter(parts.limits, clock, parts.openWindow),
     quota: await MailQuota.count(database.reader, parts.keepSize),
   }
   const processor = new InboundProcessor({
@@ -91,5 +98,23 @@ export async function openInbound(parts: InboundParts): Promise<Inbound> {
     isLocal: address => readInboundAddress(address, shared.names).kind !== 'foreign',
     processor,
     quota: shared.quota,
+    stopCounting: database.announce ? countAgain(shared) : () => {},
   }
+}
+
+/** Where other nodes store and delete inbound mail as well. @returns stops it */
+function countAgain({
+  database,
+  clock,
+  quota,
+}: Pick<InboundParts, 'database' | 'clock'> & { quota: MailQuota }): () => void {
+  const count = () => {
+    timer = clock.after(RECOUNT_MS, () => {
+      quota.recount(database.reader).catch(() => {})
+      count()
+    })
+  }
+  let timer: Timer | undefined
+  count()
+  return () => timer?.cancel()
 }

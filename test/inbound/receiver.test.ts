@@ -296,9 +296,8 @@ t.test(
     await t.rejects(from('2001:db8:1:2::9'), { code: 421, enhanced: '4.7.0', closes: true })
     await t.resolves(from('2001:db8:1:3::1'))
     for (let n = 0; n < 10; n += 1) await t.resolves(from('2001:db8:1:2::1', ann.returnPath))
-    await clock.advance(20_000)
-    await t.resolves(from('2001:db8:1:2::1'), 'a third of a minute, a third of it')
-    await t.rejects(from('2001:db8:1:2::1'), { code: 421 })
+    await clock.advance(60_000)
+    await t.resolves(from('2001:db8:1:2::1'), 'a minute later')
     t.equal((await rows()).length, 15)
   },
 )

@@ -1,7 +1,7 @@
 /** Two nodes and a feed: its new items are one campaign, whichever node reads it and whichever dies. */
 import t from 'tap'
 import { openFeedServer, rss } from '../campaigns/feed-server.js'
-import { openTwo } from '../support/program/two-nodes.js'
+import { openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
 t.test('a feed that a node was reading when it was killed is sent once, by the other', async t => {

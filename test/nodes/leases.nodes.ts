@@ -26,13 +26,13 @@ t.test(
     const key = { key: first.key }
     let next = 0
     const post = async (path: string, body: object | string, headers = {}) => {
-    // By turns, so that what one node does is asked for at the other.
-    const node = next++ % 2 === 0 ? one : two
-    const answer = await node.post(`/api/v1${path}`, body, { ...key, headers })
-    if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
-    return answer.body.data
-  }
-  const count = (what: string) =>
+      // By turns, so that what one node does is asked for at the other.
+      const node = next++ % 2 === 0 ? one : two
+      const answer = await node.post(`/api/v1${path}`, body, { ...key, headers })
+      if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+      return answer.body.data
+    }
+    const count = (what: string) =>
       Number(first.sql<{ n: number }>(`select count(*)::int as n from ${what}`)[0]?.n)
     const people = await post('/lists', { name: 'News' })
     const template = await post('/templates', { name: 'T', html: '<p>Hello</p>' })

@@ -1,6 +1,6 @@
 /** Limits hold over all nodes, however requests are spread over them. */
 import t from 'tap'
-import { openTwo } from '../support/program/two-nodes.js'
+import { openTwo } from '../support/program/nodes.js'
 
 /** As a browser sends it. */
 const headers = { 'Sec-Fetch-Site': 'same-origin' }

@@ -4,7 +4,7 @@ import t from 'tap'
 import { newDatabase } from '../support/db/real-postgres.js'
 import { picture } from '../support/content/images.js'
 import { install, routeTo, type Serving } from '../support/program/process.js'
-import { openTwo } from '../support/program/two-nodes.js'
+import { openTwo } from '../support/program/nodes.js'
 
 interface Image {
   readonly id: string

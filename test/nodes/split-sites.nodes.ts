@@ -1,7 +1,7 @@
 /** A destination with much mail is delivered to by both nodes, which keep the rate of its site together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { openTwo } from '../support/program/two-nodes.js'
+import { openTwo } from '../support/program/nodes.js'
 
 const MESSAGES = 1_500
 const PER_SECOND = 20

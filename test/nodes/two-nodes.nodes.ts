@@ -2,7 +2,7 @@
 import t from 'tap'
 import { LEASES } from '../../src/cluster/leases.js'
 import type { Initialised, Serving } from '../support/program/process.js'
-import { openTwo } from '../support/program/two-nodes.js'
+import { openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
 const mailTo = (to: string) => ({

@@ -2,13 +2,14 @@
  * Rate limits of form submissions and confirmation mails, so that nobody can flood a mailbox or block a form for others.
  *
  * Confirmation mails do not count against the workspace's sending limits, which strangers could otherwise exhaust. Counters are in memory
- * (`http/sliding-window.ts`); daily counts per address also include stored opt-ins.
+ * (`http/sliding-window.ts`); daily counts per address also include stored opt-ins. Limits of an address, a network and a form hold over all
+ * nodes; how much a network was seen, and other spellings of a mailbox, each node counts for itself.
  *
  * Once a form's soft limit is reached, only networks (/24, /48) hardly seen within the hour are let in, up to the hard limit. A flood from a
  * few networks therefore does not block other visitors.
  */
 import { AppError } from '../../core/errors.js'
-import { SlidingWindow } from '../../http/sliding-window.js'
+import { SlidingWindow, type OpenWindow } from '../../http/sliding-window.js'
 import { likelyMailbox } from '../../mail/address.js'
 import { addressKey, networkOf } from '../../world/net/ip-address.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -31,21 +32,34 @@ export class FormAllowance {
   private readonly minute: SlidingWindow
   private readonly hour: SlidingWindow
   private readonly day: SlidingWindow
+  /** Submissions of each network. */
+  private readonly seen: SlidingWindow
 
-  constructor(clock: Clock) {
-    this.minute = new SlidingWindow(clock)
-    this.hour = new SlidingWindow(clock, HOUR_MS)
+  constructor(clock: Clock, openWindow: OpenWindow = (_, windowMs) => new SlidingWindow(clock, windowMs)) {
+    this.minute = openWindow('submissions of a form')
+    this.hour = openWindow('confirmations of a form', HOUR_MS)
     this.day = new SlidingWindow(clock, DAY_MS)
+    this.seen = new SlidingWindow(clock, HOUR_MS)
   }
 
   /** @throws AppError rate_limited, unavailable */
-  takeSubmission(formId: string, address: string): void {
+  async takeSubmission(formId: string, address: string): Promise<void> {
     const key = addressKey(address)
-    this.take(this.minute, `${formId} ${key}`, PER_ADDRESS)
-    const network = `sent ${formId} ${networkOf(key)}`
+    const sender = `${formId} ${key}`
+    await this.minute.prepare(sender, 1, PER_ADDRESS)
+    this.take(this.minute, sender, PER_ADDRESS)
+    const network = `${formId} ${networkOf(key)}`
     const { soft, hard } = SUBMISSIONS
-    this.takeFromForm(this.minute, formId, this.hour.used(network) < FEW ? hard : soft)
-    this.hour.take(network, 1, Infinity)
+    const limit = this.seen.used(network) < FEW ? hard : soft
+    await this.minute.prepare(formId, 1, limit)
+    this.takeFromForm(this.minute, formId, limit)
+    this.seen.take(network, 1, Infinity)
+  }
+
+  /** Call it before `takeConfirmation`, which cannot wait for other nodes. */
+  async prepareConfirmation({ id }: Form, address: string): Promise<void> {
+    await this.hour.prepare(`${id} ${networkOf(addressKey(address))}`, 1, PER_NETWORK)
+    await this.hour.prepare(id, 1, CONFIRMATIONS.hard)
   }
 
   /**

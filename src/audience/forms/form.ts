@@ -1,4 +1,5 @@
 /** What a form is, the event of its submission, and what forms need from the composition root. Holds no logic. */
+import type { OpenWindow } from '../../http/sliding-window.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Sender } from '../../http/public/public-route.js'
 import type { LinkKeys } from '../../mail/links/link-keys.js'
@@ -63,6 +64,8 @@ export interface FormOwner {
 
 export interface FormParts extends AudienceParts {
   readonly log: Log
+  /** For limits that hold over all nodes; undefined if one process counts for itself. */
+  readonly openWindow?: OpenWindow | undefined
   readonly linkKeys: LinkKeys
   /** Without a trailing slash. */
   readonly publicUrl: string

@@ -29,7 +29,7 @@ import { confirmOptIn, OPT_IN_MS, submitForm, type Visit } from './submit-form.j
 const FORM_PATH = '/f/:id'
 
 export function formPages(parts: FormParts): PublicRoute[] {
-  const allowance = new FormAllowance(parts.clock)
+  const allowance = new FormAllowance(parts.clock, parts.openWindow)
   return [
     {
       method: 'GET',
@@ -57,10 +57,11 @@ export function formPages(parts: FormParts): PublicRoute[] {
           return gone(texts, found.owner)
         }
         const { form, owner } = found
-        allowance.takeSubmission(form.id, visitor.address)
+        await allowance.takeSubmission(form.id, visitor.address)
         const filled = readFilled(form.fields, fields)
         if ('faults' in filled) return refused(request, form, owner, filled.faults)
         if ((fields.get(HONEYPOT) ?? '') !== '') return honeypotFilled(request, form, owner)
+        await allowance.prepareConfirmation(form, visitor.address)
         const mayAsk = (email: string) => allowance.takeConfirmation(form, visitor.address, email)
         const visit: Visit = { form, owner, texts, language, mayAsk }
         const result = await submitLoggingFaults(parts, visit, filled)

@@ -1,11 +1,12 @@
 /**
  * Rate limits of inbound mail: unsigned mail per client and in total, signed mail per message.
  *
- * Unsigned mail (postmaster@, reports, ...) can come from anyone, so it is limited; honest servers retry. Signed mail
- * is limited only by what a single message can bring back. Limits refill evenly over their period, on the monotonic
+ * Unsigned mail (postmaster@, reports, ...) can come from anyone, so it is limited, over all nodes; honest servers retry. Signed mail
+ * is limited only by what a single message can bring back, at each node. Those limits refill evenly over their period, on the monotonic
  * clock. The number of buckets is bounded, the oldest is forgotten first. Rejects with a temporary SmtpRefusal (RFC
  * 5321 §4.2.1).
  */
+import { SlidingWindow, type OpenWindow } from '../../http/sliding-window.js'
 import { addressKey } from '../../world/net/ip-address.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
 import type { Clock } from '../../world/time/clock.js'
@@ -18,8 +19,7 @@ export interface IntakeLimits {
   readonly octetsPerHourInAll: number
 }
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
+const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** A message to a mailing list may cause a hundred absence notices. */
 const MAILS_PER_MESSAGE = 100
@@ -27,32 +27,59 @@ const OCTETS_PER_MESSAGE = 20_000_000
 const MAX_BUCKETS = 65_536
 
 export class IntakeLimiter {
-  private readonly mails: TokenBuckets
-  private readonly octets: TokenBuckets
-  private readonly all: TokenBuckets
+  private readonly limits: IntakeLimits
+  private readonly mails: SlidingWindow
+  /** In KiB, since a window counts up to 4 billion. */
+  private readonly sizes: SlidingWindow
   private readonly messageMails: TokenBuckets
   private readonly messageOctets: TokenBuckets
 
-  constructor(limits: IntakeLimits, clock: Clock) {
-    const allowances = (amount: number, periodMs: number) => new TokenBuckets(amount, periodMs, clock)
-    this.mails = allowances(limits.mailsPerMinute, MINUTE_MS)
-    this.octets = allowances(limits.octetsPerHour, HOUR_MS)
-    this.all = allowances(limits.octetsPerHourInAll, HOUR_MS)
-    this.messageMails = allowances(MAILS_PER_MESSAGE, DAY_MS)
-    this.messageOctets = allowances(OCTETS_PER_MESSAGE, DAY_MS)
+  /** @param openWindow default: counts for this process alone */
+  constructor(
+    limits: IntakeLimits,
+    clock: Clock,
+    openWindow: OpenWindow = (_, windowMs) => new SlidingWindow(clock, windowMs),
+  ) {
+    this.limits = limits
+    this.mails = openWindow('unsigned mails of an address')
+    this.sizes = openWindow('size of unsigned mails', HOUR_MS)
+    this.messageMails = new TokenBuckets(MAILS_PER_MESSAGE, DAY_MS, clock)
+    this.messageOctets = new TokenBuckets(OCTETS_PER_MESSAGE, DAY_MS, clock)
   }
 
   /** Admits an unsigned mail. @throws SmtpRefusal */
-  beginUnsigned(peerAddress: string): void {
+  async beginUnsigned(peerAddress: string): Promise<void> {
+    const { mailsPerMinute } = this.limits
     const key = addressKey(peerAddress)
-    if (!this.mails.take(key, 1))
+    await this.mails.prepare(key, 1, mailsPerMinute)
+    if (!this.mails.take(key, 1, mailsPerMinute).isAllowed)
       throw new SmtpRefusal(421, '4.7.0', 'too many mails from your address, try again later', true)
-    if (!this.octets.isAvailable(key) || !this.all.isAvailable(ALL)) throw tooMuch()
+    for (const { name, limit } of this.sizeLimits(peerAddress))
+      if (limit > 0 && this.sizes.used(name) >= limit) throw tooMuch()
   }
 
-  /** Counts bytes received, also those of mail that is rejected later. @throws SmtpRefusal */
-  takeUnsigned(peerAddress: string, octets: number): void {
-    if (!this.octets.take(addressKey(peerAddress), octets) || !this.all.take(ALL, octets)) throw tooMuch()
+  /**
+   * Counts bytes received, also those of mail that is rejected later.
+   *
+   * @param before bytes of the mail that were counted already @param size of it with what has come now
+   * @throws SmtpRefusal
+   */
+  async takeUnsigned(peerAddress: string, before: number, size: number): Promise<void> {
+    const amount = inKib(size) - inKib(before)
+    if (amount === 0) return
+    for (const { name, limit } of this.sizeLimits(peerAddress)) {
+      await this.sizes.prepare(name, amount, limit)
+      if (!this.sizes.take(name, amount, limit).isAllowed) throw tooMuch()
+    }
+  }
+
+  /** In KiB an hour; 0 = unlimited. */
+  private sizeLimits(peerAddress: string) {
+    const { octetsPerHour, octetsPerHourInAll } = this.limits
+    return [
+      { name: addressKey(peerAddress), limit: inKib(octetsPerHour) },
+      { name: 'all', limit: inKib(octetsPerHourInAll) },
+    ]
   }
 
   /** Admits a mail about this message. @throws SmtpRefusal */
@@ -66,7 +93,9 @@ export class IntakeLimiter {
   }
 }
 
-const ALL = ''
+function inKib(octets: number): number {
+  return Math.ceil(octets / 1_024)
+}
 
 class TokenBuckets {
   private readonly amount: number
@@ -75,20 +104,14 @@ class TokenBuckets {
   /** Amount used, as of a monotonic time; least recently updated first. */
   private readonly used = new Map<string, { amount: number; at: number }>()
 
-  /** @param amount 0 = unlimited */
   constructor(amount: number, periodMs: number, clock: Clock) {
     this.amount = amount
     this.periodMs = periodMs
     this.clock = clock
   }
 
-  isAvailable(name: string): boolean {
-    return this.amount === 0 || this.usedBy(name) < this.amount
-  }
-
   /** @returns false, and takes nothing, if not enough is left */
   take(name: string, amount: number): boolean {
-    if (this.amount === 0) return true
     const total = this.usedBy(name) + amount
     if (total > this.amount) return false
     // Moves it to the end.

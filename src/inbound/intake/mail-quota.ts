@@ -1,7 +1,8 @@
 /**
  * The quota of stored inbound mail: `inbound.keep_size`.
  *
- * Counted in memory, starting from the database: the receiver adds what it writes, deletion subtracts. Above nine
+ * Counted in memory, starting from the database: the receiver adds what it writes, deletion subtracts. Where other nodes receive and
+ * delete as well, it is counted again now and then. Above nine
  * tenths of the quota the oldest processed mail is deleted early, unsigned mail first; unprocessed mail never is.
  */
 import type { Queries, Tx } from '../../db/database.js'
@@ -15,6 +16,8 @@ export class MailQuota {
   /** Bytes. */
   readonly limit: number
   private octets: number
+  /** Of mail that is still being received. */
+  private underWay = 0
   private isShrinking = false
 
   constructor(most: number, octets: number) {
@@ -34,12 +37,26 @@ export class MailQuota {
     return this.octets + octets <= this.limit
   }
 
+  /** Received, and not stored yet. */
   add(octets: number): void {
     this.octets += octets
+    this.underWay += octets
   }
 
-  subtract(octets: number): void {
+  /** What was added is stored. */
+  noteStored(octets: number): void {
+    this.underWay -= octets
+  }
+
+  /** What was added is not stored. */
+  drop(octets: number): void {
     this.octets -= octets
+    this.underWay -= octets
+  }
+
+  /** Other nodes may have stored or deleted mail. */
+  async recount(reader: Queries): Promise<void> {
+    this.octets = (await sumInboundOctets(reader)) + this.underWay
   }
 
   /** Deletes the oldest, at most `limit`. @returns how many */
@@ -64,7 +81,7 @@ export class MailQuota {
 
   private async remove(tx: Tx, what: Parameters<typeof deleteProcessed>[1]): Promise<Removed> {
     const removed = await deleteProcessed(tx.db, what)
-    tx.onCommit(() => this.subtract(removed.octets))
+    tx.onCommit(() => (this.octets -= removed.octets))
     return removed
   }
 }

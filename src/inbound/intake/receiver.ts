@@ -142,19 +142,19 @@ class InboundTransaction implements MailTransaction {
       case 'feedback':
       case 'reports':
       case 'contact':
-        this.beginUnsigned()
+        await this.beginUnsigned()
         this.recipients.push({ address, purpose: known.kind })
     }
   }
 
   /** @throws SmtpRefusal */
-  private beginUnsigned(): void {
+  private async beginUnsigned(): Promise<void> {
     if (!this.isSigned) return
     const { limiter, quota, unsignedMessageSize } = this.parts
     const { size = 0 } = this.mail
     if (size > unsignedMessageSize) throw tooLarge()
     if (!quota.fits(size)) throw quotaExceeded()
-    limiter.beginUnsigned(this.session.peerAddress)
+    await limiter.beginUnsigned(this.session.peerAddress)
     this.isSigned = false
   }
 
@@ -166,6 +166,8 @@ class InboundTransaction implements MailTransaction {
     this.count(piece.length)
     this.memory.take(piece.length, this.isSigned)
     this.spool.add(piece)
+    if (!this.isSigned)
+      await this.parts.limiter.takeUnsigned(this.session.peerAddress, this.size - piece.length, this.size)
     await this.spool.writeWholeParts()
     if (this.memory.isFull) await this.spool.write()
   }
@@ -176,10 +178,7 @@ class InboundTransaction implements MailTransaction {
     this.size += octets
     if (this.size > (this.isSigned ? messageSize : Math.min(messageSize, unsignedMessageSize)))
       throw tooLarge()
-    if (!this.isSigned) {
-      if (!quota.fits(octets)) throw quotaExceeded()
-      limiter.takeUnsigned(this.session.peerAddress, octets)
-    }
+    if (!this.isSigned && !quota.fits(octets)) throw quotaExceeded()
     for (const { messageId } of this.recipients)
       if (messageId !== undefined) limiter.takeSigned(messageId, octets)
     quota.add(octets)
@@ -187,7 +186,7 @@ class InboundTransaction implements MailTransaction {
   }
 
   async finish(): Promise<string> {
-    const { database, clock, counters, onStored } = this.parts
+    const { database, clock, counters, quota, onStored } = this.parts
     const rest = this.spool.take()
     try {
       database.storage.requireRoom()
@@ -207,6 +206,7 @@ class InboundTransaction implements MailTransaction {
         tx.onCommit(() => onStored(this.isSigned))
         return seq
       })
+      quota.noteStored(this.counted)
       counters.received += 1
       return `stored as ${number}`
     } catch (error) {
@@ -226,7 +226,7 @@ class InboundTransaction implements MailTransaction {
   }
 
   private drop(): void {
-    this.parts.quota.subtract(this.counted)
+    this.parts.quota.drop(this.counted)
     this.counted = 0
     const { log } = this.parts
     // If this fails, the next start deletes them.

@@ -43,6 +43,9 @@ export async function openNodes(t: Test, environments: readonly Environment[]) {
   return { sink, first, one, two, list }
 }
 
+/** Two nodes with the same environment. */
+export const openTwo = (t: Test, env: Environment = {}) => openNodes(t, [env, env])
+
 const named = (number: number) => ({ POSTROAD_HOSTNAME: `mx${number}.postroad.test` })
 const mailTo = (to: string) => ({
   to: [to],
