@@ -7,6 +7,7 @@ import { LoginGuard } from '../accounts/login-guard.js'
 import { SharedLoginJournal } from '../accounts/login-journal.js'
 import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
+import { dayOf, readClientOpens } from '../analytics/statistics/counter-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
 import { findCampaign } from '../campaigns/records/campaign-store.js'
@@ -101,6 +102,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,
+    findClientOpens: (workspaceId: string, since: number) =>
+      readClientOpens(database.slowReader, workspaceId, dayOf(since)),
     findPublicSender,
     publicUrl: config.publicUrl,
     returnPath: appliance.returnPath,

@@ -129,10 +129,17 @@ create table automation_runs (
   last_message_id text,
   trigger_type text not null,
   trigger_data text not null,
+  flow_version integer not null default 1,
   exit_reason text,
   error text,
   started_at bigint not null,
   ended_at bigint
+);
+
+create table automation_step_counts (
+  step bigint not null,
+  path text not null,
+  runs integer not null
 );
 
 create table automation_steps (
@@ -161,6 +168,7 @@ create table automations (
   runs_failed integer not null,
   runs_cancelled integer not null,
   activated_at bigint,
+  version integer not null default 1,
   scan text,
   unsettled_at bigint,
   created_at bigint not null,
@@ -246,7 +254,40 @@ create table campaign_recipients (
   reason text,
   message_id text,
   has_opened integer not null default 0,
-  has_clicked integer not null default 0
+  has_clicked integer not null default 0,
+  variant integer
+);
+
+create table campaign_tests (
+  campaign bigint not null,
+  drawn integer not null,
+  drawn_through bigint not null,
+  drawn_at bigint,
+  sampled_at bigint,
+  decide_at bigint,
+  paused_at bigint,
+  winner integer,
+  decided_at bigint,
+  decided_by text
+);
+
+create table campaign_variants (
+  campaign bigint not null,
+  variant integer not null,
+  letter text,
+  content_id text,
+  content_at bigint,
+  recipients integer not null default 0,
+  pending integer not null default 0,
+  sends integer not null default 0,
+  deliveries integer not null default 0,
+  opens integer not null default 0,
+  unique_opens integer not null default 0,
+  clicks integer not null default 0,
+  unique_clicks integer not null default 0,
+  bounces integer not null default 0,
+  complaints integer not null default 0,
+  unsubscribes integer not null default 0
 );
 
 create table campaigns (
@@ -268,6 +309,7 @@ create table campaigns (
   track_clicks integer,
   rate_per_hour integer,
   send_window text,
+  ab_test text,
   is_archived integer not null default 0,
   is_indexed integer not null default 0,
   status text not null,
@@ -1205,6 +1247,8 @@ alter table automation_runs add constraint automation_runs_id_key UNIQUE (id);
 
 alter table automation_runs add constraint automation_runs_pkey PRIMARY KEY (seq);
 
+alter table automation_step_counts add constraint automation_step_counts_pk PRIMARY KEY (step, path);
+
 alter table automation_steps add constraint automation_steps_id_key UNIQUE (id);
 
 alter table automation_steps add constraint automation_steps_pkey PRIMARY KEY (seq);
@@ -1232,6 +1276,10 @@ alter table campaign_links add constraint campaign_links_pk PRIMARY KEY (campaig
 alter table campaign_pages add constraint campaign_pages_pkey PRIMARY KEY (campaign);
 
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
+
+alter table campaign_tests add constraint campaign_tests_pkey PRIMARY KEY (campaign);
+
+alter table campaign_variants add constraint campaign_variants_pk PRIMARY KEY (campaign, variant);
 
 alter table campaigns add constraint campaigns_id_key UNIQUE (id);
 
@@ -1504,6 +1552,8 @@ CREATE INDEX campaign_pages_by_workspace ON public.campaign_pages USING btree (w
 CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING btree (message_id) WHERE (message_id IS NOT NULL);
 
 CREATE INDEX campaign_recipients_by_status ON public.campaign_recipients USING btree (campaign, status, contact);
+
+CREATE INDEX campaign_recipients_to_test ON public.campaign_recipients USING btree (campaign, variant, contact) WHERE ((status = 'pending'::text) AND (variant IS NOT NULL));
 
 CREATE INDEX campaigns_by_workspace ON public.campaigns USING btree (workspace_id, seq, status);
 

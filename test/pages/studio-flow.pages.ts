@@ -239,7 +239,7 @@ t.test('from an empty template to 5,000 delivered mails and a click', async t =>
   await go('/contacts/import')
   await dropFile(page, 'readers.csv', csv())
   await page.getByRole('cell', { name: 'reader0@recipient.test' }).waitFor()
-  await page.getByLabel('Add everybody to the list').selectOption({ label: 'Readers' })
+  await page.getByLabel('Add everyone to the list').selectOption({ label: 'Readers' })
   await page.getByRole('button', { name: 'Start import' }).click()
   await page.getByText('Completed').waitFor()
   t.match(await page.getByRole('region', { name: 'Progress' }).innerText(), /Created\s+5,000/)

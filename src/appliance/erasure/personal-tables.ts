@@ -80,6 +80,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'api_keys',
   'audiences',
   'automation_mails',
+  'automation_step_counts',
   'automation_steps',
   'automations',
   // Names contacts by id only.
@@ -89,6 +90,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_letters',
   'campaign_links',
   'campaign_pages',
+  'campaign_tests',
+  'campaign_variants',
   'campaigns',
   'contact_imports',
   'contact_sweeps',

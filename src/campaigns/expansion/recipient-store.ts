@@ -4,7 +4,7 @@
  * One row per contact and campaign: this is what prevents mailing anybody twice after a restart. Rows refer to contacts by number and copy
  * nothing from them. Every status change updates the campaign's counts in the same transaction (`records/campaign-store.ts`).
  */
-import { sql } from 'kysely'
+import { sql, type Generated, type RawBuilder, type Selectable } from 'kysely'
 import type { SeqRange } from '../../audience/audience-store.js'
 import type { Reach } from '../../audience/segments/conditions-store.js'
 import type { Queries } from '../../db/database.js'
@@ -44,6 +44,7 @@ interface RecipientRow {
   message_id: string | null
   has_opened: Flag
   has_clicked: Flag
+  variant: Generated<number | null>
 }
 
 declare module '../../db/tables.js' {
@@ -92,18 +93,35 @@ export interface WaitingRecipient {
   readonly isBounced: boolean
 }
 
-const selectPending = statement(
-  (_, { campaign, limit }: { campaign: number; limit: number }) =>
-    sql`select waiting.contact as contact, contacts.id as id, contacts.email as email, contacts.subscribed as subscribed,
+/** @param isMeant condition on `campaign_recipients` */
+const pendingWith = (isMeant: RawBuilder<boolean>, limit: number) =>
+  sql`select waiting.contact as contact, contacts.id as id, contacts.email as email, contacts.subscribed as subscribed,
         contacts.is_suspended as is_suspended, contacts.is_bounced as is_bounced
-      from (select contact from campaign_recipients where campaign = ${campaign} and status = 'pending'
+      from (select contact from campaign_recipients where ${isMeant} and status = 'pending'
         order by contact limit ${limit}) as waiting
       left join contacts on contacts.seq = waiting.contact and contacts.deleted_at is null
-      order by waiting.contact`,
+      order by waiting.contact`
+
+const selectPending = statement((_, { campaign, limit }: { campaign: number; limit: number }) =>
+  pendingWith(sql<boolean>`campaign = ${campaign}`, limit),
 )
 
-export async function nextPending(db: Queries, campaign: number, limit: number): Promise<WaitingRecipient[]> {
-  const { rows } = await selectPending(db, { campaign, limit })
+const selectPendingOf = statement(
+  (_, { campaign, variant, limit }: { campaign: number; variant: number; limit: number }) =>
+    pendingWith(sql<boolean>`campaign = ${campaign} and variant = ${variant}`, limit),
+)
+
+/** @param variant only those in the sample of an A/B test who get this one */
+export async function nextPending(
+  db: Queries,
+  campaign: number,
+  limit: number,
+  variant?: number,
+): Promise<WaitingRecipient[]> {
+  const { rows } =
+    variant === undefined
+      ? await selectPending(db, { campaign, limit })
+      : await selectPendingOf(db, { campaign, variant, limit })
   return (
     rows as {
       contact: number
@@ -175,6 +193,8 @@ export interface Recipient {
   readonly messageId: string | null
   readonly hasOpened: boolean
   readonly hasClicked: boolean
+  /** In the sample of an A/B test. */
+  readonly variant: number | null
 }
 
 const selectByMessage = statement((db, { ids }: { ids: readonly string[] }) =>
@@ -257,7 +277,7 @@ export async function countUntried(db: Queries, campaign: number): Promise<numbe
   return rows[0]?.count ?? 0
 }
 
-export function recipientFromRow(row: RecipientRow): Recipient {
+export function recipientFromRow(row: Selectable<RecipientRow>): Recipient {
   return {
     campaign: row.campaign,
     contact: row.contact,
@@ -266,5 +286,6 @@ export function recipientFromRow(row: RecipientRow): Recipient {
     messageId: row.message_id,
     hasOpened: row.has_opened === 1,
     hasClicked: row.has_clicked === 1,
+    variant: row.variant,
   }
 }

@@ -10,6 +10,7 @@ import {
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
+import { AbTestSchema, abTestToApi } from '../ab-test/ab-test-schema.js'
 import { ratesOf, statsFields } from '../results/campaign-stats.js'
 import { RESEND_TO, type Campaign, CAMPAIGN_STATUSES } from './campaign.js'
 
@@ -79,6 +80,8 @@ export const manner = {
   send_window: orCleared(SendWindowSchema),
 }
 
+const testing = { ab_test: orCleared(AbTestSchema) }
+
 const archiving = {
   archive: Type.Optional(
     Type.Boolean({
@@ -99,6 +102,7 @@ export const NewCampaignBody = Type.Object(
     list_id: Type.Optional(AnyId(LIST)),
     segment_id: Type.Optional(AnyId(SEGMENT)),
     ...manner,
+    ...testing,
     ...archiving,
   },
   { additionalProperties: false, title: 'NewCampaign' },
@@ -113,6 +117,7 @@ export const CampaignChangesBody = Type.Object(
     list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
     segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
     ...manner,
+    ...testing,
     ...archiving,
   },
   { additionalProperties: false, title: 'CampaignChanges' },
@@ -228,6 +233,7 @@ export const CampaignSchema = Type.Object(
     track_clicks: orNull(Type.Boolean()),
     rate_per_hour: IntegerOrNull(),
     send_window: orNull(SendWindowSchema),
+    ab_test: orNull(AbTestSchema),
     archive: Type.Boolean(),
     archive_indexed: Type.Boolean(),
     status: StatusOfCampaign,
@@ -265,6 +271,7 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     track_clicks: campaign.trackClicks,
     rate_per_hour: campaign.ratePerHour,
     send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
+    ab_test: campaign.abTest && abTestToApi(campaign.abTest),
     archive: campaign.isArchived,
     archive_indexed: campaign.isIndexed,
     status: campaign.status,

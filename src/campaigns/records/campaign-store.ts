@@ -9,6 +9,7 @@ import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
+import type { AbTest } from '../ab-test/ab-test.js'
 import type { SendWindow } from '../sending/send-window.js'
 import type { Campaign, CampaignFields, ResendTo, SentTo, CampaignStatus } from './campaign.js'
 
@@ -58,6 +59,7 @@ interface CampaignHeadRow {
   track_clicks: Flag | null
   rate_per_hour: number | null
   send_window: string | null
+  ab_test: string | null
   is_archived: Generated<Flag>
   is_indexed: Generated<Flag>
   status: CampaignStatus
@@ -139,6 +141,7 @@ function fieldsToRow(fields: CampaignFields) {
     track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
     rate_per_hour: fields.ratePerHour,
     send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
+    ab_test: fields.abTest && JSON.stringify(fields.abTest),
     is_archived: flag(fields.isArchived),
     is_indexed: flag(fields.isIndexed),
   }
@@ -306,6 +309,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
     ratePerHour: row.rate_per_hour,
     sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
+    abTest: row.ab_test === null ? null : (JSON.parse(row.ab_test) as AbTest),
     isArchived: row.is_archived === 1,
     isIndexed: row.is_indexed === 1,
     status: row.status,
@@ -345,7 +349,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
   }
 }
 
-/** Scheduled, sending and paused campaigns that use this list, segment or template. */
+/** Scheduled, sending and paused campaigns that use this list, segment or template, for all mail or in a variant. */
 export async function findUnfinishedUsing(
   db: Queries,
   workspaceId: string,
@@ -357,7 +361,11 @@ export async function findUnfinishedUsing(
     .select(['id', 'name', 'status'])
     .where('workspace_id', '=', workspaceId)
     .where('status', 'in', ['scheduled', 'sending', 'paused'])
-    .where(column, '=', id)
+    .where(e =>
+      column === 'template_id'
+        ? e.or([e(column, '=', id), e('ab_test', 'like', `%"templateId":"${id}"%`)])
+        : e(column, '=', id),
+    )
     .orderBy('seq')
     .execute()
 }

@@ -1,5 +1,6 @@
 /** German. */
 import type { Texts } from './en'
+import { abTests } from './ab-tests/de'
 import { appliance } from './appliance/de'
 import { audience } from './audience/de'
 import { campaigns } from './campaigns/de'
@@ -10,6 +11,7 @@ import { shell } from './shell/de'
 import { templates } from './templates/de'
 
 export const de: Texts = {
+  ...abTests,
   ...appliance,
   ...audience,
   ...campaigns,

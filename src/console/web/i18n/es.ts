@@ -1,5 +1,6 @@
 /** Spanish. */
 import type { Texts } from './en'
+import { abTests } from './ab-tests/es'
 import { appliance } from './appliance/es'
 import { audience } from './audience/es'
 import { campaigns } from './campaigns/es'
@@ -10,6 +11,7 @@ import { shell } from './shell/es'
 import { templates } from './templates/es'
 
 export const es: Texts = {
+  ...abTests,
   ...appliance,
   ...audience,
   ...campaigns,

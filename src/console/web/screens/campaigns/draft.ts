@@ -1,5 +1,6 @@
 /** What is edited of a campaign, and the request that stores it. */
 import type { components } from '#api/rest'
+import { testDraftOf, testOf, type AbTestDraft } from './ab-test'
 import type { Campaign } from './campaigns'
 
 export interface Draft {
@@ -14,6 +15,7 @@ export interface Draft {
   /** Mails per hour; empty: no limit. */
   readonly ratePerHour: string
   readonly archive: boolean
+  readonly abTest: AbTestDraft | null
 }
 
 export function draftOf(campaign: Campaign): Draft {
@@ -28,6 +30,7 @@ export function draftOf(campaign: Campaign): Draft {
     replyTo: campaign.reply_to ?? '',
     ratePerHour: campaign.rate_per_hour === null ? '' : String(campaign.rate_per_hour),
     archive: campaign.archive,
+    abTest: testDraftOf(campaign.ab_test),
   }
 }
 
@@ -44,5 +47,6 @@ export function changesOf(draft: Draft): components['schemas']['CampaignChanges'
     reply_to: draft.replyTo.trim() || null,
     rate_per_hour: draft.ratePerHour.trim() === '' ? null : rate,
     archive: draft.archive,
+    ab_test: testOf(draft.abTest),
   }
 }
