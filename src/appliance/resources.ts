@@ -16,6 +16,7 @@ import { campaigns } from '../campaigns/resource.js'
 import type { Config } from '../config/config.js'
 import { configSchema } from '../config/schema/schema.js'
 import { media } from '../content/media/resource.js'
+import { savedBlocks } from '../content/saved-blocks/resource.js'
 import { templates } from '../content/templates/resource.js'
 import { bounces } from '../deliverability/bounces/resource.js'
 import { domains } from '../deliverability/domains/resource.js'
@@ -58,6 +59,7 @@ const RESOURCES = [
   activity,
   conversions,
   templates,
+  savedBlocks,
   media,
   campaigns,
   feeds,

@@ -46,6 +46,7 @@ const LISTS = [
   '/activity',
   '/templates',
   '/templates/{id}/versions',
+  '/saved-blocks',
   '/media',
   '/automations',
   '/automations/{id}/runs',

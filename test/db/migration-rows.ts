@@ -567,6 +567,12 @@ const BASELINE_ROWS: Rows = {
     },
   ],
   template_versions: [{ template_id: 't1', version: 1, name: 'Grüße', html: '<p>Hi</p>', created_at: T }],
+  saved_blocks: [
+    {
+      ...{ id: 'saved', workspace_id: WORKSPACE, name: 'Grüße', name_folded: 'grusse' },
+      ...{ json_structure: '{"blocks":[]}', created_at: T, updated_at: T },
+    },
+  ],
   media: [
     {
       ...{ seq: 1, id: 'image', workspace_id: WORKSPACE, file_name: 'Grüße.png', alt_text: 'Grüße' },

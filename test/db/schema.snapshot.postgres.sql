@@ -1011,6 +1011,16 @@ create table sandboxes (
   workspace_id text not null
 );
 
+create table saved_blocks (
+  id text not null,
+  workspace_id text not null,
+  name text not null,
+  name_folded text not null,
+  json_structure text not null,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
 create table schema_migrations (
   name character varying(255) not null,
   timestamp character varying(255) not null
@@ -1434,6 +1444,8 @@ alter table sandboxes add constraint sandboxes_pkey PRIMARY KEY (id);
 
 alter table sandboxes add constraint sandboxes_workspace_id_key UNIQUE (workspace_id);
 
+alter table saved_blocks add constraint saved_blocks_pkey PRIMARY KEY (id);
+
 alter table schema_migrations add constraint schema_migrations_pkey PRIMARY KEY (name);
 
 alter table schema_migrations_lock add constraint schema_migrations_lock_pkey PRIMARY KEY (id);
@@ -1695,6 +1707,8 @@ CREATE INDEX queue_untried ON public.queue USING btree (workspace_id, message_id
 CREATE INDEX recent_counters_by_start ON public.recent_counters USING btree (span, starts_at);
 
 CREATE INDEX sandbox_schedule_due ON public.sandbox_schedule USING btree (due_at);
+
+CREATE INDEX saved_blocks_by_workspace ON public.saved_blocks USING btree (workspace_id, id);
 
 CREATE INDEX segments_by_workspace ON public.segments USING btree (workspace_id, seq);
 

@@ -1229,6 +1229,16 @@ CREATE TABLE sandboxes (
     workspace_id text not null unique
   );
 
+CREATE TABLE saved_blocks (
+    id text primary key,
+    workspace_id text not null,
+    name text not null,
+    name_folded text not null,
+    json_structure text not null,
+    created_at bigint not null,
+    updated_at bigint not null
+  );
+
 CREATE TABLE "schema_migrations" ("name" varchar(255) not null primary key, "timestamp" varchar(255) not null);
 
 CREATE TABLE "schema_migrations_lock" ("id" varchar(255) not null primary key, "is_locked" integer default 0 not null);
@@ -1645,6 +1655,8 @@ CREATE INDEX queue_untried on queue (workspace_id, message_id) where attempts = 
 CREATE INDEX recent_counters_by_start on recent_counters (span, starts_at);
 
 CREATE INDEX sandbox_schedule_due on sandbox_schedule (due_at);
+
+CREATE INDEX saved_blocks_by_workspace on saved_blocks (workspace_id, id);
 
 CREATE INDEX segments_by_workspace on segments (workspace_id, seq);
 

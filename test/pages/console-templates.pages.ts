@@ -109,7 +109,7 @@ t.test('a mail is built by dragging, saved, and the same after a reload', async 
   await page.getByRole('button', { name: /^First name/ }).click()
   await inspect('console-template-blocks')
 
-  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved as version 2').waitFor()
   const wanted = ['header: Hello {{first_name|there}}', [[], ['text: <p>In the second column</p>']]]
   t.same(outline((await api('get', `/templates/${idInUrl()}`)).json_structure), wanted)
@@ -267,13 +267,92 @@ t.test('an image of the media library comes into a mail with its alt text', asyn
   await inspect('console-template-picker')
   await dialog.getByRole('button', { name: 'Use image' }).click()
   await dialog.waitFor({ state: 'hidden' })
-  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved as version 2').waitFor()
   const { blocks } = (await api('get', `/templates/${idInUrl()}`)).json_structure
   t.match(blocks, [{ type: 'image', content: { src: /\/m\/[0-9a-f]+\.jpg$/, alt: 'A red bicycle' } }])
   const [image] = await api('get', '/media')
   t.match(image, { file_name: 'bicycle.jpg', alt_text: 'A red bicycle' })
 })
+
+t.test(
+  'a block with what is in it is saved under a name, and inserted into another mail as a copy',
+  async t => {
+    const { page, api, go, inspect } = await open(t)
+    const address = { id: 'a', type: 'text', content: { html: '<p>1 High Street</p>' } }
+    const find = { id: 'b', type: 'button', content: { label: 'Find us', href: 'https://shop.example/' } }
+    const blocks = [
+      { id: 'c', type: 'columns', content: { columns: [{ blocks: [address] }, { blocks: [find] }] } },
+    ]
+    const first = await api('post', '/templates', { name: 'First', json_structure: { blocks } })
+    const hole = { id: 'd', type: 'dropshadow', content: { blocks: [] } }
+    const second = await api('post', '/templates', { name: 'Second', json_structure: { blocks: [hole] } })
+
+    await go(`/templates/${first.id}`)
+    await page.getByText('Select a block and save it').waitFor()
+    const selectAround = async (name: string) => {
+      await block(page, /^Text/).first().click()
+      await page
+        .getByRole('navigation', { name: 'Containers around it' })
+        .getByRole('button', { name })
+        .click()
+    }
+    await selectAround('Columns')
+    await page.getByRole('button', { name: 'Save block' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Save block' })
+    await dialog.getByLabel('Name').fill('Addresses')
+    await inspect('console-template-save-block')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    const saved = page.getByRole('list', { name: 'Saved blocks' })
+    await saved.getByRole('button', { name: 'Addresses', exact: true }).waitFor()
+    const [head] = await api('get', '/saved-blocks')
+    t.same((await api('get', `/saved-blocks/${head.id}`)).json_structure, { blocks }, 'as it was written')
+
+    t.comment('by dragging, by a click and from the menu of a place')
+    await go(`/templates/${second.id}`)
+    const tile = saved.getByRole('button', { name: 'Addresses', exact: true })
+    await tile.dragTo(block(page, /^Card/), { targetPosition: { x: 100, y: 4 } })
+    await block(page, /^Columns, 1 of 2/).waitFor()
+    await block(page, /^Columns, 1 of 2/)
+      .getByRole('textbox')
+      .first()
+      .fill('2 Low Street')
+    await block(page, /^Card/).click({ position: { x: 4, y: 4 } })
+    await tile.click()
+    await block(page, /^Columns, 3 of 3/).waitFor()
+    await page.getByRole('button', { name: 'Add a block: Inside' }).click()
+    await page.getByRole('menuitem', { name: 'Addresses' }).click()
+    await block(page, /^Columns, 1 of 1/).waitFor()
+    await inspect('console-template-saved-blocks')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Saved as version 2').waitFor()
+    const { json_structure: structure } = await api('get', `/templates/${second.id}`)
+    const copy = [['text: <p>1 High Street</p>'], ['button: ']]
+    t.same(outline(structure).slice(2), [copy])
+    t.match(outline(structure), [[['text: <p>2 Low Street</p>']]])
+    const ids = [...JSON.stringify(structure).matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id)
+    t.equal(new Set(ids).size, ids.length, 'copies have ids of their own')
+    t.same((await api('get', `/saved-blocks/${head.id}`)).json_structure, { blocks }, 'what is saved stays')
+
+    t.comment('saved again under its name, deleted, and back')
+    await selectAround('Columns')
+    await page.getByRole('button', { name: 'Save block' }).click()
+    await dialog.getByLabel('Name').fill('addresses')
+    await dialog.getByText('Replaces what is saved').waitFor()
+    await dialog.getByRole('button', { name: 'Replace' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    t.match(await api('get', `/saved-blocks/${head.id}`), {
+      name: 'Addresses',
+      json_structure: { blocks: [{}] },
+    })
+    t.match(JSON.stringify((await api('get', `/saved-blocks/${head.id}`)).json_structure), '2 Low Street')
+    await saved.getByRole('button', { name: 'Delete the saved block “Addresses”' }).click()
+    await page.getByText('Select a block and save it').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).last().click()
+    await tile.waitFor()
+    t.match(await api('get', '/saved-blocks'), [{ name: 'Addresses' }])
+  },
+)
 
 t.test('documents made elsewhere open without loss, and are changed only where they are edited', async t => {
   const { page, api, go } = await open(t)

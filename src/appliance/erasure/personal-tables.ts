@@ -133,6 +133,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'recent_counters',
   'restore_holds',
   'sandboxes',
+  'saved_blocks',
   'schema_migrations',
   'schema_migrations_lock',
   'secrets',

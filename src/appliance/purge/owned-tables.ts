@@ -115,6 +115,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'segments', key: ['seq'] },
   { table: 'audiences', key: ['seq'] },
   { table: 'templates', key: ['id'] },
+  { table: 'saved_blocks', key: ['id'] },
   { table: 'media', key: ['seq'] },
   { table: 'forms', key: ['id'] },
   { table: 'form_counts', key: ['form_id', 'day'] },

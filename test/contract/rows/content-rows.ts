@@ -3,6 +3,7 @@ import { inFile, type Row } from '../row.js'
 
 const served = inFile('content/templates-served')
 const media = inFile('content/media-served')
+const saved = inFile('content/saved-blocks-served')
 const TABLE = 'Campaigns and templates'
 
 export const CONTENT_ROWS: readonly Row[] = [
@@ -142,5 +143,20 @@ export const CONTENT_ROWS: readonly Row[] = [
     from: [`${TABLE} > GET /templates`],
     answers: ['POST /api/v1/media: limit_reached'],
     tests: [media('a library has a limit, and deleted images make room')],
+  },
+  {
+    rule: 'blocks are saved under a name: POST and GET /saved-blocks, GET, PATCH, DELETE /saved-blocks/:id (additive)',
+    from: [`${TABLE} > GET /templates`],
+    answers: [
+      'PATCH /api/v1/saved-blocks/{id}: precondition_failed',
+      'DELETE /api/v1/saved-blocks/{id}: precondition_failed',
+      'POST /api/v1/saved-blocks: limit_reached',
+    ],
+    tests: [
+      saved('blocks are saved, listed, found, changed and deleted'),
+      saved('blocks are validated as those of a template are'),
+      saved('a workspace has at most 500, and sees none of another'),
+      saved('any document of the contract comes back as it was sent'),
+    ],
   },
 ]

@@ -32,6 +32,7 @@ export type Topic =
   | 'messages'
   | 'operators'
   | 'queue'
+  | 'saved_blocks'
   | 'segments'
   | 'suppressions'
   | 'tags'

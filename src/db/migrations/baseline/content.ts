@@ -1,4 +1,4 @@
-/** Templates and their versions. */
+/** Templates and their versions, and saved blocks. */
 export const contentTables = (): string[] => [
   // The current content is the newest version.
   `create table templates (
@@ -23,4 +23,14 @@ export const contentTables = (): string[] => [
     created_at bigint not null,
     constraint template_versions_pk primary key (template_id, version)
   )`,
+  `create table saved_blocks (
+    id text primary key,
+    workspace_id text not null,
+    name text not null,
+    name_folded text not null,
+    json_structure text not null,
+    created_at bigint not null,
+    updated_at bigint not null
+  )`,
+  'create index saved_blocks_by_workspace on saved_blocks (workspace_id, id)',
 ]

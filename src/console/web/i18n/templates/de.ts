@@ -258,6 +258,20 @@ export const templates: typeof texts = {
     noChanges: 'Der Inhalt ist derselbe wie jetzt.',
     versionsIntro: 'Wählen Sie eine Version, um zu sehen, wie sie aussah und was sich seither geändert hat.',
     versionRestored: (n: number) => `Version ${n} wurde als neue Version wiederhergestellt.`,
+    saved: {
+      title: 'Gespeicherte Blöcke',
+      hint: 'Sie werden als Kopien eingefügt: Ändert sich eine, bleiben die anderen, wie sie sind.',
+      empty: 'Wählen Sie einen Block und speichern Sie ihn, um ihn auch in anderen Vorlagen zu verwenden.',
+      noneFound: 'Kein gespeicherter Block heißt so.',
+      find: 'Gespeicherten Block suchen',
+      save: 'Block speichern',
+      saveText: 'Mit allem, was er enthält. Andere Vorlagen erhalten Kopien davon.',
+      replace: 'Ersetzen',
+      replaces: (name: string) =>
+        `Ersetzt, was als „${name}“ gespeichert ist. Vorlagen mit Kopien davon bleiben, wie sie sind.`,
+      done: (name: string) => `„${name}“ ist gespeichert`,
+      remove: (name: string) => `Gespeicherten Block „${name}“ löschen`,
+    },
   },
   media: {
     title: 'Bilder',

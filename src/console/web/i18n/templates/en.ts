@@ -251,6 +251,20 @@ export const templates = {
     noChanges: 'The content is the same as now.',
     versionsIntro: 'Choose a version to see how it looked and what changed since.',
     versionRestored: (n: number) => `Version ${n} was restored as a new version.`,
+    saved: {
+      title: 'Saved blocks',
+      hint: 'Inserted as copies: a later change of one changes no other.',
+      empty: 'Select a block and save it, to use it in other templates too.',
+      noneFound: 'No saved block has this name.',
+      find: 'Find a saved block',
+      save: 'Save block',
+      saveText: 'With everything inside it. Other templates get copies of it.',
+      replace: 'Replace',
+      replaces: (name: string) =>
+        `Replaces what is saved as “${name}”. Templates that hold copies of it stay as they are.`,
+      done: (name: string) => `“${name}” is saved`,
+      remove: (name: string) => `Delete the saved block “${name}”`,
+    },
   },
   media: {
     title: 'Images',

@@ -258,6 +258,20 @@ export const templates: typeof texts = {
     noChanges: 'El contenido es el mismo que ahora.',
     versionsIntro: 'Elija una versión para ver cómo era y qué ha cambiado desde entonces.',
     versionRestored: (n: number) => `La versión ${n} se restauró como versión nueva.`,
+    saved: {
+      title: 'Bloques guardados',
+      hint: 'Se insertan como copias: cambiar una no cambia las demás.',
+      empty: 'Seleccione un bloque y guárdelo para usarlo también en otras plantillas.',
+      noneFound: 'Ningún bloque guardado se llama así.',
+      find: 'Buscar un bloque guardado',
+      save: 'Guardar bloque',
+      saveText: 'Con todo lo que contiene. Las demás plantillas reciben copias.',
+      replace: 'Reemplazar',
+      replaces: (name: string) =>
+        `Reemplaza lo que está guardado como «${name}». Las plantillas con copias quedan como están.`,
+      done: (name: string) => `«${name}» está guardado`,
+      remove: (name: string) => `Eliminar el bloque guardado «${name}»`,
+    },
   },
   media: {
     title: 'Imágenes',

@@ -258,6 +258,20 @@ export const templates: typeof texts = {
     noChanges: 'Le contenu est le même que maintenant.',
     versionsIntro: 'Choisissez une version pour voir son aspect et ce qui a changé depuis.',
     versionRestored: (n: number) => `La version ${n} a été restaurée comme nouvelle version.`,
+    saved: {
+      title: 'Blocs enregistrés',
+      hint: 'Ils sont insérés comme copies : modifier l’une ne change pas les autres.',
+      empty: 'Sélectionnez un bloc et enregistrez-le pour l’utiliser aussi dans d’autres modèles.',
+      noneFound: 'Aucun bloc enregistré ne porte ce nom.',
+      find: 'Chercher un bloc enregistré',
+      save: 'Enregistrer le bloc',
+      saveText: 'Avec tout ce qu’il contient. Les autres modèles en reçoivent des copies.',
+      replace: 'Remplacer',
+      replaces: (name: string) =>
+        `Remplace ce qui est enregistré sous « ${name} ». Les modèles qui en contiennent des copies restent tels quels.`,
+      done: (name: string) => `« ${name} » est enregistré`,
+      remove: (name: string) => `Supprimer le bloc enregistré « ${name} »`,
+    },
   },
   media: {
     title: 'Images',

@@ -1,5 +1,7 @@
 /** What the block editor's parts share: the document with its history, what is selected, what is dragged, and what is announced. */
 import { tr } from '../../../i18n/i18n.svelte'
+import { asFault } from '../../../state/loaded.svelte'
+import { say } from '../../../state/toasts.svelte'
 import { copyText, pastedBlocks } from '../document/clipboard'
 import {
   allBlocks,
@@ -20,6 +22,7 @@ import {
   typeOf,
   update,
   updateSetting,
+  withNewIds,
   type Block,
   type EditorDocument,
   type Place,
@@ -28,8 +31,9 @@ import {
 import type { BlockType } from '../document/fields'
 import { begin, commit, redo, select, undo, type History } from '../document/history'
 import { newContent } from './new-block'
+import { SavedBlocks, type SavedBlock } from './saved-blocks.svelte'
 
-export type Dragged = { readonly type: BlockType } | { readonly key: string }
+export type Dragged = { readonly type: BlockType } | { readonly key: string } | { readonly saved: SavedBlock }
 
 export const newId = (): string => crypto.randomUUID().slice(0, 8)
 
@@ -42,6 +46,9 @@ export class Editor {
   news = $state('')
   /** Block that is to have the focus, once it is in the page. */
   wantsFocus = $state<string>()
+  /** Block that is to be saved under a name. */
+  wantsName = $state<string>()
+  readonly saved = new SavedBlocks()
   private history = $state.raw<History>(begin(parse(null)))
   private readonly changed: () => void
 
@@ -117,7 +124,10 @@ export class Editor {
   mayDrop(place: Place): boolean {
     const { dragged } = this
     if (this.isReadOnly || !dragged) return false
-    return 'key' in dragged ? mayMove(this.document, dragged.key, place) : this.mayAdd(dragged.type, place)
+    if ('key' in dragged) return mayMove(this.document, dragged.key, place)
+    // What is in it is read when it is dropped.
+    if ('saved' in dragged) return blocksAt(this.document, place) !== undefined
+    return this.mayAdd(dragged.type, place)
   }
 
   drop(place: Place): void {
@@ -125,6 +135,7 @@ export class Editor {
     this.endDrag()
     if (!dragged) return
     if ('type' in dragged) this.add(dragged.type, place)
+    else if ('saved' in dragged) void this.insertSaved(dragged.saved, place)
     else {
       this.commit(move(this.document, dragged.key, place), dragged.key)
       this.announce(dragged.key, 'moved')
@@ -142,16 +153,28 @@ export class Editor {
     this.put([block], place)
   }
 
-  private put(blocks: readonly Block[], place: Place): void {
+  /** Inserts a copy. Without a place: after the selected block, or at the end. */
+  async insertSaved({ id }: SavedBlock, place = this.placeAfterSelected()): Promise<void> {
+    try {
+      const { blocks } = parse(await this.saved.read(id))
+      const copies = blocks.map(block => withNewIds(block, newId))
+      if (!this.put(copies, place)) say(tr().templates.noRoom, { kind: 'fault' })
+    } catch (error) {
+      say(asFault(error).message, { kind: 'fault' })
+    }
+  }
+
+  private put(blocks: readonly Block[], place: Place): boolean {
     const [first] = blocks
     const changed = insert(this.document, place, blocks)
     if (!first || changed === this.document) {
       this.news = tr().templates.noRoom
-      return
+      return false
     }
     this.commit(changed, first.key)
     this.wantsFocus = first.key
     this.announce(first.key, 'added')
+    return true
   }
 
   private placeAfterSelected(): Place {
