@@ -3,12 +3,13 @@
  *
  *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,clicks,backlog,bounces,shapes,api,audience,
  *     webhooks,automations,check,campaign,campaign-million,console,nodes,start,tarpits]
- *     [--million] [--profile]
+ *     [--million] [--waiting MESSAGES] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
  * two to fill, and prints the limit beside each figure; `audience` does the same with 1,000,000 contacts (50,000 with
- * `--quick`); `nodes`, measured only if named, needs PostgreSQL and root; `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
+ * `--quick`); `nodes`, measured only if named, needs PostgreSQL and root, and `--waiting` says how many messages wait in
+ * one of its rows (1,000,000; 10,000,000 take 10 GB and half an hour to fill); `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
  * and 100,000 with `--quick`). `--profile` leaves, in the working folder, CPU profiles of the server's threads: a folder for each row of `accept`,
  * `submission` and `relay`, and one for `api`, `audience`, `clicks`, `webhooks` and `automations` each (read them with the developer tools of
  * any Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
@@ -71,6 +72,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: SCENARIOS.filter(name => !ONLY_IF_NAMED.includes(name)).join(',') },
     profile: { type: 'boolean', default: false },
     million: { type: 'boolean', default: false },
+    waiting: { type: 'string' },
   },
 })
 const wanted = values.only.split(',')
@@ -155,7 +157,7 @@ if (wanted.includes('start')) await measureStart(installation, { messages: quick
 if (wanted.includes('nodes'))
   await measureNodes(installation, {
     messages: quick ? 2_000 : 10_000,
-    waiting: quick ? 100_000 : 1_000_000,
+    waiting: Number(values.waiting ?? (quick ? 100_000 : 1_000_000)),
     profile,
   })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })

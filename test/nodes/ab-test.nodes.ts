@@ -1,6 +1,6 @@
 /** Two nodes and an A/B test: the winner is decided once, whichever node is asked and whichever dies. */
 import t from 'tap'
-import { openTwo } from '../support/program/two-nodes.js'
+import { openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
 t.test(
