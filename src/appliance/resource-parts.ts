@@ -7,6 +7,7 @@ import { LoginGuard } from '../accounts/login-guard.js'
 import { SharedLoginJournal } from '../accounts/login-journal.js'
 import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
+import { sumCampaignRevenue } from '../analytics/conversions/conversion-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
 import { findCampaign } from '../campaigns/records/campaign-store.js'
@@ -102,6 +103,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,
     findPublicSender,
+    findRevenue: sumCampaignRevenue,
     publicUrl: config.publicUrl,
     returnPath: appliance.returnPath,
     describeRoute: routeDescriber(appliance),

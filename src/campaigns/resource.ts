@@ -12,6 +12,7 @@ import { PreflightRunner } from './preflight/preflight-runner.js'
 import { campaignReferences } from './records/campaigns.js'
 import { campaignRoutes } from './records/campaign-routes.js'
 import { campaignConsumer } from './results/campaign-consumer.js'
+import { reportRoutes, type ReportParts } from './results/report-routes.js'
 import { resultRoutes } from './results/result-routes.js'
 import { forgetRecipients } from './results/result-store.js'
 import { sendRoutes } from './sending/send-routes.js'
@@ -28,7 +29,7 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts) => {
+  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts & ReportParts) => {
     const runner = new CampaignRunner(parts)
     const checks = new PreflightRunner(parts)
     const wake = () => runner.wake()
@@ -38,6 +39,7 @@ export const campaigns = resource({
         ...preflightRoutes(parts, () => checks.wake()),
         ...sendRoutes(parts, wake),
         ...resultRoutes(parts),
+        ...reportRoutes(parts),
         ...archiveRoutes(parts),
       ],
       pages: archivePages(parts),

@@ -239,6 +239,18 @@ create table campaign_pages (
   letter text not null
 );
 
+create table campaign_providers (
+  campaign bigint not null,
+  provider text not null,
+  sends integer not null,
+  deliveries integer not null,
+  unique_opens integer not null,
+  unique_clicks integer not null,
+  bounces integer not null,
+  complaints integer not null,
+  unsubscribes integer not null
+);
+
 create table campaign_recipients (
   campaign bigint not null,
   contact bigint not null,
@@ -247,6 +259,19 @@ create table campaign_recipients (
   message_id text,
   has_opened integer not null default 0,
   has_clicked integer not null default 0
+);
+
+create table campaign_times (
+  campaign bigint not null,
+  starts_at bigint not null,
+  opens integer not null,
+  unique_opens integer not null,
+  clicks integer not null,
+  unique_clicks integer not null,
+  machine_opens integer not null,
+  machine_clicks integer not null,
+  unsubscribes integer not null,
+  complaints integer not null
 );
 
 create table campaigns (
@@ -1221,7 +1246,11 @@ alter table campaign_links add constraint campaign_links_pk PRIMARY KEY (campaig
 
 alter table campaign_pages add constraint campaign_pages_pkey PRIMARY KEY (campaign);
 
+alter table campaign_providers add constraint campaign_providers_pk PRIMARY KEY (campaign, provider);
+
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
+
+alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
 
 alter table campaigns add constraint campaigns_id_key UNIQUE (id);
 
@@ -1526,6 +1555,8 @@ CREATE INDEX contacts_deleted ON public.contacts USING btree (deleted_at, seq) W
 CREATE INDEX contacts_live ON public.contacts USING btree (seq, subscribed, is_bounced) WHERE (deleted_at IS NULL);
 
 CREATE INDEX contacts_unsubscribed ON public.contacts USING btree (seq, is_bounced) WHERE ((deleted_at IS NULL) AND (subscribed = 0));
+
+CREATE INDEX conversions_by_campaign ON public.conversions USING btree (campaign_id, currency, value) WHERE (campaign_id IS NOT NULL);
 
 CREATE INDEX conversions_by_contact ON public.conversions USING btree (workspace_id, contact_id, id);
 

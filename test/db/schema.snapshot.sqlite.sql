@@ -298,6 +298,20 @@ CREATE TABLE campaign_pages (
     letter text not null
   );
 
+CREATE TABLE campaign_providers (
+    campaign bigint not null,
+    -- A mailbox provider's name; empty for all others.
+    provider text not null,
+    sends integer not null,
+    deliveries integer not null,
+    unique_opens integer not null,
+    unique_clicks integer not null,
+    bounces integer not null,
+    complaints integer not null,
+    unsubscribes integer not null,
+    constraint campaign_providers_pk primary key (campaign, provider)
+  ) without rowid;
+
 CREATE TABLE campaign_recipients (
     campaign bigint not null,
     contact bigint not null,
@@ -309,6 +323,21 @@ CREATE TABLE campaign_recipients (
     has_opened integer default 0 not null,
     has_clicked integer default 0 not null,
     constraint campaign_recipients_pk primary key (campaign, contact)
+  ) without rowid;
+
+CREATE TABLE campaign_times (
+    campaign bigint not null,
+    starts_at bigint not null,
+    opens integer not null,
+    unique_opens integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    -- Visits by machines, which count nowhere else.
+    machine_opens integer not null,
+    machine_clicks integer not null,
+    unsubscribes integer not null,
+    complaints integer not null,
+    constraint campaign_times_pk primary key (campaign, starts_at)
   ) without rowid;
 
 CREATE TABLE campaigns (
@@ -1469,6 +1498,8 @@ CREATE INDEX contacts_deleted on contacts (deleted_at, seq) where deleted_at is 
 CREATE INDEX contacts_live on contacts (seq, subscribed, is_bounced) where deleted_at is null;
 
 CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
+
+CREATE INDEX conversions_by_campaign on conversions (campaign_id, currency, value) where campaign_id is not null;
 
 CREATE INDEX conversions_by_contact on conversions (workspace_id, contact_id, id);
 

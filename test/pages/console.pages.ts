@@ -88,6 +88,7 @@ const SCREENS = [
   ['/tags', 'console-tags'],
   ['/forms', 'console-forms'],
   ['/campaigns', 'console-campaigns'],
+  ['/campaigns/compare', 'console-campaign-compare-empty'],
   ['/feeds', 'console-feeds'],
   ['/templates', 'console-templates'],
   ['/account', 'console-account'],

@@ -89,6 +89,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_letters',
   'campaign_links',
   'campaign_pages',
+  'campaign_providers',
+  'campaign_times',
   'campaigns',
   'contact_imports',
   'contact_sweeps',

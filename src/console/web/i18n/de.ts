@@ -2,6 +2,7 @@
 import type { Texts } from './en'
 import { appliance } from './appliance/de'
 import { audience } from './audience/de'
+import { campaignReports } from './campaign-reports/de'
 import { campaigns } from './campaigns/de'
 import { mail } from './mail/de'
 import { people } from './people/de'
@@ -12,6 +13,7 @@ import { templates } from './templates/de'
 export const de: Texts = {
   ...appliance,
   ...audience,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

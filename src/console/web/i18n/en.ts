@@ -1,6 +1,7 @@
 /** English. The other languages have the same shape. */
 import { appliance } from './appliance/en'
 import { audience } from './audience/en'
+import { campaignReports } from './campaign-reports/en'
 import { campaigns } from './campaigns/en'
 import { mail } from './mail/en'
 import { people } from './people/en'
@@ -11,6 +12,7 @@ import { templates } from './templates/en'
 export const en = {
   ...appliance,
   ...audience,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

@@ -2,6 +2,7 @@
 import type { Texts } from './en'
 import { appliance } from './appliance/es'
 import { audience } from './audience/es'
+import { campaignReports } from './campaign-reports/es'
 import { campaigns } from './campaigns/es'
 import { mail } from './mail/es'
 import { people } from './people/es'
@@ -12,6 +13,7 @@ import { templates } from './templates/es'
 export const es: Texts = {
   ...appliance,
   ...audience,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

@@ -2,6 +2,7 @@
 import type { Texts } from './en'
 import { appliance } from './appliance/fr'
 import { audience } from './audience/fr'
+import { campaignReports } from './campaign-reports/fr'
 import { campaigns } from './campaigns/fr'
 import { mail } from './mail/fr'
 import { people } from './people/fr'
@@ -12,6 +13,7 @@ import { templates } from './templates/fr'
 export const fr: Texts = {
   ...appliance,
   ...audience,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

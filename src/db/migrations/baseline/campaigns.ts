@@ -128,6 +128,34 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     constraint campaign_links_pk primary key (campaign, link)
   )`,
   'create unique index campaign_links_by_url on campaign_links (campaign, digest)',
+  // Visits by hour (UTC) in the first days after the start, then by day.
+  `create table campaign_times (
+    campaign bigint not null,
+    starts_at bigint not null,
+    opens integer not null,
+    unique_opens integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    -- Visits by machines, which count nowhere else.
+    machine_opens integer not null,
+    machine_clicks integer not null,
+    unsubscribes integer not null,
+    complaints integer not null,
+    constraint campaign_times_pk primary key (campaign, starts_at)
+  )${withoutRowid}`,
+  `create table campaign_providers (
+    campaign bigint not null,
+    -- A mailbox provider's name; empty for all others.
+    provider text not null,
+    sends integer not null,
+    deliveries integer not null,
+    unique_opens integer not null,
+    unique_clicks integer not null,
+    bounces integer not null,
+    complaints integer not null,
+    unsubscribes integer not null,
+    constraint campaign_providers_pk primary key (campaign, provider)
+  )${withoutRowid}`,
   // Which recipient clicked which link.
   `create table campaign_clicks (
     campaign bigint not null,
