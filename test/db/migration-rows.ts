@@ -845,6 +845,7 @@ const BASELINE_ROWS: Rows = {
     { import: 1, email_hash: '0000000000000000000000000000000000000000000000000000000000000000' },
   ],
   sandbox_schedule: [{ message_id: 's2', due_at: LATER }],
+  contact_hours: [{ contact: FIRST + 1, hour: 9, visits: 2 }],
   contact_attributes: [{ contact: FIRST + 1, compared: '{"plan":["pro"],"age":["30",30]}' }],
 }
 

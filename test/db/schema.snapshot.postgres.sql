@@ -258,7 +258,8 @@ create table campaign_recipients (
   reason text,
   message_id text,
   has_opened integer not null default 0,
-  has_clicked integer not null default 0
+  has_clicked integer not null default 0,
+  due_at bigint
 );
 
 create table campaign_times (
@@ -293,6 +294,7 @@ create table campaigns (
   track_clicks integer,
   rate_per_hour integer,
   send_window text,
+  send_time text not null default 'at_once'::text,
   is_archived integer not null default 0,
   is_indexed integer not null default 0,
   status text not null,
@@ -345,6 +347,12 @@ create table captured_mails (
 create table contact_attributes (
   contact bigint not null,
   compared jsonb not null
+);
+
+create table contact_hours (
+  contact bigint not null,
+  hour integer not null,
+  visits integer not null
 );
 
 create table contact_import_erasures (
@@ -1260,6 +1268,8 @@ alter table captured_mails add constraint captured_mails_pkey PRIMARY KEY (seq);
 
 alter table contact_attributes add constraint contact_attributes_pk PRIMARY KEY (contact);
 
+alter table contact_hours add constraint contact_hours_pk PRIMARY KEY (contact, hour);
+
 alter table contact_import_erasures add constraint contact_import_erasures_pk PRIMARY KEY (import, email_hash);
 
 alter table contact_import_parts add constraint contact_import_parts_pk PRIMARY KEY (import, part);
@@ -1521,6 +1531,8 @@ CREATE INDEX campaign_pages_by_workspace ON public.campaign_pages USING btree (w
 CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING btree (message_id) WHERE (message_id IS NOT NULL);
 
 CREATE INDEX campaign_recipients_by_status ON public.campaign_recipients USING btree (campaign, status, contact);
+
+CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (campaign, due_at, contact) WHERE ((due_at IS NOT NULL) AND (status = 'pending'::text));
 
 CREATE INDEX campaigns_by_workspace ON public.campaigns USING btree (workspace_id, seq, status);
 

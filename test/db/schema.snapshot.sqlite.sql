@@ -322,6 +322,8 @@ CREATE TABLE campaign_recipients (
     message_id text,
     has_opened integer default 0 not null,
     has_clicked integer default 0 not null,
+    -- When its mail is due; null: at once.
+    due_at bigint,
     constraint campaign_recipients_pk primary key (campaign, contact)
   ) without rowid;
 
@@ -360,6 +362,8 @@ CREATE TABLE campaigns (
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- at_once or usual_hour.
+    send_time text default 'at_once' not null,
     -- Whether it is in the public archive, and search engines may list it there.
     is_archived integer default 0 not null,
     is_indexed integer default 0 not null,
@@ -423,6 +427,14 @@ CREATE TABLE contact_attributes (
     compared blob not null,
     constraint contact_attributes_pk primary key (contact)
   );
+
+CREATE TABLE contact_hours (
+    contact bigint not null,
+    -- 0 to 23, UTC.
+    hour integer not null,
+    visits integer not null,
+    constraint contact_hours_pk primary key (contact, hour)
+  ) without rowid;
 
 CREATE TABLE contact_import_erasures (
     import bigint not null,
@@ -1466,6 +1478,8 @@ CREATE INDEX campaign_pages_by_workspace on campaign_pages (workspace_id, campai
 CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null;
 
 CREATE INDEX campaign_recipients_by_status on campaign_recipients (campaign, status, contact);
+
+CREATE INDEX campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending';
 
 CREATE INDEX campaigns_by_workspace on campaigns (workspace_id, seq, status);
 

@@ -165,6 +165,7 @@ export const CASCADED: readonly Name[] = [
   'captured_mails',
   'contacts',
   'contact_attributes',
+  'contact_hours',
   'list_members',
   'contact_tags',
   'automation_runs',

@@ -11,7 +11,7 @@ import {
 } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { ratesOf, statsFields } from '../results/campaign-stats.js'
-import { RESEND_TO, type Campaign, CAMPAIGN_STATUSES } from './campaign.js'
+import { RESEND_TO, SEND_TIMES, type Campaign, CAMPAIGN_STATUSES } from './campaign.js'
 
 export const CampaignParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
@@ -79,6 +79,17 @@ export const manner = {
   send_window: orCleared(SendWindowSchema),
 }
 
+const timing = {
+  send_time: Type.Optional(
+    Type.Enum([...SEND_TIMES], {
+      default: 'at_once',
+      description:
+        '`usual_hour` sends each email at the hour of the day at which its recipient most often opens and clicks, within 24 hours of the start; ' +
+        'contacts without any visit are mailed at the start. Default: `at_once`.',
+    }),
+  ),
+}
+
 const archiving = {
   archive: Type.Optional(
     Type.Boolean({
@@ -99,6 +110,7 @@ export const NewCampaignBody = Type.Object(
     list_id: Type.Optional(AnyId(LIST)),
     segment_id: Type.Optional(AnyId(SEGMENT)),
     ...manner,
+    ...timing,
     ...archiving,
   },
   { additionalProperties: false, title: 'NewCampaign' },
@@ -113,6 +125,7 @@ export const CampaignChangesBody = Type.Object(
     list_id: Type.Optional(AnyId(`${LIST} Replaces the segment.`)),
     segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
     ...manner,
+    ...timing,
     ...archiving,
   },
   { additionalProperties: false, title: 'CampaignChanges' },
@@ -228,6 +241,7 @@ export const CampaignSchema = Type.Object(
     track_clicks: orNull(Type.Boolean()),
     rate_per_hour: IntegerOrNull(),
     send_window: orNull(SendWindowSchema),
+    send_time: Type.Enum([...SEND_TIMES], { description: '`at_once` or `usual_hour`.' }),
     archive: Type.Boolean(),
     archive_indexed: Type.Boolean(),
     status: StatusOfCampaign,
@@ -265,6 +279,7 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     track_clicks: campaign.trackClicks,
     rate_per_hour: campaign.ratePerHour,
     send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
+    send_time: campaign.sendTime,
     archive: campaign.isArchived,
     archive_indexed: campaign.isIndexed,
     status: campaign.status,

@@ -10,7 +10,7 @@ import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { SendWindow } from '../sending/send-window.js'
-import type { Campaign, CampaignFields, ResendTo, SentTo, CampaignStatus } from './campaign.js'
+import type { Campaign, CampaignFields, ResendTo, SendTime, SentTo, CampaignStatus } from './campaign.js'
 
 /** Count columns by their name in `Campaign`. */
 const COUNTS = {
@@ -58,6 +58,7 @@ interface CampaignHeadRow {
   track_clicks: Flag | null
   rate_per_hour: number | null
   send_window: string | null
+  send_time: Generated<SendTime>
   is_archived: Generated<Flag>
   is_indexed: Generated<Flag>
   status: CampaignStatus
@@ -139,6 +140,7 @@ function fieldsToRow(fields: CampaignFields) {
     track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
     rate_per_hour: fields.ratePerHour,
     send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
+    send_time: fields.sendTime,
     is_archived: flag(fields.isArchived),
     is_indexed: flag(fields.isIndexed),
   }
@@ -306,6 +308,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
     ratePerHour: row.rate_per_hour,
     sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
+    sendTime: row.send_time,
     isArchived: row.is_archived === 1,
     isIndexed: row.is_indexed === 1,
     status: row.status,

@@ -123,6 +123,7 @@ export const NOTHING_SAID = {
   trackClicks: null,
   ratePerHour: null,
   sendWindow: null,
+  sendTime: 'at_once',
   isArchived: false,
   isIndexed: false,
 } as const satisfies Partial<CampaignFields>
@@ -153,6 +154,7 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
     trackClicks: body.track_clicks,
     ratePerHour: body.rate_per_hour,
     sendWindow: body.send_window === undefined ? undefined : readWindow(body.send_window),
+    sendTime: body.send_time,
     isArchived: body.archive,
     isIndexed: body.archive_indexed,
   })

@@ -7,6 +7,7 @@ const pace = inFile('campaigns/campaign-pace')
 const archive = inFile('campaigns/archive-served')
 const feeds = inFile('campaigns/feeds-served')
 const reports = inFile('campaigns/campaign-report-served')
+const usualHours = inFile('campaigns/campaign-usual-hour')
 const pausing = inFile('campaigns/campaign-pause')
 const TABLE = 'Campaigns and templates'
 const ADDED =
@@ -213,6 +214,15 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       reports('the report says when, at whose provider, in which segment and on which link'),
       reports('hours are counted up to the fourth midnight after the start, then days up to ninety'),
       reports('badges stand where links are, whatever the HTML'),
+    ],
+  },
+  {
+    rule: 'send_time: usual_hour sends each email at the hour at which its recipient usually visits, within 24 hours of the start (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    tests: [
+      usualHours('each mail goes out at the hour in which its recipient visits most, once, through a pause'),
+      usualHours('a visit by a person counts for its hour, and is erased with the person'),
+      usualHours('a usual hour is within a day of the start'),
     ],
   },
 ]

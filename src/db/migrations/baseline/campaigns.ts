@@ -22,6 +22,8 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- at_once or usual_hour.
+    send_time text default 'at_once' not null,
     -- Whether it is in the public archive, and search engines may list it there.
     is_archived integer default 0 not null,
     is_indexed integer default 0 not null,
@@ -113,9 +115,12 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     message_id text,
     has_opened integer default 0 not null,
     has_clicked integer default 0 not null,
+    -- When its mail is due; null: at once.
+    due_at bigint,
     constraint campaign_recipients_pk primary key (campaign, contact)
   )${withoutRowid}`,
   'create index campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null',
+  "create index campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending'",
   'create index campaign_recipients_by_status on campaign_recipients (campaign, status, contact)',
   `create table campaign_links (
     campaign bigint not null,

@@ -68,4 +68,9 @@ export const campaignReports: typeof texts = {
     sinceStart: hour => `Stunde ${hour}`,
     firstHours: 'Öffnungen je Stunde seit dem Beginn',
   },
+  usualHour: {
+    label: 'Zur üblichen Stunde jedes Empfängers senden',
+    hint: 'Innerhalb von 24 Stunden nach dem Beginn, zu der Tageszeit, in der er am häufigsten öffnet und klickt; wer das noch nie tat, erhält sie zum Beginn.',
+    waiting: (count, time) => `${count} warten auf ihre übliche Stunde, die letzten bis ${time}.`,
+  },
 }

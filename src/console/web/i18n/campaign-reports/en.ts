@@ -66,4 +66,10 @@ export const campaignReports = {
     sinceStart: (hour: number) => `Hour ${hour}`,
     firstHours: 'Opens by hour since the start',
   },
+  usualHour: {
+    label: 'Send at each recipient’s usual hour',
+    hint: 'Within 24 hours of the start, at the hour of the day in which they most often open and click; at the start to those who never have.',
+    waiting: (count: string, time: string) =>
+      `${count} wait for their usual hour, the last ones until ${time}.`,
+  },
 }

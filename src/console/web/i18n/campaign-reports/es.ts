@@ -68,4 +68,9 @@ export const campaignReports: typeof texts = {
     sinceStart: hour => `Hora ${hour}`,
     firstHours: 'Aperturas por hora desde el inicio',
   },
+  usualHour: {
+    label: 'Enviar a la hora habitual de cada destinatario',
+    hint: 'Dentro de las 24 horas siguientes al inicio, a la hora del día en que más abre y hace clic; al inicio a quienes nunca lo han hecho.',
+    waiting: (count, time) => `${count} esperan su hora habitual, los últimos hasta ${time}.`,
+  },
 }

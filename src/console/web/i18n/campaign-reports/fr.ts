@@ -68,4 +68,9 @@ export const campaignReports: typeof texts = {
     sinceStart: hour => `Heure ${hour}`,
     firstHours: 'Ouvertures par heure depuis le début',
   },
+  usualHour: {
+    label: 'Envoyer à l’heure habituelle de chaque destinataire',
+    hint: 'Dans les 24 heures suivant le début, à l’heure de la journée où il ouvre et clique le plus ; au début pour ceux qui ne l’ont jamais fait.',
+    waiting: (count, time) => `${count} attendent leur heure habituelle, les derniers jusqu’à ${time}.`,
+  },
 }
