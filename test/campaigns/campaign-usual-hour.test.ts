@@ -56,7 +56,7 @@ t.test(
     await campaignOnce(other.body.data.id, 'the first one', ({ progress }) => progress.done >= 1)
     t.match(await post(`/campaigns/${other.body.data.id}/cancel`, {}), { status: 200 })
     await campaignOnce(other.body.data.id, 'the end', ({ progress }) => progress.pending === 0)
-  const { progress } = (await get(`/campaigns/${other.body.data.id}`)).body.data as Shown
+    const { progress } = (await get(`/campaigns/${other.body.data.id}`)).body.data as Shown
     t.equal(progress.done + progress.cancelled, 3)
     t.ok(progress.cancelled > 0)
   },
