@@ -121,7 +121,7 @@ run-test-nodes:
 # What says the same on either database. What is declared for both runs on PostgreSQL alone here.
 POSTGRES_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase' test) $(shell find test -name '*-served.test.ts'))
 
-test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a real PostgreSQL, which is started for it; not part of .ci/run
+test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a real PostgreSQL, which is started for it
 	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-postgres
 
 run-test-postgres:

@@ -2,7 +2,7 @@
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
  *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,clicks,backlog,bounces,shapes,api,audience,
- *     webhooks,automations,campaign,campaign-million,console,nodes,start,tarpits]
+ *     webhooks,automations,check,campaign,campaign-million,console,nodes,start,tarpits]
  *     [--million] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
@@ -19,6 +19,7 @@ import { measureAccept } from './scenarios/accept.js'
 import { measureApi } from './scenarios/api.js'
 import { measureAudience } from './scenarios/audience.js'
 import { measureClicks } from './scenarios/tracking/clicks.js'
+import { measureCheck } from './scenarios/campaign-check.js'
 import { measureCampaign } from './scenarios/campaign.js'
 import { measureConsole } from './scenarios/console.js'
 import { endWithEverything, temporaryFolder } from './server/children.js'
@@ -51,6 +52,7 @@ const SCENARIOS = [
   'audience',
   'webhooks',
   'automations',
+  'check',
   'campaign',
   'campaign-million',
   'console',
@@ -125,6 +127,8 @@ if (wanted.includes('automations')) {
   const [contacts, waiting] = quick ? [10_000, 100_000] : [100_000, 1_000_000]
   await measureAutomations(installation, { contacts, waiting, profile })
 }
+if (wanted.includes('check'))
+  await measureCheck(installation, { contacts: quick ? 50_000 : 1_000_000, domains: 200, profile })
 if (wanted.includes('campaign'))
   await measureCampaign(installation, {
     contacts: quick ? 10_000 : 200_000,

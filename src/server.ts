@@ -15,10 +15,12 @@ import type { Settings } from './config/settings.js'
 import { controlSocketPath, openControl } from './appliance/listeners/control.js'
 import { describeError } from './core/errors.js'
 import { VERSION } from './core/version.js'
-import { BackgroundWork } from './appliance/background-work.js'
+import { backgroundParts, consumersOf, jobsByKind } from './appliance/background-parts.js'
+import { BackgroundWork, openLeases } from './appliance/background-work.js'
 import { DRAIN_MS, graceFrom, retire, stopQueue, stopResources } from './appliance/shutdown.js'
 import { leftBehindBefore } from './cluster/left-behind.js'
-import { BACKGROUND, Membership } from './cluster/membership.js'
+import { LEASES } from './cluster/leases.js'
+import { Membership } from './cluster/membership.js'
 import { rolesOf } from './cluster/roles.js'
 import { takeServeLock } from './db/sqlite/serve-lock.js'
 import { Dispatcher } from './events/dispatcher.js'
@@ -56,10 +58,9 @@ import { recoverOrphans } from './queue/claiming/crash-recovery.js'
 import type { QueueManager } from './queue/queue-manager.js'
 import { retentionJobs } from './resource/retention.js'
 import { CHAPTERS, openResources, OUTGOING } from './appliance/resources.js'
+import { JobGroups } from './scheduler/job-groups.js'
 import { JobRequests } from './scheduler/job-requests.js'
-import { JobRecords, listJobs } from './scheduler/job-store.js'
 import { inboundParts } from './appliance/inbound-parts.js'
-import { Scheduler } from './scheduler/scheduler.js'
 import { openVisits, visitPages } from './tracking/visits/visit-handler.js'
 import { systemClock } from './world/time/clock.js'
 import type { HttpHandler } from './world/net/http-connections.js'
@@ -131,19 +132,21 @@ async function openParts(
   })
   // Last, since what is stopped before still writes.
   closing.defer(() => membership.leave())
-  const lease = membership.lease(BACKGROUND)
-  const isLeading = () => lease.isHeld()
+  const leases = openLeases(membership)
   const limits = openSharedLimits(appliance, membership)
   closing.defer(() => limits?.stop())
   const openWindow = limits && ((kind: string) => limits.window(kind))
   // The queue and the consumers notify each other, so each is opened with a callback to the other.
   const onEnqueued = (lane: string, dueAt: number) => queue.noteEnqueued(lane, dueAt)
-  const onAppended = () => (isLeading() ? dispatcher.wake() : appliance.database.announce?.('events'))
+  const onAppended = () => {
+    dispatcher.wake()
+    if (!LEASES.every(name => leases[name].isHeld())) appliance.database.announce?.('events')
+  }
   const inbound = await openInbound({
     ...inboundParts(appliance),
     onEnqueued,
     onAppended,
-    isProcessing: isLeading,
+    isProcessing: () => leases.inbound.isHeld(),
     onStoredForOthers: () => appliance.database.announce?.('events'),
   })
   const jobs = openJobs(appliance)
@@ -200,7 +203,7 @@ async function openParts(
       liveChanges,
       replies,
       jobs: {
-        list: async () => (isLeading() ? records.list() : listJobs(appliance.database.reader)),
+        list: () => jobGroups.list(),
         run: name => requests.run(name),
       },
       composer,
@@ -211,11 +214,11 @@ async function openParts(
   )
   const dispatcher: Dispatcher = new Dispatcher(
     { database: appliance.database, ...world },
-    resources.flatMap(({ consumers = [] }) => consumers),
+    consumersOf(resources),
   )
   closing.defer(() => dispatcher.stop())
   closing.defer(() => inbound.processor.stop())
-  const consumerLags = async () => (isLeading() ? dispatcher.lags() : [])
+  const consumerLags = () => dispatcher.lags()
   let locateSite = siteLocator(appliance)
   const onAttempt: OnAttempt = attempt => {
     meters.onAttempt(attempt)
@@ -242,14 +245,20 @@ async function openParts(
   const graceLeft = graceFrom(world.clock, config.shutdownGraceMs)
   closing.defer(() => stopQueue(queue, graceLeft(), world))
   const retentions = resources.flatMap(({ retention = [] }) => retention)
-  const planned = [
-    ...resources.flatMap(({ jobs = [] }) => jobs),
-    ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
-    ...certificates.jobs,
-  ]
-  const records = new JobRecords({ ...world, database: appliance.database })
-  const scheduler = new Scheduler({ ...world, records, isHeld: () => hold.isHeld }, planned)
-  const requests = new JobRequests({ ...appliance, ...world, scheduler, records, isRunningJobs: isLeading })
+  const jobGroups = new JobGroups(
+    {
+      ...world,
+      database: appliance.database,
+      isHeld: () => hold.isHeld,
+      isMine: kind => leases[kind].isHeld(),
+      main: 'jobs',
+    },
+    jobsByKind(resources, [
+      ...retentionJobs({ ...world, database: appliance.database }, retentions, config.retention),
+      ...certificates.jobs,
+    ]),
+  )
+  const requests = new JobRequests({ ...appliance, ...world, jobs: jobGroups })
   const routes = resources.flatMap(one => one.routes ?? [])
   const onWrite: OnWrite = (path, workspaceId) => liveChanges.wrote(path, workspaceId)
   const api = openApi(appliance, routes, meters, onWrite, openWindow)
@@ -275,42 +284,43 @@ async function openParts(
   closing.defer(() => mail.close(graceLeft()))
   const names = await openNameListeners(appliance, certificates.challenges?.zone)
   closing.defer(() => names.close())
-  const background = new BackgroundWork(appliance, lease, {
-    async start() {
-      await dispatcher.start()
-      inbound.processor.start()
-      sandboxes.start()
-      visits.start()
-      await records.open(planned)
-      scheduler.start()
+  const parts = backgroundParts({
+    resources,
+    dispatcher,
+    jobs: jobGroups,
+    workers: {
+      inbound: {
+        start: () => inbound.processor.start(),
+        stop: () => inbound.processor.stop(),
+        wake: () => inbound.processor.wakeAll(),
+      },
+      statistics: visits,
+      jobs: {
+        start: () => sandboxes.start(),
+        stop: () => sandboxes.stop(),
+        wake: () => sandboxes.noteScheduled(world.clock.now()),
+      },
     },
-    async stop() {
-      const graceMs = membership.standing.state === 'stopping' ? graceLeft() : DRAIN_MS
-      await scheduler.stop(graceMs)
-      await Promise.all([dispatcher.stop(), inbound.processor.stop(), sandboxes.stop(), visits.stop()])
-    },
-    wake() {
-      dispatcher.wake()
-      inbound.processor.wakeAll()
-      sandboxes.noteScheduled(world.clock.now())
-      visits.wake()
+    graceMs: () => (membership.standing.state === 'stopping' ? graceLeft() : DRAIN_MS),
+    answerRequests() {
       requests
         .answer()
         .catch((error: unknown) => world.log.warn('job requests not read', { error: describeError(error) }))
     },
   })
+  const background = new BackgroundWork(appliance, leases, parts)
   await background.follow()
   membership.whenChanged(() => void background.follow())
-  if (appliance.database.shared) closing.defer(certificates.follow(isLeading))
+  if (appliance.database.shared) closing.defer(certificates.follow(() => leases.jobs.isHeld()))
   closing.defer(() => background.close())
   closing.defer(() => stopResources(resources))
-  closing.defer(() => scheduler.stop(graceLeft()))
+  closing.defer(() => jobGroups.stopAll(graceLeft()))
   const observed = {
     appliance,
     judgeHealth,
     queue,
     consumerLags,
-    jobs: () => (isLeading() ? records.list() : []),
+    jobs: () => jobGroups.listMine(),
     node: () => membership.standing,
     certificates,
     mail,

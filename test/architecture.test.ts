@@ -54,7 +54,7 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   cluster: ['db', 'http'],
   events: ['db'],
   scheduler: ['db'],
-  resource: ['config', 'db', 'events', 'http', 'scheduler'],
+  resource: ['cluster', 'config', 'db', 'events', 'http', 'scheduler'],
   audience: ['deliverability'],
   queue: ['messages'],
   'server.ts': ['appliance'],

@@ -142,6 +142,7 @@ function fillWaiting({ dataDir, workspaceId }: Installation, count: number): voi
       runs_failed: 0,
       runs_cancelled: 0,
       activated_at: now,
+      version: 1,
       scan: null,
       unsettled_at: null,
     },
@@ -172,6 +173,7 @@ function fillWaiting({ dataDir, workspaceId }: Installation, count: number): voi
           last_message_id: null,
           trigger_type: 'api',
           trigger_data: '{}',
+          flow_version: 1,
         },
         ...{ exit_reason: null, error: null, started_at: now, ended_at: null },
       })

@@ -18,6 +18,7 @@ import { openSink, type Sink } from '../peers/sinks.js'
 import { untilQueueIsEmpty } from '../server/queue-watch.js'
 import { copyInstallation, SENDER, serve, type Installation } from '../server/server-process.js'
 import { printFacts } from '../table.js'
+import { checkFacts, newsletter } from './campaign-check.js'
 
 export interface CampaignOptions {
   readonly contacts: number
@@ -29,25 +30,8 @@ export interface CampaignOptions {
 }
 
 const CONNECTIONS = { connections: 500, connectionsPerDestination: 40 }
-const PARAGRAPHS = 24
 /** Until a campaign is given up: one of few recipients, and for each of many. */
 const [MOST_MS, MOST_MS_EACH] = [900_000, 3]
-/** Ten merge tags and twenty links. */
-const TAGS = ['firstName', 'lastName', 'email', 'company', 'attributes.city', 'attributes.plan']
-const html = () => {
-  const tags = [...TAGS, 'company_name', 'current_date', 'current_year', 'unsubscribe_url']
-  const links = Array.from(
-    { length: 20 },
-    (_, at) => `<a href="https://shop.example/things/${at}?from=mail">Thing ${at}</a>`,
-  )
-  const text = 'This week three new things are ready, and the first of them costs no more than twelve euros. '
-  return [
-    `<table>${tags.map(tag => `<tr><td>{{${tag}|friend}}</td></tr>`).join('')}</table>`,
-    ...Array.from({ length: PARAGRAPHS }, () => `<p>${text.repeat(3)}</p>`),
-    `<ul>${links.map(link => `<li>${link}</li>`).join('')}</ul>`,
-  ].join('\n')
-}
-
 export async function measureCampaign(original: Installation, options: CampaignOptions): Promise<void> {
   const sink = await openSink()
   const relay = options.relayMessages === 0 ? undefined : await relayRate(original, sink, options)
@@ -115,7 +99,7 @@ async function run(
     if (!response.ok || !answer.data) throw new Error(JSON.stringify(answer))
     return answer.data
   }
-  const template = await post('/templates', { name: 'News', html: html() })
+  const template = await post('/templates', { name: 'News', html: newsletter() })
   const campaign = await post('/campaigns', {
     ...{ name: 'News', subject: 'News for {{firstName|you}}', from_email: SENDER },
     ...{ template_id: template['id'], list_id: listId },
@@ -132,7 +116,7 @@ async function run(
   const check =
     kills > 0
       ? []
-      : await checkFacts(file, contacts, openOwnProbes(), () =>
+      : await checkFacts(server, file, contacts, openOwnProbes(), () =>
           post(`/campaigns/${String(campaign['id'])}/check`, {}),
         )
   const askedAt = performance.now()
@@ -211,38 +195,6 @@ async function run(
           ['recipients, messages, delivered', `${recipients}, ${messages}, ${delivered}: everybody once`],
         ] as Facts)),
   ]
-}
-
-/** How long the check before sending takes, and what the API is like meanwhile. */
-async function checkFacts(
-  file: string,
-  contacts: number,
-  probes: ReturnType<typeof openProbes>,
-  start: () => Promise<unknown>,
-): Promise<Facts> {
-  probes.begin()
-  await start()
-  const limit = performance.now() + MOST_MS
-  for (;;) {
-    await sleep(250)
-    const [status, checked, ms] = looked(
-      file,
-      'select status, checked, finished_at - started_at from campaign_checks',
-    ) as [string, number, number]
-    if (performance.now() > limit) throw new Error(`the check is ${status} after ${checked} recipients`)
-    if (status === 'running') continue
-    const seen = probes.end()
-    await probes.close()
-    if (status !== 'completed' || checked !== contacts)
-      throw new Error(`the check ${status} after ${checked} recipients`)
-    return [
-      ['check before sending', `${short((1_000 * checked) / ms)}/s, ${short(ms / 1_000)} s in all`],
-      [
-        'API meanwhile, p99',
-        `read ${short(percentile(seen.reads, 0.99))} ms, send ${short(percentile(seen.sends, 0.99))} ms`,
-      ],
-    ]
-  }
 }
 
 /** What the rows say of how fast it went, ms to seconds. */

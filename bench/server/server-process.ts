@@ -56,6 +56,14 @@ export interface Outgoing {
   readonly destinations?: string
 }
 
+export interface LoopDelays {
+  readonly p99Ms: number
+  readonly mostMs: number
+  readonly mostCpuMs: number
+  /** Runs of more than 10 ms of CPU time. */
+  readonly longRuns: number
+}
+
 export interface ServerProcess {
   /** Of the REST API on loopback. */
   readonly port: number
@@ -71,8 +79,8 @@ export interface ServerProcess {
   peakMemory(): number
   /** The memory it holds now, bytes: all that is resident, the program's own pages as well. */
   memory(): number
-  /** How late its event loop was, 99th percentile and most, ms; known once it has stopped. */
-  delays(): { readonly p99Ms: number; readonly mostMs: number } | undefined
+  /** How late its event loop was, 99th percentile and most, and the CPU time of its longest run; known once it has stopped. */
+  delays(): LoopDelays | undefined
   stop(): Promise<void>
 }
 
@@ -158,10 +166,7 @@ export async function serve(
     cpuSeconds: () => cpuSecondsOf(pid),
     peakMemory: () => memoryOf(pid, 'VmHWM'),
     memory: () => memoryOf(pid, 'VmRSS'),
-    delays: () =>
-      existsSync(delays)
-        ? (JSON.parse(readFileSync(delays, 'utf8')) as { p99Ms: number; mostMs: number })
-        : undefined,
+    delays: () => (existsSync(delays) ? (JSON.parse(readFileSync(delays, 'utf8')) as LoopDelays) : undefined),
     async stop() {
       if (profileName !== undefined && child.kill('SIGUSR2')) await sleep(PROFILES_MS)
       await stop(child, STOP_LIMIT_MS)

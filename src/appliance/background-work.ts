@@ -1,10 +1,11 @@
 /**
- * Work that one node does for all: jobs, campaigns, automations, webhooks, imports, event consumers, inbound mail, counting visits.
+ * Background work, in kinds (`cluster/leases.ts`): this node does those whose lease it holds.
  *
- * Runs while this node holds the lease. A node that is drained or stops finishes what is in hand and then releases the lease; drained and
- * resumed, it may start again. A lease that is lost otherwise goes with the node's row, and then the process ends.
+ * A node that is drained or stops, or has more than its share, finishes what is in hand of a kind and then releases its lease; later it may
+ * start the kind again. A lease that is lost otherwise goes with the node's row, and then the process ends.
  */
-import type { Lease } from '../cluster/membership.js'
+import { LEASES, type LeaseName } from '../cluster/leases.js'
+import type { Lease, Membership } from '../cluster/membership.js'
 import { describeError } from '../core/errors.js'
 import type { Timer } from '../world/time/clock.js'
 import type { Appliance } from './appliance.js'
@@ -13,92 +14,117 @@ import type { Appliance } from './appliance.js'
 const LOOK_MS = 500
 const RETRY_MS = 1_000
 
+export type Leases = Readonly<Record<LeaseName, Lease>>
+
 export interface BackgroundParts {
-  start(): Promise<void>
-  /** Finishes what is in hand. `start` may follow. */
-  stop(): Promise<void>
-  /** Other nodes may have stored work. Cheap. */
-  wake(): void
+  start(kind: LeaseName): Promise<void>
+  /** Finishes what is in hand. `start` may follow. @returns whether all has ended; if not, the lease is kept */
+  stop(kind: LeaseName): Promise<boolean>
+  /** Other nodes may have stored work of these kinds, which are started here. Cheap. */
+  wake(kinds: readonly LeaseName[]): void
+}
+
+/** Call it before the node joins. */
+export function openLeases(membership: Pick<Membership, 'lease'>): Leases {
+  return Object.fromEntries(LEASES.map(name => [name, membership.lease(name)])) as Record<LeaseName, Lease>
 }
 
 export class BackgroundWork {
   private readonly appliance: Pick<Appliance, 'database' | 'world'>
-  private readonly lease: Lease
+  private readonly leases: Leases
   private readonly parts: BackgroundParts
-  private following: Promise<void> = Promise.resolve()
-  private isRunning = false
+  private readonly following = new Map<LeaseName, Promise<void>>()
+  /** Of kinds that are started. `ending`: told to stop, and not known to have ended. */
+  private readonly states = new Map<LeaseName, 'running' | 'ending'>()
+  private retry: Timer | undefined
   private timer: Timer | undefined
   private seen = 0
   private isClosed = false
 
-  constructor(appliance: Pick<Appliance, 'database' | 'world'>, lease: Lease, parts: BackgroundParts) {
+  constructor(appliance: Pick<Appliance, 'database' | 'world'>, leases: Leases, parts: BackgroundParts) {
     this.appliance = appliance
-    this.lease = lease
+    this.leases = leases
     this.parts = parts
+    if (appliance.database.announce) this.look()
   }
 
   /**
-   * Call it after the lease may have changed hands: starts the work, or hands it over.
+   * Call it after leases may have changed hands: starts the work, or hands it over. A kind that takes long to end does not delay others.
    *
    * @throws with SQLite, what `parts.start` throws; otherwise that is logged and retried
    */
-  follow(): Promise<void> {
-    return (this.following = this.following.then(() => this.step()))
+  async follow(): Promise<void> {
+    await Promise.all(
+      LEASES.map(kind => {
+        const step = (this.following.get(kind) ?? Promise.resolve()).then(() => this.step(kind))
+        this.following.set(kind, step)
+        return step
+      }),
+    )
   }
 
   /** Starts nothing more. The parts are stopped by whoever opened them. */
   async close(): Promise<void> {
     this.isClosed = true
     this.timer?.cancel()
-    await this.following.catch(() => {})
+    this.retry?.cancel()
+    await Promise.allSettled(this.following.values())
   }
 
-  private async step(): Promise<void> {
+  private async step(kind: LeaseName): Promise<void> {
     if (this.isClosed) return
-    if (this.lease.isDueForRelease()) await this.handOver()
-    else if (this.lease.isHeld() && !this.isRunning) await this.begin()
+    if (this.leases[kind].isDueForRelease()) await this.handOver(kind)
+    else if (this.leases[kind].isHeld() && this.states.get(kind) !== 'running') await this.begin(kind)
   }
 
-  private async begin(): Promise<void> {
+  private async begin(kind: LeaseName): Promise<void> {
     const { database, world } = this.appliance
     try {
-      await this.parts.start()
+      if (!(await this.end(kind))) return
+      await this.parts.start(kind)
     } catch (error) {
       if (database.announce === undefined) throw error
-      world.log.error('background work not started', { error: describeError(error) })
+      world.log.error('background work not started', { work: kind, error: describeError(error) })
       this.followAgain()
       return
     }
-    this.isRunning = true
-    if (database.announce === undefined) return
-    world.log.info('background work taken over')
-    this.look()
+    this.states.set(kind, 'running')
+    if (database.announce) world.log.info('background work taken over', { work: kind })
   }
 
-  private async handOver(): Promise<void> {
+  private async handOver(kind: LeaseName): Promise<void> {
     const { log } = this.appliance.world
-    this.timer?.cancel()
     try {
-      if (this.isRunning) await this.parts.stop()
-      this.isRunning = false
-      await this.lease.release()
-      log.info('background work handed over')
+      if (!(await this.end(kind))) return
+      await this.leases[kind].release()
+      log.info('background work handed over', { work: kind })
     } catch (error) {
-      log.warn('background work not handed over', { error: describeError(error) })
+      log.warn('background work not handed over', { work: kind, error: describeError(error) })
       this.followAgain()
     }
   }
 
+  /** @returns false if something of it goes on: it tries again */
+  private async end(kind: LeaseName): Promise<boolean> {
+    if (!this.states.has(kind)) return true
+    this.states.set(kind, 'ending')
+    if (await this.parts.stop(kind)) return this.states.delete(kind)
+    this.followAgain()
+    return false
+  }
+
   private followAgain(): void {
-    this.timer?.cancel()
-    this.timer = this.appliance.world.clock.after(RETRY_MS, () => void this.follow())
+    if (this.isClosed) return
+    this.retry?.cancel()
+    this.retry = this.appliance.world.clock.after(RETRY_MS, () => void this.follow())
   }
 
   private look(): void {
     const { database, world } = this.appliance
     this.timer = world.clock.after(LOOK_MS, () => {
       const version = database.changes.version('events') + database.changes.version('jobs')
-      if (version !== this.seen) this.parts.wake()
+      const running = LEASES.filter(kind => this.states.get(kind) === 'running')
+      if (version !== this.seen && running.length > 0) this.parts.wake(running)
       this.seen = version
       if (!this.isClosed) this.look()
     })

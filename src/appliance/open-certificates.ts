@@ -25,7 +25,7 @@ export interface Certificates {
   standing(): CertificateStanding
   /** Undefined without ACME. */
   readonly acme: Pick<Renewal, 'status' | 'want'> | undefined
-  /** Where nodes share the database. @param isRunningJobs whether this node runs the jobs at the moment @returns stops it */
+  /** Where nodes share the database. @param isRunningJobs whether this node currently runs the jobs @returns stops it */
   follow(isRunningJobs: () => boolean): () => void
   /** Reloads files, and makes ACME retry without waiting. @throws Error naming the file */
   reload(): Promise<void>

@@ -10,7 +10,7 @@ import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import type { Appliance } from './appliance.js'
 import { VERSION } from '../core/version.js'
 import { healthOf } from '../db/health.js'
-import { BACKGROUND, type NodeStanding } from '../cluster/membership.js'
+import type { NodeStanding } from '../cluster/membership.js'
 import { countSetAside } from '../events/set-aside-store.js'
 import { openHealth, type JudgeHealth } from '../health/judge-health.js'
 import type { HttpListeners } from './listeners/http-listeners.js'
@@ -119,9 +119,9 @@ export interface OpenParts {
   readonly appliance: Appliance
   readonly judgeHealth: JudgeHealth
   readonly queue: QueueManager
-  /** Empty on a node that does not run the consumers. */
+  /** Of the consumers that this node runs. */
   readonly consumerLags: () => Promise<readonly ConsumerLag[]>
-  /** Empty on a node that does not run the jobs. */
+  /** Those that this node runs. */
   readonly jobs: () => readonly JobState[]
   readonly node: () => NodeStanding
   readonly certificates: Certificates
@@ -150,7 +150,7 @@ export function observeAll({ metrics, acceptance }: Meters, parts: OpenParts): (
     certificates: () => [{ name: 'tls', ...certificates.standing() }],
     healthReasons: async () => (await parts.judgeHealth()).reasons,
   })
-  observeNode(metrics, [BACKGROUND], node)
+  observeNode(metrics, node)
   return observeProcess(metrics, clock, VERSION)
 }
 

@@ -8,6 +8,7 @@ import { SharedLoginJournal } from '../accounts/login-journal.js'
 import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
 import { sumCampaignRevenue } from '../analytics/conversions/conversion-store.js'
+import { dayOf, readClientOpens } from '../analytics/statistics/counter-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
 import { findCampaign } from '../campaigns/records/campaign-store.js'
@@ -102,6 +103,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,
+    findClientOpens: (workspaceId: string, since: number) =>
+      readClientOpens(database.slowReader, workspaceId, dayOf(since)),
     findPublicSender,
     findRevenue: sumCampaignRevenue,
     publicUrl: config.publicUrl,

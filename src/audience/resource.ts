@@ -43,6 +43,7 @@ export const contacts = resource({
         ...contactRoutes(parts),
         ...suppressionTransferRoutes(parts),
       ],
+      lease: 'contacts',
       consumers: [contactConsumer(parts)],
       jobs: [
         {

@@ -6,6 +6,7 @@ import type { AutomationParts } from './automation-parts.js'
 import { automationRoutes } from './flows/automation-routes.js'
 import { automationReferences } from './flows/flow-references.js'
 import { stepRoutes } from './flows/step-routes.js'
+import { flowRoutes } from './runs/flow-routes.js'
 import { runRoutes } from './runs/run-routes.js'
 import { deleteRunsBefore } from './runs/bulk-run-store.js'
 import { Runner } from './runs/runner.js'
@@ -28,7 +29,13 @@ export const automations = resource({
     const segments = new SegmentTrigger(parts)
     const dates = new DateTrigger(parts)
     return {
-      routes: [...automationRoutes(parts, given.references), ...stepRoutes(parts), ...runRoutes(parts)],
+      routes: [
+        ...automationRoutes(parts, given.references),
+        ...stepRoutes(parts),
+        ...runRoutes(parts),
+        ...flowRoutes(parts),
+      ],
+      lease: 'automations',
       consumers: [triggerConsumer(parts)],
       jobs: [
         {

@@ -2,6 +2,7 @@ import { retentionRule } from '../resource/retention.js'
 import type { CampaignParts } from './campaign-parts.js'
 import type { ReferenceParts } from '../resource/references.js'
 import { resource } from '../resource/resource.js'
+import { abTestRoutes } from './ab-test/ab-test-routes.js'
 import { archivePages, type ArchiveParts } from './archive/archive-pages.js'
 import { archiveRoutes } from './archive/archive-routes.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
@@ -41,8 +42,10 @@ export const campaigns = resource({
         ...resultRoutes(parts),
         ...reportRoutes(parts),
         ...archiveRoutes(parts),
+        ...abTestRoutes(parts, wake),
       ],
       pages: archivePages(parts),
+      lease: 'campaigns',
       consumers: [campaignConsumer(wake)],
       jobs: [
         {

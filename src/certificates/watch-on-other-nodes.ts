@@ -8,7 +8,7 @@ import type { Clock } from '../world/time/clock.js'
 
 const PERIOD_MS = 60_000
 
-/** @param isRunningJobs whether this node runs the jobs at the moment, the watch among them @returns stops it */
+/** @param isRunningJobs whether this node currently runs the jobs, including the watch @returns stops it */
 export function watchOnOtherNodes(clock: Clock, watch: Job, isRunningJobs: () => boolean): () => void {
   const stopping = new AbortController()
   const next = () =>

@@ -34,7 +34,7 @@ export function compactCommand(program: Command, context: CliContext): void {
       if (file === undefined)
         throw new AppError(
           'conflict',
-          'the database is a PostgreSQL server, which reuses free space by itself',
+          'the database is a PostgreSQL server, which reuses free space automatically',
         )
       const before = statSync(file).size
       const free = await context.world.disk.freeSpace(dataDir)

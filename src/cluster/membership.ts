@@ -4,7 +4,8 @@
  *
  * A node that was not heard of for `ALIVE_MS` is removed by the others. From then on its writes are refused (`Database.actAs`), so what it
  * had claimed can be given to others; if it still runs, e.g. after a pause, it learns of its removal and ends (`removed`).
- * A node that is drained or stops takes no shares and no leases; it hands over the leases it holds (`Lease.release`).
+ * A node that is drained or stops takes no shares and no leases; it hands over the leases it holds (`Lease.release`), as does one that has more
+ * than its share of them after another joined.
  * With SQLite there is one node, which holds every lease.
  */
 import { describeError } from '../core/errors.js'
@@ -14,6 +15,7 @@ import { isUnreachable } from '../db/transient-error.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
 import { nodeFor, nodesFor } from './lane-shares.js'
+import { leaseTargets, type LeaseName } from './leases.js'
 import {
   deleteLease,
   deleteNode,
@@ -39,8 +41,6 @@ const LOOK_MS = 250
 /** A stopping node does not wait longer for the database to say so. */
 const RETIRE_MS = 1_000
 
-/** Name of the lease of the work that one node does for all. */
-export const BACKGROUND = 'background'
 /** After a longer gap between its own signs a node cannot tell whether the others were silent or the database did not answer. */
 const MAX_GAP_MS = 2 * SIGN_MS
 /** How long the others then have to show that they are alive, if the database was slow; if it was away, they have `ALIVE_MS`. */
@@ -63,7 +63,7 @@ export type OnDeath = (tx: Tx) => Promise<void>
 export interface Lease {
   /** Whether this node may do it now. */
   isHeld(): boolean
-  /** Whether this node has it although it takes no work any more: finish what is in hand, then `release`. */
+  /** Whether this node has it but is to give it up: finish what is in hand, then `release`. */
   isDueForRelease(): boolean
   release(): Promise<void>
 }
@@ -74,7 +74,7 @@ export interface NodeStanding {
   readonly name: string
   readonly roles: readonly Role[]
   readonly state: NodeState | 'starting'
-  readonly leases: readonly string[]
+  readonly leases: readonly LeaseName[]
   /** Since the database last confirmed this node's row, ms; 0 with SQLite. */
   readonly heartbeatAgeMs: number
   /** Whether other nodes may share the database: not with SQLite. */
@@ -88,10 +88,12 @@ export interface NodeStanding {
 export class Membership {
   private readonly parts: MembershipParts
   private readonly onDeath: OnDeath[] = []
-  private readonly wanted = new Set<string>()
+  private readonly wanted = new Set<LeaseName>()
   private nodes: readonly ClusterNode[] = []
   /** Ids of the nodes that deliver. */
   private deliverers: readonly string[] = []
+  /** Leases that this node has and keeps. */
+  private kept: ReadonlySet<LeaseName> = new Set()
   private readonly changed: (() => void)[] = []
   private readonly stopping = new AbortController()
   private running: Promise<void> = Promise.resolve()
@@ -159,13 +161,12 @@ export class Membership {
   }
 
   /** Asks for work that only one node may do at a time. A node without the role never gets it. */
-  lease(name: string): Lease {
-    const isServing = () => this.self !== undefined && takes(this.self, 'scheduler')
+  lease(name: LeaseName): Lease {
     const has = () => this.self?.leases.includes(name) ?? false
     if (this.parts.roles.includes('scheduler')) this.wanted.add(name)
     return {
-      isHeld: () => this.isAlone || (this.isTrusted && has() && isServing()),
-      isDueForRelease: () => !this.isAlone && has() && !isServing(),
+      isHeld: () => this.isAlone || (this.isTrusted && has() && this.kept.has(name)),
+      isDueForRelease: () => !this.isAlone && has() && !this.kept.has(name),
       release: () => this.release(name),
     }
   }
@@ -250,7 +251,7 @@ export class Membership {
     return this.parts.clock.monotonic() - this.confirmedAt
   }
 
-  private async release(name: string): Promise<void> {
+  private async release(name: LeaseName): Promise<void> {
     const { database, nodeId } = this.parts
     await database.write(async tx => {
       await deleteLease(tx.db, name, nodeId)
@@ -320,6 +321,8 @@ export class Membership {
       ? found.map(node => (node.id === this.nodeId ? { ...node, state: 'stopping' as const } : node))
       : found
     this.deliverers = this.nodes.filter(node => takes(node, 'mta')).map(({ id }) => id)
+    const held = [...this.wanted].filter(name => this.self?.leases.includes(name))
+    this.kept = new Set(held.slice(0, this.leaseTarget(this.nodes)))
     if (before !== signatureOf(this.nodes)) for (const callback of this.changed) callback()
   }
 
@@ -341,13 +344,18 @@ export class Membership {
     this.lastSignAt = now
   }
 
+  /** How many leases this node is to hold. */
+  private leaseTarget(nodes: readonly ClusterNode[]): number {
+    const takers = nodes.filter(node => takes(node, 'scheduler'))
+    return leaseTargets(takers, this.wanted.size).get(this.nodeId) ?? 0
+  }
+
   /** Free leases, as many as make this node's share. @returns whether it took any */
   private async takeShare(tx: Tx, nodes: readonly ClusterNode[], now: number): Promise<boolean> {
-    const takers = nodes.filter(node => takes(node, 'scheduler'))
-    const self = takers.find(({ id }) => id === this.nodeId)
-    if (this.isAlone || this.isRetired || !self) return false
+    if (this.isAlone || this.isRetired) return false
     const held = new Set(nodes.flatMap(({ leases }) => leases))
-    const share = Math.ceil(this.wanted.size / takers.length) - self.leases.length
+    const own = nodes.find(({ id }) => id === this.nodeId)?.leases.length ?? 0
+    const share = this.leaseTarget(nodes) - own
     const free = [...this.wanted].filter(name => !held.has(name)).slice(0, Math.max(0, share))
     let hasTaken = false
     for (const name of free) if (await takeLease(tx.db, name, this.nodeId, now)) hasTaken = true

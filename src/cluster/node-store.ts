@@ -8,6 +8,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../db/database.js'
 import type { Flag } from '../db/tables.js'
+import { LEASES, type LeaseName } from './leases.js'
 import { ROLES, type NodeState, type Role } from './roles.js'
 
 interface NodeRow {
@@ -48,8 +49,8 @@ export interface ClusterNode {
   /** Ms since epoch UTC, by the database's clock. */
   readonly startedAt: number
   readonly aliveUntil: number
-  /** Names of the leases it holds. */
-  readonly leases: readonly string[]
+  /** The leases it holds, in the order of `LEASES`. */
+  readonly leases: readonly LeaseName[]
 }
 
 /** @param now of a database without a clock of its own */
@@ -137,7 +138,7 @@ export async function listNodes(db: Queries): Promise<ClusterNode[]> {
     .orderBy('nodes.started_at')
     .orderBy('nodes.id')
     .execute()
-  const leases = await db.selectFrom('leases').select(['name', 'node_id']).orderBy('name').execute()
+  const leases = await db.selectFrom('leases').select(['name', 'node_id']).execute()
   return nodes.map(row => ({
     id: row.id,
     name: row.name,
@@ -145,7 +146,7 @@ export async function listNodes(db: Queries): Promise<ClusterNode[]> {
     state: row.is_stopping === 1 ? 'stopping' : row.drained_at === null ? 'active' : 'draining',
     startedAt: row.started_at,
     aliveUntil: row.alive_until,
-    leases: leases.filter(lease => lease.node_id === row.id).map(lease => lease.name),
+    leases: LEASES.filter(name => leases.some(lease => lease.name === name && lease.node_id === row.id)),
   }))
 }
 
@@ -156,7 +157,7 @@ function readRoles(text: string): Role[] {
 }
 
 /** Takes a lease that nobody holds. @returns whether it was free */
-export async function takeLease(db: Queries, name: string, nodeId: string, now: number): Promise<boolean> {
+export async function takeLease(db: Queries, name: LeaseName, nodeId: string, now: number): Promise<boolean> {
   const result = await db
     .insertInto('leases')
     .values({ name, node_id: nodeId, taken_at: databaseTime(db, now) })
@@ -165,7 +166,7 @@ export async function takeLease(db: Queries, name: string, nodeId: string, now: 
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-export async function deleteLease(db: Queries, name: string, nodeId: string): Promise<void> {
+export async function deleteLease(db: Queries, name: LeaseName, nodeId: string): Promise<void> {
   await db.deleteFrom('leases').where('name', '=', name).where('node_id', '=', nodeId).execute()
 }
 

@@ -1,6 +1,6 @@
 /** What a node does; each node has its roles from its configuration. Pure. */
 
-/** `http`, `submission` and `inbound` listen for clients; `mta` delivers; `scheduler` may hold the lease of background work. */
+/** `http`, `submission` and `inbound` listen for clients; `mta` delivers; `scheduler` may hold leases of background work. */
 export const ROLES = ['http', 'submission', 'inbound', 'mta', 'scheduler'] as const
 
 export type Role = (typeof ROLES)[number]

@@ -1,7 +1,7 @@
 /**
  * Serves the console's files, and its only page for every path below `/console/`.
  *
- * The console is a client of the REST API and the admin API like any other: nothing here reads data or knows who asks. Files were built
+ * The console is a client of the REST API and the admin API like any other: nothing here reads data or authenticates. Files were built
  * and gzipped by Vite; those below `assets/` have a digest in their name, so browsers may keep them.
  * Standards: CSP Level 3; RFC 9110 (ETag, conditional GET, Accept-Encoding).
  */
@@ -12,7 +12,7 @@ import { gunzipSync } from 'node:zlib'
 import { embeddedFile } from '../world/embedded/embedded-files.js'
 import type { HttpHandler } from '../world/net/http-connections.js'
 
-/** Of every answer. Mail is shown in a sandboxed frame, which has a policy of its own. */
+/** Sent with every response. Mail is shown in a sandboxed frame with its own policy. */
 const HEADERS: OutgoingHttpHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",

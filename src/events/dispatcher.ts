@@ -30,6 +30,8 @@ const EVENTS_PER_TURN = 100
 const MIN_EVENTS_PER_TURN = 10
 /** Irrelevant events after which the cursor is stored anyway, to bound what a restart reads again. */
 const MAX_UNSAVED = 50_000
+/** Where nodes share the database, also after this long: retention may be the work of another node, which sees only what is stored. */
+const MAX_UNSAVED_MS = 3_600_000
 /** Pause between reads, so that under load many events share a batch. */
 const PAUSE_MS = 20
 /**
@@ -59,10 +61,14 @@ export class Dispatcher {
     this.loops = consumers.map(consumer => new ConsumerLoop(parts, this.tail, consumer))
   }
 
-  /** Starts with the events appended since the last stop, here or on another node. Resolves once the cursor of every new consumer is stored. */
-  async start(): Promise<void> {
-    this.tail.forget()
-    for (const loop of this.loops) await loop.open()
+  /**
+   * Starts consumers with the events appended since the last stop, here or on another node. Resolves once the cursor of every new one is stored.
+   *
+   * @param names default all
+   */
+  async start(names?: readonly string[]): Promise<void> {
+    if (!this.loops.some(loop => loop.isOpen)) this.tail.forget()
+    for (const loop of this.named(names)) await loop.open()
     this.wake()
   }
 
@@ -95,7 +101,7 @@ export class Dispatcher {
     }
   }
 
-  /** Cheap; call it after every commit that appended events. */
+  /** Cheap; call it after every commit that appended events. Does nothing for consumers that are not started here. */
   wake(): void {
     this.tail.appended()
     for (const loop of this.loops) loop.wake()
@@ -108,25 +114,28 @@ export class Dispatcher {
     return Math.min(newest, ...passed)
   }
 
-  /** For monitoring: number of events each consumer lags behind. */
+  /** For monitoring: number of events each consumer lags behind, of those that run here. */
   async lags(): Promise<{ consumer: string; events: number }[]> {
+    const running = this.loops.filter(loop => loop.isOpen)
+    if (running.length === 0) return []
     const newest = await newestSeq(this.parts.database.reader)
-    return this.loops.map((loop, at) => ({
-      consumer: this.consumers[at]?.name ?? '',
-      events: loop.behind(newest),
-    }))
+    return running.map(loop => ({ consumer: loop.name, events: loop.behind(newest) }))
   }
 
-  /** Resolves once every consumer has finished its current batch. */
-  async stop(): Promise<void> {
-    await Promise.all(this.loops.map(loop => loop.stop()))
+  /** Resolves once the consumers have finished their current batch. @param names default all */
+  async stop(names?: readonly string[]): Promise<void> {
+    await Promise.all(this.named(names).map(loop => loop.stop()))
     this.parts.log.debug('event dispatcher stopped')
+  }
+
+  private named(names: readonly string[] | undefined): readonly ConsumerLoop[] {
+    return names ? this.loops.filter(({ name }) => names.includes(name)) : this.loops
   }
 }
 
 /**
  * Runs one consumer along the log: reads from its cursor, passes on relevant events, moves the cursor in the same transaction. Only one
- * process runs consumers, so the cursor is read at its start and then kept in memory.
+ * process runs a consumer, so the cursor is read at its start and then kept in memory.
  */
 class ConsumerLoop {
   private readonly parts: DispatcherParts
@@ -136,7 +145,10 @@ class ConsumerLoop {
   private readonly worker: Worker
   /** Whether cursors are written about once a second, see `WRITE_INTERVAL_MS`. */
   private readonly isPaced: boolean
+  /** Undefined while the consumer is not started here. */
   private cursor: number | undefined
+  /** When the cursor was stored, on the monotonic clock. */
+  private savedAt = 0
   /** Events up to here are processed or irrelevant; at least `cursor`. */
   private seen = 0
   /** A batch up to here failed: its events are processed one at a time. */
@@ -168,9 +180,18 @@ class ConsumerLoop {
     const { name, startsAt } = this.consumer
     const known = await findCursor(database.reader, name)
     this.cursor = this.seen = known ?? (startsAt === 'oldest' ? 0 : await this.startAtNewest())
+    this.savedAt = this.parts.clock.monotonic()
     this.singlyUpTo = 0
     this.suspect = undefined
     this.worker.reopen()
+  }
+
+  get name(): string {
+    return this.consumer.name
+  }
+
+  get isOpen(): boolean {
+    return this.cursor !== undefined
   }
 
   /** Stored immediately, so that events appended before a crash are not missed. */
@@ -188,12 +209,14 @@ class ConsumerLoop {
   }
 
   wake(): void {
+    if (!this.isOpen) return
     this.worker.wake()
     this.worker.start()
   }
 
-  stop(): Promise<void> {
-    return this.worker.stop()
+  async stop(): Promise<void> {
+    await this.worker.stop()
+    this.cursor = undefined
   }
 
   /** The last position this consumer no longer needs, which may be past its cursor. @param newest read before the call */
@@ -206,7 +229,6 @@ class ConsumerLoop {
   }
 
   private async runBatch(stopping: AbortSignal): Promise<number> {
-    if (this.cursor === undefined) await this.open()
     const read = await this.readNext()
     const batch = this.batchOf(read.events)
     const isCut = batch.length < read.events.length
@@ -256,7 +278,9 @@ class ConsumerLoop {
 
   /** Stores the cursor only now and then: skipping needs no transaction. */
   private async skipTo(upTo: number): Promise<void> {
-    if (upTo - (this.cursor ?? 0) > MAX_UNSAVED) await this.move(upTo)
+    const isOld = this.isPaced && this.parts.clock.monotonic() - this.savedAt > MAX_UNSAVED_MS
+    const unsaved = upTo - (this.cursor ?? 0)
+    if (unsaved > MAX_UNSAVED || (isOld && unsaved > 0)) await this.move(upTo)
     else this.seen = upTo
   }
 
@@ -326,5 +350,6 @@ class ConsumerLoop {
       await moveCursor(tx, this.consumer.name, seq)
     })
     this.cursor = this.seen = seq
+    this.savedAt = this.parts.clock.monotonic()
   }
 }

@@ -1,6 +1,7 @@
 /** `GET /health` for monitors: whether the service works, and if not, why. */
 import Type, { type Static } from 'typebox'
 import type { NodeStanding } from '../cluster/membership.js'
+import { LEASES } from '../cluster/leases.js'
 import { NODE_STATES, ROLES } from '../cluster/roles.js'
 import { given } from '../core/given.js'
 import { openRoute, Reply, type Route } from '../http/route.js'
@@ -25,7 +26,9 @@ const Health = Type.Object(
             description: '`draining`: an operator drained it, so it takes no new work.',
           }),
           roles: Type.Array(Type.Enum([...ROLES]), { description: 'What it does.' }),
-          leases: Type.Array(Type.String(), { description: 'Work that it does for all nodes.' }),
+          leases: Type.Array(Type.Enum([...LEASES]), {
+            description: 'Kinds of background work that it does for all nodes; with SQLite every kind.',
+          }),
           shared: Type.Boolean({
             description: 'Whether other nodes may share the database; never with SQLite.',
           }),
@@ -35,7 +38,7 @@ const Health = Type.Object(
           consumer_lag_events: Type.Optional(
             Type.Integer({
               description:
-                'Events that the slowest event consumer has not processed; only on the node that holds the lease `background`.',
+                'Events that the slowest event consumer of this node has not processed; absent if it runs none.',
             }),
           ),
         },

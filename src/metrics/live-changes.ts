@@ -1,5 +1,5 @@
 /**
- * What has changed since somebody last looked, for screens that refresh themselves.
+ * Kinds of records changed since the last call, for screens that refresh themselves.
  *
  * Three sources: writes that the APIs report, the event log (sending, public pages, imports, automations), and versions of
  * `db/changes.ts` (background work, other processes). Nothing is collected while nobody looks. If more events than `MAX_EVENTS` were

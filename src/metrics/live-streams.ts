@@ -121,7 +121,7 @@ export class LiveStreams {
       const figures = wantsFigures ? await readFigures().catch(() => undefined) : undefined
       for (const stream of this.streams) await this.tell(stream, changed, figures)
     } catch {
-      // The event log could not be read now: what has changed is told later.
+      // The event log could not be read; its changes are sent later.
     }
     if (this.streams.size > 0 && !this.isClosed) this.schedule()
   }

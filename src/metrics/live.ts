@@ -117,7 +117,7 @@ const BalanceSchema = Type.Object(
   {
     title: 'MailBalance',
     description:
-      'What became of all mail since the start: accepted = delivered + bounced + failed + cancelled + suppressed + waiting. `waiting` is ' +
+      'Results of all mail since the start: accepted = delivered + bounced + failed + cancelled + suppressed + waiting. `waiting` is ' +
       'counted in the queue, the others when they happen. Retention does not change it; sandbox mail is not counted.',
   },
 )

@@ -1,6 +1,7 @@
 /** Metrics of this server as one of the nodes that share the database. Never reads the database: the last heartbeat brought everything. */
 import { Gauge } from 'prom-client'
 import type { NodeStanding } from '../cluster/membership.js'
+import { LEASES } from '../cluster/leases.js'
 import { ROLES } from '../cluster/roles.js'
 import type { Metrics } from './metrics.js'
 
@@ -11,7 +12,7 @@ const STATES = [
   'stopping',
 ] as const satisfies readonly NodeStanding['state'][]
 
-export function observeNode(metrics: Metrics, leases: readonly string[], standing: () => NodeStanding): void {
+export function observeNode(metrics: Metrics, standing: () => NodeStanding): void {
   const registers = [metrics.registry]
   new Gauge({
     name: 'postroad_node_info',
@@ -33,7 +34,7 @@ export function observeNode(metrics: Metrics, leases: readonly string[], standin
   })
   const lease = new Gauge({
     name: 'postroad_node_lease',
-    help: '1 while this node holds the lease, else 0.',
+    help: '1 while this node does this kind of background work for all nodes, else 0.',
     labelNames: ['lease'] as const,
     registers,
   })
@@ -51,7 +52,7 @@ export function observeNode(metrics: Metrics, leases: readonly string[], standin
   metrics.addSource('node', () => {
     const now = standing()
     for (const one of STATES) state.set({ state: one }, one === now.state ? 1 : 0)
-    for (const one of leases) lease.set({ lease: one }, now.leases.includes(one) ? 1 : 0)
+    for (const one of LEASES) lease.set({ lease: one }, now.leases.includes(one) ? 1 : 0)
     age.set(now.heartbeatAgeMs / 1_000)
     for (const one of ROLES) {
       role.set({ role: one }, now.roles.includes(one) ? 1 : 0)

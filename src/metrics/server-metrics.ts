@@ -163,7 +163,7 @@ function followConsumers(metrics: Metrics, { clock, ...sources }: ServerSources)
   const registers = [metrics.registry]
   const lag = new Gauge({
     name: 'postroad_consumer_lag_events',
-    help: 'Events a consumer of the event log has not processed yet. Only on the node that holds the lease background.',
+    help: 'Events a consumer of the event log has not processed yet. Only on the node that runs the consumer.',
     labelNames: ['consumer'] as const,
     registers,
   })
@@ -196,19 +196,19 @@ function followJobs(metrics: Metrics, { jobs }: ServerSources): void {
   const labelNames = ['job'] as const
   const success = new Gauge({
     name: 'postroad_job_last_success_timestamp_seconds',
-    help: 'When the job last succeeded, Unix time; absent if unknown. Only on the node that holds the lease background.',
+    help: 'When the job last succeeded, Unix time; absent if unknown. Only on the node that runs the job.',
     labelNames,
     registers,
   })
   const failed = new Gauge({
     name: 'postroad_job_failed',
-    help: '1 if the last completed run of the job failed, else 0. Only on the node that holds the lease background.',
+    help: '1 if the last completed run of the job failed, else 0. Only on the node that runs the job.',
     labelNames,
     registers,
   })
   const running = new Gauge({
     name: 'postroad_job_running',
-    help: '1 while the job is running, else 0. Only on the node that holds the lease background.',
+    help: '1 while the job is running, else 0. Only on the node that runs the job.',
     labelNames,
     registers,
   })

@@ -26,6 +26,7 @@ export const email = resource({
       previewRoute(parts),
       ...messageAdminRoutes(parts),
     ],
+    lease: 'inbound',
     consumers: [deliveryNotifications({ ...parts.send, log: parts.log, hostname: parts.hostname })],
     retention: [retentionRule({ what: 'batches', keep: ['messages'] }, deleteBatchesBefore)],
   }),

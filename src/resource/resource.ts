@@ -6,6 +6,7 @@
  * Pure; holds no logic.
  */
 import type { TObject } from 'typebox'
+import type { LeaseName } from '../cluster/leases.js'
 import type { Named } from '../config/config.js'
 import type { KeptFor } from '../config/schema/schema.js'
 import type { AnyConsumer } from '../events/consumer.js'
@@ -22,6 +23,8 @@ export interface OpenResource {
   readonly routes?: readonly Route[]
   /** Public pages, served without a key. */
   readonly pages?: readonly PublicRoute[]
+  /** Which lease its consumers and jobs need, where several nodes share the work; default `jobs`. */
+  readonly lease?: LeaseName
   readonly consumers?: readonly AnyConsumer[]
   readonly jobs?: readonly Job[]
   readonly retention?: readonly Retention[]

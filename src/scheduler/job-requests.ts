@@ -1,13 +1,13 @@
 /**
- * Runs a job on request, on whichever node runs the jobs.
+ * Runs a job on request, on whichever node runs it.
  *
- * The node that runs them starts it directly. Any other stores a request, which the former finds within half a second, and waits for its
+ * That node starts it directly. Any other stores a request, which the former finds within half a second, and waits for its
  * answer: whether the job was started, not its end. Fails: as the database does.
  */
 import type { NewId } from '../core/ids.js'
 import type { Database } from '../db/database.js'
 import type { Clock } from '../world/time/clock.js'
-import type { JobRecords } from './job-store.js'
+import type { JobGroups } from './job-groups.js'
 import {
   answerRequest,
   deleteOldRequests,
@@ -16,16 +16,13 @@ import {
   insertRequest,
   listRequests,
 } from './job-request-store.js'
-import { RUN_ANSWERS, type RunAnswer, type Scheduler } from './scheduler.js'
+import { RUN_ANSWERS, type RunAnswer } from './scheduler.js'
 
 export interface JobRequestsParts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
-  readonly scheduler: Pick<Scheduler, 'runNow'>
-  readonly records: Pick<JobRecords, 'flush'>
-  /** Whether this node runs the jobs. */
-  readonly isRunningJobs: () => boolean
+  readonly jobs: Pick<JobGroups<string>, 'runNow' | 'flush'>
 }
 
 /** How long an answer is waited for. */
@@ -43,10 +40,11 @@ export class JobRequests {
     this.parts = parts
   }
 
-  /** @returns `unanswered` if no node that runs jobs answered in time */
+  /** @returns `unanswered` if no node that runs the job answered in time */
   async run(name: string): Promise<RunAnswer | 'unanswered'> {
-    const { database, clock, newId, scheduler, isRunningJobs } = this.parts
-    if (isRunningJobs()) return scheduler.runNow(name)
+    const { database, clock, newId, jobs } = this.parts
+    const answered = jobs.runNow(name)
+    if (answered !== undefined) return answered
     const id = newId()
     await database.write(async tx => {
       await insertRequest(tx.db, { id, name, requestedAt: clock.now() })
@@ -59,18 +57,22 @@ export class JobRequests {
     return RUN_ANSWERS.find(one => one === answer) ?? 'unanswered'
   }
 
-  /** Starts what other nodes asked for. Call it on the node that runs the jobs. Cheap. */
+  /** Starts what other nodes asked for, of the jobs that are run here. Cheap. */
   answer(): Promise<void> {
     return (this.answering ??= this.answerAll().finally(() => (this.answering = undefined)))
   }
 
   private async answerAll(): Promise<void> {
-    const { database, clock, scheduler, records } = this.parts
+    const { database, clock, jobs } = this.parts
     const requests = await listRequests(database.reader, MAX_AT_ONCE)
     if (requests.length === 0) return
-    const answers = requests.map(({ id, name }) => ({ id, answer: scheduler.runNow(name) }))
+    const answers = requests.flatMap(({ id, name }) => {
+      const answer = jobs.runNow(name)
+      return answer === undefined ? [] : [{ id, answer }]
+    })
+    if (answers.length === 0) return
     // First, so that a client that reads the answer finds the job running.
-    await records.flush()
+    await jobs.flush()
     await database.write(async tx => {
       for (const { id, answer } of answers) await answerRequest(tx.db, id, answer)
       await deleteOldRequests(tx.db, clock.now() - OLD_MS)

@@ -28,13 +28,12 @@ export class JobRecords {
   private readonly changed = new Set<string>()
   private timer: Timer | undefined
   private writing: Promise<void> = Promise.resolve()
-  private isOpen = false
 
   constructor(parts: JobRecordsParts) {
     this.parts = parts
   }
 
-  /** Loads the saved state. A run interrupted by a crash no longer counts as running. */
+  /** Loads the saved state of jobs that are run from now on. A run interrupted by a crash no longer counts as running. */
   async open(jobs: readonly { readonly name: string; readonly schedule: string }[]): Promise<void> {
     const { database } = this.parts
     const known = new Map((await listJobs(database.reader)).map(state => [state.name, state]))
@@ -42,12 +41,14 @@ export class JobRecords {
       this.states.set(name, { ...NEVER_RUN, ...known.get(name), name, schedule, isRunning: false })
       this.changed.add(name)
     }
-    this.isOpen = true
-    const names = jobs.map(({ name }) => name)
-    if (names.length > 0) await database.write(tx => deleteOtherJobs(tx.db, names))
   }
 
-  /** Current state of every job. */
+  /** Deletes what is stored of jobs that this version no longer has. @param names of all it has */
+  async deleteOthers(names: readonly string[]): Promise<void> {
+    if (names.length > 0) await this.parts.database.write(tx => deleteOtherJobs(tx.db, names))
+  }
+
+  /** Current state of the open jobs. */
   list(): readonly JobState[] {
     return [...this.states.values()]
   }
@@ -80,21 +81,16 @@ export class JobRecords {
     return (this.writing = this.writing.then(() => this.write()))
   }
 
-  /** Final write: no job has a next run any more. Later changes are ignored: another node may run the jobs. */
-  async close(): Promise<void> {
-    if (!this.isOpen) return
-    this.timer?.cancel()
-    for (const name of this.states.keys()) this.change(name, { nextRunAt: null })
-    this.isOpen = false
-    this.timer?.cancel()
-    this.timer = undefined
-    await this.writing
-    await this.write()
+  /** Final write of these jobs: none has a next run any more. Later changes are ignored: another node may run them. */
+  async close(names: readonly string[]): Promise<void> {
+    for (const name of names) this.change(name, { nextRunAt: null })
+    await this.flush()
+    for (const name of names) this.states.delete(name)
   }
 
   private change(name: string, change: Partial<JobState>): void {
     const state = this.states.get(name)
-    if (!state || !this.isOpen) return
+    if (!state) return
     this.states.set(name, { ...state, ...change })
     this.changed.add(name)
     const { clock, database } = this.parts

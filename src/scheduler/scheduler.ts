@@ -101,8 +101,8 @@ export class Scheduler {
     return 'started'
   }
 
-  /** Starts no more jobs and waits for running ones. @param graceMs wait at most this long */
-  async stop(graceMs: number): Promise<void> {
+  /** Starts no more jobs and waits for running ones. @param graceMs wait at most this long @returns whether all have ended */
+  async stop(graceMs: number): Promise<boolean> {
     const { clock, log } = this.parts
     this.timer?.cancel()
     this.stopping.abort()
@@ -113,7 +113,8 @@ export class Scheduler {
       isOver.abort()
       for (const { job, running } of this.entries) if (running) log.warn('job interrupted', { job: job.name })
     }
-    await this.parts.records?.close()
+    await this.parts.records?.close(this.entries.map(({ job }) => job.name))
+    return this.entries.every(({ running }) => !running)
   }
 
   private plan(): void {

@@ -34,6 +34,7 @@ export const webhooks = resource({
         ...deliveryRoutes({ ...parts, worker }),
         ...webhookAdminRoutes(parts.database),
       ],
+      lease: 'webhooks',
       consumers: [webhookConsumer({ ...parts, register, onDue: ids => worker.noteDue(ids) })],
       jobs: [
         {

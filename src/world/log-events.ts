@@ -10,7 +10,7 @@ export const LOG_EVENTS = {
       'A step failed inside the server. The run is retried later; the other runs continue.',
     'automation runner failed': 'The runner could not read due runs. It retries.',
     'background work not started':
-      'This node holds the lease of the work that one node does for all, and could not start it. It retries.',
+      'This node holds the lease of a kind of background work (`work`), and could not start it. It retries.',
     'node removed by others':
       'This node was not heard of for 12 seconds, so other nodes took over its work. It ends; the service manager starts it again.',
     'campaign check step failed, retrying':
@@ -102,7 +102,7 @@ export const LOG_EVENTS = {
     'node starts drained':
       'The operator drained this node before it was restarted. It takes no work until `postroad nodes resume`.',
     'background work not handed over':
-      'This node is drained or stops, and could not release the lease of the work that one node does for all. It retries.',
+      'This node could not release the lease of a kind of background work (`work`) that another is to take. It retries.',
     'node removed':
       'Another node was not heard of for 12 seconds. The messages it had claimed are tried again.',
     'automation entries limited': 'A contact entered an automation more often than allowed in an hour.',
@@ -147,10 +147,9 @@ export const LOG_EVENTS = {
   },
   info: {
     'destination split': 'So much mail waits for a destination that several nodes deliver to it.',
-    'background work taken over':
-      'This node now runs jobs, campaigns, automations, webhooks and event consumers for all nodes.',
+    'background work taken over': 'This node now does a kind of background work (`work`) for all nodes.',
     'background work handed over':
-      'This node is drained or stops, and released the lease of the work that one node does for all; another takes it.',
+      'This node is drained, stops, or had more than its share, and released the lease of a kind of background work (`work`); another takes it.',
     'address suppressed': 'A bounce or complaint added an address to the suppression list.',
     'certificate obtained': 'The ACME server issued a certificate, which is in use.',
     'certificate reloaded':
@@ -208,7 +207,7 @@ export const LOG_EVENTS = {
     'limits not shared':
       'PostgreSQL did not answer. Until it does, each node allows its equal share of rate limits.',
     'login failures not shared':
-      'PostgreSQL did not answer. Until it does, each node counts failed logins by itself.',
+      'PostgreSQL did not answer. Until it does, each node counts failed logins separately.',
     'sites not shared':
       'PostgreSQL did not answer. Until it does, shares of sites and destinations stay as they are.',
     'page answered': 'A public page was served.',

@@ -1,7 +1,11 @@
 /** What happened to mail is counted day by day, once, and told by `GET /analytics`. */
 import t, { type Test } from 'tap'
 import { countingConsumer } from '../../src/analytics/statistics/counting-consumer.js'
-import { deleteGroupsBefore, MAX_VALUES } from '../../src/analytics/statistics/counter-store.js'
+import {
+  deleteGroupsBefore,
+  MAX_VALUES,
+  readClientOpens,
+} from '../../src/analytics/statistics/counter-store.js'
 import { reportRoute } from '../../src/analytics/statistics/report-route.js'
 import type { Database } from '../../src/db/database.js'
 import { APPLIANCE } from '../../src/core/owner.js'
@@ -98,6 +102,25 @@ eachDatabase(
     })
   },
 )
+
+eachDatabase(t, 'opens by people are counted by the mail client they were read in', async (t, database) => {
+  const opened = (more: object) => event({ kind: 'email.opened', payload: { ...visit, ...more } })
+  const gmail = 'Mozilla/5.0 (via ggpht.com GoogleImageProxy)'
+  await count(database, [
+    opened({ userAgent: gmail }),
+    opened({ userAgent: gmail }),
+    opened({ userAgent: 'Outlook-iOS/723' }),
+    opened({}),
+    opened({ userAgent: gmail, isBot: true }),
+    opened({ userAgent: 'Mozilla/5.0 (X11) Firefox/140.0', isInferred: true }),
+  ])
+  t.same(Object.fromEntries(await readClientOpens(database.reader, 'w1', NOW - DAY_MS)), {
+    gmail: 2,
+    'outlook-mobile': 1,
+    other: 1,
+  })
+  t.equal((await readClientOpens(database.reader, 'w1', NOW)).size, 0)
+})
 
 eachDatabase(t, 'what comes later is added to what was counted', async (t, database) => {
   await count(

@@ -38,6 +38,7 @@ t.test('due runs, and runs waiting for an event, are found through an index amon
       Array.from({ length: 5_000 }, (_, at) => ({
         ...{ id: `run${at}`, automation: 1, workspaceId: 'w1', isSandbox: false, contactId: `c${at}` },
         ...{ contactEmail: 'x', step: 1, stepsDone: 0, triggerType: 'manual', triggerData: {} },
+        flowVersion: 1,
         startedAt: at,
       })),
     ),
@@ -55,6 +56,7 @@ eachDatabase(t, 'due runs are found workspace by workspace, however many one has
         stepsDone: 0,
         triggerType: 'manual',
         triggerData: {},
+        flowVersion: 1,
         startedAt: at,
       },
     }))

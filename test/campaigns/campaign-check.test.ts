@@ -22,6 +22,8 @@ interface Finding {
   readonly about: string | null
   readonly recipients: number | null
   readonly contacts: readonly { readonly email: string }[]
+  readonly clients: readonly string[]
+  readonly opens_share: number | null
 }
 
 type Campaigns = Awaited<ReturnType<typeof openCampaigns>>
@@ -111,11 +113,39 @@ t.test('it finds what clients clip, do not support or distrust', async t => {
     { about: 'https://127.0.0.1:9/a.png', message: /cannot be reached/ },
   ])
   t.match(of(check, 'feature_unsupported'), [
-    { about: 'display: flex', severity: 'notice', message: /Outlook/ },
+    {
+      about: 'display:flex',
+      severity: 'notice',
+      clients: ['Outlook for Windows', 'GMX and WEB.DE'],
+      opens_share: null,
+    },
   ])
   t.match(of(check, 'suspicious_link'), [{ about: 'https://bit.ly/xyz' }])
   for (const code of ['mostly_images', 'subject_shouts', 'unsubscribe_link_added'])
     t.equal(of(check, code).length, 1, code)
+})
+
+t.test('features are reported that the clients of this audience lack, with their share of opens', async t => {
+  const postroad = await openCampaigns(t)
+  const { workspaceId, clock } = postroad
+  const id = await draftOf(
+    postroad,
+    `${WORDS}<div style="display:flex;object-fit:cover;aspect-ratio:1/2">${WORDS}</div>`,
+    [{ email: 'ann@one.test' }],
+  )
+  const clients = { gmail: 30, 'outlook-windows': 10, 'apple-mail': 20, other: 40 }
+  postroad.change(
+    Object.entries(clients).map(
+      ([value, opens]) =>
+        `insert into daily_group_counters (workspace_id, dimension, day, value, opens)
+          values ('${workspaceId}', 'client', ${clock.now() - (clock.now() % 86_400_000)}, '${value}', ${opens})`,
+    ),
+  )
+  t.match(of(await checked(postroad, id), 'feature_unsupported'), [
+    { about: 'aspect-ratio', clients: ['Gmail', 'Outlook for Windows'], opens_share: 0.4 },
+    { about: 'display:flex', clients: ['Outlook for Windows'], opens_share: 0.1 },
+    { about: 'object-fit', clients: ['Outlook for Windows'], opens_share: 0.1 },
+  ])
 })
 
 t.test('it asks for links and images once each, and reports those that are gone', async t => {

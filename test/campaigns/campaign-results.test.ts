@@ -161,7 +161,7 @@ t.test(
 t.test('what leaves `sent` is settled once, whatever comes in which order', t => {
   const recipient: Parameters<typeof follow>[0] = {
     ...{ campaign: 1, contact: 1, status: 'sent', reason: null, messageId: 'm' },
-    ...{ hasOpened: false, hasClicked: false },
+    ...{ hasOpened: false, hasClicked: false, variant: null },
   }
   const kinds = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'suppressed'] as const
   for (const first of kinds)

@@ -59,6 +59,12 @@ export async function openCampaigns(t: Test, options: ApplianceOptions = {}) {
         handle.close()
       }
     },
+    /** Rows that take long to come about. */
+    change: (statements: readonly string[]): void => {
+      const handle = new BetterSqlite(join(postroad.dataDir, 'postroad.db'), { timeout: 5_000 })
+      for (const sql of statements) handle.exec(sql)
+      handle.close()
+    },
   }
 }
 

@@ -286,7 +286,7 @@ eachDatabase(
         db,
         seqs.map((contact, at) => ({
           ...{ campaign: seq, contact, status: states[at] ?? 'sent', reason: null, messageId: null },
-          ...{ hasOpened: false, hasClicked: false },
+          ...{ hasOpened: false, hasClicked: false, variant: null },
         })),
       )
       const resend = { ...NOTHING_SAID, name: 'R', subject: 'x', templateId: 't', resendOf: 'campaign' }

@@ -1,5 +1,6 @@
 /** Which node takes which work: by roles, drains and stops. Several memberships on one database are several nodes. */
 import t, { type Test } from 'tap'
+import { leaseTargets, LEASES, type LeaseName } from '../../src/cluster/leases.js'
 import { Membership } from '../../src/cluster/membership.js'
 import { deleteDrain, insertDrain } from '../../src/cluster/node-store.js'
 import { ROLES, type Role } from '../../src/cluster/roles.js'
@@ -18,7 +19,12 @@ const destinations = Array.from({ length: 60 }, (_, at) => `d${at}.example`)
 const without = (...missing: Role[]) => ROLES.filter(role => !missing.includes(role))
 const ownedBy = (node: Membership) => destinations.filter(one => node.owns(one)).length
 
-async function openNodes(t: Test, database: Database, rolesOfEach: readonly (readonly Role[])[]) {
+async function openNodes(
+  t: Test,
+  database: Database,
+  rolesOfEach: readonly (readonly Role[])[],
+  names: readonly LeaseName[] = ['jobs'],
+) {
   const clock = new FakeClock()
   const nodes: Membership[] = []
   for (const [at, roles] of rolesOfEach.entries()) {
@@ -33,7 +39,7 @@ async function openNodes(t: Test, database: Database, rolesOfEach: readonly (rea
     })
     nodes.push(node)
   }
-  const leases = nodes.map(node => node.lease('background'))
+  const leases = nodes.map(node => names.map(name => node.lease(name))[0] ?? node.lease('jobs'))
   for (const node of nodes) {
     await node.join()
     node.noteStarted()
@@ -111,10 +117,51 @@ t.test('with SQLite the only node has everything until its end', async t => {
   const { nodes, leases } = await openNodes(t, await sqliteDatabase(t), [ROLES])
   const [one] = nodes as [Membership]
   t.equal(ownedBy(one), destinations.length)
-  t.match(one.standing, { state: 'active', leases: ['background'], heartbeatAgeMs: 0, isShared: false })
+  t.match(one.standing, { state: 'active', leases: ['jobs'], heartbeatAgeMs: 0, isShared: false })
   await one.retire()
   t.equal(ownedBy(one), destinations.length)
   t.equal(leases[0]?.isHeld(), true)
   t.equal(leases[0]?.isDueForRelease(), false)
   t.equal(one.standing.state, 'stopping')
+})
+
+t.test(
+  'nodes share the leases; what a node has too many of it gives up, and those of a dead one move',
+  async t => {
+    const database = await postgresDatabase(t)
+    const { nodes, once, write, clock } = await openNodes(t, database, [ROLES, ROLES, ROLES], LEASES)
+    const [one, two, three] = nodes as [Membership, Membership, Membership]
+    const counts = () => nodes.map(({ standing }) => standing.leases.length)
+    /** As the server does: releases what is due. */
+    const follow = async () => {
+      for (const node of nodes)
+        for (const name of LEASES) {
+          const lease = node.lease(name)
+          if (lease.isDueForRelease()) await lease.release()
+        }
+    }
+    await until('all to have their share', async () => {
+      await clock.advance(HEARTBEAT_MS)
+      await follow()
+      return String(counts()) === '3,2,2'
+    })
+    for (const name of LEASES) {
+      const holders = nodes.filter(node => node.lease(name).isHeld())
+      t.equal(holders.length, 1, `${name} is held once`)
+    }
+    await clock.advance(HEARTBEAT_MS)
+    t.same(counts(), [3, 2, 2], 'nothing moves to and fro')
+    await write(db => db.deleteFrom('nodes').where('id', 'in', [one.nodeId, two.nodeId]).execute())
+    await once('the last one to have all', () => three.standing.leases.length === LEASES.length)
+  },
+)
+
+t.test('how many leases each node holds differs by one at most, and as few move as possible', async t => {
+  const node = (id: string, leases: readonly LeaseName[]) => ({ id, leases })
+  const targets = (...takers: ReturnType<typeof node>[]) =>
+    Object.fromEntries(leaseTargets(takers, LEASES.length))
+  t.same(targets(node('a', [])), { a: 7 })
+  t.same(targets(node('a', LEASES), node('b', [])), { a: 4, b: 3 })
+  t.same(targets(node('a', []), node('b', LEASES)), { a: 3, b: 4 }, 'the one that has them keeps more')
+  t.same(targets(node('a', []), node('b', []), node('c', LEASES)), { a: 2, b: 2, c: 3 })
 })

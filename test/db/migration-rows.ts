@@ -197,7 +197,7 @@ const BASELINE_ROWS: Rows = {
     },
   ],
   drained_nodes: [{ name: 'mx.example.net', drained_at: T }],
-  leases: [{ name: 'background', node_id: 'n1', taken_at: T }],
+  leases: [{ name: 'jobs', node_id: 'n1', taken_at: T }],
   limit_uses: [{ name: 'digest', held: '{"n1":[3,1767603600000]}', until: LATER }],
   login_failures: [
     { node_id: 'n1', kind: 'failed', address: '192.0.2.1', account_hash: 'digest', account: null, at: T },
@@ -652,6 +652,8 @@ const BASELINE_ROWS: Rows = {
     { campaign: 1, id: 'check', status: 'completed', checked: 1, total: 1, started_at: T, finished_at: T },
   ],
   campaign_data: [{ campaign: 1, data: '{}' }],
+  campaign_tests: [{ campaign: 1, drawn: 1, drawn_through: 1, drawn_at: T, winner: 0, decided_at: T }],
+  campaign_variants: [{ campaign: 1, variant: 0, letter: '{}', recipients: 1 }],
   campaign_pages: [{ campaign: 1, workspace_id: WORKSPACE, published_at: T, subject: 'News', letter: '{}' }],
   feeds: [
     {
@@ -748,6 +750,7 @@ const BASELINE_ROWS: Rows = {
   ],
   automation_entries: [{ automation: 1, contact_id: 'contact', hour: 490000, entries: 1 }],
   automation_mails: [{ step: 1, content_id: CONTENT, fingerprint: 'abc', stored_at: T }],
+  automation_step_counts: [{ step: 1, path: 'next', runs: 1 }],
   automation_members: [{ automation: 1, contact: FIRST }],
   webhook_subscriptions: [
     {

@@ -129,10 +129,17 @@ create table automation_runs (
   last_message_id text,
   trigger_type text not null,
   trigger_data text not null,
+  flow_version integer not null default 1,
   exit_reason text,
   error text,
   started_at bigint not null,
   ended_at bigint
+);
+
+create table automation_step_counts (
+  step bigint not null,
+  path text not null,
+  runs integer not null
 );
 
 create table automation_steps (
@@ -161,6 +168,7 @@ create table automations (
   runs_failed integer not null,
   runs_cancelled integer not null,
   activated_at bigint,
+  version integer not null default 1,
   scan text,
   unsettled_at bigint,
   created_at bigint not null,
@@ -273,6 +281,39 @@ create table campaign_times (
   machine_clicks integer not null,
   unsubscribes integer not null,
   complaints integer not null
+  variant integer
+);
+
+create table campaign_tests (
+  campaign bigint not null,
+  drawn integer not null,
+  drawn_through bigint not null,
+  drawn_at bigint,
+  sampled_at bigint,
+  decide_at bigint,
+  paused_at bigint,
+  winner integer,
+  decided_at bigint,
+  decided_by text
+);
+
+create table campaign_variants (
+  campaign bigint not null,
+  variant integer not null,
+  letter text,
+  content_id text,
+  content_at bigint,
+  recipients integer not null default 0,
+  pending integer not null default 0,
+  sends integer not null default 0,
+  deliveries integer not null default 0,
+  opens integer not null default 0,
+  unique_opens integer not null default 0,
+  clicks integer not null default 0,
+  unique_clicks integer not null default 0,
+  bounces integer not null default 0,
+  complaints integer not null default 0,
+  unsubscribes integer not null default 0
 );
 
 create table campaigns (
@@ -295,6 +336,7 @@ create table campaigns (
   rate_per_hour integer,
   send_window text,
   send_time text not null default 'at_once'::text,
+  ab_test text,
   is_archived integer not null default 0,
   is_indexed integer not null default 0,
   status text not null,
@@ -1228,6 +1270,8 @@ alter table automation_runs add constraint automation_runs_id_key UNIQUE (id);
 
 alter table automation_runs add constraint automation_runs_pkey PRIMARY KEY (seq);
 
+alter table automation_step_counts add constraint automation_step_counts_pk PRIMARY KEY (step, path);
+
 alter table automation_steps add constraint automation_steps_id_key UNIQUE (id);
 
 alter table automation_steps add constraint automation_steps_pkey PRIMARY KEY (seq);
@@ -1259,6 +1303,9 @@ alter table campaign_providers add constraint campaign_providers_pk PRIMARY KEY 
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
 
 alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
+alter table campaign_tests add constraint campaign_tests_pkey PRIMARY KEY (campaign);
+
+alter table campaign_variants add constraint campaign_variants_pk PRIMARY KEY (campaign, variant);
 
 alter table campaigns add constraint campaigns_id_key UNIQUE (id);
 
@@ -1533,6 +1580,7 @@ CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING 
 CREATE INDEX campaign_recipients_by_status ON public.campaign_recipients USING btree (campaign, status, contact);
 
 CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (campaign, due_at, contact) WHERE ((due_at IS NOT NULL) AND (status = 'pending'::text));
+CREATE INDEX campaign_recipients_to_test ON public.campaign_recipients USING btree (campaign, variant, contact) WHERE ((status = 'pending'::text) AND (variant IS NOT NULL));
 
 CREATE INDEX campaigns_by_workspace ON public.campaigns USING btree (workspace_id, seq, status);
 

@@ -170,11 +170,20 @@ CREATE TABLE automation_runs (
     trigger_type text not null,
     -- JSON.
     trigger_data text not null,
+    -- Of the automation when the run started.
+    flow_version integer default 1 not null,
     exit_reason text,
     error text,
     started_at bigint not null,
     ended_at bigint
   );
+
+CREATE TABLE automation_step_counts (
+    step bigint not null,
+    path text not null,
+    runs integer not null,
+    constraint automation_step_counts_pk primary key (step, path)
+  ) without rowid;
 
 CREATE TABLE automation_steps (
     seq integer primary key autoincrement,
@@ -206,6 +215,8 @@ CREATE TABLE automations (
     runs_failed integer not null,
     runs_cancelled integer not null,
     activated_at bigint,
+    -- Counts edits of the trigger and steps.
+    version integer default 1 not null,
     -- JSON: position of a trigger that scans the audience.
     scan text,
     -- When its runs last had to be paused, resumed or cancelled, until all were.
@@ -341,6 +352,49 @@ CREATE TABLE campaign_times (
     complaints integer not null,
     constraint campaign_times_pk primary key (campaign, starts_at)
   ) without rowid;
+    -- Of the A/B test, for recipients in its sample; null for all others.
+    variant integer,
+    constraint campaign_recipients_pk primary key (campaign, contact)
+  ) without rowid;
+
+CREATE TABLE campaign_tests (
+    campaign bigint primary key,
+    -- How many recipients have been drawn or left to the rest, and up to which contact number.
+    drawn integer not null,
+    drawn_through bigint not null,
+    drawn_at bigint,
+    -- When the whole sample was queued, and when the winner is decided; null: by hand.
+    sampled_at bigint,
+    decide_at bigint,
+    -- While the campaign is paused, the time to the decision stands still.
+    paused_at bigint,
+    winner integer,
+    decided_at bigint,
+    -- rule or person.
+    decided_by text
+  );
+
+CREATE TABLE campaign_variants (
+    campaign bigint not null,
+    variant integer not null,
+    -- JSON; until the campaign is over.
+    letter text,
+    content_id text,
+    content_at bigint,
+    -- Of the sample alone.
+    recipients integer default 0 not null,
+    pending integer default 0 not null,
+    sends integer default 0 not null,
+    deliveries integer default 0 not null,
+    opens integer default 0 not null,
+    unique_opens integer default 0 not null,
+    clicks integer default 0 not null,
+    unique_clicks integer default 0 not null,
+    bounces integer default 0 not null,
+    complaints integer default 0 not null,
+    unsubscribes integer default 0 not null,
+    constraint campaign_variants_pk primary key (campaign, variant)
+  );
 
 CREATE TABLE campaigns (
     seq integer primary key autoincrement,
@@ -364,6 +418,8 @@ CREATE TABLE campaigns (
     send_window text,
     -- at_once or usual_hour.
     send_time text default 'at_once' not null,
+    -- JSON.
+    ab_test text,
     -- Whether it is in the public archive, and search engines may list it there.
     is_archived integer default 0 not null,
     is_indexed integer default 0 not null,
@@ -1480,6 +1536,7 @@ CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id) 
 CREATE INDEX campaign_recipients_by_status on campaign_recipients (campaign, status, contact);
 
 CREATE INDEX campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending';
+CREATE INDEX campaign_recipients_to_test on campaign_recipients (campaign, variant, contact) where status = 'pending' and variant is not null;
 
 CREATE INDEX campaigns_by_workspace on campaigns (workspace_id, seq, status);
 

@@ -213,7 +213,7 @@ t.test('stopping waits for the current batch and starts no retry', async t => {
 t.test('a consumer of rare kinds does not reread other events', async t => {
   const { database, dispatcher, append } = await world(t, [{ ...diary('rare'), kinds: ['email.failed'] }])
   await append(...Array.from({ length: 50_001 }, (_, index) => `m${index}`))
-  dispatcher.wake()
+  await dispatcher.start()
   await until('the cursor is past them', async () => (await findCursor(database.reader, 'rare')) === 50_001)
 })
 
@@ -388,3 +388,29 @@ t.test("only consumers that ask for it receive events of the appliance's own mai
   t.same(await seenBy('webhooks'), ['m1'])
   t.same(await seenBy('counter'), ['report', 'm1'])
 })
+
+t.test(
+  'consumers are started and stopped by name; those of other nodes are known by their stored cursors',
+  async t => {
+    const { dispatcher, append, hasSeen, seenBy } = await world(t, [diary('mine'), diary('theirs')])
+    await append('m1', 'm2')
+    dispatcher.wake()
+    await dispatcher.start(['mine'])
+    await hasSeen('mine', 2)
+    t.same(await seenBy('theirs'), [])
+    t.match(await dispatcher.lags(), [{ consumer: 'mine', events: 0 }])
+    t.equal(await dispatcher.passed(), 0, 'nothing may be deleted that the other has not seen')
+    await dispatcher.start(['theirs'])
+    await hasSeen('theirs', 2)
+    t.equal(await dispatcher.passed(), 2)
+    await dispatcher.stop(['mine'])
+    await append('m3')
+    dispatcher.wake()
+    await hasSeen('theirs', 3)
+    t.same(await seenBy('mine'), ['m1', 'm2'])
+    t.equal(await dispatcher.passed(), 2)
+    await dispatcher.start(['mine'])
+    await hasSeen('mine', 3)
+    t.same(await seenBy('mine'), ['m1', 'm2', 'm3'])
+  },
+)

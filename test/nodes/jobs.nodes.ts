@@ -1,9 +1,11 @@
 /** Jobs that are run by request to any node. */
 import t from 'tap'
 import { openNodes } from '../support/program/nodes.js'
+import { until } from '../support/until.js'
 
 t.test('a job is run from the node that does not run the jobs, and its result is seen there', async t => {
-  const { first, one, two } = await openNodes(t, [{}, {}])
+  const { first, one, two, list } = await openNodes(t, [{}, {}])
+  await until('the work to be shared', async () => ((await list())[1]?.leases.length ?? 0) > 2)
   const job = 'recheck-domains'
   t.match(await two.json('jobs', 'run', job), {
     name: job,
@@ -16,6 +18,11 @@ t.test('a job is run from the node that does not run the jobs, and its result is
   const [after] = first.sql<{ ended_at: number }>(`select ended_at from jobs where name = '${job}'`)
   t.ok((after?.ended_at ?? 0) > (before?.ended_at ?? 0), 'it ran again')
   t.match(await two.run('jobs', 'run', 'nonsense'), { status: 1, err: /no job nonsense/ })
+  t.match(await one.run('jobs', 'run', 'nonsense'), { status: 1, err: /no job nonsense/ })
+  // A job of a kind that the second node does, run from the first.
+  const leases = (await list())[1]?.leases ?? []
+  t.ok(leases.includes('contacts'), leases.join())
+  t.match(await one.run('jobs', 'run', 'finish-contact-sweeps'), { status: 0 })
   t.equal((await one.json<unknown[]>('jobs')).length, (await two.json<unknown[]>('jobs')).length)
   t.equal(first.sql('select id from job_requests').length, 0, 'nothing is left of the requests')
 })
@@ -25,7 +32,7 @@ t.test('without a node that runs jobs, a request to run one fails in bounded tim
   await one.end('SIGTERM')
   t.match(await two.run('jobs', 'run', 'recheck-domains'), {
     status: 1,
-    err: /no node that runs jobs answered within 10 seconds/,
+    err: /no node that runs the job answered within 10 seconds/,
   })
   t.equal(first.sql('select id from job_requests').length, 0)
 })

@@ -1,5 +1,6 @@
 /** Nodes with different roles: who does what, and that all of it is done. */
 import t from 'tap'
+import { LEASES } from '../../src/cluster/leases.js'
 import { deliveredBy, openNodes, queued, sendMails } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
@@ -16,7 +17,7 @@ t.test('a node without the role mta delivers nothing, and its mail is delivered 
     {
       name: 'mx1.postroad.test',
       roles: ['http', 'submission', 'inbound', 'scheduler'],
-      leases: ['background'],
+      leases: [...LEASES],
     },
     { name: 'mx2.postroad.test', roles: ['http', 'inbound', 'mta'], leases: [] },
   ])
@@ -31,7 +32,7 @@ t.test('while no node has a role, its work waits, and health says so', async t =
     { POSTROAD_ROLES_MTA: 'false', POSTROAD_ROLES_SCHEDULER: 'false' },
     {},
   ])
-  await until('the work to be taken', () => first.sql('select name from leases').length === 1)
+  await until('the work to be taken', () => first.sql('select name from leases').length === LEASES.length)
   await two.end('SIGTERM')
   await sendMails(one, first.key, 3)
   const { status, body } = await until('the reasons', async () => {

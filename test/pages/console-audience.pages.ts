@@ -122,7 +122,7 @@ t.test(
     await description.fill('Every Monday')
     await appliance.patch(`${api}/lists/${id}`, { name: 'Letter' }, { key })
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('Somebody changed this in the meantime').waitFor()
+    await page.getByText('Someone else has changed this').waitFor()
     t.equal(await description.inputValue(), 'Every Monday', 'what was typed is still there')
     t.match((await appliance.get(`${api}/lists/${id}`, { key })).body.data, {
       name: 'Letter',
@@ -190,7 +190,7 @@ t.test('the same holds for segments, forms and workspaces', async t => {
     await name.fill('Mine')
     await change()
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('Somebody changed this in the meantime').waitFor()
+    await page.getByText('Someone else has changed this').waitFor()
     t.equal(await name.inputValue(), 'Mine', path)
     await page.getByRole('button', { name: 'Reload' }).click()
     await page.getByRole('heading', { name: 'Theirs' }).waitFor()
@@ -214,7 +214,7 @@ t.test('a form shows how often it was submitted', async t => {
   const { body } = await appliance.post('/api/v1/forms', { name: 'Sign-up' }, { key: appliance.key })
   const { id } = body.data as { id: string }
   await go(`/forms/${id}`)
-  await page.getByText('Nobody has submitted this form yet.').waitFor()
+  await page.getByText('No submissions yet.').waitFor()
   for (const name of ['ann', 'bob']) await appliance.post(`/f/${id}`, { email: `${name}@recipient.example` })
   await page.reload()
   const counts = page.getByRole('region', { name: 'Submissions' })

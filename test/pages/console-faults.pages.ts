@@ -152,7 +152,7 @@ for (const form of FORMS)
 
     await page.context().setOffline(true)
     await send()
-    await says('network down', 'The server does not answer. Check the connection, then try again.')
+    await says('network down', 'The server is not responding. Check the connection, then try again.')
     await page.context().setOffline(false)
 
     let lift = await answerWith(
@@ -171,7 +171,7 @@ for (const form of FORMS)
       path: 'If-Match',
     })
     await send()
-    await says('another editor', 'Somebody changed this in the meantime.')
+    await says('another editor', 'Someone else has changed this.')
     await lift()
 
     lift = await answerWith(page, 409, { code: 'conflict', message: 'it is being removed just now' })
@@ -210,7 +210,7 @@ t.test('what was sent without an answer is not done twice', async t => {
     { times: 1 },
   )
   await dialog.getByRole('button', { name: 'Send again' }).click()
-  await dialog.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor()
+  await dialog.getByRole('alert').filter({ hasText: 'is not responding' }).waitFor()
   await dialog.getByRole('button', { name: 'Send again' }).click()
   await page.getByText('Sent again to ann@one.test').waitFor()
   const listed = await appliance.get('/api/v1/email?limit=10', { key })

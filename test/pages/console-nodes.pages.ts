@@ -42,12 +42,13 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   const rowOf = (name: string) => list.getByRole('listitem').filter({ hasText: name })
   const [one, two] = [rowOf('mx1.example.com'), rowOf('mx2.example.com')]
   await two.waitFor()
-  t.match(await one.innerText(), /Active\s+Does the background work\s+Serves this page/)
+  t.match(await one.innerText(), /Active\s+Serving this page/)
+  t.match(await one.innerText(), /Background work: jobs, campaigns, webhooks, inbound mail, statistics/)
   t.match(
     await two.innerText(),
-    /API and pages, Submission, Inbound, Delivery\s+Last sign of life \d+ ?s ago/,
+    /API and pages, Submission, Inbound, Delivery\s+Last heartbeat \d+ ?s ago/,
   )
-  t.notMatch(await two.innerText(), /Background work|Serves this page/)
+  t.notMatch(await two.innerText(), /Background work|Serving this page/)
 
   const dialog = page.getByRole('dialog')
   await one.getByRole('button', { name: 'Drain' }).click()
@@ -58,7 +59,7 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   t.notMatch(await dialog.innerText(), /No other node/)
   t.same(await axeFindings(page), [], 'axe')
   await dialog.getByRole('button', { name: 'Drain' }).click()
-  await page.getByText('mx2.example.com is drained.').waitFor()
+  await page.getByText('mx2.example.com is draining.').waitFor()
   await two.getByText('Drained', { exact: true }).waitFor()
 
   await one.getByRole('button', { name: 'Drain' }).click()
@@ -77,7 +78,7 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   }
   await two.getByRole('button', { name: 'Resume' }).click()
   await dialog.getByRole('button', { name: 'Resume' }).click()
-  await page.getByText('mx2.example.com takes work again.').waitFor()
+  await page.getByText('mx2.example.com is resumed.').waitFor()
   await two.getByText('Active', { exact: true }).waitFor()
   // Whether somebody is signed in is asked by a request that is refused if not.
   t.same(
@@ -103,7 +104,7 @@ t.test('with SQLite there is no list of nodes', async t => {
   await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
   await page.getByRole('navigation').waitFor()
   await page.goto(`${appliance.baseUrl}/console/health`)
-  await page.getByRole('heading', { name: 'Login locks' }).waitFor()
+  await page.getByRole('heading', { name: 'Locked sign-ins' }).waitFor()
   await page.getByText('Nothing needs attention.').or(page.getByText('Needs attention')).first().waitFor()
   t.equal(await page.getByRole('heading', { name: 'Nodes' }).count(), 0)
 })

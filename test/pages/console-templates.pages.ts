@@ -220,7 +220,7 @@ t.test('what is typed is kept through a reload, and nobody overwrites anybody un
   await hears(page.getByText(/Somebody saved another version/).waitFor())
   await inspect('console-template-conflict')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText(/Somebody changed this in the meantime/).waitFor()
+  await page.getByText(/Someone else has changed this/).waitFor()
   t.equal(await text().innerText(), 'Mine', 'what was typed stays')
   t.match(await api('get', `/templates/${id}`), { name: 'Theirs', version: 2 }, 'nothing was overwritten')
   await page.getByRole('button', { name: 'Reload' }).click()

@@ -327,7 +327,7 @@ t.test('while the server is away the console says so', async t => {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.context().setOffline(true)
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await page.getByRole('alert').filter({ hasText: 'The server does not answer. What you see' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The server is not responding. What you see' }).waitFor()
   await page.context().setOffline(false)
   await page.getByRole('button', { name: 'Refresh' }).click()
   await page.getByRole('alert').first().waitFor({ state: 'detached' })

@@ -16,6 +16,7 @@ async function open(database: Database, jobs: readonly Job[], isHeld = () => fal
   const log = new FakeLog()
   const records = new JobRecords({ database, clock, log })
   await records.open(jobs)
+  await records.deleteOthers(jobs.map(({ name }) => name))
   const random = { bytes: (count: number) => Buffer.alloc(count), fraction: () => 0, keyPair: () => never() }
   const scheduler = new Scheduler({ clock, log, random, records, isHeld }, jobs)
   scheduler.start()

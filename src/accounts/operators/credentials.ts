@@ -214,7 +214,7 @@ export async function revokeToken(
 
 /** @throws AppError forbidden */
 function requireNoWider(wanted: OperatorToken, own: OperatorToken | undefined): void {
-  if (!own) throw new AppError('forbidden', 'a token creates tokens of its own operator only')
+  if (!own) throw new AppError('forbidden', 'a token can only create tokens for its own operator')
   if (!isWithinRole(wanted.role, own.role))
     throw new AppError(
       'forbidden',

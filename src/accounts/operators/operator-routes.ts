@@ -1,5 +1,5 @@
 /**
- * Routes that manage operators. The services check in each change's transaction what the caller may do to whom (`privileges.ts`).
+ * Routes that manage operators. The services check the caller's privileges in each change's transaction (`privileges.ts`).
  *
  * A new or reset account gets a one-time link, in the answer or by mail.
  */

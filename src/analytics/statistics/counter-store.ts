@@ -96,7 +96,8 @@ export async function deleteCountersBefore(db: Queries, day: number, limit: numb
 }
 
 export const DIMENSIONS = ['campaign', 'tag', 'domain'] as const
-export type Dimension = (typeof DIMENSIONS)[number]
+/** Opens are counted by mail client too, which reports do not group by. */
+export type Dimension = (typeof DIMENSIONS)[number] | 'client'
 
 /** Values counted separately, per workspace, dimension and day. */
 export const MAX_VALUES = 500
@@ -123,7 +124,7 @@ export interface GroupCount {
   readonly dimension: Dimension
   /** Midnight UTC, ms since epoch. */
   readonly day: number
-  /** A campaign's id, a tag or a domain. */
+  /** A campaign's id, a tag, a domain or a mail client. */
   readonly value: string
   readonly counts: Partial<Counts>
 }
@@ -295,4 +296,21 @@ export async function deleteGroupsBefore(db: Queries, day: number, limit: number
       select workspace_id, dimension, day, value from daily_group_counters where day < ${day} order by day limit ${limit}
     )`.execute(db)
   return Number(result.numAffectedRows ?? 0n)
+}
+
+/** Opens by people, by mail client. @param firstDay midnight UTC, ms since epoch, inclusive */
+export async function readClientOpens(
+  db: Queries,
+  workspaceId: string,
+  firstDay: number,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('daily_group_counters')
+    .select(({ fn }) => ['value', fn.sum<number>('opens').as('opens')])
+    .where('workspace_id', '=', workspaceId)
+    .where('dimension', '=', 'client')
+    .where('day', '>=', firstDay)
+    .groupBy('value')
+    .execute()
+  return new Map(rows.map(({ value, opens }) => [value, opens]))
 }

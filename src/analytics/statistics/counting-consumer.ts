@@ -1,9 +1,10 @@
 /**
- * Event consumer `analytics`: counts mail events by day, by day and campaign, tag or sender domain, and by the last minutes and hours.
+ * Event consumer `analytics`: counts mail events by day, by day and campaign, tag, sender domain or mail client, and by the last minutes and hours.
  *
  * Counts and cursor change in one transaction, so nothing is counted twice. Sandboxes have separate counters; mail written by the server
  * itself (reports to submitters, forwarded mail) belongs to no workspace. Ignored: opens and clicks by bots.
  */
+import { clientOf } from '../../content/clients/mail-clients.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { AboutMessage } from '../../events/event.js'
@@ -94,7 +95,7 @@ function groupsOf(counted: readonly Counted[]): GroupCount[] {
     // Mail written by the server itself appears in no workspace's report.
     if (workspaceId === APPLIANCE) continue
     const day = dayOf(event.occurredAt)
-    for (const [dimension, value] of valuesOf(event)) {
+    for (const [dimension, value] of [...valuesOf(event), ...clientsOf(event)]) {
       const key = keyOf({ workspaceId, dimension, day, value })
       const group: Group = groups.get(key) ?? { workspaceId, dimension, day, value, counts: {} }
       group.counts[name] = (group.counts[name] ?? 0) + 1
@@ -113,6 +114,12 @@ function valuesOf({ payload }: StoredEvent): [Dimension, string][] {
       ? []
       : [['domain', senderDomain] as [Dimension, string]]),
   ]
+}
+
+/** Of opens. An open inferred from a click has the browser's User-Agent. */
+function clientsOf(event: StoredEvent): [Dimension, string][] {
+  if (event.kind !== 'email.opened' || event.payload.isInferred === true) return []
+  return [['client', clientOf(event.payload.userAgent)]]
 }
 
 /** Replaces lone surrogates, which databases cannot store. */

@@ -23,6 +23,7 @@ export const statistics = resource({
   },
   open: ({ database, clock }: StatisticsParts) => ({
     routes: [reportRoute(database, clock)],
+    lease: 'statistics',
     consumers: [countingConsumer()],
     retention: [
       ...SPAN_NAMES.map(span =>

@@ -82,6 +82,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'api_keys',
   'audiences',
   'automation_mails',
+  'automation_step_counts',
   'automation_steps',
   'automations',
   // Names contacts by id only.
@@ -93,6 +94,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_pages',
   'campaign_providers',
   'campaign_times',
+  'campaign_tests',
+  'campaign_variants',
   'campaigns',
   'contact_imports',
   'contact_sweeps',

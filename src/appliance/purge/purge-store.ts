@@ -274,6 +274,7 @@ export async function deleteStepsOf(db: Queries, ids: OwnerIds, limit: number): 
   const seqs = await listOfAutomations(db, 'automation_steps', ids, limit)
   for (const list of inLists(seqs)) {
     await db.deleteFrom('automation_mails').where('step', 'in', list).execute()
+    await db.deleteFrom('automation_step_counts').where('step', 'in', list).execute()
     await db.deleteFrom('automation_steps').where('seq', 'in', list).execute()
   }
   return seqs.length

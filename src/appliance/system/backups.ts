@@ -52,7 +52,7 @@ const IS_BACKUP = new RegExp(BACKUP_NAME)
 
 const HEAP_MEGABYTES = 256
 
-/** For whoever wants a file of a PostgreSQL database. */
+/** Shown for PostgreSQL, whose database is no file. */
 export const NO_FILE_TO_BACK_UP =
   'the database is a PostgreSQL server: back it up there, e.g. with pg_dump or pg_basebackup'
 

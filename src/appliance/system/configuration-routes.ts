@@ -43,7 +43,7 @@ const ConfigurationSchema = Type.Object(
   {
     file: Type.String({ description: 'Path of the configuration file.' }),
     settings: Type.Array(SettingSchema),
-    fault: TextOrNull({ description: 'Why the file as it is now could not be loaded; null if it could.' }),
+    fault: TextOrNull({ description: 'Why the current file could not be loaded; null if it could.' }),
     findings: Type.Array(
       Type.Object({
         severity: Type.Enum(['fault', 'warning']),

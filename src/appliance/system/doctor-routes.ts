@@ -36,7 +36,7 @@ const ExaminationSchema = Type.Object(
       Type.Object({
         status: Type.Enum(['ok', 'warn', 'fail']),
         name: Type.String({ description: 'What was checked, e.g. dns.ptr.' }),
-        what: Type.String({ description: 'What was found.' }),
+        what: Type.String({ description: 'Result of the check.' }),
         fix: Type.Optional(Type.String({ description: 'How to fix it.' })),
       }),
       { description: 'Finished checks, in the order in which they finished.' },
@@ -57,7 +57,7 @@ export class DoctorRuns {
     this.parts = parts
   }
 
-  /** @returns the running examination, started if there is none */
+  /** @returns the running examination, started if none is running */
   start(): Run {
     const { clock, newId, examine } = this.parts
     if (this.last && this.running) return this.last

@@ -63,7 +63,7 @@ export function jobRoutes(parts: JobParts): Route[] {
       summary: 'Run a job now.',
       description:
         'Starts the job and answers without waiting for its end; its next scheduled run stays as planned. A job that is running is not ' +
-        'started again (409). Of several nodes, any passes the request to the one that runs the jobs.',
+        'started again (409). Of several nodes, any passes the request to the one that runs the job.',
       params: Type.Object({ name: Type.String({ maxLength: 200 }) }),
       response: JobSchema,
       status: 202,
@@ -96,7 +96,7 @@ async function startJob({ jobs }: JobParts, name: string): Promise<void> {
     case 'unanswered':
       throw new AppError(
         'unavailable',
-        `no node that runs jobs answered within ${ANSWER_MS / 1_000} seconds; GET /nodes shows which one has the lease`,
+        `no node that runs the job answered within ${ANSWER_MS / 1_000} seconds; GET /nodes shows which node does what`,
       )
     case 'stopping':
       throw new AppError('unavailable', 'the server is not running; jobs run in the server')

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { ALIVE_MS } from '../../cluster/membership.js'
 import { deleteDrain, insertDrain, isDrained, listNodes, type ClusterNode } from '../../cluster/node-store.js'
+import { LEASES } from '../../cluster/leases.js'
 import { NODE_STATES, ROLES } from '../../cluster/roles.js'
 import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
@@ -36,9 +37,10 @@ const NodeSchema = Type.Object(
     heartbeat_age_seconds: Type.Number({
       description: 'Time since the database last confirmed it; 0 with SQLite.',
     }),
-    leases: Type.Array(Type.String(), {
+    leases: Type.Array(Type.Enum([...LEASES]), {
       description:
-        'Work that it does for all nodes; `background`: jobs, campaigns, automations, webhooks, event consumers, inbound mail.',
+        'Kinds of background work that it does for all nodes, which share them evenly. `jobs`: scheduled jobs, retention, certificates; ' +
+        '`campaigns`: also feeds; `inbound`: inbound mail, bounces, delivery notifications; `contacts`: also imports.',
     }),
   },
   { title: 'Node' },

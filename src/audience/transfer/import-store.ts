@@ -111,7 +111,7 @@ export async function insertImport(
   return seq
 }
 
-/** Stores what is known once the file is complete, and queues the import. @throws Error if it no longer exists */
+/** Stores size and columns of the complete file, and queues the import. @throws Error if it no longer exists */
 export async function queueImport(
   db: Queries,
   seq: number,

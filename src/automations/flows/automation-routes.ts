@@ -61,6 +61,7 @@ export const EXAMPLE_AUTOMATION = {
   trigger_type: 'contact_created',
   trigger_config: { frequency: 'once' },
   stats: { total: 0, active: 0, completed: 0, failed: 0, paused: 0, cancelled: 0 },
+  version: 1,
   activated_at: null,
   is_sandbox: false,
   created_at: MOMENT,

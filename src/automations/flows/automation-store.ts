@@ -21,6 +21,7 @@ interface AutomationRow {
   runs_failed: number
   runs_cancelled: number
   activated_at: number | null
+  version: Generated<number>
   scan: string | null
   /** Set by an activation or deletion until it has been applied to all runs. */
   unsettled_at: number | null
@@ -35,7 +36,7 @@ declare module '../../db/tables.js' {
   }
 }
 
-export type NewAutomation = Omit<Automation, 'seq' | 'runs' | 'activatedAt' | 'deletedAt'>
+export type NewAutomation = Omit<Automation, 'seq' | 'version' | 'runs' | 'activatedAt' | 'deletedAt'>
 
 /** @returns its number */
 export async function insertAutomation(db: Queries, automation: NewAutomation): Promise<number> {
@@ -75,6 +76,15 @@ function changingFields(automation: Changing) {
 
 export async function updateAutomation(db: Queries, seq: number, automation: Changing): Promise<void> {
   await db.updateTable('automations').set(changingFields(automation)).where('seq', '=', seq).execute()
+}
+
+/** Call it in the transaction that edits the trigger or steps. */
+export async function raiseVersion(db: Queries, seq: number, at: number): Promise<void> {
+  await db
+    .updateTable('automations')
+    .set({ version: sql<number>`version + 1`, updated_at: at })
+    .where('seq', '=', seq)
+    .execute()
 }
 
 /** The runner resumes its parked runs afterwards. */
@@ -257,6 +267,7 @@ function automationFromRow(row: Selectable<AutomationRow>): Automation {
     status: row.status,
     triggerType: row.trigger_type,
     triggerConfig: JSON.parse(row.trigger_config) as TriggerConfig,
+    version: row.version,
     runs: {
       active: row.runs_active,
       completed: row.runs_completed,

@@ -63,6 +63,8 @@ export interface Automation {
   readonly status: AutomationStatus
   readonly triggerType: TriggerType
   readonly triggerConfig: TriggerConfig
+  /** Counts edits of the trigger and steps, from 1. */
+  readonly version: number
   readonly runs: RunCounts
   /** Latest activation, ms since epoch UTC; earlier events start no runs. */
   readonly activatedAt: number | null

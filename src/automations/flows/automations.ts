@@ -36,6 +36,7 @@ import {
   insertAutomation,
   markActivated,
   markAutomationDeleted,
+  raiseVersion,
   updateAutomation,
 } from './automation-store.js'
 import { findFlowFault } from './check-flow.js'
@@ -158,7 +159,7 @@ export async function duplicateAutomation(
 }
 
 /** @throws AppError validation_error if its conditions refer to an unknown list or tag */
-async function checkTrigger(
+export async function checkTrigger(
   { db }: Tx,
   workspaceId: string,
   { conditions }: Automation['triggerConfig'],
@@ -191,6 +192,8 @@ export async function changeAutomation(
     }
     if (changes.triggerConfig !== undefined) await checkTrigger(tx, owner.workspaceId, after.triggerConfig)
     await updateAutomation(tx.db, before.seq, after)
+    if (changes.triggerConfig !== undefined || changes.triggerType !== undefined)
+      await raiseVersion(tx.db, before.seq, after.updatedAt)
     const changed = settingsChanges(settingsOf(before), settingsOf(after))
     if (Object.keys(changed).length > 0)
       await recordFlowChange(tx, owner, after, { createdAt: after.updatedAt, changes: changed })
@@ -200,7 +203,7 @@ export async function changeAutomation(
 }
 
 /** Settings as the activity log shows them. Steps are not among them: they may contain secrets. */
-function settingsOf({ name, triggerType, triggerConfig }: Automation) {
+export function settingsOf({ name, triggerType, triggerConfig }: Automation) {
   return { name, trigger_type: triggerType, trigger_config: triggerConfig }
 }
 

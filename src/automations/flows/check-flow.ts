@@ -7,6 +7,7 @@ import type { FlowParts } from '../automation-parts.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import type { Queries } from '../../db/database.js'
 import type { Automation, Step } from './automation.js'
+import { branchesOf, END, pathsOf, reachable } from './paths.js'
 import { findSteps } from './step-store.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { findForm } from '../../audience/forms/form-store.js'
@@ -16,46 +17,74 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { findAskedTemplate } from '../../msa/merged-content.js'
 
+export type ProblemCode =
+  'invalid_trigger' | 'invalid_step' | 'missing_step' | 'loop' | 'unreachable_step' | 'no_steps'
+
+export interface Problem {
+  /** Null: the trigger or the whole. */
+  readonly step: Step | null
+  readonly code: ProblemCode
+  /** Completes the name of the step, e.g. "has no subject"; of the trigger likewise. */
+  readonly fault: string
+  /** A warning does not keep the automation from becoming active. */
+  readonly isWarning: boolean
+}
+
 /** @returns what is wrong; undefined if it may become active */
 export async function findFlowFault(
   parts: FlowParts,
   db: Queries,
   automation: Automation,
 ): Promise<string | undefined> {
+  const problems = await findProblems(parts, db, automation, await findSteps(db, automation.seq))
+  const first = problems.find(({ isWarning }) => !isWarning)
+  return first && describeProblem(first)
+}
+
+export function describeProblem({ step, code, fault }: Problem): string {
+  if (code === 'invalid_trigger') return `the trigger ${fault}`
+  return step ? `${nameOf(step)} ${fault}` : fault
+}
+
+/** Everything that is wrong or strange, in the order of the steps. */
+export async function findProblems(
+  parts: FlowParts,
+  db: Queries,
+  automation: Automation,
+  steps: readonly Step[],
+): Promise<Problem[]> {
+  const problems: Problem[] = []
+  const add = (step: Step | null, code: ProblemCode, fault: string, isWarning = false) =>
+    problems.push({ step, code, fault, isWarning })
   const trigger = await findTriggerFault(parts, db, automation)
-  if (trigger !== undefined) return `the trigger ${trigger}`
-  const steps = await findSteps(db, automation.seq)
+  if (trigger !== undefined) add(null, 'invalid_trigger', trigger)
+  const found = reachable(steps)
   for (const step of steps) {
     const fault = await STEP_TYPE[step.type].findFault(step.config, { db, parts, automation })
-    if (fault !== undefined) return `${nameOf(step)} ${fault}`
-    const missing = branchesOf(step).find(id => !steps.some(one => one.id === id))
-    if (missing !== undefined) return `${nameOf(step)} leads to a step that does not exist: ${missing}`
+    if (fault !== undefined) add(step, 'invalid_step', fault)
+    const missing = branchesOf(step).find(id => id !== END && !steps.some(one => one.id === id))
+    if (missing !== undefined) add(step, 'missing_step', `leads to a step that does not exist: ${missing}`)
+    if (!found.has(step)) add(step, 'unreachable_step', 'is never reached', true)
   }
   const looping = findLoop(steps)
-  return looping && `${nameOf(looping)} leads into a loop without a delay or wait`
+  if (looping) add(looping, 'loop', 'leads into a loop without a delay or wait')
+  if (steps.length === 0) add(null, 'no_steps', 'the automation has no steps', true)
+  return problems
 }
 
 export function nameOf({ position, type, id }: Step): string {
   return `step ${position + 1} (${type}, ${id})`
 }
 
-export function branchesOf({ type, config }: Pick<Step, 'type' | 'config'>): string[] {
-  return (STEP_TYPE[type].branches ?? []).flatMap(field => {
-    const id = config[field]
-    return typeof id === 'string' ? [id] : []
-  })
-}
-
 /** Depth-first search for a cycle of steps without a delay or wait. */
 function findLoop(steps: readonly Step[]): Step | undefined {
-  const byId = new Map(steps.map(step => [step.id, step]))
   const finished = new Set<Step>()
   const trail = new Set<Step>()
   const walk = (step: Step): Step | undefined => {
     if (trail.has(step)) return step
     if (finished.has(step)) return undefined
     trail.add(step)
-    for (const next of immediateSuccessors(step, steps, byId)) {
+    for (const next of immediateSuccessors(step, steps)) {
       const found = walk(next)
       if (found) return found
     }
@@ -71,10 +100,9 @@ function findLoop(steps: readonly Step[]): Step | undefined {
 }
 
 /** Steps that can follow without time passing. */
-function immediateSuccessors(step: Step, steps: readonly Step[], byId: ReadonlyMap<string, Step>): Step[] {
+function immediateSuccessors(step: Step, steps: readonly Step[]): Step[] {
   if (STEP_TYPE[step.type].waits === true) return []
-  const following = steps[step.position + 1]
-  return [...branchesOf(step).map(id => byId.get(id)), following].filter(one => one !== undefined)
+  return pathsOf(step, steps).flatMap(({ to }) => to ?? [])
 }
 
 /** @returns what is wrong, completing "the trigger ..."; undefined if nothing is */

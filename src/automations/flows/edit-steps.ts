@@ -11,7 +11,7 @@ import type { Queries } from '../../db/database.js'
 import { readConfig } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { MAX_STEPS, type Config, type NewStep, type Step, type StepTypeName } from './automation.js'
-import { branchesOf } from './check-flow.js'
+import { branchesOf } from './paths.js'
 import { findSteps, insertSteps, markStepDeleted, updateStep } from './step-store.js'
 import { restoreSecrets } from '../steps/webhook.js'
 
@@ -60,7 +60,7 @@ export function copySteps(steps: readonly Step[], newId: NewId): NewStep[] {
   }))
 }
 
-function withBranchIds(
+export function withBranchIds(
   { type, config }: Pick<Step, 'type' | 'config'>,
   ids: ReadonlyMap<string, string>,
 ): Config {

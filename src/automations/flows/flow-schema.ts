@@ -2,7 +2,7 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { pascalCase } from '../../core/pascal-case.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
-import { Id, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
+import { Id, IdOrNull, IntegerOrNull, Moment, MomentOrNull } from '../../http/answer/answer-fields.js'
 import {
   AUTOMATION_STATUSES,
   MAX_STEPS,
@@ -11,6 +11,7 @@ import {
   type Automation,
   type Step,
 } from './automation.js'
+import type { Problem } from './check-flow.js'
 import { configSchema } from '../steps/config-fields.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { TRIGGER_CONFIG_SCHEMAS } from './trigger-fields.js'
@@ -35,7 +36,8 @@ const StepConfig = oneOf(STEP_CONFIG_SCHEMAS, {
   description:
     'Fields of the `step_type`, in camelCase or snake_case. A field that is absent or null gets its default; a branch that is null ' +
     'continues with the next step. Merge tags work in `tagName`, `attributeValue`, and in the url (after the host, percent-encoded), ' +
-    'headers and body of a webhook. Secret header values are shown as `********`; send that back to keep them. Keys without ' +
+    'headers and body of a webhook. `nextStepId` names the step that follows instead of the next one in the list; `end` instead of the id of ' +
+    'a step ends the run, in branches too. Secret header values are shown as `********`; send that back to keep them. Keys without ' +
     '`automations:write` see neither headers nor the url after its host.',
   examples: [{ duration: 2, unit: 'days' }],
 })
@@ -128,6 +130,85 @@ export const AllStepsBody = Type.Object(
   { additionalProperties: false, title: 'AutomationStepsChanges' },
 )
 
+const flowFields = {
+  trigger_type: Type.Optional(TriggerType),
+  trigger_config: Type.Optional(TriggerFields),
+  steps: Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          id: Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description:
+              'Id of a step of the automation; any other text stands for a new step, which gets an id.',
+          }),
+          step_type: StepType,
+          config: Type.Optional(StepConfig),
+        },
+        { additionalProperties: false, title: 'WrittenAutomationStep' },
+      ),
+      { maxItems: MAX_STEPS, description: 'All steps, in order.' },
+    ),
+  ),
+}
+
+export const FlowBody = Type.Object(
+  { name: Type.Optional(Name), ...flowFields },
+  { additionalProperties: false, title: 'WrittenAutomation' },
+)
+
+export const CheckBody = Type.Object(flowFields, { additionalProperties: false, title: 'AutomationCheck' })
+
+export const DryRunBody = Type.Object(
+  {
+    contact_id: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Id of the contact. Specify this or email.' }),
+    ),
+    email: Type.Optional(Type.String({ minLength: 1, maxLength: 320, shownFormat: 'email' })),
+    trigger_data: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'As of a trigger; at most 8 KB as JSON.' }),
+    ),
+    awaited_events_happen: Type.Optional(
+      Type.Boolean({
+        description: 'Whether events that steps wait for arrive; default: false, they time out.',
+      }),
+    ),
+    ...flowFields,
+  },
+  { additionalProperties: false, title: 'AutomationDryRun' },
+)
+
+export const ProblemSchema = Type.Object(
+  {
+    step_id: IdOrNull({ description: 'Null: the trigger or the whole automation.' }),
+    position: IntegerOrNull({ description: 'Of the step, 0-based.' }),
+    code: Type.Enum([
+      'invalid_trigger',
+      'invalid_step',
+      'missing_step',
+      'loop',
+      'unreachable_step',
+      'no_steps',
+    ]),
+    severity: Type.Enum(['error', 'warning'], {
+      description: 'An error keeps the automation from becoming active.',
+    }),
+    message: Type.String(),
+  },
+  { title: 'AutomationProblem' },
+)
+
+export function problemToApi({ step, code, fault, isWarning }: Problem): Static<typeof ProblemSchema> {
+  return {
+    step_id: step && step.seq > 0 ? step.id : null,
+    position: step?.position ?? null,
+    code,
+    severity: isWarning ? 'warning' : 'error',
+    message: code === 'invalid_trigger' ? `the trigger ${fault}` : fault,
+  }
+}
+
 export const StepSchema = Type.Object(
   {
     id: Id(),
@@ -155,6 +236,7 @@ const automationFields = {
     },
     { title: 'AutomationStats', description: 'Number of runs by status.' },
   ),
+  version: Type.Integer({ description: 'Counts edits of the trigger and steps, from 1.' }),
   activated_at: MomentOrNull({ description: 'Latest activation.' }),
   is_sandbox: Type.Boolean(),
   created_at: Moment(),
@@ -185,6 +267,7 @@ export function headToApi(automation: Automation): Static<typeof AutomationHeadS
     trigger_type: triggerType,
     trigger_config: triggerConfig,
     stats: statsOf(automation),
+    version: automation.version,
     activated_at: isoTimeOrNull(automation.activatedAt),
     is_sandbox: isSandbox,
     created_at: isoTime(automation.createdAt),

@@ -7,6 +7,7 @@ import type { Tx } from '../../db/database.js'
 import type { FlowParts } from '../automation-parts.js'
 import { AutomationParams, EXAMPLE_AUTOMATION } from './automation-routes.js'
 import { MAX_STEPS, type Automation } from './automation.js'
+import { raiseVersion } from './automation-store.js'
 import { getAutomation, getUnchanged, recordFlowChange } from './automations.js'
 import { addStep, changeSteps, getStep, removeStep } from './edit-steps.js'
 import { AllStepsBody, NewStepBody, StepChangesBody, StepSchema, stepToApi } from './flow-schema.js'
@@ -22,8 +23,11 @@ const WRITER = { mayWrite: true }
 
 export function stepRoutes(parts: FlowParts): Route[] {
   const { database, newId, clock } = parts
-  const record = (tx: Tx, principal: Principal, automation: Automation, what: string) =>
-    recordFlowChange(tx, principal, automation, { createdAt: clock.now(), details: { steps: what } })
+  const record = async (tx: Tx, principal: Principal, automation: Automation, what: string) => {
+    const createdAt = clock.now()
+    await raiseVersion(tx.db, automation.seq, createdAt)
+    await recordFlowChange(tx, principal, automation, { createdAt, details: { steps: what } })
+  }
   return [
     route({
       ...CHAPTER,

@@ -25,10 +25,12 @@ import { isStorageError } from '../../db/transient-error.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation, StoredStep } from '../flows/automation.js'
 import { changeRunCounts, findAutomationBySeq } from '../flows/automation-store.js'
+import { END } from '../flows/paths.js'
 import { StepError, type Detail, type ExecuteStep, type StepOutcome } from '../steps/step-type.js'
 import { STEP_TYPE } from '../steps/step-types.js'
 import { MAX_STEPS_PER_RUN, type Run, type StepResult } from './run.js'
 import { parkRun } from './bulk-run-store.js'
+import { countPath, type CountedPath } from './step-count-store.js'
 import { endRuns, findRunBySeq, moveRun, recordStep, type Ending } from './run-store.js'
 
 const RETRY: BackoffPolicy = { firstMs: 60_000, factor: 5, maxMs: 3_600_000 }
@@ -72,11 +74,18 @@ export class Flow {
 
   /** @returns undefined if no step, deleted or not, has the id; null at the end of the flow */
   withId(id: string): StoredStep | null | undefined {
+    if (id === END) return null
     const step = this.byId.get(id)
     return step && (this.at(step.seq) ?? null)
   }
 
-  after({ seq }: Pick<StoredStep, 'seq'>, skipCount = 0): StoredStep | undefined {
+  /** What the step leads to unless its outcome says otherwise; see `withId`. */
+  next(step: StoredStep, skipCount = 0): StoredStep | null | undefined {
+    const id = step.config['nextStepId']
+    return skipCount === 0 && typeof id === 'string' ? this.withId(id) : (this.after(step, skipCount) ?? null)
+  }
+
+  private after({ seq }: Pick<StoredStep, 'seq'>, skipCount: number): StoredStep | undefined {
     const index = this.steps.findIndex(one => one.seq === seq)
     return index < 0 ? undefined : this.steps[index + 1 + skipCount]
   }
@@ -174,6 +183,7 @@ class Advance {
     const failures = run.failures + 1
     if (failures > MAX_RETRIES) {
       await this.record(step, 'failed', detail)
+      await countPath(tx.db, step.seq, 'failed')
       return this.end({ status: 'failed', exitReason: 'step_failed', error: message })
     }
     const dueAt = now + retryDelayMs(RETRY, failures, parts.random.fraction())
@@ -221,10 +231,12 @@ class Advance {
     }
     const isSkipped = outcome.kind === 'done' && outcome.isSkipped === true
     await this.record(step, isSkipped ? 'skipped' : 'completed', outcome.detail)
+    await countPath(tx.db, step.seq, pathOf(outcome))
     if (outcome.kind === 'exit') return this.end({ status: 'completed', exitReason: outcome.exitReason })
-    const next = outcome.goTo === undefined ? flow.after(step, outcome.skipCount) : flow.withId(outcome.goTo)
-    if (next === undefined && outcome.goTo !== undefined) {
-      const error = `the branch leads to step ${outcome.goTo}, which does not exist`
+    const { goTo } = outcome
+    const next = goTo === undefined ? flow.next(step, outcome.skipCount) : flow.withId(goTo)
+    if (next === undefined) {
+      const error = `the branch leads to step ${goTo ?? String(step.config['nextStepId'])}, which does not exist`
       return this.end({ status: 'failed', exitReason: 'step_failed', error })
     }
     await moveRun(tx.db, run.seq, {
@@ -278,6 +290,11 @@ class Advance {
       detail: detail && Object.keys(detail).length > 0 ? detail : null,
     })
   }
+}
+
+export function pathOf(outcome: Exclude<StepOutcome, { kind: 'wait' }>): CountedPath {
+  if (outcome.kind === 'exit') return 'next'
+  return outcome.isSkipped === true ? 'skipped' : (outcome.path ?? 'next')
 }
 
 /** Preparing the step sends a request to another server. */

@@ -158,6 +158,7 @@ async function start(
         stepsDone,
         triggerType,
         triggerData: entrant.triggerData,
+        flowVersion: automation.version,
       },
     ]
   })

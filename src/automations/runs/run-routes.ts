@@ -60,6 +60,9 @@ const runFields = {
   current_step_id: IdOrNull({ description: 'The next step, or the one the run is waiting in.' }),
   trigger_type: Type.String({ description: 'A trigger type, api or move_to_flow.' }),
   trigger_data: AnyObject,
+  automation_version: Type.Integer({
+    description: 'Version of the automation when the run started; each step is taken as it is by then.',
+  }),
   exit_reason: TextOrNull({
     description:
       'One of end_of_flow, moved_to_flow, cancelled, contact_deleted, automation_deleted, step_failed, step_limit.',
@@ -190,7 +193,7 @@ function refusedEntry(why: Refusal | undefined): AppError {
 }
 
 /** @throws AppError validation_error */
-function checkData(data: Readonly<Record<string, unknown>>): void {
+export function checkData(data: Readonly<Record<string, unknown>>): void {
   const json = JSON.stringify(data)
   if (json.length > MAX_TRIGGER_DATA)
     throw refusal(
@@ -257,6 +260,7 @@ export function runToApi(
     current_step_id: run.endedAt === null && run.step !== null ? (stepIds.get(run.step) ?? null) : null,
     trigger_type: run.triggerType,
     trigger_data: run.triggerData,
+    automation_version: run.flowVersion,
     exit_reason: run.exitReason,
     error: run.error,
     is_sandbox: run.isSandbox,

@@ -33,6 +33,7 @@ interface RunRow {
   last_message_id: string | null
   trigger_type: string
   trigger_data: string
+  flow_version: Generated<number>
   exit_reason: string | null
   error: string | null
   started_at: number
@@ -57,6 +58,7 @@ export type NewRun = Pick<
   | 'stepsDone'
   | 'triggerType'
   | 'triggerData'
+  | 'flowVersion'
   | 'startedAt'
 >
 
@@ -85,6 +87,7 @@ export async function insertRuns(db: Queries, runs: readonly NewRun[]): Promise<
     last_message_id: null,
     trigger_type: run.triggerType,
     trigger_data: JSON.stringify(run.triggerData),
+    flow_version: run.flowVersion,
     exit_reason: null,
     error: null,
     started_at: run.startedAt,
@@ -313,6 +316,7 @@ function runFromRow(row: Selectable<RunRow>): Run {
     lastMessageId: row.last_message_id,
     triggerType: row.trigger_type,
     triggerData: JSON.parse(row.trigger_data) as Run['triggerData'],
+    flowVersion: row.flow_version,
     exitReason: row.exit_reason,
     error: row.error,
     startedAt: row.started_at,

@@ -44,6 +44,8 @@ export interface Run {
   readonly lastMessageId: string | null
   /** A trigger type, `api` or `move_to_flow`. */
   readonly triggerType: string
+  /** Version of the automation when the run started. */
+  readonly flowVersion: number
   readonly triggerData: Readonly<Record<string, unknown>>
   readonly exitReason: string | null
   readonly error: string | null

@@ -1,12 +1,13 @@
 /** The step type `condition`: branches on a rule about the contact. Rules mean the same as in segments. */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
-import { readConditions, type Group } from '../../audience/segments/read-conditions.js'
+import type { Contact } from '../../audience/contacts/contact.js'
+import { attributeOf, readConditions, type Group } from '../../audience/segments/read-conditions.js'
 import type { Conditions } from '../../audience/segments/conditions.js'
 import { checkConditions } from '../../audience/segments/rule-references.js'
 import { findMatching } from '../../audience/segments/audience-query-store.js'
 import { choice, reference, text, type ConfigOf, type Field } from './config-fields.js'
-import type { StepType } from './step-type.js'
+import type { Detail, StepType } from './step-type.js'
 
 const OPERATORS = ['equals', 'not_equals', 'contains', 'gt', 'lt', 'gte', 'lte'] as const
 const MAX_TEXT = 1_000
@@ -40,6 +41,42 @@ function conditionsOf({ field, operator, value }: ConditionConfig): Conditions {
   return { match: 'all', rules: [{ field, operator, value }] }
 }
 
+/** Characters of a value in the step log. */
+const MAX_SHOWN = 200
+
+/** Why the branch was chosen: the rule, and the contact's value if it is a field or attribute of the contact. */
+function reasonOf({ field, operator, value }: ConditionConfig, contact: Contact): Detail {
+  const actual = valueOf(field, contact)
+  return { field, operator, value: shown(value), ...(actual === undefined ? {} : { actual: shown(actual) }) }
+}
+
+const OWN_FIELDS: Readonly<Record<string, (contact: Contact) => unknown>> = {
+  email: contact => contact.email,
+  first_name: contact => contact.firstName,
+  last_name: contact => contact.lastName,
+  subscribed: contact => contact.subscribed,
+  bounced: contact => contact.bounced,
+}
+
+/** @returns null if the contact has none, undefined if it is not a value of the contact itself */
+function valueOf(field: string, contact: Contact): unknown {
+  if (Object.hasOwn(OWN_FIELDS, field)) return OWN_FIELDS[field]?.(contact)
+  const name = attributeOf(field)
+  if (name === undefined) return undefined
+  let found: unknown = contact.attributes
+  for (const part of Object.hasOwn(contact.attributes, name) ? [name] : name.split('.'))
+    found =
+      typeof found === 'object' && found !== null && Object.hasOwn(found, part)
+        ? (found as Readonly<Record<string, unknown>>)[part]
+        : null
+  return found
+}
+
+function shown(value: unknown): unknown {
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return value
+  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_SHOWN)
+}
+
 export const condition: StepType = {
   name: 'condition',
   fields,
@@ -62,7 +99,12 @@ export const condition: StepType = {
       const scope = { workspaceId: run.workspaceId, now }
       const isTrue = (await findMatching(tx.db, rule, scope, [contact.seq])).has(contact.seq)
       const branch = isTrue ? config.trueBranchStepId : config.falseBranchStepId
-      return { kind: 'done', detail: { result: isTrue }, ...(branch === null ? {} : { goTo: branch }) }
+      return {
+        kind: 'done',
+        path: isTrue ? 'yes' : 'no',
+        detail: { result: isTrue, ...reasonOf(config, contact) },
+        ...(branch === null ? {} : { goTo: branch }),
+      }
     })
   },
 }

@@ -8,6 +8,7 @@ import type { Contact } from '../../audience/contacts/contact.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { FlowParts } from '../automation-parts.js'
 import type { Automation, Step, StepTypeName } from '../flows/automation.js'
+import type { PathName } from '../flows/path-name.js'
 import type { AwaitedEvent, Run } from '../runs/run.js'
 import type { Fields } from './config-fields.js'
 import type { Acting } from '../../audience/audience-parts.js'
@@ -21,6 +22,8 @@ export type StepOutcome =
       readonly isSkipped?: boolean
       readonly goTo?: string
       readonly skipCount?: number
+      /** Default: `next`. */
+      readonly path?: PathName
       readonly detail?: Detail
       readonly messageId?: string
     }

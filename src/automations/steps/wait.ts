@@ -63,7 +63,7 @@ export const waitForEvent: StepType = {
       const { eventType: type, timeoutDays } = step.config as WaitConfig
       const isAboutMail = type === 'email_opened' || type === 'email_clicked'
       if (isAboutMail && (await hasAlreadyHappened(tx.db, run, type)))
-        return { kind: 'done', detail: { event: type } }
+        return { kind: 'done', path: 'event', detail: { event: type } }
       const lengthMs = Math.max(1, Math.round(timeoutDays * UNITS.days))
       const until = now + (run.isSandbox ? Math.min(lengthMs, SANDBOX_TIMEOUT_MS) : lengthMs)
       const messageId = isAboutMail ? run.lastMessageId : null
@@ -76,12 +76,13 @@ export const waitForEvent: StepType = {
     }),
   resume({ step }, reason) {
     const { eventType, timeoutAction, timeoutBranch } = step.config as WaitConfig
-    if (reason === 'event') return { kind: 'done', detail: { event: eventType } }
+    if (reason === 'event') return { kind: 'done', path: 'event', detail: { event: eventType } }
     const detail = { event: null, timeout_action: timeoutAction }
-    if (timeoutAction === 'skip') return { kind: 'done', skipCount: 1, detail }
+    const path = 'timeout'
+    if (timeoutAction === 'skip') return { kind: 'done', path, skipCount: 1, detail }
     if (timeoutAction === 'branch' && timeoutBranch !== null)
-      return { kind: 'done', goTo: timeoutBranch, detail }
-    return { kind: 'done', detail }
+      return { kind: 'done', path, goTo: timeoutBranch, detail }
+    return { kind: 'done', path, detail }
   },
 }
 

@@ -11,6 +11,7 @@ import { renderTemplate } from '../../content/merge/render-template.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
+import { findTest } from '../ab-test/variant-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { findLetter } from '../records/letter-store.js'
 import type { Letter } from '../sending/letter.js'
@@ -49,14 +50,16 @@ export async function insertPage(
   return true
 }
 
-/** Stores the page of a campaign that has started. @throws AppError conflict if its content is not stored any more */
+/** Stores the page of a campaign that has started; one with an undecided A/B test gets it once there is a winner. @throws AppError conflict if its content is not stored any more */
 export async function requirePage(db: Queries, campaign: Campaign, now: number): Promise<void> {
   const page = await db
     .selectFrom('campaign_pages')
     .select('campaign')
     .where('campaign', '=', campaign.seq)
     .executeTakeFirst()
-  if (page || (await insertPage(db, campaign, campaign.startedAt ?? now))) return
+  const test = campaign.abTest && (await findTest(db, campaign.seq))
+  const isToCome = test?.winner === null && campaign.finishedAt === null
+  if (page || isToCome || (await insertPage(db, campaign, campaign.startedAt ?? now))) return
   throw new AppError(
     'conflict',
     'the content of this campaign is no longer stored; campaigns must be archived before they are completed',

@@ -4,8 +4,10 @@
  *   scheduled, or paused before its time            wait until then
  *   scheduled, its time has come                    evaluate the audience    `fix-recipients.ts`
  *   evaluated, recipients have no rows yet          create them              `fix-recipients.ts`
+ *   in an A/B test, recipients not all drawn        draw them                `ab-test/run-test.ts`
  *   scheduled, its recipients have their rows       start                    `end-campaign.ts`
  *   sending, outside its window                     check again later
+ *   sending, A/B test without a winner, sample out  decide, or wait for it   `ab-test/run-test.ts`
  *   sending, recipients pending, queue has room     enqueue mails            `hand-over.ts`
  *   sending, no recipients pending                  complete once all mail is settled
  *   cancelled or failed                             cancel what is pending
@@ -14,8 +16,11 @@
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { PieceSize } from '../../db/piece-size.js'
 import type { SubmittedContent } from '../../msa/mail-submission.js'
+import { decideOrWait, drawSome } from '../ab-test/run-test.js'
+import { findTest, findVariantLetter, type SentTest, type SentVariant } from '../ab-test/variant-store.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
@@ -48,11 +53,12 @@ export class ActiveCampaign {
   private readonly parts: CampaignParts
   private readonly seq: number
   private readonly fixing: PieceSize
+  private readonly drawing: PieceSize
   private readonly handing: PieceSize
   private readonly room: QueueRoom
-  private letter: Letter | undefined
-  private content: SubmittedContent | undefined
-  private contentAt = 0
+  /** By variant of an A/B test; undefined: of the campaign. */
+  private readonly letters = new Map<number | undefined, Letter>()
+  private readonly contents = new Map<number | undefined, DatedContent>()
   /** Contacts up to this one have had their queued mail cancelled; undefined: all. */
   private cancelledTo: number | undefined = 0
 
@@ -61,14 +67,15 @@ export class ActiveCampaign {
     this.parts = parts
     this.seq = seq
     this.fixing = new PieceSize(clock, 100, 4_096)
+    this.drawing = new PieceSize(clock, 100, 4_096)
     this.handing = new PieceSize(clock, 16, 1_000)
     this.room = new QueueRoom({ database, clock }, seq)
   }
 
   /** Frees memory; the text is read again when needed. */
   forgetText(): void {
-    this.letter = undefined
-    this.content = undefined
+    this.letters.clear()
+    this.contents.clear()
   }
 
   async step(campaign: Campaign): Promise<StepResult> {
@@ -82,6 +89,9 @@ export class ActiveCampaign {
       return 'did'
     }
     if (status === 'cancelled' || status === 'failed') return this.end(campaign)
+    const test =
+      campaign.abTest && campaign.recipients > 0 ? await findTest(database.reader, this.seq) : undefined
+    if (test?.drawnAt === null && status !== 'paused') return this.drawSome()
     if (status === 'scheduled' || (status === 'sending' && startedAt === null)) {
       await database.write(async tx => {
         await begin(tx, this.seq, now)
@@ -90,6 +100,9 @@ export class ActiveCampaign {
       return 'did'
     }
     if (status !== 'sending') return this.restUntil(campaign, null)
+    const variant = test && nextVariant(test)
+    if (variant) return this.handOverSome(campaign, now, variant)
+    if (test?.winner === null) return this.decide(now)
     if (pending > 0) return this.handOverSome(campaign, now)
     await database.write(async tx => {
       await completeOrWait(tx, this.seq, now)
@@ -109,7 +122,22 @@ export class ActiveCampaign {
     return 'did'
   }
 
-  private async handOverSome(campaign: Campaign, now: number): Promise<StepResult> {
+  private async drawSome(): Promise<StepResult> {
+    const { database, clock } = this.parts.send
+    const limit = this.drawing.rows
+    await this.drawing.measured(limit, measure =>
+      database.write(tx => measure(() => drawSome(tx, this.seq, limit, clock.now())), { isLong: true }),
+    )
+    return 'did'
+  }
+
+  private async decide(now: number): Promise<StepResult> {
+    const isDecided = await this.parts.send.database.write(tx => decideOrWait(tx, this.seq, now))
+    return isDecided ? 'did' : 'rests'
+  }
+
+  /** @param variant whose recipients; undefined: all others */
+  private async handOverSome(campaign: Campaign, now: number, variant?: SentVariant): Promise<StepResult> {
     const workspace = await this.findWorkspace(campaign)
     if (!workspace) return this.restUntil(campaign, now + REMOVED_RECHECK_MS)
     const { sendWindow } = campaign
@@ -120,7 +148,7 @@ export class ActiveCampaign {
     if (room === 0) return 'waits'
     let content: SubmittedContent
     try {
-      content = await this.contentFor(campaign, workspace, now)
+      content = await this.contentFor(campaign, workspace, now, variant)
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'unavailable') throw error
       await database.write(async tx => {
@@ -140,7 +168,7 @@ export class ActiveCampaign {
               tx,
               { newId, emailWindows, ...store },
               this.seq,
-              { workspace, content, limit },
+              { workspace, content, limit, ...given({ variant: variant?.variant }) },
               this.parts.send.clock.now(),
             ),
           ),
@@ -155,21 +183,28 @@ export class ActiveCampaign {
     campaign: Campaign,
     workspace: ActingWorkspace,
     now: number,
+    variant: SentVariant | undefined,
   ): Promise<SubmittedContent> {
-    const { contentId, contentAt } = campaign
+    const { contentId, contentAt } = variant ?? campaign
+    const key = variant?.variant
     const isFresh = (at: number) => at <= now && now - at < CONTENT_MS
-    if (this.content && isFresh(this.contentAt)) return this.content
-    this.letter ??= await this.readLetter()
+    const known = this.contents.get(key)
+    if (known && isFresh(known.at)) return known.content
+    const letter = this.letters.get(key) ?? (await this.readLetter(key))
+    this.letters.set(key, letter)
     const { senders, newId } = this.parts.send
     const isKept = contentId !== null && contentAt !== null && isFresh(contentAt)
     const id = isKept ? contentId : newId()
-    this.content = await contentOf(senders, workspace, this.letter, id, campaign.id)
-    this.contentAt = isKept ? contentAt : now
-    return this.content
+    const content = await contentOf(senders, workspace, letter, id, campaign.id)
+    this.contents.set(key, { content, at: isKept ? contentAt : now })
+    return content
   }
 
-  private async readLetter(): Promise<Letter> {
-    const json = await findLetter(this.parts.send.database.reader, this.seq)
+  private async readLetter(variant: number | undefined): Promise<Letter> {
+    const { reader } = this.parts.send.database
+    const json = await (variant === undefined
+      ? findLetter(reader, this.seq)
+      : findVariantLetter(reader, this.seq, variant))
     if (json === undefined) throw new Error(`campaign ${this.seq} has no stored content`)
     return JSON.parse(json) as Letter
   }
@@ -213,6 +248,17 @@ export class ActiveCampaign {
     })
     return 'rests'
   }
+}
+
+interface DatedContent {
+  readonly content: SubmittedContent
+  readonly at: number
+}
+
+/** The one with most recipients pending, so that all go out at the same time. */
+function nextVariant({ variants }: SentTest): SentVariant | undefined {
+  const most = Math.max(...variants.map(({ pending }) => pending))
+  return most > 0 ? variants.find(({ pending }) => pending === most) : undefined
 }
 
 function perStep({ ratePerHour }: Campaign): number {

@@ -52,6 +52,8 @@ export class CampaignRunner {
   }
 
   run(stopping: AbortSignal): Promise<void> {
+    // Another node may have sent them since the last run.
+    for (const one of [this.active, this.withText, this.resting]) one.clear()
     return this.worker.run(stopping)
   }
 

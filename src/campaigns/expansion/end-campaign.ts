@@ -3,6 +3,7 @@ import type { Tx } from '../../db/database.js'
 import { appendEvents } from '../../events/store.js'
 import { cancelQueued } from '../../queue/operator/queue-admin-store.js'
 import { deleteHold } from '../../queue/claiming/campaign-hold-store.js'
+import { endTest } from '../ab-test/variant-store.js'
 import { insertPage } from '../archive/page-store.js'
 import { type Campaign, statusAfter } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
@@ -16,7 +17,8 @@ export async function begin(tx: Tx, seq: number, now: number): Promise<void> {
   const status = campaign && statusAfter(campaign.status, 'begin')
   if (!campaign || status === undefined || campaign.startedAt !== null) return
   await changeCampaign(tx.db, seq, { status, startedAt: now, nextAt: now })
-  if (campaign.isArchived) await insertPage(tx.db, campaign, now)
+  // With an A/B test, once there is a winner.
+  if (campaign.isArchived && !campaign.abTest) await insertPage(tx.db, campaign, now)
   await appendEvents(tx, [{ kind: 'campaign.sent', ...about(campaign, now) }])
 }
 
@@ -35,6 +37,7 @@ export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<
   await changeCampaign(tx.db, seq, { status, finishedAt: now, nextAt: null })
   await deleteHold(tx.db, campaign.id)
   await deleteLetter(tx.db, seq)
+  if (campaign.abTest) await endTest(tx.db, seq)
   const { payload, ...head } = about(campaign, now)
   await appendEvents(tx, [
     { kind: 'campaign.completed', ...head, payload: { ...payload, stats: statsFields(campaign) } },
@@ -88,12 +91,13 @@ export async function takeBackSome(
  *
  * @returns whether that was the last batch
  */
-export async function cancelSome(tx: Tx, { seq, id }: Campaign, limit: number): Promise<boolean> {
+export async function cancelSome(tx: Tx, { seq, id, abTest }: Campaign, limit: number): Promise<boolean> {
   const count = await cancelPending(tx.db, seq, limit)
   const isAll = count < limit
   await changeCampaign(tx.db, seq, isAll ? { nextAt: null } : {}, { pending: -count, cancelled: count })
   if (!isAll) return false
   await deleteHold(tx.db, id)
   await deleteLetter(tx.db, seq)
+  if (abTest) await endTest(tx.db, seq)
   return true
 }

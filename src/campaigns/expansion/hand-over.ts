@@ -12,6 +12,7 @@ import { findMessages } from '../../messages/message-store.js'
 import type { SubmittedContent, SubmittedRecipient } from '../../msa/mail-submission.js'
 import { submitAll, type IntakeParts } from '../../msa/submit.js'
 import type { Campaign } from '../records/campaign.js'
+import { changeVariant, findTest } from '../ab-test/variant-store.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import {
   markHanded,
@@ -28,6 +29,8 @@ export interface HandOver {
   readonly workspace: ActingWorkspace
   readonly content: SubmittedContent
   readonly limit: number
+  /** Of an A/B test; undefined: everybody outside its sample. */
+  readonly variant?: number
 }
 
 const HOUR_MS = 3_600_000
@@ -39,26 +42,30 @@ export async function handOver(
   tx: Tx,
   parts: IntakeParts,
   seq: number,
-  { workspace, content, limit }: HandOver,
+  { workspace, content, limit, variant: number }: HandOver,
   now: number,
 ): Promise<number> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   if (campaign?.status !== 'sending') return 0
   const { isSandbox } = campaign
+  const variant = number === undefined ? undefined : (await findTest(tx.db, seq))?.variants[number]
   const room = isSandbox ? undefined : await allowanceWithinLimits(tx.db, workspace, now)
   if (room?.mails === 0) {
     await changeCampaign(tx.db, seq, { nextAt: Math.min(room.moreAt, now + LIMIT_RECHECK_MS) })
     return 0
   }
   const most = Math.min(limit, room?.mails ?? limit)
-  const isByHour = campaign.sendTime === 'usual_hour'
-  const waiting = isByHour ? await nextDuePending(tx.db, seq, most, now) : await nextPending(tx.db, seq, most)
+  // The sample of an A/B test is mailed at once.
+  const isByHour = campaign.sendTime === 'usual_hour' && number === undefined
+  const waiting = isByHour
+    ? await nextDuePending(tx.db, seq, most, now)
+    : await nextPending(tx.db, seq, most, number)
   if (isByHour && waiting.length === 0) {
     await changeCampaign(tx.db, seq, { nextAt: (await nextDueAt(tx.db, seq)) ?? now + LIMIT_RECHECK_MS })
     return 0
   }
   const mailed = waiting.flatMap(one => (reasonAgainst(one) === undefined ? [one] : []))
-  const isContentStored = campaign.contentId === content.id
+  const isContentStored = (variant ?? campaign).contentId === content.id
   const contacts = new Map(mailed.map(({ email, id }) => [email ?? '', id ?? '']))
   const submission = { content, to: mailed.map(({ email }) => email ?? ''), contacts, isContentStored }
   const [taken = []] =
@@ -76,13 +83,16 @@ export async function handOver(
   const leftOut = [...waiting.flatMap(leftOutNow), ...skipped]
   await markSkipped(tx.db, seq, leftOut)
   const done = isSandbox ? await countSilent(tx, handed) : 0
+  const stored = mailed.length === 0 || isContentStored ? {} : { contentId: content.id, contentAt: now }
+  if (variant) {
+    // If there are none, then whatever the count says.
+    const left = waiting.length === 0 ? variant.pending : waiting.length
+    await changeVariant(tx.db, seq, variant.variant, stored, { pending: -left })
+  }
   await changeCampaign(
     tx.db,
     seq,
-    {
-      nextAt: nextTurn(campaign, handed.length, now),
-      ...(mailed.length === 0 || isContentStored ? {} : { contentId: content.id, contentAt: now }),
-    },
+    { nextAt: nextTurn(campaign, handed.length, now), ...(variant ? {} : stored) },
     {
       pending: -waiting.length,
       queued: handed.length - done,

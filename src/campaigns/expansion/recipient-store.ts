@@ -46,6 +46,7 @@ interface RecipientRow {
   has_clicked: Flag
   /** Ms since epoch UTC; null: at once. */
   due_at: Generated<number | null>
+  variant: Generated<number | null>
 }
 
 declare module '../../db/tables.js' {
@@ -129,6 +130,12 @@ const selectDue = statement((_, { campaign, limit, now }: { campaign: number; li
       order by due_at, contact limit ${limit}`),
 )
 
+const selectPendingOf = statement(
+  (_, { campaign, variant, limit }: { campaign: number; variant: number; limit: number }) =>
+    selectWaiting(sql`select contact from campaign_recipients
+      where campaign = ${campaign} and variant = ${variant} and status = 'pending' order by contact limit ${limit}`),
+)
+
 interface WaitingRow {
   contact: number
   id: string | null
@@ -138,8 +145,18 @@ interface WaitingRow {
   is_bounced: Flag | null
 }
 
-export async function nextPending(db: Queries, campaign: number, limit: number): Promise<WaitingRecipient[]> {
-  return ((await selectPending(db, { campaign, limit })).rows as WaitingRow[]).map(waitingFromRow)
+/** @param variant only those in the sample of an A/B test who get this one */
+export async function nextPending(
+  db: Queries,
+  campaign: number,
+  limit: number,
+  variant?: number,
+): Promise<WaitingRecipient[]> {
+  const { rows } =
+    variant === undefined
+      ? await selectPending(db, { campaign, limit })
+      : await selectPendingOf(db, { campaign, variant, limit })
+  return (rows as WaitingRow[]).map(waitingFromRow)
 }
 
 /** Pending recipients whose mail is due, of a campaign with due times; longest due first. */
@@ -223,6 +240,8 @@ export interface Recipient {
   readonly messageId: string | null
   readonly hasOpened: boolean
   readonly hasClicked: boolean
+  /** In the sample of an A/B test. */
+  readonly variant: number | null
 }
 
 const selectByMessage = statement((db, { ids }: { ids: readonly string[] }) =>
@@ -314,5 +333,6 @@ export function recipientFromRow(row: Selectable<RecipientRow>): Recipient {
     messageId: row.message_id,
     hasOpened: row.has_opened === 1,
     hasClicked: row.has_clicked === 1,
+    variant: row.variant,
   }
 }

@@ -14,6 +14,7 @@ export const feeds = resource({
   references: feedReferences,
   open: (parts: FeedParts) => ({
     routes: feedRoutes(parts),
+    lease: 'campaigns',
     jobs: [
       {
         name: 'send-feeds',

@@ -4,7 +4,7 @@ import {
   type FaultCount,
   type RecipientFault,
 } from '../../content/rendering/check-recipients.js'
-import { UNSUPPORTED, type HtmlFacts } from '../../content/rendering/inspect-html.js'
+import type { HtmlFacts } from '../../content/rendering/inspect-html.js'
 import { formatSize } from '../../core/units.js'
 
 export const SEVERITIES = ['error', 'warning', 'notice'] as const
@@ -47,6 +47,12 @@ export interface CampaignFinding {
   readonly recipients?: number
   /** Ids of some of their contacts. */
   readonly contacts?: readonly string[]
+  /** Numbers of the variants of the A/B test it concerns; absent if all. */
+  readonly variants?: readonly number[]
+  /** Names of mail clients that lack the feature. */
+  readonly clients?: readonly string[]
+  /** Their share of the workspace's opens, 0 to 1; absent if there are too few opens to say. */
+  readonly opensShare?: number
 }
 
 const ABOUT_RECIPIENTS: Readonly<Record<RecipientFault, (about: string) => string>> = {
@@ -73,7 +79,7 @@ export function recipientFinding({ fault, about, count, examples }: FaultCount):
 const FEW_WORDS = 100
 
 export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
-  const { images, imagesWithoutAlt, brokenImages, textLength, unsupported } = facts
+  const { images, imagesWithoutAlt, brokenImages, textLength } = facts
   return [
     ...brokenImages.map(about => finding('image_broken', 'The image has no address on the web', about)),
     ...imagesWithoutAlt.map(about =>
@@ -86,9 +92,6 @@ export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
     ...(images > 0 && textLength < FEW_WORDS
       ? [finding('mostly_images', 'The mail is little more than images, which spam filters distrust')]
       : []),
-    ...unsupported.map(about =>
-      finding('feature_unsupported', `Not supported by ${(UNSUPPORTED.get(about) ?? []).join(', ')}`, about),
-    ),
   ]
 }
 

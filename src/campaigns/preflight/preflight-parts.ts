@@ -6,4 +6,6 @@ export interface PreflightParts extends Pick<CampaignParts, 'send' | 'log'> {
   readonly renderQueue: RenderQueue
   /** @param isPermitted whether the workspace's settings allow private addresses */
   readonly outgoingCalls: (isPermitted: boolean) => { readonly http: HttpClient }
+  /** Opens by people since that day, by mail client. */
+  readonly findClientOpens: (workspaceId: string, since: number) => Promise<ReadonlyMap<string, number>>
 }

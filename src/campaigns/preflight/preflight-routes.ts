@@ -3,8 +3,17 @@ import { findContactsOf } from '../../audience/contacts/contact-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { Id, IntegerOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import {
+  Id,
+  IntegerOrNull,
+  Moment,
+  MomentOrNull,
+  orNull,
+  TextOrNull,
+} from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
+import { variantName } from '../ab-test/ab-test.js'
+import { VariantId } from '../ab-test/ab-test-schema.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
 import { countAudience, findCampaignAudience } from '../sending/campaign-audience.js'
@@ -24,6 +33,18 @@ const FindingSchema = Type.Object(
     recipients: IntegerOrNull({ description: 'How many recipients it concerns; null: all of them.' }),
     contacts: Type.Array(Type.Object({ id: Id(), email: Type.String() }), {
       description: 'Up to 5 of them.',
+    }),
+    variants: Type.Array(VariantId, {
+      description: 'Variants of the A/B test it concerns; empty: all mail.',
+    }),
+    clients: Type.Array(Type.String(), {
+      description:
+        'With `feature_unsupported`: mail clients that lack the feature, among those that your mail is opened in if that is known.',
+    }),
+    opens_share: orNull(Type.Number(), {
+      description:
+        "The share of the workspace's opens of the last 90 days that these clients had, 0 to 1; null with fewer than 20 opens. Opens of clients " +
+        'that cannot be told apart, such as webmail in browsers, count in the whole.',
     }),
   },
   { title: 'CampaignFinding' },
@@ -60,7 +81,10 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       message: '{{firstName}} is empty: there is no value and no fallback',
       about: 'firstName',
       recipients: 12,
+      clients: [],
+      opens_share: null,
       contacts: [{ id: '01890a5d-ac96-774b-bcce-b302099a8057', email: 'ann@example.net' }],
+      variants: [],
     },
   ],
   started_at: '2026-01-15T09:30:00.000Z',
@@ -81,7 +105,7 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
       description:
         'Renders the mail for every recipient as it would be sent now, without sending it, and reports who lacks which merge value, ' +
         'whose links are empty or broken, what mail clients will clip, not support or distrust, links and images that cannot be reached, and ' +
-        'what is wrong with the sender. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
+        'what is wrong with the sender. Each variant of an A/B test is checked for all recipients. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
       params: CampaignParams,
       status: 202,
       response: CheckSchema,
@@ -158,18 +182,32 @@ async function checkToApi(
 ): Promise<Static<typeof CheckSchema>> {
   const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
   const known = await findContactsOf(db, ids)
-  const shown = findings.map(({ code, message, about = null, recipients = null, contacts = [] }) => ({
-    code,
-    severity: FINDINGS[code],
-    message,
-    about,
-    recipients,
-    // Those who were deleted since are left out.
-    contacts: contacts.flatMap(id => {
-      const email = known.get(id)?.email
-      return email === undefined ? [] : [{ id, email }]
+  const shown = findings.map(
+    ({
+      code,
+      message,
+      about = null,
+      recipients = null,
+      contacts = [],
+      variants = [],
+      clients = [],
+      opensShare = null,
+    }) => ({
+      code,
+      severity: FINDINGS[code],
+      message,
+      about,
+      recipients,
+      // Those who were deleted since are left out.
+      contacts: contacts.flatMap(id => {
+        const email = known.get(id)?.email
+        return email === undefined ? [] : [{ id, email }]
+      }),
+      variants: variants.map(variantName),
+      clients: [...clients],
+      opens_share: opensShare,
     }),
-  }))
+  )
   const count = (severity: (typeof SEVERITIES)[number]) =>
     shown.filter(one => one.severity === severity).length
   return {

@@ -40,6 +40,8 @@ export class PreflightRunner {
   }
 
   run(stopping: AbortSignal): Promise<void> {
+    // Another node may have worked on them since the last run.
+    this.running.clear()
     return this.worker.run(stopping)
   }
 

@@ -1,6 +1,7 @@
 /**
  * One check of a campaign: renders its mail for everybody it would reach, a span of contacts per step, and looks at its sender and links.
  *
+ * The variants of an A/B test are checked one after another, each for everybody: who would get which is not known before.
  * Called by the runner. The state in memory can be lost: the check then begins again. Steps are short, contacts are read and mails are
  * rendered in threads, at most two at a time, so that the server and other workspaces go on.
  */
@@ -17,10 +18,12 @@ import {
 import { brandOf } from '../../content/rendering/merging.js'
 import type { RenderResult } from '../../content/rendering/render-request.js'
 import { AppError } from '../../core/errors.js'
+import { withVariant } from '../ab-test/ab-test.js'
 import { findCampaignBySeq } from '../records/campaign-store.js'
 import { findCampaignData } from '../records/letter-store.js'
 import { findCampaignAudience, whoOf } from '../sending/campaign-audience.js'
 import { makeLetter, type Letter } from '../sending/letter.js'
+import { featureFindings } from './feature-findings.js'
 import { unreachable } from './check-links.js'
 import { senderFindings } from './check-sender.js'
 import { changeCheck, type CampaignCheck } from './check-store.js'
@@ -34,15 +37,18 @@ import {
   type CampaignFinding,
   type FindingCode,
 } from './findings.js'
+import { mergeVariants } from './merge-variants.js'
 import type { PreflightParts } from './preflight-parts.js'
 
-/** Contact numbers per step. */
-const SPAN = 8_192
+/** Contact numbers per step: what a thread read of so many is received in a few milliseconds. */
+const SPAN = 4_000
 /** Recipients per rendering in a thread: some ten milliseconds. */
 const RENDERED_AT_ONCE = 250
 const THREADS = 2
 const PROGRESS_EVERY_MS = 1_000
 const MAX_LINKS = 500
+/** Opens that say in which clients an audience reads. */
+const OPENS_MS = 90 * 86_400_000
 
 /** Dead links, since the mails are not sent. They are as long as real ones. */
 const TOKEN = 'x'.repeat(80)
@@ -74,6 +80,8 @@ interface Begun {
   readonly workspace: ActingWorkspace
   readonly letter: Letter | undefined
   readonly who: Selection | undefined
+  /** How many variants the mail has: one without an A/B test. */
+  readonly variants: number
   /** Contacts still to be checked. */
   readonly range: SeqRange
 }
@@ -83,6 +91,10 @@ export class RunningCheck {
   private readonly check: CampaignCheck
   private begun: Begun | undefined
   private next = 0
+  /** Of the A/B test, being checked; what was found in those before, and how many mails were rendered for them. */
+  private variant = 0
+  private readonly found: (readonly CampaignFinding[])[] = []
+  private checkedBefore = 0
   private checked = 0
   private batches = 0
   /** The mail cannot be rendered for anybody. */
@@ -90,7 +102,7 @@ export class RunningCheck {
   private largest = 0
   private html: CheckResult['html']
   private reportedAt = 0
-  private readonly counts = new FaultCounts()
+  private counts = new FaultCounts()
   private readonly links = new Set<string>()
   private readonly findings: CampaignFinding[] = []
 
@@ -112,8 +124,7 @@ export class RunningCheck {
       this.next = last + 1
       return this.report()
     }
-    await this.end(begun)
-    return false
+    return this.end(begun)
   }
 
   private async begin(): Promise<Begun | undefined> {
@@ -126,7 +137,9 @@ export class RunningCheck {
     const { workspaceId } = campaign
     const workspace = await senders.workspace(workspaceId)
     const data = await findCampaignData(database.reader, campaign.seq)
-    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, campaign, data))
+    const variants = campaign.abTest?.variants ?? []
+    const said = withVariant(campaign, variants[this.variant])
+    const letter = await this.orFinding(() => makeLetter(database.reader, workspace, said, data))
     if (letter)
       await this.orFinding(async () => {
         const sender = await senders.sender(workspace, letter.author)
@@ -141,6 +154,7 @@ export class RunningCheck {
       workspace,
       letter,
       who,
+      variants: Math.max(1, variants.length),
       range: { first, last: audience ? first + audience.lastContact : 0 },
     }
   }
@@ -203,6 +217,7 @@ export class RunningCheck {
       recipients,
       date: send.clock.now(),
       links: LINKS,
+      inspects: this.html === undefined,
     }
     const key = `check ${this.check.id} ${this.batches++}`
     return renderQueue.render({ key, workspaceId, load: () => Promise.resolve(request) })
@@ -225,11 +240,13 @@ export class RunningCheck {
     const { clock, database } = this.parts.send
     if (clock.monotonic() - this.reportedAt < PROGRESS_EVERY_MS) return true
     this.reportedAt = clock.monotonic()
-    const { checked, check } = this
+    const { check } = this
+    const checked = Math.floor((this.checkedBefore + this.checked) / (this.begun?.variants ?? 1))
     return database.write(tx => changeCheck(tx.db, check, { checked, total: Math.max(check.total, checked) }))
   }
 
-  private async end({ workspace, workspaceId, letter, who }: Begun): Promise<void> {
+  /** @returns whether there is another variant to check */
+  private async end({ workspace, workspaceId, letter, who, variants }: Begun): Promise<boolean> {
     const { database, clock } = this.parts.send
     const isReached = this.checked > 0
     if (letter && !isReached && !this.isRefused)
@@ -244,6 +261,10 @@ export class RunningCheck {
         ...subjectFindings(letter.subject),
         ...linkFindings([...this.links]),
         ...(this.html ? htmlFindings(this.html) : []),
+        ...featureFindings(
+          this.html?.features ?? [],
+          await this.parts.findClientOpens(workspaceId, clock.now() - OPENS_MS),
+        ),
         ...(footerCase(letter.html, brandOf(workspace)) === 'added'
           ? [
               finding(
@@ -255,17 +276,34 @@ export class RunningCheck {
         ...(await unreachable(http, [...this.links], [...(this.html?.imageUrls ?? [])])),
       )
     }
+    this.found[this.variant] = findings
+    if (this.variant + 1 < variants) {
+      this.beginNext()
+      return true
+    }
     const { checked, largest } = this
     await database.write(async tx => {
       const change = {
         status: 'completed' as const,
         checked,
         total: checked,
-        findings: sorted(findings),
+        findings: sorted(mergeVariants(this.found)),
         largest,
         finishedAt: clock.now(),
       }
       await changeCheck(tx.db, this.check, change)
     })
+    return false
+  }
+
+  private beginNext(): void {
+    this.variant += 1
+    this.checkedBefore += this.checked
+    this.checked = 0
+    this.isRefused = false
+    this.html = undefined
+    this.counts = new FaultCounts()
+    this.links.clear()
+    this.begun = undefined
   }
 }

@@ -24,6 +24,7 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   rate_per_hour: null,
   send_window: null,
   send_time: 'at_once',
+  ab_test: null,
   archive: false,
   archive_indexed: false,
   status: 'draft',

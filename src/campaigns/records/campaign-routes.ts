@@ -7,6 +7,9 @@ import { pageQuery } from '../../http/pagination.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
+import type { Queries } from '../../db/database.js'
+import { withVariant } from '../ab-test/ab-test.js'
+import { findTest } from '../ab-test/variant-store.js'
 import { requirePage } from '../archive/page-store.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import type { Campaign, CampaignFields } from './campaign.js'
@@ -89,7 +92,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       chapter: 'Campaigns',
       summary: 'Duplicate a campaign.',
       description:
-        'Creates a draft with the same subject, template, audience, sender and settings. The copy starts with no recipients and no statistics. ' +
+        'Creates a draft with the same subject, template, audience, sender, A/B test and settings. The copy starts with no recipients and no statistics. ' +
         'If its template, list or segment has been deleted, changing or sending the copy reports it.',
       params: CampaignParams,
       body: CampaignCopyBody,
@@ -114,7 +117,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       summary: 'Resend a campaign to non-openers.',
       description:
         'Creates a draft for recipients to whom this campaign was delivered and who have not opened it, or not clicked in it. Edit and send it like ' +
-        'any draft. Its audience is evaluated when it starts: recipients who have opened by then are left out, as are contacts who can no longer be ' +
+        'any draft. With an A/B test, it says what the winner said. Its audience is evaluated when it starts: recipients who have opened by then are left out, as are contacts who can no longer be ' +
         'mailed. Opens hidden by a privacy proxy (Apple Mail) are unknown; these recipients count as non-openers.\n\n' +
         'Returns 409 if this campaign has not started or its recipients are no longer kept (`retention.campaign_recipients`).',
       params: CampaignParams,
@@ -129,11 +132,12 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       handle({ principal, params, body }) {
         const { who = 'not_opened', ...changes } = body
         const changed = readFields(changes)
-        return copyCampaign(parts, principal, params.id, earlier => {
+        return copyCampaign(parts, principal, params.id, async (earlier, db) => {
           requireRecipients(earlier)
           const name = copyName('Resend of', earlier.name)
           const audience = { listId: null, segmentId: null, resendOf: earlier.id, resendTo: who }
-          return { name, ...audience, isArchived: false, ...changed }
+          const said = await winnersOf(db, earlier)
+          return { ...said, name, ...audience, abTest: null, isArchived: false, ...changed }
         })
       },
     }),
@@ -221,13 +225,19 @@ function copyCampaign(
   { send: { database, clock, newId } }: CampaignParts,
   principal: Principal,
   id: string,
-  changesOf: (copied: Campaign) => Partial<CampaignFields>,
+  changesOf: (copied: Campaign, db: Queries) => Partial<CampaignFields> | Promise<Partial<CampaignFields>>,
 ): Promise<ShownCampaign> {
   const { workspaceId } = principal
   return database.write(async tx => {
     const copied = await requireCampaign(tx.db, workspaceId, id)
     const now = clock.now()
-    const copy = { ...copied, ...changesOf(copied), id: newId(), createdAt: now, updatedAt: now }
+    const copy = {
+      ...copied,
+      ...(await changesOf(copied, tx.db)),
+      id: newId(),
+      createdAt: now,
+      updatedAt: now,
+    }
     await insertCampaign(tx.db, copy)
     await logAct(tx, copy, principal.actor, 'created', now)
     const inserted = await requireCampaign(tx.db, workspaceId, copy.id)
@@ -235,6 +245,17 @@ function copyCampaign(
     if (data) await insertCampaignData(tx.db, inserted.seq, data)
     return campaignToApi(inserted)
   })
+}
+
+/** What the winner of its A/B test says, if there is one. */
+async function winnersOf(
+  db: Queries,
+  { seq, abTest, ...campaign }: Campaign,
+): Promise<Partial<CampaignFields>> {
+  const winner = abTest && (await findTest(db, seq))?.winner
+  if (!abTest || typeof winner !== 'number') return {}
+  const { subject, templateId, fromEmail, fromName } = withVariant(campaign, abTest.variants[winner])
+  return { subject, templateId, fromEmail, fromName }
 }
 
 function pathOf({ id }: ShownCampaign): string {

@@ -10,6 +10,7 @@ import {
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
+import { AbTestSchema, abTestToApi } from '../ab-test/ab-test-schema.js'
 import { ratesOf, statsFields } from '../results/campaign-stats.js'
 import { RESEND_TO, SEND_TIMES, type Campaign, CAMPAIGN_STATUSES } from './campaign.js'
 
@@ -89,6 +90,7 @@ const timing = {
     }),
   ),
 }
+const testing = { ab_test: orCleared(AbTestSchema) }
 
 const archiving = {
   archive: Type.Optional(
@@ -111,6 +113,7 @@ export const NewCampaignBody = Type.Object(
     segment_id: Type.Optional(AnyId(SEGMENT)),
     ...manner,
     ...timing,
+    ...testing,
     ...archiving,
   },
   { additionalProperties: false, title: 'NewCampaign' },
@@ -126,6 +129,7 @@ export const CampaignChangesBody = Type.Object(
     segment_id: Type.Optional(AnyId(`${SEGMENT} Replaces the list.`)),
     ...manner,
     ...timing,
+    ...testing,
     ...archiving,
   },
   { additionalProperties: false, title: 'CampaignChanges' },
@@ -242,6 +246,7 @@ export const CampaignSchema = Type.Object(
     rate_per_hour: IntegerOrNull(),
     send_window: orNull(SendWindowSchema),
     send_time: Type.Enum([...SEND_TIMES], { description: '`at_once` or `usual_hour`.' }),
+    ab_test: orNull(AbTestSchema),
     archive: Type.Boolean(),
     archive_indexed: Type.Boolean(),
     status: StatusOfCampaign,
@@ -280,6 +285,7 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     rate_per_hour: campaign.ratePerHour,
     send_window: campaign.sendWindow && windowToApi(campaign.sendWindow),
     send_time: campaign.sendTime,
+    ab_test: campaign.abTest && abTestToApi(campaign.abTest),
     archive: campaign.isArchived,
     archive_indexed: campaign.isIndexed,
     status: campaign.status,

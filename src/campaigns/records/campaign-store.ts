@@ -9,6 +9,7 @@ import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
+import type { AbTest } from '../ab-test/ab-test.js'
 import type { SendWindow } from '../sending/send-window.js'
 import type { Campaign, CampaignFields, ResendTo, SendTime, SentTo, CampaignStatus } from './campaign.js'
 
@@ -59,6 +60,7 @@ interface CampaignHeadRow {
   rate_per_hour: number | null
   send_window: string | null
   send_time: Generated<SendTime>
+  ab_test: string | null
   is_archived: Generated<Flag>
   is_indexed: Generated<Flag>
   status: CampaignStatus
@@ -141,6 +143,7 @@ function fieldsToRow(fields: CampaignFields) {
     rate_per_hour: fields.ratePerHour,
     send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
     send_time: fields.sendTime,
+    ab_test: fields.abTest && JSON.stringify(fields.abTest),
     is_archived: flag(fields.isArchived),
     is_indexed: flag(fields.isIndexed),
   }
@@ -309,6 +312,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     ratePerHour: row.rate_per_hour,
     sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
     sendTime: row.send_time,
+    abTest: row.ab_test === null ? null : (JSON.parse(row.ab_test) as AbTest),
     isArchived: row.is_archived === 1,
     isIndexed: row.is_indexed === 1,
     status: row.status,
@@ -348,7 +352,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
   }
 }
 
-/** Scheduled, sending and paused campaigns that use this list, segment or template. */
+/** Scheduled, sending and paused campaigns that use this list, segment or template, for all mail or in a variant. */
 export async function findUnfinishedUsing(
   db: Queries,
   workspaceId: string,
@@ -360,7 +364,11 @@ export async function findUnfinishedUsing(
     .select(['id', 'name', 'status'])
     .where('workspace_id', '=', workspaceId)
     .where('status', 'in', ['scheduled', 'sending', 'paused'])
-    .where(column, '=', id)
+    .where(e =>
+      column === 'template_id'
+        ? e.or([e(column, '=', id), e('ab_test', 'like', `%"templateId":"${id}"%`)])
+        : e(column, '=', id),
+    )
     .orderBy('seq')
     .execute()
 }

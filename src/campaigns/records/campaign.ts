@@ -1,5 +1,6 @@
 /** A campaign: its fields, counts and state machine. Pure. */
 import type { Conditions } from '../../audience/segments/conditions.js'
+import type { AbTest } from '../ab-test/ab-test.js'
 import type { SendWindow } from '../sending/send-window.js'
 
 export interface CampaignFields {
@@ -22,6 +23,7 @@ export interface CampaignFields {
   readonly ratePerHour: number | null
   readonly sendWindow: SendWindow | null
   readonly sendTime: SendTime
+  readonly abTest: AbTest | null
   /** In the public archive of the workspace from its start on, and whether search engines may list it there. */
   readonly isArchived: boolean
   readonly isIndexed: boolean

@@ -17,6 +17,9 @@ import {
   type CampaignStatus,
   type CampaignFields,
 } from './campaign.js'
+import type { AbTest, SaidByVariant } from '../ab-test/ab-test.js'
+import { readAbTest, requireDistinct } from '../ab-test/read-ab-test.js'
+import { notePause, noteResume } from '../ab-test/variant-store.js'
 import { changeCampaign, findCampaign, findUnfinishedUsing } from './campaign-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { checkName, refusal } from '../../audience/checks.js'
@@ -103,6 +106,8 @@ export async function steerCampaign(
     ...(isOver ? { finishedAt: now } : {}),
   }
   await changeCampaign(tx.db, campaign.seq, change)
+  if (campaign.abTest && act === 'pause') await notePause(tx.db, campaign.seq, now)
+  if (campaign.abTest && act === 'resume') await noteResume(tx.db, campaign.seq, now)
   if (act === 'resume') await releaseCampaign(tx.db, campaign.id, now)
   // Sandbox mail is never queued.
   else if (!campaign.isSandbox) await holdCampaign(tx.db, campaign, now)
@@ -124,6 +129,7 @@ export const NOTHING_SAID = {
   ratePerHour: null,
   sendWindow: null,
   sendTime: 'at_once',
+  abTest: null,
   isArchived: false,
   isIndexed: false,
 } as const satisfies Partial<CampaignFields>
@@ -155,6 +161,7 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
     ratePerHour: body.rate_per_hour,
     sendWindow: body.send_window === undefined ? undefined : readWindow(body.send_window),
     sendTime: body.send_time,
+    abTest: body.ab_test === undefined ? undefined : body.ab_test && readAbTest(body.ab_test),
     isArchived: body.archive,
     isIndexed: body.archive_indexed,
   })
@@ -178,16 +185,32 @@ function readWindow(window: NonNullable<CampaignChangesBody['send_window']> | nu
 export async function requireNamed(
   db: Queries,
   workspace: ActingWorkspace,
-  fields: Pick<CampaignFields, 'templateId' | 'listId' | 'segmentId' | 'resendOf'>,
+  fields: Pick<
+    CampaignFields,
+    'subject' | 'templateId' | 'fromEmail' | 'fromName' | 'listId' | 'segmentId' | 'resendOf' | 'abTest'
+  >,
 ): Promise<void> {
-  const { listId, segmentId, resendOf } = fields
+  const { listId, segmentId, resendOf, abTest } = fields
   if (listId === null && segmentId === null && resendOf === null)
     throw refusal('list_id', 'give list_id or segment_id')
   await findAskedTemplate(db, workspace, fields.templateId)
+  if (abTest) await requireVariants(db, workspace, fields, abTest)
   if (listId !== null && !(isUuid(listId) && (await findList(db, workspace.id, listId))))
     throw new AppError('not_found', 'list_id: no list has this id', { path: 'list_id' })
   if (segmentId !== null && !(isUuid(segmentId) && (await findSegment(db, workspace.id, segmentId))))
     throw new AppError('not_found', 'segment_id: no segment has this id', { path: 'segment_id' })
+}
+
+async function requireVariants(
+  db: Queries,
+  workspace: ActingWorkspace,
+  fields: SaidByVariant,
+  abTest: AbTest,
+): Promise<void> {
+  requireDistinct(fields, abTest)
+  for (const [at, { templateId }] of abTest.variants.entries())
+    if (templateId !== null)
+      await findAskedTemplate(db, workspace, templateId, `ab_test.variants.${at}.template_id`)
 }
 
 const COLUMNS = { list: 'list_id', segment: 'segment_id', template: 'template_id' } as const

@@ -8,6 +8,7 @@
 import type { Tx } from '../../db/database.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import { findRecipientsOf, updateRecipients, type Recipient } from '../expansion/recipient-store.js'
+import { changeVariant } from '../ab-test/variant-store.js'
 import { changeCampaign, noteSettled, type CountName, type Counted } from '../records/campaign-store.js'
 import { countClicks, type LinkClick } from './result-store.js'
 import { countInReport, type Noted } from './report-counters.js'
@@ -40,6 +41,7 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
   for (const one of await findRecipientsOf(tx.db, ids)) before.set(one.messageId ?? '', one)
   const after = new Map(before)
   const counts = new Map<number, Map<CountName, number>>()
+  const ofVariants = new Map<string, VariantSums>()
   const clicks: LinkClick[] = []
   const noted: Noted[] = []
   for (const event of events) {
@@ -59,6 +61,7 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
     counts.set(campaign, sums)
     for (const [name, by] of Object.entries(step.counted) as [CountName, number][])
       sums.set(name, (sums.get(name) ?? 0) + by)
+    if (recipient.variant !== null) addTo(ofVariants, campaign, recipient.variant, step.counted)
     if (event.kind === 'email.clicked') clicks.push({ campaign, contact, url: event.payload.url })
   }
   await updateRecipients(
@@ -68,7 +71,22 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
   await countClicks(tx.db, clicks)
   await countInReport(tx.db, noted)
   for (const [campaign, sums] of counts) await changeCampaign(tx.db, campaign, {}, Object.fromEntries(sums))
+  for (const { campaign, variant, sums } of ofVariants.values())
+    await changeVariant(tx.db, campaign, variant, {}, sums)
   await noteSettled(tx.db, [...counts.keys()])
+}
+
+interface VariantSums {
+  readonly campaign: number
+  readonly variant: number
+  readonly sums: Record<string, number>
+}
+
+function addTo(all: Map<string, VariantSums>, campaign: number, variant: number, counted: Counted): void {
+  const key = `${campaign} ${variant}`
+  const own = all.get(key) ?? { campaign, variant, sums: {} }
+  all.set(key, own)
+  for (const [name, by] of Object.entries(counted)) own.sums[name] = (own.sums[name] ?? 0) + by
 }
 
 export const FOLLOWED = [

@@ -3,6 +3,8 @@ import { isoTime } from '../../core/moments.js'
 import { IdOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { cursorQuery, PageQuery } from '../../http/pagination.js'
 import { listRoute, type Route } from '../../http/route.js'
+import { variantName } from '../ab-test/ab-test.js'
+import { VariantId } from '../ab-test/ab-test-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { countRows, LEFT_OUT_REASONS, RECIPIENT_STATUSES } from '../expansion/recipient-store.js'
 import { CampaignParams } from '../records/campaign-schema.js'
@@ -20,6 +22,7 @@ const RecipientSchema = Type.Object(
     status: RecipientStatusEnum,
     reason: orNull(Type.Enum([...LEFT_OUT_REASONS]), { description: 'Why the recipient was skipped.' }),
     message_id: IdOrNull(),
+    variant: orNull(VariantId, { description: 'For recipients in the sample of an A/B test.' }),
     sent_at: MomentOrNull({ description: 'When the email was queued.' }),
     delivered_at: MomentOrNull(),
     opened_at: MomentOrNull(),
@@ -97,6 +100,7 @@ function recipientToApi(one: ShownRecipient): Static<typeof RecipientSchema> {
     status: one.status,
     reason: one.reason,
     message_id: one.messageId,
+    variant: one.variant === null ? null : variantName(one.variant),
     sent_at: one.status === 'skipped' ? null : timeOrNull(one.handedAt),
     delivered_at: timeOrNull(one.deliveredAt),
     opened_at: timeOrNull(one.openedAt),

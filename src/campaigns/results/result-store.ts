@@ -17,6 +17,8 @@ export interface ShownRecipient {
   readonly status: RecipientStatus
   readonly reason: LeftOutReason | null
   readonly messageId: string | null
+  /** In the sample of an A/B test. */
+  readonly variant: number | null
   readonly handedAt: number | null
   readonly deliveredAt: number | null
   readonly openedAt: number | null
@@ -39,10 +41,10 @@ export async function listRecipients(
   const isBehind = after ? sql`contact > ${after.position('number')[0]}` : sql`1 = 1`
   const { rows } = await sql<ShownRecipient & { contact: number }>`
     select page.contact as contact, contacts.id as "contactId", coalesce(messages.recipient, contacts.email) as email,
-      page.status as status, page.reason as reason, page.message_id as "messageId",
+      page.status as status, page.reason as reason, page.message_id as "messageId", page.variant as variant,
       messages.created_at as "handedAt", messages.delivered_at as "deliveredAt", messages.opened_at as "openedAt",
       messages.clicked_at as "clickedAt", messages.bounced_at as "bouncedAt", messages.complained_at as "complainedAt"
-    from (select contact, status, reason, message_id from campaign_recipients
+    from (select contact, status, reason, message_id, variant from campaign_recipients
       where campaign = ${campaign} and ${isMeant} and ${isBehind} order by contact limit ${limit + 1} offset ${offset}) as page
     left join contacts on contacts.seq = page.contact
     left join messages on messages.id = page.message_id

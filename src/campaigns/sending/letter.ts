@@ -14,6 +14,7 @@ import type { SubmittedContent } from '../../msa/mail-submission.js'
 import { readSenderFields, withWorkspaceSender } from '../../msa/rest/address-fields.js'
 import { fillFields } from '../../msa/rest/content-fields.js'
 import type { Author, SenderCache } from '../../msa/sender.js'
+import { withVariant } from '../ab-test/ab-test.js'
 import type { CampaignFields } from '../records/campaign.js'
 
 export interface Letter {
@@ -63,6 +64,19 @@ export async function makeLetter(
     merging,
   } = fillFields(workspace, { subject }, template, data, tracking)
   return { author, subject, html, templateId, trackOpens, trackClicks, ...given({ merging }) }
+}
+
+/** One, or one for each variant of its A/B test. @throws AppError as `makeLetter` */
+export async function lettersOf(
+  db: Queries,
+  workspace: ActingWorkspace,
+  campaign: LetterFields & Pick<CampaignFields, 'abTest'>,
+  data?: MergeData,
+): Promise<Letter[]> {
+  const letters: Letter[] = []
+  for (const variant of campaign.abTest?.variants ?? [undefined])
+    letters.push(await makeLetter(db, workspace, withVariant(campaign, variant), data))
+  return letters
 }
 
 /** Content for the next messages. @param isOf the campaign's id; absent for a test @throws AppError domain_invalid */

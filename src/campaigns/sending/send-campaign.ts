@@ -15,7 +15,10 @@ import type { CampaignParts } from '../campaign-parts.js'
 import { changeCampaign } from '../records/campaign-store.js'
 import { findCampaignData, insertLetter } from '../records/letter-store.js'
 import { logAct, requireAct, requireCampaign } from '../records/campaigns.js'
-import { contentOf, makeLetter } from './letter.js'
+import { variantName, withVariant, type VariantName } from '../ab-test/ab-test.js'
+import { insertTest } from '../ab-test/variant-store.js'
+import type { Campaign } from '../records/campaign.js'
+import { contentOf, lettersOf, makeLetter, type Letter } from './letter.js'
 import {
   contactsAsOf,
   countAudience,
@@ -53,8 +56,9 @@ export async function sendCampaign(
   requireAct(seen, act)
   const workspace = await senders.workspace(workspaceId)
   const data = await findCampaignData(database.reader, seen.seq)
-  const letter = await makeLetter(database.reader, workspace, seen, data)
-  await contentOf(senders, workspace, letter, seen.id)
+  const letters = await lettersOf(database.reader, workspace, seen, data)
+  for (const letter of letters) await contentOf(senders, workspace, letter, seen.id)
+  requireTracked(seen, letters)
   checkSendAt(scheduledAt, now)
   const who = await findCampaignAudience(database.reader, seen)
   const counted = await countAudience(database, clock, workspaceId, who)
@@ -77,12 +81,27 @@ export async function sendCampaign(
       },
       { recipients, ...excluded },
     )
-    await insertLetter(tx.db, campaign.seq, letter)
+    // With an A/B test, the campaign's own letter is that of the winner.
+    if (campaign.abTest) await insertTest(tx.db, campaign.seq, letters)
+    else for (const letter of letters) await insertLetter(tx.db, campaign.seq, letter)
     await logAct(tx, campaign, principal.actor, 'sent', now)
     const value = answerOf(counted, scheduledAt)
     await keepAnswer(tx.db, claim, { status: 202, value })
     return value
   })
+}
+
+/** @throws AppError validation_error if nobody would ever be counted */
+function requireTracked({ abTest }: Campaign, letters: readonly Letter[]): void {
+  if (!abTest || abTest.decideAfterMinutes === null) return
+  const isTracked = ({ trackClicks, trackOpens }: Letter) =>
+    abTest.metric === 'clicks' ? trackClicks : trackOpens
+  if (letters.every(isTracked)) return
+  throw new AppError(
+    'validation_error',
+    `the winner cannot be decided by ${abTest.metric}, since ${abTest.metric} are not tracked`,
+    { path: 'ab_test.metric' },
+  )
 }
 
 function answerOf(
@@ -103,6 +122,7 @@ export async function sendTest(
   principal: Principal,
   id: string,
   to: string | readonly string[],
+  variant: VariantName | undefined,
 ) {
   const { database, clock, newId, senders } = send
   const campaign = await requireCampaign(database.reader, principal.workspaceId, id)
@@ -110,7 +130,7 @@ export async function sendTest(
   // Includes everything marketing mail has, such as an unsubscribe link.
   const workspace = { ...(await senders.workspace(principal.workspaceId)), isMarketing: true }
   const data = await findCampaignData(database.reader, campaign.seq)
-  const letter = await makeLetter(database.reader, workspace, campaign, data)
+  const letter = await makeLetter(database.reader, workspace, asVariant(campaign, variant), data)
   const content = await contentOf(senders, workspace, letter, newId())
   database.storage.requireRoom()
   const now = clock.now()
@@ -134,4 +154,13 @@ export async function sendTest(
       ...(skip === null ? {} : { reason: skip }),
     })),
   }
+}
+
+/** @param variant undefined: the first @throws AppError validation_error */
+function asVariant(campaign: Campaign, variant: VariantName | undefined): Campaign {
+  const variants = campaign.abTest?.variants ?? []
+  if (variant === undefined) return withVariant(campaign, variants[0])
+  const found = variants.find((_, at) => variantName(at) === variant)
+  if (found) return withVariant(campaign, found)
+  throw new AppError('validation_error', `the campaign has no variant ${variant}`, { path: 'variant' })
 }

@@ -3,6 +3,7 @@ import { MomentOrNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { EXAMPLE_ID, SEND_EXAMPLE_ANSWER, SendResult } from '../../msa/rest/send-schema.js'
+import { VariantId } from '../ab-test/ab-test-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { SENT_EXAMPLE } from '../records/campaign-example.js'
 import {
@@ -48,6 +49,7 @@ const CampaignTestBody = Type.Object(
     to: Type.Union([Mailbox, Type.Array(Type.String(), { minItems: 1, maxItems: MAX_TEST_ADDRESSES })], {
       description: `One address, or up to ${MAX_TEST_ADDRESSES}.`,
     }),
+    variant: Type.Optional(VariantId),
   },
   { additionalProperties: false, title: 'CampaignTestRequest' },
 )
@@ -142,7 +144,8 @@ function sendRoute(parts: CampaignParts, wake: () => void): Route {
       'until all exist, totals may still change. Contacts who have unsubscribed, bounced, been suppressed or been deleted by the time their email is ' +
       'queued are skipped. The template, sender and workspace settings are used as they are now.\n\n' +
       'Emails are queued as fast as they are delivered, within rate_per_hour and send_window; at most 10,000 wait for their first attempt. ' +
-      'If the workspace reaches its hourly or daily limit, the campaign waits for the next hour or day. It is completed once every email is ' +
+      'If the workspace reaches its hourly or daily limit, the campaign waits for the next hour or day. With an A/B test, a ' +
+      'sample gets the variants first, and the others the winner once it is decided (`GET /campaigns/{id}/ab-test`). The campaign is completed once every email is ' +
       'delivered or has failed. Campaign emails are marketing: each has an unsubscribe link, and unsubscribed contacts get none.\n\n' +
       'With a sandbox key the campaign runs to completion without sending anything; addresses at `simulator.test` simulate an outcome.',
     params: CampaignParams,
@@ -186,7 +189,8 @@ function testRoute(parts: CampaignParts): Route {
     summary: 'Send a test email.',
     description:
       'Uses the template as it is now; merge tags are filled in from the contact with that address, if there is one. Test emails count ' +
-      'towards the sending limits but not in the campaign’s statistics, and unsubscribed contacts are skipped.',
+      'towards the sending limits but not in the campaign’s statistics, and unsubscribed contacts are skipped. `variant`: of an A/B test; ' +
+      'default A.',
     params: CampaignParams,
     body: CampaignTestBody,
     example: { to: 'ann@example.net' },
@@ -196,7 +200,7 @@ function testRoute(parts: CampaignParts): Route {
       results: [{ to: 'ann@example.net', message_id: EXAMPLE_ID, success: true }],
     },
     errors: ['not_found', 'missing_from_email', 'template_not_found', 'domain_invalid', 'limit_reached'],
-    handle: ({ principal, params, body }) => sendTest(parts, principal, params.id, body.to),
+    handle: ({ principal, params, body }) => sendTest(parts, principal, params.id, body.to, body.variant),
   })
 }
 

@@ -117,7 +117,7 @@ export class Renewal {
     try {
       await this.order(names, state.account ?? undefined, stopping)
     } catch (error) {
-      // Whoever runs the jobs next need not wait; the attempt counts, since the CA counted it.
+      // The next node that runs the jobs need not wait; the attempt counts, since the CA counted it.
       if (stopping.aborted)
         await this.change({ failures: state.failures, nextAttemptAt: 0, fault: state.fault })
       else await this.noteFailure(names, error)

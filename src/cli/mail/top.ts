@@ -32,7 +32,7 @@ const TO_END_OF_SCREEN = '\x1b[J'
 /** Size if standard output is not a terminal. */
 const DEFAULT_SIZE = { rows: 50, columns: 200 }
 
-/** Until Ctrl-C or until standard output is closed. Reaches the appliance anew if the server stopped or started. */
+/** Until Ctrl-C or until standard output is closed. Reconnects if the server stopped or started. */
 async function drawUntilClosed(context: CliContext, options: CommonOptions): Promise<void> {
   const { world, isOutputClosed } = context
   const isOpen = () => isOutputClosed?.() !== true

@@ -176,7 +176,7 @@ const APPLIANCE = {
       inbound: flag({
         default: true,
         description:
-          'Listens on the addresses of `[inbound]`. What it receives is processed by the node that does the background work.',
+          'Listens on the addresses of `[inbound]`. What it receives is processed by the node that holds the lease `inbound`.',
       }),
       mta: flag({
         default: true,
@@ -185,7 +185,7 @@ const APPLIANCE = {
       scheduler: flag({
         default: true,
         description:
-          'May hold the lease of background work: jobs, campaigns, automations, webhooks, event consumers, inbound mail. With SQLite always true.',
+          'Does background work, which the nodes share by kind: jobs, campaigns, automations, webhooks, statistics, contacts, inbound mail. With SQLite always true.',
       }),
     },
     {

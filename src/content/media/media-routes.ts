@@ -48,9 +48,9 @@ const MediaImageSchema = Type.Object(
     is_animated: Type.Boolean(),
     width: Type.Integer({ description: 'Pixels.' }),
     height: Type.Integer(),
-    size: Type.Integer({ description: 'Bytes of the file as it is served.' }),
+    size: Type.Integer({ description: 'Bytes of the served file.' }),
     sha256: Type.String({
-      description: 'Hash of the file as it is served, hexadecimal.',
+      description: 'Hash of the served file, hexadecimal.',
     }),
     url: Type.String({
       format: 'uri',

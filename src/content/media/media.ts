@@ -120,7 +120,7 @@ async function collect(
     onLength(length)
     all.push(piece)
   }
-  // A buffer of its own, which can be transferred to the thread.
+  // Not part of a pool, so that it can be transferred to the thread.
   const whole = new Uint8Array(length)
   let at = 0
   for (const piece of all.splice(0)) {

@@ -28,6 +28,8 @@ export interface CheckRequest {
   /** Date of the mail, ms since epoch UTC. */
   readonly date: number
   readonly links: SubscriberLinks
+  /** Whether the first recipient's HTML is inspected. */
+  readonly inspects: boolean
 }
 
 export const RECIPIENT_FAULTS = [
@@ -57,7 +59,7 @@ export interface CheckResult {
   readonly links: readonly string[]
   /** Of the longest HTML, octets. */
   readonly largest: number
-  /** Of the first recipient's HTML; absent if nothing was rendered. */
+  /** Of the first recipient's HTML, if asked for; absent if nothing was rendered. */
   readonly html?: HtmlFacts
 }
 
@@ -105,7 +107,7 @@ export function checkRecipients(request: CheckRequest, plans: PlanCache): CheckR
       const planned = plan.body.html?.for(values)
       if (!planned) continue
       const written = renderTemplate(planned.template, values)
-      html ??= inspectHtml(written)
+      if (request.inspects) html ??= inspectHtml(written)
       const octets = Buffer.byteLength(written) + added
       largest = Math.max(largest, octets)
       if (octets > CLIPPED_OCTETS) note('too_large')

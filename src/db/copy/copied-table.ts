@@ -72,7 +72,7 @@ function requireSame(what: string, source: readonly string[], target: readonly s
     throw new AppError('conflict', `the databases differ in the ${what}: ${differing.join(', ')}`)
 }
 
-/** SQLite stores JSON as octets of its own format where PostgreSQL has jsonb. */
+/** SQLite stores JSON in a binary format where PostgreSQL has jsonb. */
 function commonColumn(table: string, { name, kind }: Column, other: TableShape): Column {
   const otherKind = other.columns.find(column => column.name === name)?.kind ?? kind
   if (otherKind === kind) return { name, kind }

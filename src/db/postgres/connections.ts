@@ -8,7 +8,7 @@ import { describeError } from '../../core/errors.js'
 import pg from 'pg'
 import type { Servers } from './servers.js'
 
-/** Idle connections are asked for a sign of life after this long, so that one whose other end is gone does not stay. */
+/** TCP keep-alive of idle connections, so that dead ones are closed. */
 const KEEP_ALIVE_MS = 10_000
 /** How long opening a connection may take. */
 const CONNECTING_MS = 5_000

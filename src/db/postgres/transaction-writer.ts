@@ -182,7 +182,7 @@ class Line {
     if (index + 1 < group.length) await this.commit(group.slice(index + 1))
   }
 
-  /** False also if it cannot be known: the caller is told to try again, rather than that something is stored. */
+  /** False also if the result is unknown: callers then retry rather than assume success. */
   private async isCommitted({ transaction }: CommitError): Promise<boolean> {
     const { reader } = this.parts
     for (let tries = 0; transaction !== undefined && tries < FATE_TRIES; tries += 1) {

@@ -14,6 +14,7 @@ export const bounces = resource({
   },
   open: (parts: DenialParts) => ({
     routes: [...bounceRoutes(parts.database.reader, parts.database.slowReader), parseBounceRoute()],
+    lease: 'inbound',
     consumers: [bounceConsumer(parts.suppressedContacts, parts.log)],
     jobs: [
       { name: 'confirm-denials', schedule: '*/5 * * * *', run: stopping => confirmDenials(parts, stopping) },

@@ -1,5 +1,5 @@
 /**
- * Answers that never change, such as the pages of the API reference: serialized once, and compressed once for each coding that is asked for.
+ * Answers that never change, such as the pages of the API reference: serialized once, and compressed once for each requested coding.
  *
  * Used by `app.ts` for routes with `isFixed`, so memory is bounded by their number. They hold nothing secret, so their compressed length
  * tells nothing (BREACH).

@@ -2,7 +2,7 @@
  * A mail shown to an operator: its content as fields, and its HTML as a page that can do nothing.
  *
  * Used by the routes of stored, captured and inbound mail. The page comes from the console's own origin, so its policy sandboxes it: no
- * scripts, forms, frames, plug-ins or origin, and no remote images until they are asked for, since loading them shows the sender who reads it.
+ * scripts, forms, frames, plug-ins or origin, and no remote images until requested, since loading them reveals the reader to the sender.
  * Links lead nowhere: a click would count as the recipient's. Pure.
  * Standards: CSP Level 3 (§6.3.2 `sandbox`), HTML Living Standard (`base`).
  */

@@ -80,7 +80,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
   selector: 'pr1',
   record: 'v=DMARC1; p=none',
   reason: 'no name server answered',
-  lease: 'background',
+  lease: 'jobs',
   schedule: '30 3 * * *',
   last_error: 'the disk is full',
   isp_name: 'Gmail',

@@ -197,6 +197,16 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   TemplatePreviewRequest: { contact_id: IDS.contact, template_data: { order: 'A-1001' } },
 
   Campaign: { ...campaign, stats, rates },
+  AbTest: {
+    variants: [{}, { subject: 'The sale has begun, {{firstName|dear reader}}' }],
+    ...{
+      sample_percent: 20,
+      sample_size: null,
+      metric: 'clicks',
+      decide_after_minutes: 240,
+      if_unclear: 'best',
+    },
+  },
   CampaignStats: stats,
   CampaignRates: rates,
   CampaignProgress: campaign.progress,

@@ -63,7 +63,7 @@ export const MessageAuthenticationSchema = Type.Object(
     dmarc: Type.Object({
       result: Type.Enum(['pass', 'fail', 'none', 'unknown'], {
         description:
-          '`pass`: an aligned signature or an aligned SPF passes. `none`: the domain has no DMARC record. `unknown`: depends on what is not known.',
+          '`pass`: an aligned signature or an aligned SPF passes. `none`: the domain has no DMARC record. `unknown`: depends on facts that are not known here.',
       }),
       domain: TextOrNull({ description: 'Domain whose record applies: that of From, or one above it.' }),
       record: TextOrNull({ description: 'As published.' }),

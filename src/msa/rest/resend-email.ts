@@ -1,5 +1,5 @@
 /**
- * `POST /email/:messageId/resend`: sends a stored message once more, to the same or another address.
+ * `POST /email/:messageId/resend`: resends a stored message, to the same or another address.
  *
  * The copy is a new message with its own content row, so retention and statistics treat it as any other mail. It is no longer part of a
  * campaign, an automation or a batch, but it stays marketing mail if it was. Fails: AppError with the codes of the route.

@@ -87,7 +87,7 @@ export class VisitRecorder {
     })
   }
 
-  /** @param visits in the database that nobody has counted yet */
+  /** @param visits stored but not counted yet */
   noteUncounted(visits: number): void {
     this.uncounted = visits
   }

@@ -27,7 +27,7 @@ export interface Place {
 /**
  * Concurrency limits of webhook attempts, in total, per host and per subscription, so that receivers that hang never delay others.
  *
- * A subscription's standing is the result of its last attempt. Unknown and failing ones have small pools of their own. An attempt that
+ * A subscription's standing is the result of its last attempt. Unknown and failing ones have separate small pools. An attempt that
  * takes over two seconds leaves its pools, so even receivers that start to hang all at once delay others only for seconds; slow attempts
  * have one common limit, and none of a subscription starts while it has a slow one.
  */

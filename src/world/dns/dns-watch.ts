@@ -1,5 +1,5 @@
 /**
- * Detects that the name servers do not answer at all, from regular lookups; it sends no queries of its own.
+ * Detects that the name servers do not answer at all, from regular lookups; it sends no extra queries.
  *
  * Wraps all resolvers of the main thread; `/health` reads it. NXDOMAIN counts as an answer. One failing name may be its own servers'
  * fault; several different names in a row are ours.

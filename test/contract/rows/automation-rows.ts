@@ -20,6 +20,12 @@ const MONTH = runs('a month of delays, waits and branches, step by step')
 const LISTED = runs('runs are listed by status, cancelled, and shown with their trigger')
 const BY_HAND = runs('the API starts runs only for contacts, and only in active automations')
 const PAUSED = runs('runs are paused with their automation and cancelled when it is deleted')
+const editor = inFile('automations/flow-served')
+const REPLACED = editor('a flow is replaced at once: known steps stay, others are new, the rest is deleted')
+const UNCHANGED = editor('a flow is not replaced over the change of somebody else, nor by nonsense')
+const ACTIVE = editor('an active automation takes steps without faults only, and keeps its trigger')
+const CHECKED = editor('everything wrong with an automation is told step by step, stored or not')
+const TRIED = editor('an automation is tried on a contact, as it is stored or as it is written')
 const TRIGGERS = runs('contact events start runs: created, joined a list, tagged, purchased, viewed a page')
 const WEBHOOK = runs('a webhook step to a non-public address is retried, then the run fails')
 
@@ -61,6 +67,20 @@ export const AUTOMATION_ROWS: readonly Row[] = [
       'decisions: Automations > steps[] at creation may carry',
     ],
     tests: [BRANCHES, STEPS, MISSING],
+  },
+  {
+    rule: 'a flow is replaced as a whole (PUT /automations/:id/flow), checked (POST /automations/:id/check), tried on a contact without effect (POST /automations/:id/dry-run), and its runs are counted by step (GET /automations/:id/step-counts)',
+    from: [],
+    answers: [
+      api('PUT', '/{id}/flow', 'not_found'),
+      api('PUT', '/{id}/flow', 'conflict'),
+      api('PUT', '/{id}/flow', 'precondition_failed'),
+      api('POST', '/{id}/check', 'not_found'),
+      api('POST', '/{id}/dry-run', 'not_found'),
+      api('POST', '/{id}/dry-run', 'contact_not_found'),
+      api('GET', '/{id}/step-counts', 'not_found'),
+    ],
+    tests: [REPLACED, UNCHANGED, ACTIVE, CHECKED, TRIED],
   },
   {
     rule: 'a workspace has at most 500 automations, one of these at most 200 steps',

@@ -8,6 +8,7 @@ const archive = inFile('campaigns/archive-served')
 const feeds = inFile('campaigns/feeds-served')
 const reports = inFile('campaigns/campaign-report-served')
 const usualHours = inFile('campaigns/campaign-usual-hour')
+const testing = inFile('campaigns/ab-test-served')
 const pausing = inFile('campaigns/campaign-pause')
 const TABLE = 'Campaigns and templates'
 const ADDED =
@@ -144,6 +145,27 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     rule: 'with a sandbox key a campaign runs to its end without mail',
     from: ['decisions: Email > Sandbox each workspace has a'],
     tests: [sending('with a sandbox key a campaign runs to its end without mail, and the simulator plays')],
+  },
+  {
+    rule: 'ab_test (additive): a sample gets the variants in equal parts, the others the winner; GET /campaigns/:id/ab-test tells how it stands',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: ['GET /api/v1/campaigns/{id}/ab-test: not_found'],
+    tests: [
+      testing('a sample gets the variants in equal parts, and the rest the one that people clicked'),
+      testing('where the lead may be chance, a test may wait for a person'),
+      testing('a cancelled test sends no rest, and a paused one is not decided'),
+      testing('a scheduled test draws its sample from who is there at its start'),
+      testing('what cannot be a test is refused by name'),
+    ],
+  },
+  {
+    rule: 'POST /campaigns/:id/ab-test/winner decides once, by hand (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    answers: [
+      'POST /api/v1/campaigns/{id}/ab-test/winner: not_found',
+      'POST /api/v1/campaigns/{id}/ab-test/winner: conflict',
+    ],
+    tests: [testing('a person chooses the winner, once, and the archive shows it')],
   },
   {
     rule: 'feeds (additive): GET, POST /feeds; GET, PATCH, DELETE /feeds/:id; GET /feeds/:id/runs; new items are sent as a campaign on a schedule',

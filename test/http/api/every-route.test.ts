@@ -119,7 +119,7 @@ t.test('operations have unique, readable names and belong to chapters', async t 
   for (const id of ids)
     t.match(
       id,
-      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|erase|restore|replay|estimate|preview|import|export|trigger|pause|resume|duplicate|resend|upload|check)[A-Z]\w+$/,
+      /^(get|list|add|create|remove|send|cancel|verify|rotate|track|update|upsert|delete|erase|restore|replay|estimate|preview|import|export|trigger|pause|resume|duplicate|resend|upload|check|choose)[A-Z]\w+$/,
     )
   for (const { name, tags } of operations) t.match(tags, [/^[A-Z]/], name)
 })

@@ -24,7 +24,7 @@ t.test('a load balancer reads whether the node is ready, without a key', async t
     name: 'mx.postroad.test',
     state: 'active',
     roles: ['http', 'submission', 'inbound', 'mta', 'scheduler'],
-    leases: ['background'],
+    leases: ['jobs'],
     shared: false,
     heartbeat_age_seconds: 0,
     consumer_lag_events: Number,

@@ -52,7 +52,7 @@ const ReturnTo = Type.String({
   description: 'Page of the console to return to; default `/console/`.',
 })
 
-/** Providers add fields of their own. */
+/** Providers add fields. */
 const Answer = Type.Object(
   {
     state: Type.Optional(Type.String({ maxLength: 200 })),

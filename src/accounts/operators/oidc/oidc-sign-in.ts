@@ -3,7 +3,7 @@
  *
  * `beginRound` stores a round and sends the browser to the provider; `finishRound` takes it with the provider's answer. A round works once,
  * within 10 minutes, in the browser that began it: the state is stored as a hash, PKCE verifier and nonce are sealed, and a cookie binds the
- * browser, so that nobody can be signed in to an account of somebody else's choice.
+ * browser, so that an attacker cannot sign a victim in to an account of the attacker's choice.
  * A sign-in counts as proof of who the person is from the moment that the provider reports (`auth_time`), or from now if it reports none; a
  * confirmation requires that moment, after its round began. The provider is trusted for second factors.
  * Refusals are results, and logged; nothing in them is secret.

@@ -26,7 +26,7 @@ interface Scope {
 
 let scope = (): Scope => ({ workspaceId: undefined, isSandbox: false })
 
-/** Says whose data requests of the REST API are about, at the moment they are sent. */
+/** Sets the workspace and sandbox of REST API requests when they are sent. */
 export function useScope(current: () => Scope): void {
   scope = current
 }

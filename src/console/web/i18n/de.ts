@@ -1,5 +1,6 @@
 /** German. */
 import type { Texts } from './en'
+import { abTests } from './ab-tests/de'
 import { appliance } from './appliance/de'
 import { audience } from './audience/de'
 import { campaignReports } from './campaign-reports/de'
@@ -11,6 +12,7 @@ import { shell } from './shell/de'
 import { templates } from './templates/de'
 
 export const de: Texts = {
+  ...abTests,
   ...appliance,
   ...audience,
   ...campaignReports,

@@ -1,4 +1,5 @@
 /** English. The other languages have the same shape. */
+import { abTests } from './ab-tests/en'
 import { appliance } from './appliance/en'
 import { audience } from './audience/en'
 import { campaignReports } from './campaign-reports/en'
@@ -10,6 +11,7 @@ import { shell } from './shell/en'
 import { templates } from './templates/en'
 
 export const en = {
+  ...abTests,
   ...appliance,
   ...audience,
   ...campaignReports,

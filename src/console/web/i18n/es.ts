@@ -1,5 +1,6 @@
 /** Spanish. */
 import type { Texts } from './en'
+import { abTests } from './ab-tests/es'
 import { appliance } from './appliance/es'
 import { audience } from './audience/es'
 import { campaignReports } from './campaign-reports/es'
@@ -11,6 +12,7 @@ import { shell } from './shell/es'
 import { templates } from './templates/es'
 
 export const es: Texts = {
+  ...abTests,
   ...appliance,
   ...audience,
   ...campaignReports,

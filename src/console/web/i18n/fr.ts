@@ -1,5 +1,6 @@
 /** French. */
 import type { Texts } from './en'
+import { abTests } from './ab-tests/fr'
 import { appliance } from './appliance/fr'
 import { audience } from './audience/fr'
 import { campaignReports } from './campaign-reports/fr'
@@ -11,6 +12,7 @@ import { shell } from './shell/fr'
 import { templates } from './templates/fr'
 
 export const fr: Texts = {
+  ...abTests,
   ...appliance,
   ...audience,
   ...campaignReports,

@@ -13,7 +13,7 @@ export function kindOf(value: unknown): ValueKind {
   return isPlainList ? 'items' : 'json'
 }
 
-/** As it is edited; lists have one item a line. */
+/** The text to edit; lists have one item per line. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value

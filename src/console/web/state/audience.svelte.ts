@@ -9,7 +9,7 @@ export type Tag = components['schemas']['Tag']
 export type Segment = components['schemas']['Segment']
 export type Contact = components['schemas']['Contact']
 
-/** Changes with the workspace and the sandbox; requests made after it are about them. For effects that read anew. */
+/** Changes with the workspace and the sandbox. Effects that load data depend on it. */
 export function audienceScope(): string {
   return `${currentWorkspace()?.id ?? ''}${isSandbox() ? ' sandbox' : ''}`
 }

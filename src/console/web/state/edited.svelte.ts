@@ -1,4 +1,4 @@
-/** A record, and the draft of it that is edited on a screen. What somebody else changes is shown only while nothing is typed. */
+/** A record and its draft on a screen. Changes by others are shown only while the draft has no edits. */
 import type { ApiFault } from '../api/fault'
 import { Loaded } from './loaded.svelte'
 

@@ -1,4 +1,4 @@
-/** Which workspace a list of the admin API is asked for. */
+/** Workspace filter of admin API lists. */
 import { tr } from '../i18n/i18n.svelte'
 import { chosenWorkspace, currentWorkspace, hasRole, workspaces, type Role } from './session.svelte'
 

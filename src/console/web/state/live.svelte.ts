@@ -2,7 +2,7 @@
  * The server's stream of what has changed, and of live figures: open screens read again what they show.
  *
  * One stream per visible window; once it begins, as when a window comes to the front, everything is read again. Without a stream, screens read again every few
- * seconds. What a screen shows stays while somebody types in it or has a dialog open.
+ * seconds. A screen does not reload while its user types in it or has a dialog open.
  */
 import { untrack } from 'svelte'
 import type { components } from '#api/admin'
@@ -91,7 +91,7 @@ export function followFigures(): () => Figures | undefined {
   return () => latest.figures
 }
 
-/** Whether changes are told; else screens poll. */
+/** Whether the stream of changes is connected; otherwise screens poll. */
 export function isLive(): boolean {
   return state.isOpen
 }
@@ -129,7 +129,7 @@ function connect(url: string): () => void {
     const opened = (source = new EventSource(url))
     opened.addEventListener('ready', () => {
       state.isOpen = true
-      // What changed between a screen's read and now was told to nobody.
+      // Changes between a screen's load and now were missed.
       for (const follower of followers) follower.isDue = true
     })
     opened.addEventListener('live', ({ data }: MessageEvent<string>) => {
@@ -165,7 +165,7 @@ function readDue(): void {
   }
 }
 
-/** Whether somebody types in the screen, or has a dialog open. Words in a search field are no part of what is read. */
+/** Whether the user types in the screen or has a dialog open. Search fields do not count. */
 function isBusy(): boolean {
   if (document.querySelector('dialog[open]')) return true
   const active = document.activeElement

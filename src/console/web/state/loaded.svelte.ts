@@ -70,7 +70,7 @@ export interface Wanted {
 /** `later`: rows are shown before they are counted. Both others than `first` need a list that takes `count=false`. */
 type Counting = 'first' | 'later' | 'never'
 
-/** Pages without rows after which a search waits to be told to go on. */
+/** Consecutive empty pages after which a search waits for `searchOn`. */
 const MAX_BARREN = 5
 /** A count that took longer is not taken again when the list is read again. */
 const QUICK_COUNT_MS = 200
@@ -95,7 +95,7 @@ export class Paged<T> {
   hasMore = $state(false)
   isLoading = $state(false)
   fault = $state.raw<ApiFault>()
-  /** Several pages in a row had no rows, as in a search that finds nothing: `searchOn` goes on. */
+  /** Set after several consecutive empty pages, as in a search without matches; `searchOn` continues. */
   isPaused = $state(false)
   /** Number of the first row that is seen. */
   seenFrom = 0
@@ -112,7 +112,7 @@ export class Paged<T> {
     this.counting = counting
   }
 
-  /** Begins anew, e.g. with other filters. The rows shown stay until the new ones are there. */
+  /** Restarts, e.g. with other filters. Old rows stay until the new ones are loaded. */
   async start(read: (wanted: Wanted) => Promise<Listed<T>>): Promise<void> {
     this.read = read
     this.countMs = 0
@@ -132,7 +132,7 @@ export class Paged<T> {
     await this.more()
   }
 
-  /** Reads what is shown again, as far as it was read; of a long list, the part that is seen. */
+  /** Reloads the pages loaded so far; of a long list, the visible part. */
   async reload(): Promise<void> {
     await untrack(async () => {
       const { length } = this.rows

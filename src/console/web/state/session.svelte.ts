@@ -24,7 +24,7 @@ const state = $state<Session>({
   isKnown: false,
 })
 
-/** Undefined: nobody is signed in. */
+/** Undefined: not signed in. */
 export function me(): Me | undefined {
   return state.me
 }
@@ -38,7 +38,7 @@ export function workspaces(): readonly Workspace[] {
   return state.workspaces
 }
 
-/** Looks for a session, e.g. at the start and after a sign-in. @throws ApiFault unless it only says that there is none */
+/** Loads the session, e.g. at start and after a sign-in. @throws ApiFault except if there is no session */
 export async function findSession(): Promise<void> {
   try {
     const [{ data }, { data: workspaces }] = await Promise.all([
@@ -63,7 +63,7 @@ export async function refreshWorkspaces(): Promise<void> {
   setWorkspaces((await answer(admin.GET('/workspaces', { params: { query } }))).data)
 }
 
-/** What depends on the workspaces is read anew, and what was chosen in it forgotten, only if they have changed. */
+/** Screens reload and lose their selection only if the workspaces have changed. */
 function setWorkspaces(workspaces: readonly Workspace[]): void {
   if (JSON.stringify(workspaces) === JSON.stringify(state.workspaces)) return
   state.workspaces = workspaces

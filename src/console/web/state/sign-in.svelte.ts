@@ -29,7 +29,7 @@ export function askToConfirm(): Promise<void> {
   return ask('confirm')
 }
 
-/** Call it when somebody has signed in or out. */
+/** Call it after a sign-in or sign-out. */
 export function noteSignedIn(isThere: boolean): void {
   isSignedIn = isThere
   if (!isThere) cancelSignIn()

@@ -73,6 +73,6 @@ function withColours(kind: ImageKind, encoded: Buffer, colours: Buffer): Buffer 
 
 function fileOf(octets: Buffer, width: number, height: number): ImageFile {
   const hash = createHash('sha256').update(octets).digest('hex')
-  // A buffer of its own, which can be transferred.
+  // Not part of a pool, so that it can be transferred.
   return { width, height, hash, octets: Uint8Array.from(octets) }
 }

@@ -18,6 +18,8 @@ export const automationsTables = ({ serial, withoutRowid }: ColumnTypes): string
     runs_failed integer not null,
     runs_cancelled integer not null,
     activated_at bigint,
+    -- Counts edits of the trigger and steps.
+    version integer default 1 not null,
     -- JSON: position of a trigger that scans the audience.
     scan text,
     -- When its runs last had to be paused, resumed or cancelled, until all were.
@@ -72,6 +74,8 @@ export const automationsTables = ({ serial, withoutRowid }: ColumnTypes): string
     trigger_type text not null,
     -- JSON.
     trigger_data text not null,
+    -- Of the automation when the run started.
+    flow_version integer default 1 not null,
     exit_reason text,
     error text,
     started_at bigint not null,
@@ -99,6 +103,13 @@ export const automationsTables = ({ serial, withoutRowid }: ColumnTypes): string
     detail text
   )`,
   'create index automation_run_steps_by_run on automation_run_steps (run, seq)',
+  // How many runs left a step on each path: next, yes, no, event, timeout, skipped, failed.
+  `create table automation_step_counts (
+    step bigint not null,
+    path text not null,
+    runs integer not null,
+    constraint automation_step_counts_pk primary key (step, path)
+  )${withoutRowid}`,
   // Entries of a contact: ever, and in the current hour.
   `create table automation_entries (
     automation bigint not null,

@@ -24,6 +24,8 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     send_window text,
     -- at_once or usual_hour.
     send_time text default 'at_once' not null,
+    -- JSON.
+    ab_test text,
     -- Whether it is in the public archive, and search engines may list it there.
     is_archived integer default 0 not null,
     is_indexed integer default 0 not null,
@@ -117,11 +119,52 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     has_clicked integer default 0 not null,
     -- When its mail is due; null: at once.
     due_at bigint,
+    -- Of the A/B test, for recipients in its sample; null for all others.
+    variant integer,
     constraint campaign_recipients_pk primary key (campaign, contact)
   )${withoutRowid}`,
   'create index campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null',
   "create index campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending'",
   'create index campaign_recipients_by_status on campaign_recipients (campaign, status, contact)',
+  "create index campaign_recipients_to_test on campaign_recipients (campaign, variant, contact) where status = 'pending' and variant is not null",
+  // The A/B test of a campaign that was sent.
+  `create table campaign_tests (
+    campaign bigint primary key,
+    -- How many recipients have been drawn or left to the rest, and up to which contact number.
+    drawn integer not null,
+    drawn_through bigint not null,
+    drawn_at bigint,
+    -- When the whole sample was queued, and when the winner is decided; null: by hand.
+    sampled_at bigint,
+    decide_at bigint,
+    -- While the campaign is paused, the time to the decision stands still.
+    paused_at bigint,
+    winner integer,
+    decided_at bigint,
+    -- rule or person.
+    decided_by text
+  )`,
+  `create table campaign_variants (
+    campaign bigint not null,
+    variant integer not null,
+    -- JSON; until the campaign is over.
+    letter text,
+    content_id text,
+    content_at bigint,
+    -- Of the sample alone.
+    recipients integer default 0 not null,
+    pending integer default 0 not null,
+    sends integer default 0 not null,
+    deliveries integer default 0 not null,
+    opens integer default 0 not null,
+    unique_opens integer default 0 not null,
+    clicks integer default 0 not null,
+    unique_clicks integer default 0 not null,
+    bounces integer default 0 not null,
+    complaints integer default 0 not null,
+    unsubscribes integer default 0 not null,
+    constraint campaign_variants_pk primary key (campaign, variant)
+  )`,
   `create table campaign_links (
     campaign bigint not null,
     link integer not null,

@@ -124,7 +124,7 @@ export const messagesTables = ({ serial, octets, keepsPages }: ColumnTypes): str
   // Partial: a message leaves the first when it is claimed and enters the second only if it is deferred.
   'create index queue_untried on queue (workspace_id, message_id) where attempts = 0',
   'create index queue_deferred on queue (workspace_id, message_id) where attempts > 0 and claimed_by is null',
-  // What became of all mail ever accepted; what is left of it is in the queue.
+  // Results of all mail ever accepted; mail without a result is in the queue.
   `create table mail_totals (
     workspace_id text not null,
     -- Sums are spread over rows, so that nodes that share the database do not wait for each other's.

@@ -86,7 +86,7 @@ export const systemTables = ({ json, serial, unlogged }: ColumnTypes): string[] 
     begins_at bigint not null,
     ends_at bigint not null
   )`,
-  // Accounts at ACME servers, and what is known of the attempts there.
+  // Accounts at ACME servers, and the state of orders there.
   `create table acme_accounts (
     -- URL of the server's directory.
     directory text primary key,

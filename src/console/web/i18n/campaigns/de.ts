@@ -81,6 +81,8 @@ export const campaigns: typeof texts = {
       size: size => `höchstens ${size} HTML`,
       stale: 'Die Kampagne wurde seitdem geändert.',
       recipients: count => (count === 1 ? '1 Empfänger' : `${count} Empfänger`),
+      notIn: clients => `Nicht in ${clients}`,
+      opensShare: share => `${share} Ihrer Öffnungen`,
       severities: { error: 'Fehler', warning: 'Warnung', notice: 'Hinweis' },
       codes: {
         no_recipients: 'Niemand aus dieser Auswahl kann angeschrieben werden.',

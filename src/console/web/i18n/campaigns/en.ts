@@ -80,6 +80,8 @@ export const campaigns = {
       size: (size: string) => `${size} of HTML at most`,
       stale: 'The campaign has been changed since.',
       recipients: (count: number) => (count === 1 ? '1 recipient' : `${count} recipients`),
+      notIn: (clients: string) => `Not in ${clients}`,
+      opensShare: (share: string) => `${share} of your opens`,
       severities: { error: 'Error', warning: 'Warning', notice: 'Notice' },
       codes: {
         no_recipients: 'The audience has nobody who can be mailed.',

@@ -80,6 +80,8 @@ export const campaigns: typeof texts = {
       size: size => `${size} de HTML como máximo`,
       stale: 'La campaña ha cambiado desde entonces.',
       recipients: count => (count === 1 ? '1 destinatario' : `${count} destinatarios`),
+      notIn: clients => `No en ${clients}`,
+      opensShare: share => `${share} de sus aperturas`,
       severities: { error: 'Error', warning: 'Aviso', notice: 'Nota' },
       codes: {
         no_recipients: 'No se puede escribir a nadie de esta selección.',

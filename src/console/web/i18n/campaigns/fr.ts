@@ -81,6 +81,8 @@ export const campaigns: typeof texts = {
       size: size => `${size} de HTML au plus`,
       stale: 'La campagne a été modifiée depuis.',
       recipients: count => (count === 1 ? '1 destinataire' : `${count} destinataires`),
+      notIn: clients => `Pas dans ${clients}`,
+      opensShare: share => `${share} de vos ouvertures`,
       severities: { error: 'Erreur', warning: 'Avertissement', notice: 'Remarque' },
       codes: {
         no_recipients: 'On ne peut écrire à personne de cette sélection.',

@@ -1,5 +1,6 @@
 /** What is edited of a campaign, and the request that stores it. */
 import type { components } from '#api/rest'
+import { testDraftOf, testOf, type AbTestDraft } from './ab-test'
 import type { Campaign } from './campaigns'
 
 export interface Draft {
@@ -15,6 +16,7 @@ export interface Draft {
   readonly ratePerHour: string
   readonly isAtUsualHour: boolean
   readonly archive: boolean
+  readonly abTest: AbTestDraft | null
 }
 
 export function draftOf(campaign: Campaign): Draft {
@@ -30,6 +32,7 @@ export function draftOf(campaign: Campaign): Draft {
     ratePerHour: campaign.rate_per_hour === null ? '' : String(campaign.rate_per_hour),
     isAtUsualHour: campaign.send_time === 'usual_hour',
     archive: campaign.archive,
+    abTest: testDraftOf(campaign.ab_test),
   }
 }
 
@@ -47,5 +50,6 @@ export function changesOf(draft: Draft): components['schemas']['CampaignChanges'
     rate_per_hour: draft.ratePerHour.trim() === '' ? null : rate,
     send_time: draft.isAtUsualHour ? 'usual_hour' : 'at_once',
     archive: draft.archive,
+    ab_test: testOf(draft.abTest),
   }
 }

@@ -1,4 +1,4 @@
-/** Events that webhooks can be told of, by what they are about. */
+/** Webhook event types, by subject. */
 
 export const EVENT_GROUPS = {
   email: [

@@ -1,0 +1,70 @@
+/** Reads an A/B test from a request. Pure. Fails: AppError validation_error with the field's path. */
+import { refusal } from '../../audience/checks.js'
+import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import { requireReadable } from '../../msa/merged-content.js'
+import { readSenderFields } from '../../msa/rest/address-fields.js'
+import { readSubject } from '../../msa/rest/content-fields.js'
+import {
+  DEFAULT_DECIDE_AFTER_MINUTES,
+  variantName,
+  withVariant,
+  type AbTest,
+  type SaidByVariant,
+  type Variant,
+} from './ab-test.js'
+import type { AbTestBody } from './ab-test-schema.js'
+
+/** @throws AppError validation_error */
+export function readAbTest(body: AbTestBody): AbTest {
+  const { sample_percent: percent = null, sample_size: size = null } = body
+  if ((percent === null) === (size === null))
+    throw refusal('ab_test.sample_percent', 'give sample_percent or sample_size, and not both')
+  return {
+    variants: body.variants.map((variant, at) => readVariant(variant, `ab_test.variants.${at}`)),
+    samplePercent: percent,
+    sampleSize: size,
+    metric: body.metric ?? 'clicks',
+    decideAfterMinutes:
+      body.decide_after_minutes === undefined ? DEFAULT_DECIDE_AFTER_MINUTES : body.decide_after_minutes,
+    ifUnclear: body.if_unclear ?? 'best',
+  }
+}
+
+function readVariant(body: AbTestBody['variants'][number], path: string): Variant {
+  const { template_id: template, from_email: fromEmail = null, from_name: fromName = null } = body
+  return at(path, () => {
+    const subject = body.subject ?? null
+    const read = subject === null ? null : readSubject(subject)
+    if (read !== null) requireReadable(read, 'subject', 'subject')
+    readSenderFields(given({ from_email: fromEmail ?? undefined, from_name: fromName ?? undefined }))
+    return { subject: read, templateId: template?.toLowerCase() ?? null, fromEmail, fromName }
+  })
+}
+
+/** Names the variant in the path of a fault. */
+function at<T>(path: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const field = error.path
+    throw new AppError(error.code, error.message, { path: field === undefined ? path : `${path}.${field}` })
+  }
+}
+
+/** @throws AppError validation_error if two variants would be the same mail */
+export function requireDistinct(fields: SaidByVariant, { variants }: AbTest): void {
+  const seen = new Map<string, number>()
+  variants.forEach((variant, number) => {
+    const { subject, templateId, fromEmail, fromName } = withVariant(fields, variant)
+    const key = JSON.stringify([subject, templateId, fromEmail, fromName])
+    const same = seen.get(key)
+    if (same !== undefined)
+      throw refusal(
+        `ab_test.variants.${number}`,
+        `variants ${variantName(same)} and ${variantName(number)} are the same; change the subject, template or sender of one`,
+      )
+    seen.set(key, number)
+  })
+}

@@ -1,0 +1,91 @@
+/** Kinds of background work that two nodes share: all of it is done once, wherever it arises, also after one of them was killed. */
+import t from 'tap'
+import { LEASES } from '../../src/cluster/leases.js'
+import { openNodes } from '../support/program/nodes.js'
+import { until } from '../support/until.js'
+import { openReceiver } from '../webhooks/receiver.js'
+
+t.test(
+  'a campaign, automation, import and webhook are each done once by two nodes that share the kinds',
+  async t => {
+    const receiver = await openReceiver(t)
+    const env = { POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8' }
+    const { first, one, two, list } = await openNodes(t, [env, env])
+    const settings = ['default_from_email=news@sender.test', 'hourly_limit=0', 'daily_limit=0']
+    await first.run('workspace', 'set', first.workspaceId, ...settings)
+    const shares = async () => (await list()).map(({ leases }) => leases.length)
+    await until('the work to be shared', async () => String(await shares()) === '4,3')
+    t.same((await list()).flatMap(({ leases }) => leases).sort(), [...LEASES].sort(), 'each is held once')
+    for (const node of [one, two]) {
+      const { leases } = (await node.get('/health')).body.data.node
+      const metrics = await (await fetch(`${node.baseUrl}/metrics`)).text()
+      const shown = LEASES.filter(name => metrics.includes(`postroad_node_lease{lease="${name}"} 1`))
+      t.same(shown, leases)
+    }
+
+    const key = { key: first.key }
+    let next = 0
+    const post = async (path: string, body: object | string, headers = {}) => {
+    // By turns, so that what one node does is asked for at the other.
+    const node = next++ % 2 === 0 ? one : two
+    const answer = await node.post(`/api/v1${path}`, body, { ...key, headers })
+    if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+    return answer.body.data
+  }
+  const count = (what: string) =>
+      Number(first.sql<{ n: number }>(`select count(*)::int as n from ${what}`)[0]?.n)
+    const people = await post('/lists', { name: 'News' })
+    const template = await post('/templates', { name: 'T', html: '<p>Hello</p>' })
+    const flow = await post('/automations', {
+      ...{ name: 'Welcome', trigger_type: 'list_joined', trigger_config: { listId: people.id } },
+      steps: [{ step_type: 'tag', config: { tagName: 'new' } }],
+    })
+    await one.patch(`/api/v1/automations/${flow.id}`, { status: 'active' }, key)
+    await post('/webhooks/triggers', { targetUrl: `${receiver.url}/hook`, event: 'email.delivered' })
+    const run = async (name: string, contacts: number) => {
+      const addresses = Array.from({ length: contacts }, (_, at) => `${name}${at}@d${at % 12}.test`)
+      const csv = ['email', ...addresses].join('\n')
+      const before = count('contacts')
+      await post(`/contacts/import?list_id=${people.id}`, csv, { 'Content-Type': 'text/csv' })
+      await until('the import', () => count('contacts') === before + contacts, 60_000)
+      const { id } = await post('/campaigns', {
+        ...{ name, subject: 'News', template_id: template.id, list_id: people.id },
+      })
+      await post(`/campaigns/${id}/send/api`, {}, { 'Idempotency-Key': name })
+      return id as string
+    }
+    const campaign = await run('a', 40)
+    await until(
+      'all to be delivered',
+      () => count("campaign_recipients where status = 'delivered'") === 40,
+      60_000,
+    )
+    await until('all to be tagged', () => count('contact_tags') === 40, 60_000)
+    await receiver.has(40)
+    await until(
+      'all to be counted',
+      async () => (await two.get('/api/v1/analytics', key)).body.data?.delivered === 40,
+      60_000,
+    )
+    t.match((await two.get(`/api/v1/campaigns/${campaign}`, key)).body.data, { status: 'completed' })
+
+    await run('b', 30)
+    await two.end('SIGKILL')
+    await until('its kinds to move', async () => String(await shares()) === String(LEASES.length), 40_000)
+    await until(
+      'the rest to be delivered',
+      () => count("messages where status = 'delivered'") === 40 + 70,
+      60_000,
+    )
+    await until('all to be tagged', () => count('contact_tags') === 70, 60_000)
+    await until(
+      'all to be counted',
+      async () => (await one.get('/api/v1/analytics', key)).body.data?.delivered === 110,
+      60_000,
+    )
+    await receiver.has(110)
+    t.equal(new Set(receiver.received.map(({ json }) => json.data.message_id)).size, 110)
+    t.equal(count('messages'), 110, 'nobody was mailed twice')
+    t.equal(count('set_aside_events'), 0)
+  },
+)
