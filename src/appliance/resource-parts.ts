@@ -7,6 +7,7 @@ import { LoginGuard } from '../accounts/login-guard.js'
 import { SharedLoginJournal } from '../accounts/login-journal.js'
 import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
+import { sumCampaignRevenue } from '../analytics/conversions/conversion-store.js'
 import { dayOf, readClientOpens } from '../analytics/statistics/counter-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
@@ -107,6 +108,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findClientOpens: (workspaceId: string, since: number) =>
       readClientOpens(database.slowReader, workspaceId, dayOf(since)),
     findPublicSender,
+    findRevenue: sumCampaignRevenue,
     publicUrl: config.publicUrl,
     returnPath: appliance.returnPath,
     describeRoute: routeDescriber(appliance),

@@ -15,6 +15,7 @@ import { PreflightRunner } from './preflight/preflight-runner.js'
 import { campaignReferences } from './records/campaigns.js'
 import { campaignRoutes } from './records/campaign-routes.js'
 import { campaignConsumer } from './results/campaign-consumer.js'
+import { reportRoutes, type ReportParts } from './results/report-routes.js'
 import { resultRoutes } from './results/result-routes.js'
 import { forgetRecipients } from './results/result-store.js'
 import { sendRoutes } from './sending/send-routes.js'
@@ -45,7 +46,7 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts, settings) => {
+  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts & ReportParts, settings) => {
     const runner = new CampaignRunner(parts)
     const checks = new PreflightRunner(parts, settings.rspamdUrl)
     const wake = () => runner.wake()
@@ -55,6 +56,7 @@ export const campaigns = resource({
         ...preflightRoutes(parts, () => checks.wake()),
         ...sendRoutes(parts, wake),
         ...resultRoutes(parts),
+        ...reportRoutes(parts),
         ...archiveRoutes(parts),
         ...abTestRoutes(parts, wake),
       ],

@@ -691,6 +691,18 @@ const BASELINE_ROWS: Rows = {
   campaign_links: [
     { campaign: 1, link: 1, digest: 'd', url: 'https://x.test/', clicks: 1, unique_clicks: 1 },
   ],
+  campaign_times: [
+    {
+      ...{ campaign: 1, starts_at: T, opens: 1, unique_opens: 1, clicks: 0, unique_clicks: 0 },
+      ...{ machine_opens: 0, machine_clicks: 0, unsubscribes: 0, complaints: 0 },
+    },
+  ],
+  campaign_providers: [
+    {
+      ...{ campaign: 1, provider: 'Gmail', sends: 1, deliveries: 1, unique_opens: 1, unique_clicks: 0 },
+      ...{ bounces: 0, complaints: 0, unsubscribes: 0 },
+    },
+  ],
   campaign_clicks: [{ campaign: 1, link: 1, contact: 1 }],
   automations: [
     {
@@ -842,6 +854,7 @@ const BASELINE_ROWS: Rows = {
     { import: 1, email_hash: '0000000000000000000000000000000000000000000000000000000000000000' },
   ],
   sandbox_schedule: [{ message_id: 's2', due_at: LATER }],
+  contact_hours: [{ contact: FIRST + 1, hour: 9, visits: 2 }],
   contact_attributes: [{ contact: FIRST + 1, compared: '{"plan":["pro"],"age":["30",30]}' }],
 }
 

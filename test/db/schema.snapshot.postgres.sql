@@ -248,6 +248,18 @@ create table campaign_pages (
   letter text not null
 );
 
+create table campaign_providers (
+  campaign bigint not null,
+  provider text not null,
+  sends integer not null,
+  deliveries integer not null,
+  unique_opens integer not null,
+  unique_clicks integer not null,
+  bounces integer not null,
+  complaints integer not null,
+  unsubscribes integer not null
+);
+
 create table campaign_recipients (
   campaign bigint not null,
   contact bigint not null,
@@ -256,6 +268,20 @@ create table campaign_recipients (
   message_id text,
   has_opened integer not null default 0,
   has_clicked integer not null default 0,
+  due_at bigint
+);
+
+create table campaign_times (
+  campaign bigint not null,
+  starts_at bigint not null,
+  opens integer not null,
+  unique_opens integer not null,
+  clicks integer not null,
+  unique_clicks integer not null,
+  machine_opens integer not null,
+  machine_clicks integer not null,
+  unsubscribes integer not null,
+  complaints integer not null
   variant integer
 );
 
@@ -310,6 +336,7 @@ create table campaigns (
   track_clicks integer,
   rate_per_hour integer,
   send_window text,
+  send_time text not null default 'at_once'::text,
   ab_test text,
   is_archived integer not null default 0,
   is_indexed integer not null default 0,
@@ -363,6 +390,12 @@ create table captured_mails (
 create table contact_attributes (
   contact bigint not null,
   compared jsonb not null
+);
+
+create table contact_hours (
+  contact bigint not null,
+  hour integer not null,
+  visits integer not null
 );
 
 create table contact_import_erasures (
@@ -1276,8 +1309,11 @@ alter table campaign_links add constraint campaign_links_pk PRIMARY KEY (campaig
 
 alter table campaign_pages add constraint campaign_pages_pkey PRIMARY KEY (campaign);
 
+alter table campaign_providers add constraint campaign_providers_pk PRIMARY KEY (campaign, provider);
+
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
 
+alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
 alter table campaign_tests add constraint campaign_tests_pkey PRIMARY KEY (campaign);
 
 alter table campaign_variants add constraint campaign_variants_pk PRIMARY KEY (campaign, variant);
@@ -1289,6 +1325,8 @@ alter table campaigns add constraint campaigns_pkey PRIMARY KEY (seq);
 alter table captured_mails add constraint captured_mails_pkey PRIMARY KEY (seq);
 
 alter table contact_attributes add constraint contact_attributes_pk PRIMARY KEY (contact);
+
+alter table contact_hours add constraint contact_hours_pk PRIMARY KEY (contact, hour);
 
 alter table contact_import_erasures add constraint contact_import_erasures_pk PRIMARY KEY (import, email_hash);
 
@@ -1554,6 +1592,7 @@ CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING 
 
 CREATE INDEX campaign_recipients_by_status ON public.campaign_recipients USING btree (campaign, status, contact);
 
+CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (campaign, due_at, contact) WHERE ((due_at IS NOT NULL) AND (status = 'pending'::text));
 CREATE INDEX campaign_recipients_to_test ON public.campaign_recipients USING btree (campaign, variant, contact) WHERE ((status = 'pending'::text) AND (variant IS NOT NULL));
 
 CREATE INDEX campaigns_by_workspace ON public.campaigns USING btree (workspace_id, seq, status);
@@ -1589,6 +1628,8 @@ CREATE INDEX contacts_deleted ON public.contacts USING btree (deleted_at, seq) W
 CREATE INDEX contacts_live ON public.contacts USING btree (seq, subscribed, is_bounced) WHERE (deleted_at IS NULL);
 
 CREATE INDEX contacts_unsubscribed ON public.contacts USING btree (seq, is_bounced) WHERE ((deleted_at IS NULL) AND (subscribed = 0));
+
+CREATE INDEX conversions_by_campaign ON public.conversions USING btree (campaign_id, currency, value) WHERE (campaign_id IS NOT NULL);
 
 CREATE INDEX conversions_by_contact ON public.conversions USING btree (workspace_id, contact_id, id);
 

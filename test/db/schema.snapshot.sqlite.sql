@@ -311,6 +311,20 @@ CREATE TABLE campaign_pages (
     letter text not null
   );
 
+CREATE TABLE campaign_providers (
+    campaign bigint not null,
+    -- A mailbox provider's name; empty for all others.
+    provider text not null,
+    sends integer not null,
+    deliveries integer not null,
+    unique_opens integer not null,
+    unique_clicks integer not null,
+    bounces integer not null,
+    complaints integer not null,
+    unsubscribes integer not null,
+    constraint campaign_providers_pk primary key (campaign, provider)
+  ) without rowid;
+
 CREATE TABLE campaign_recipients (
     campaign bigint not null,
     contact bigint not null,
@@ -321,6 +335,25 @@ CREATE TABLE campaign_recipients (
     message_id text,
     has_opened integer default 0 not null,
     has_clicked integer default 0 not null,
+    -- When its mail is due; null: at once.
+    due_at bigint,
+    constraint campaign_recipients_pk primary key (campaign, contact)
+  ) without rowid;
+
+CREATE TABLE campaign_times (
+    campaign bigint not null,
+    starts_at bigint not null,
+    opens integer not null,
+    unique_opens integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    -- Visits by machines, which count nowhere else.
+    machine_opens integer not null,
+    machine_clicks integer not null,
+    unsubscribes integer not null,
+    complaints integer not null,
+    constraint campaign_times_pk primary key (campaign, starts_at)
+  ) without rowid;
     -- Of the A/B test, for recipients in its sample; null for all others.
     variant integer,
     constraint campaign_recipients_pk primary key (campaign, contact)
@@ -385,6 +418,8 @@ CREATE TABLE campaigns (
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- at_once or usual_hour.
+    send_time text default 'at_once' not null,
     -- JSON.
     ab_test text,
     -- Whether it is in the public archive, and search engines may list it there.
@@ -450,6 +485,14 @@ CREATE TABLE contact_attributes (
     compared blob not null,
     constraint contact_attributes_pk primary key (contact)
   );
+
+CREATE TABLE contact_hours (
+    contact bigint not null,
+    -- 0 to 23, UTC.
+    hour integer not null,
+    visits integer not null,
+    constraint contact_hours_pk primary key (contact, hour)
+  ) without rowid;
 
 CREATE TABLE contact_import_erasures (
     import bigint not null,
@@ -1504,6 +1547,7 @@ CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id) 
 
 CREATE INDEX campaign_recipients_by_status on campaign_recipients (campaign, status, contact);
 
+CREATE INDEX campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending';
 CREATE INDEX campaign_recipients_to_test on campaign_recipients (campaign, variant, contact) where status = 'pending' and variant is not null;
 
 CREATE INDEX campaigns_by_workspace on campaigns (workspace_id, seq, status);
@@ -1537,6 +1581,8 @@ CREATE INDEX contacts_deleted on contacts (deleted_at, seq) where deleted_at is 
 CREATE INDEX contacts_live on contacts (seq, subscribed, is_bounced) where deleted_at is null;
 
 CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
+
+CREATE INDEX conversions_by_campaign on conversions (campaign_id, currency, value) where campaign_id is not null;
 
 CREATE INDEX conversions_by_contact on conversions (workspace_id, contact_id, id);
 

@@ -89,6 +89,7 @@ const SCREENS = [
   ['/forms', 'console-forms'],
   ['/campaigns', 'console-campaigns'],
   ['/automations', 'console-automations'],
+  ['/campaigns/compare', 'console-campaign-compare-empty'],
   ['/feeds', 'console-feeds'],
   ['/templates', 'console-templates'],
   ['/account', 'console-account'],

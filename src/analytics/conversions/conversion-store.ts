@@ -101,6 +101,31 @@ export async function listConversions(
   return newestFirst(matching, page, fromRow, 'id')
 }
 
+/** Of one currency. */
+export interface Revenue {
+  /** ISO 4217. */
+  readonly currency: string
+  readonly conversions: number
+  /** Sum of values, refunds subtracted. */
+  readonly value: number
+}
+
+/** Conversions attributed to a campaign, highest value first. Reads an index over them all: for `Database.slowReader`. */
+export async function sumCampaignRevenue(db: Queries, campaignId: string): Promise<Revenue[]> {
+  const rows = await db
+    .selectFrom('conversions')
+    .select(e => [
+      'currency',
+      e.fn.countAll<number>().as('conversions'),
+      e.fn.sum<number>('value').as('value'),
+    ])
+    .where('campaign_id', '=', campaignId)
+    .groupBy('currency')
+    .orderBy('value', 'desc')
+    .execute()
+  return rows.map(({ currency, conversions, value }) => ({ currency, conversions, value }))
+}
+
 export function deleteConversionsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'conversions', key: 'id', time: 'created_at' }, before, limit)
 }

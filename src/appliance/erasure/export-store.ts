@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
+import { listContactHours } from '../../audience/contacts/contact-hours-store.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { likeText } from '../../db/folded-words.js'
@@ -51,6 +52,7 @@ export const EXPORT_READERS: Readonly<Record<Section, ReadSection>> = {
   activity: (db, exported) =>
     readLog(db, exported, 'activities', `subject || ' ' || details || ' ' || changes`),
   import_rejections: readRejections,
+  visit_hours: (db, { contact }) => once(listContactHours(db, contact.seq)),
 }
 
 async function* once(rows: Promise<readonly object[]>): AsyncGenerator<readonly Shown[]> {

@@ -22,6 +22,7 @@ export const SECTIONS = [
   'events',
   'activity',
   'import_rejections',
+  'visit_hours',
 ] as const
 export type Section = (typeof SECTIONS)[number]
 
@@ -35,6 +36,7 @@ interface PersonalTable {
 export const PERSONAL: Readonly<Partial<Record<keyof Tables, PersonalTable>>> = {
   contacts: { section: 'contact' },
   contact_attributes: { leftOut: 'folded copies of the attributes in contacts' },
+  contact_hours: { section: 'visit_hours' },
   list_members: { section: 'lists' },
   contact_tags: { section: 'tags' },
   suppressions: { section: 'suppressions' },
@@ -90,6 +92,8 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_letters',
   'campaign_links',
   'campaign_pages',
+  'campaign_providers',
+  'campaign_times',
   'campaign_tests',
   'campaign_variants',
   'campaigns',

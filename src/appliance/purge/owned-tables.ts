@@ -79,6 +79,20 @@ export const CHILDREN: readonly ChildTable[] = [
     parent: 'campaigns',
     parentKey: 'seq',
   },
+  {
+    table: 'campaign_times',
+    key: ['campaign', 'starts_at'],
+    column: 'campaign',
+    parent: 'campaigns',
+    parentKey: 'seq',
+  },
+  {
+    table: 'campaign_providers',
+    key: ['campaign', 'provider'],
+    column: 'campaign',
+    parent: 'campaigns',
+    parentKey: 'seq',
+  },
   { table: 'campaign_pages', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   { table: 'campaign_tests', key: ['campaign'], column: 'campaign', parent: 'campaigns', parentKey: 'seq' },
   {
@@ -160,6 +174,7 @@ export const CASCADED: readonly Name[] = [
   'captured_mails',
   'contacts',
   'contact_attributes',
+  'contact_hours',
   'list_members',
   'contact_tags',
   'automation_runs',

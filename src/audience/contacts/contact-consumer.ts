@@ -3,7 +3,7 @@
  *
  * | event                            | contact            |
  * |----------------------------------|--------------------|
- * | open or click by a person        | `last_..._at`      |
+ * | open or click by a person        | `last_..._at`, and how often it visits in this hour of the day |
  * | complaint, in a sandbox          | `subscribed` false |
  * | hard bounce, in a sandbox        | `bounced`          |
  *
@@ -17,6 +17,7 @@ import type { Tx } from '../../db/database.js'
 import { normalizedAddress } from '../../mail/address.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { findAudience } from '../audience-store.js'
+import { addContactHours, hourOf, type HourCount } from './contact-hours-store.js'
 import { findContactsByEmail, noteVisit } from './contact-store.js'
 import { followSuppressions } from './follow-suppressions.js'
 
@@ -55,12 +56,29 @@ async function noteVisits(tx: Tx, visits: readonly Visit[]): Promise<void> {
     const audience = await findAudience(tx.db, workspaceId)
     if (!audience || audience.contacts === 0) continue
     const own = visits.filter(visit => visit.workspaceId === workspaceId)
+    const seqs = new Map<string, number>()
     for (const [kind, column] of Object.entries(VISIT_COLUMNS)) {
       const last = lastByAddress(own.filter(visit => visit.kind === kind))
-      for (const { seq, email } of await findContactsByEmail(tx.db, audience.number, [...last.keys()]))
+      for (const { seq, email } of await findContactsByEmail(tx.db, audience.number, [...last.keys()])) {
+        seqs.set(email, seq)
         await noteVisit(tx.db, seq, column, last.get(email) ?? 0)
+      }
     }
+    await addContactHours(tx.db, hoursOf(own, seqs))
   }
+}
+
+/** An open that follows from a click is the same visit. */
+function hoursOf(visits: readonly Visit[], seqs: ReadonlyMap<string, number>): HourCount[] {
+  const counts = new Map<string, HourCount>()
+  for (const { kind, payload, occurredAt } of visits) {
+    const contact = seqs.get(normalizedAddress(payload.to))
+    if (contact === undefined || (kind === 'email.opened' && payload.isInferred === true)) continue
+    const hour = hourOf(occurredAt)
+    const key = `${contact} ${hour}`
+    counts.set(key, { contact, hour, visits: (counts.get(key)?.visits ?? 0) + 1 })
+  }
+  return [...counts.values()]
 }
 
 function lastByAddress(visits: readonly Visit[]): ReadonlyMap<string, number> {

@@ -173,6 +173,7 @@ export async function noteVisit(db: Queries, seq: number, column: VisitColumn, a
 export async function deleteContactRows(db: Queries, seqs: readonly number[]): Promise<void> {
   for (const list of inLists(seqs)) {
     await db.deleteFrom('contact_attributes').where('contact', 'in', list).execute()
+    await db.deleteFrom('contact_hours').where('contact', 'in', list).execute()
     await db.deleteFrom('contacts').where('seq', 'in', list).execute()
   }
   await mergeSearchIndex(db, seqs.length)

@@ -228,7 +228,7 @@ export async function listMatching(
   return listFromCursor(db, { audience, order: NEWEST_FIRST, where }, page, checkTimeout)
 }
 
-interface Meant {
+export interface Meant {
   readonly audience: Audience
   readonly pieces: readonly SeqRange[]
   /** @param reach whether the statement scans the range or checks contacts found otherwise */
@@ -273,7 +273,11 @@ export type Selection = Group | { readonly list: number } | { readonly isMeant: 
 type Condition = (range: SeqRange, reach: Reach) => RawBuilder<boolean>
 
 /** @returns undefined if the audience never had a contact */
-async function whereOf(db: Queries, who: Selection, context: ConditionContext): Promise<Meant | undefined> {
+export async function whereOf(
+  db: Queries,
+  who: Selection,
+  context: ConditionContext,
+): Promise<Meant | undefined> {
   const audience = await findAudience(db, context.workspaceId)
   if (!audience) return undefined
   const conditions = await conditionOf(db, who, context)

@@ -7,6 +7,7 @@
  * A cancelled campaign gets all its rows too, so that they show the intended recipients.
  * Fails: AppError unavailable if too many slow reads are running.
  */
+import { findUsualHours } from '../../audience/contacts/contact-hours-store.js'
 import { isListThere } from '../../audience/lists/list-store.js'
 import { AppError } from '../../core/errors.js'
 import {
@@ -20,8 +21,9 @@ import { pauseFor, type Clock } from '../../world/time/clock.js'
 import type { Campaign, Excluded, SentTo } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import { contactsAsOf, whoOf, findCampaignAudience } from '../sending/campaign-audience.js'
+import { dueAtHour } from '../sending/usual-hour.js'
 import { fail } from './end-campaign.js'
-import { countRows, insertRecipients } from './recipient-store.js'
+import { countRows, insertDueRecipients, insertRecipients } from './recipient-store.js'
 
 const SPAN = 8_192
 /** Pause between transactions, to let other writers in. */
@@ -103,7 +105,15 @@ async function write(
     return false
   }
   const mailable = contacts.filter(({ mailability }) => mailability === 'mailable').map(one => one.seq)
-  await insertRecipients(tx.db, seq, mailable)
+  if (campaign.sendTime === 'usual_hour') {
+    const hours = await findUsualHours(tx.db, mailable)
+    const startsAt = campaign.requestedAt ?? now
+    await insertDueRecipients(
+      tx.db,
+      seq,
+      mailable.map(contact => [contact, dueAtHour(startsAt, hours.get(contact))]),
+    )
+  } else await insertRecipients(tx.db, seq, mailable)
   const excluded = campaign.scheduledAt === null ? {} : excludedIn(contacts)
   await changeCampaign(tx.db, seq, { fixedBefore: next }, { pending: mailable.length, ...excluded })
   return true

@@ -17,6 +17,8 @@ import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import {
   markHanded,
   markSkipped,
+  nextDueAt,
+  nextDuePending,
   nextPending,
   type LeftOut,
   type LeftOutReason,
@@ -52,7 +54,16 @@ export async function handOver(
     await changeCampaign(tx.db, seq, { nextAt: Math.min(room.moreAt, now + LIMIT_RECHECK_MS) })
     return 0
   }
-  const waiting = await nextPending(tx.db, seq, Math.min(limit, room?.mails ?? limit), number)
+  const most = Math.min(limit, room?.mails ?? limit)
+  // The sample of an A/B test is mailed at once.
+  const isByHour = campaign.sendTime === 'usual_hour' && number === undefined
+  const waiting = isByHour
+    ? await nextDuePending(tx.db, seq, most, now)
+    : await nextPending(tx.db, seq, most, number)
+  if (isByHour && waiting.length === 0) {
+    await changeCampaign(tx.db, seq, { nextAt: (await nextDueAt(tx.db, seq)) ?? now + LIMIT_RECHECK_MS })
+    return 0
+  }
   const mailed = waiting.flatMap(one => (reasonAgainst(one) === undefined ? [one] : []))
   const isContentStored = (variant ?? campaign).contentId === content.id
   const contacts = new Map(mailed.map(({ email, id }) => [email ?? '', id ?? '']))

@@ -44,6 +44,8 @@ interface RecipientRow {
   message_id: string | null
   has_opened: Flag
   has_clicked: Flag
+  /** Ms since epoch UTC; null: at once. */
+  due_at: Generated<number | null>
   variant: Generated<number | null>
 }
 
@@ -70,6 +72,23 @@ export async function insertRecipients(
   for (const piece of inPieces(rows)) await insertPending(db, { rows: piece })
 }
 
+const insertDue = statement(
+  (_, { rows }: Rows) =>
+    sql`insert into campaign_recipients (campaign, contact, due_at, status) values ${sql.join(
+      rows.map(row => sql`(${sql.join(row)}, 'pending')`),
+    )}`,
+)
+
+/** @param recipients contact numbers, ascending, and when the mail of each is due, ms since epoch UTC */
+export async function insertDueRecipients(
+  db: Queries,
+  campaign: number,
+  recipients: readonly (readonly [contact: number, dueAt: number])[],
+): Promise<void> {
+  const rows = recipients.map(([contact, dueAt]) => [campaign, contact, dueAt])
+  for (const piece of inPieces(rows)) await insertDue(db, { rows: piece })
+}
+
 /** Total number of recipient rows, from the counts by status. */
 export function countRows({
   pending,
@@ -93,23 +112,38 @@ export interface WaitingRecipient {
   readonly isBounced: boolean
 }
 
-/** @param isMeant condition on `campaign_recipients` */
-const pendingWith = (isMeant: RawBuilder<boolean>, limit: number) =>
+const selectWaiting = (waiting: RawBuilder<unknown>) =>
   sql`select waiting.contact as contact, contacts.id as id, contacts.email as email, contacts.subscribed as subscribed,
-        contacts.is_suspended as is_suspended, contacts.is_bounced as is_bounced
-      from (select contact from campaign_recipients where ${isMeant} and status = 'pending'
-        order by contact limit ${limit}) as waiting
-      left join contacts on contacts.seq = waiting.contact and contacts.deleted_at is null
-      order by waiting.contact`
+      contacts.is_suspended as is_suspended, contacts.is_bounced as is_bounced
+    from (${waiting}) as waiting
+    left join contacts on contacts.seq = waiting.contact and contacts.deleted_at is null
+    order by waiting.contact`
 
 const selectPending = statement((_, { campaign, limit }: { campaign: number; limit: number }) =>
-  pendingWith(sql<boolean>`campaign = ${campaign}`, limit),
+  selectWaiting(sql`select contact from campaign_recipients where campaign = ${campaign} and status = 'pending'
+    order by contact limit ${limit}`),
+)
+
+const selectDue = statement((_, { campaign, limit, now }: { campaign: number; limit: number; now: number }) =>
+  selectWaiting(sql`select contact from campaign_recipients
+      where campaign = ${campaign} and status = 'pending' and due_at <= ${now}
+      order by due_at, contact limit ${limit}`),
 )
 
 const selectPendingOf = statement(
   (_, { campaign, variant, limit }: { campaign: number; variant: number; limit: number }) =>
-    pendingWith(sql<boolean>`campaign = ${campaign} and variant = ${variant}`, limit),
+    selectWaiting(sql`select contact from campaign_recipients
+      where campaign = ${campaign} and variant = ${variant} and status = 'pending' order by contact limit ${limit}`),
 )
+
+interface WaitingRow {
+  contact: number
+  id: string | null
+  email: string | null
+  subscribed: Flag | null
+  is_suspended: Flag | null
+  is_bounced: Flag | null
+}
 
 /** @param variant only those in the sample of an A/B test who get this one */
 export async function nextPending(
@@ -122,23 +156,36 @@ export async function nextPending(
     variant === undefined
       ? await selectPending(db, { campaign, limit })
       : await selectPendingOf(db, { campaign, variant, limit })
-  return (
-    rows as {
-      contact: number
-      id: string | null
-      email: string | null
-      subscribed: Flag | null
-      is_suspended: Flag | null
-      is_bounced: Flag | null
-    }[]
-  ).map(row => ({
+  return (rows as WaitingRow[]).map(waitingFromRow)
+}
+
+/** Pending recipients whose mail is due, of a campaign with due times; longest due first. */
+export async function nextDuePending(
+  db: Queries,
+  campaign: number,
+  limit: number,
+  now: number,
+): Promise<WaitingRecipient[]> {
+  return ((await selectDue(db, { campaign, limit, now })).rows as WaitingRow[]).map(waitingFromRow)
+}
+
+/** When the next pending recipient's mail is due; undefined if none is pending. */
+export async function nextDueAt(db: Queries, campaign: number): Promise<number | undefined> {
+  const { rows } = await sql<{ due_at: number }>`
+    select due_at from campaign_recipients where campaign = ${campaign} and status = 'pending' and due_at is not null
+    order by due_at limit 1`.execute(db)
+  return rows[0]?.due_at
+}
+
+function waitingFromRow(row: WaitingRow): WaitingRecipient {
+  return {
     contact: row.contact,
     id: row.id,
     email: row.email,
     isSubscribed: row.subscribed === 1,
     isSuspended: row.is_suspended === 1,
     isBounced: row.is_bounced === 1,
-  }))
+  }
 }
 
 /** Casts give each value its type; PostgreSQL would otherwise infer it from the first row. */

@@ -23,6 +23,7 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   track_clicks: null,
   rate_per_hour: null,
   send_window: null,
+  send_time: 'at_once',
   ab_test: null,
   archive: false,
   archive_indexed: false,

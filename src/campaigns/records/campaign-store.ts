@@ -11,7 +11,7 @@ import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { AbTest } from '../ab-test/ab-test.js'
 import type { SendWindow } from '../sending/send-window.js'
-import type { Campaign, CampaignFields, ResendTo, SentTo, CampaignStatus } from './campaign.js'
+import type { Campaign, CampaignFields, ResendTo, SendTime, SentTo, CampaignStatus } from './campaign.js'
 
 /** Count columns by their name in `Campaign`. */
 const COUNTS = {
@@ -59,6 +59,7 @@ interface CampaignHeadRow {
   track_clicks: Flag | null
   rate_per_hour: number | null
   send_window: string | null
+  send_time: Generated<SendTime>
   ab_test: string | null
   is_archived: Generated<Flag>
   is_indexed: Generated<Flag>
@@ -141,6 +142,7 @@ function fieldsToRow(fields: CampaignFields) {
     track_clicks: fields.trackClicks === null ? null : flag(fields.trackClicks),
     rate_per_hour: fields.ratePerHour,
     send_window: fields.sendWindow && JSON.stringify(fields.sendWindow),
+    send_time: fields.sendTime,
     ab_test: fields.abTest && JSON.stringify(fields.abTest),
     is_archived: flag(fields.isArchived),
     is_indexed: flag(fields.isIndexed),
@@ -309,6 +311,7 @@ function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     trackClicks: row.track_clicks === null ? null : row.track_clicks === 1,
     ratePerHour: row.rate_per_hour,
     sendWindow: row.send_window === null ? null : (JSON.parse(row.send_window) as SendWindow),
+    sendTime: row.send_time,
     abTest: row.ab_test === null ? null : (JSON.parse(row.ab_test) as AbTest),
     isArchived: row.is_archived === 1,
     isIndexed: row.is_indexed === 1,

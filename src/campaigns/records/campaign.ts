@@ -22,11 +22,16 @@ export interface CampaignFields {
   /** Maximum number of emails queued per hour; null: no limit. */
   readonly ratePerHour: number | null
   readonly sendWindow: SendWindow | null
+  readonly sendTime: SendTime
   readonly abTest: AbTest | null
   /** In the public archive of the workspace from its start on, and whether search engines may list it there. */
   readonly isArchived: boolean
   readonly isIndexed: boolean
 }
+
+/** `usual_hour`: each mail is due at the hour at which its recipient usually visits, within 24 hours of the start. */
+export const SEND_TIMES = ['at_once', 'usual_hour'] as const
+export type SendTime = (typeof SEND_TIMES)[number]
 
 /** Selects recipients of an earlier campaign to whom it was delivered. A click counts as an open. */
 export const RESEND_TO = ['not_opened', 'not_clicked'] as const

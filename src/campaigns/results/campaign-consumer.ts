@@ -1,8 +1,8 @@
 /**
  * Event consumer `campaigns`: updates recipients and counts as events about campaign mail arrive.
  *
- * Rows, counts and cursor change in one transaction, so each event counts once, even after a crash. Ignored: opens and clicks by bots, and
- * mail without a recipient row (deleted by retention). A row is marked in the transaction that queues its mail, so it exists before
+ * Rows, counts and cursor change in one transaction, so each event counts once, even after a crash. Opens and clicks by bots count in the
+ * timeline only. Ignored: mail without a recipient row (deleted by retention). A row is marked in the transaction that queues its mail, so it exists before
  * any event about it.
  */
 import type { Tx } from '../../db/database.js'
@@ -11,6 +11,7 @@ import { findRecipientsOf, updateRecipients, type Recipient } from '../expansion
 import { changeVariant } from '../ab-test/variant-store.js'
 import { changeCampaign, noteSettled, type CountName, type Counted } from '../records/campaign-store.js'
 import { countClicks, type LinkClick } from './result-store.js'
+import { countInReport, type Noted } from './report-counters.js'
 import { EMPTY_SUBJECT } from '../../content/rendering/mail-plan.js'
 import type { StoredEvent } from '../../events/store.js'
 import { DELETED_BY_OPERATOR } from '../../queue/claiming/claim.js'
@@ -22,7 +23,7 @@ export function campaignConsumer(wake: () => void): EventConsumer<Followed['kind
     startsAt: 'oldest',
     kinds: FOLLOWED,
     eventsPerTurn: 250,
-    concerns: event => event.payload.campaignId !== undefined && !isByMachine(event),
+    concerns: event => event.payload.campaignId !== undefined,
     async react(tx, events) {
       await followAll(tx, events)
       tx.onCommit(wake)
@@ -42,11 +43,19 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
   const counts = new Map<number, Map<CountName, number>>()
   const ofVariants = new Map<string, VariantSums>()
   const clicks: LinkClick[] = []
+  const noted: Noted[] = []
   for (const event of events) {
     const recipient = after.get(event.messageId)
     if (!recipient) continue
     const { campaign, contact } = recipient
+    const about = { campaign, at: event.occurredAt, to: event.payload.to }
+    if (isByMachine(event)) {
+      const isOpen = event.kind === 'email.opened'
+      noted.push({ ...about, counted: isOpen ? { machineOpens: 1 } : { machineClicks: 1 } })
+      continue
+    }
     const step = follow(recipient, event)
+    noted.push({ ...about, counted: step.counted })
     after.set(event.messageId, step.recipient)
     const sums = counts.get(campaign) ?? new Map<CountName, number>()
     counts.set(campaign, sums)
@@ -60,6 +69,7 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
     [...after].filter(([id, one]) => before.get(id) !== one).map(([, one]) => one),
   )
   await countClicks(tx.db, clicks)
+  await countInReport(tx.db, noted)
   for (const [campaign, sums] of counts) await changeCampaign(tx.db, campaign, {}, Object.fromEntries(sums))
   for (const { campaign, variant, sums } of ofVariants.values())
     await changeVariant(tx.db, campaign, variant, {}, sums)

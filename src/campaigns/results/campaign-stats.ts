@@ -59,7 +59,7 @@ export function ratesOf(stats: Stats) {
   }
 }
 
-/** Capped at 1: an open can be counted before its delivery. */
-function share(part: number, whole: number): number {
+/** A fraction rounded to four decimals. Capped at 1: an open can be counted before its delivery. */
+export function share(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.min(1, Math.round((10_000 * part) / whole) / 10_000)
 }

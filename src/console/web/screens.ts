@@ -140,6 +140,7 @@ export const SCREENS: readonly Screen[] = [
     load: () => import('./screens/campaigns/Campaigns.svelte'),
     nav: { group: 'sending', name: 'campaigns', icon: 'campaigns', shortcut: 'p' },
   },
+  { path: '/campaigns/compare', load: () => import('./screens/campaigns/report/Compare.svelte') },
   { path: '/campaigns/:id', load: () => import('./screens/campaigns/Campaign.svelte') },
   {
     path: '/automations',

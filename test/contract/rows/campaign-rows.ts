@@ -6,6 +6,8 @@ const sending = inFile('campaigns/campaign-send')
 const pace = inFile('campaigns/campaign-pace')
 const archive = inFile('campaigns/archive-served')
 const feeds = inFile('campaigns/feeds-served')
+const reports = inFile('campaigns/campaign-report-served')
+const usualHours = inFile('campaigns/campaign-usual-hour')
 const testing = inFile('campaigns/ab-test-served')
 const pausing = inFile('campaigns/campaign-pause')
 const TABLE = 'Campaigns and templates'
@@ -220,6 +222,29 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     tests: [
       archive('what is archived is listed once it is sent, newest first, and nothing else is'),
       archive('a campaign is taken out of the archive and put back after it was sent, if it was in it'),
+    ],
+  },
+  {
+    rule: 'GET /campaigns/:id/report, /segments/:segment_id and /click-map tell when, where and on which links it was opened and clicked (additive)',
+    from: [`${TABLE} > GET /campaigns/:id`],
+    answers: [
+      'GET /api/v1/campaigns/{id}/report: not_found',
+      'GET /api/v1/campaigns/{id}/segments/{segment_id}: conflict',
+      'GET /api/v1/campaigns/{id}/click-map: not_found',
+    ],
+    tests: [
+      reports('the report says when, at whose provider, in which segment and on which link'),
+      reports('hours are counted up to the fourth midnight after the start, then days up to ninety'),
+      reports('badges stand where links are, whatever the HTML'),
+    ],
+  },
+  {
+    rule: 'send_time: usual_hour sends each email at the hour at which its recipient usually visits, within 24 hours of the start (additive)',
+    from: [`${TABLE} > POST /campaigns`],
+    tests: [
+      usualHours('each mail goes out at the hour in which its recipient visits most, once, through a pause'),
+      usualHours('a visit by a person counts for its hour, and is erased with the person'),
+      usualHours('a usual hour is within a day of the start'),
     ],
   },
 ]

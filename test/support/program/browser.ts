@@ -10,7 +10,7 @@ import { chromium, type Browser, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 
 export const CHROMIUM = '/usr/bin/chromium'
-const PICTURES = 'build/pages'
+export const PICTURES = 'build/pages'
 
 export const BROWSER_FLAGS = [
   '--no-sandbox',

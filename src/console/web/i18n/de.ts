@@ -4,6 +4,7 @@ import { abTests } from './ab-tests/de'
 import { appliance } from './appliance/de'
 import { audience } from './audience/de'
 import { automations } from './automations/de'
+import { campaignReports } from './campaign-reports/de'
 import { campaigns } from './campaigns/de'
 import { mail } from './mail/de'
 import { people } from './people/de'
@@ -16,6 +17,7 @@ export const de: Texts = {
   ...appliance,
   ...audience,
   ...automations,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

@@ -3,6 +3,7 @@ import { abTests } from './ab-tests/en'
 import { appliance } from './appliance/en'
 import { audience } from './audience/en'
 import { automations } from './automations/en'
+import { campaignReports } from './campaign-reports/en'
 import { campaigns } from './campaigns/en'
 import { mail } from './mail/en'
 import { people } from './people/en'
@@ -15,6 +16,7 @@ export const en = {
   ...appliance,
   ...audience,
   ...automations,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

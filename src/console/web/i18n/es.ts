@@ -4,6 +4,7 @@ import { abTests } from './ab-tests/es'
 import { appliance } from './appliance/es'
 import { audience } from './audience/es'
 import { automations } from './automations/es'
+import { campaignReports } from './campaign-reports/es'
 import { campaigns } from './campaigns/es'
 import { mail } from './mail/es'
 import { people } from './people/es'
@@ -16,6 +17,7 @@ export const es: Texts = {
   ...appliance,
   ...audience,
   ...automations,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

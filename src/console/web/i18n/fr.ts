@@ -4,6 +4,7 @@ import { abTests } from './ab-tests/fr'
 import { appliance } from './appliance/fr'
 import { audience } from './audience/fr'
 import { automations } from './automations/fr'
+import { campaignReports } from './campaign-reports/fr'
 import { campaigns } from './campaigns/fr'
 import { mail } from './mail/fr'
 import { people } from './people/fr'
@@ -16,6 +17,7 @@ export const fr: Texts = {
   ...appliance,
   ...audience,
   ...automations,
+  ...campaignReports,
   ...campaigns,
   ...mail,
   ...people,

@@ -138,3 +138,13 @@ export function duration(ms: number): string {
   if (ms < 172_800_000) return format(ms / 3_600_000, 'hour')
   return format(ms / 86_400_000, 'day')
 }
+
+/** @param currency ISO 4217 */
+export function money(value: number, currency: string): string {
+  return numbers({ style: 'currency', currency }).format(value)
+}
+
+/** A difference, e.g. “+1.2”. */
+export function signed(value: number): string {
+  return numbers({ signDisplay: 'exceptZero', maximumFractionDigits: 1 }).format(value)
+}

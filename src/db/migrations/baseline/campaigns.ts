@@ -22,6 +22,8 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     rate_per_hour integer,
     -- JSON.
     send_window text,
+    -- at_once or usual_hour.
+    send_time text default 'at_once' not null,
     -- JSON.
     ab_test text,
     -- Whether it is in the public archive, and search engines may list it there.
@@ -117,11 +119,14 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     message_id text,
     has_opened integer default 0 not null,
     has_clicked integer default 0 not null,
+    -- When its mail is due; null: at once.
+    due_at bigint,
     -- Of the A/B test, for recipients in its sample; null for all others.
     variant integer,
     constraint campaign_recipients_pk primary key (campaign, contact)
   )${withoutRowid}`,
   'create index campaign_recipients_by_message on campaign_recipients (message_id) where message_id is not null',
+  "create index campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending'",
   'create index campaign_recipients_by_status on campaign_recipients (campaign, status, contact)',
   "create index campaign_recipients_to_test on campaign_recipients (campaign, variant, contact) where status = 'pending' and variant is not null",
   // The A/B test of a campaign that was sent.
@@ -173,6 +178,34 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     constraint campaign_links_pk primary key (campaign, link)
   )`,
   'create unique index campaign_links_by_url on campaign_links (campaign, digest)',
+  // Visits by hour (UTC) in the first days after the start, then by day.
+  `create table campaign_times (
+    campaign bigint not null,
+    starts_at bigint not null,
+    opens integer not null,
+    unique_opens integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    -- Visits by machines, which count nowhere else.
+    machine_opens integer not null,
+    machine_clicks integer not null,
+    unsubscribes integer not null,
+    complaints integer not null,
+    constraint campaign_times_pk primary key (campaign, starts_at)
+  )${withoutRowid}`,
+  `create table campaign_providers (
+    campaign bigint not null,
+    -- A mailbox provider's name; empty for all others.
+    provider text not null,
+    sends integer not null,
+    deliveries integer not null,
+    unique_opens integer not null,
+    unique_clicks integer not null,
+    bounces integer not null,
+    complaints integer not null,
+    unsubscribes integer not null,
+    constraint campaign_providers_pk primary key (campaign, provider)
+  )${withoutRowid}`,
   // Which recipient clicked which link.
   `create table campaign_clicks (
     campaign bigint not null,

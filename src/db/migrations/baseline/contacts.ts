@@ -2,7 +2,7 @@
 import type { Dialect } from '../../database.js'
 import type { ColumnTypes } from './column-types.js'
 
-export const contactsTables = ({ serial, rowid, json }: ColumnTypes): string[] => [
+export const contactsTables = ({ serial, rowid, json, withoutRowid }: ColumnTypes): string[] => [
   `create table audiences (
     seq ${serial},
     -- A workspace or a sandbox.
@@ -59,6 +59,14 @@ export const contactsTables = ({ serial, rowid, json }: ColumnTypes): string[] =
     compared ${json} not null,
     constraint contact_attributes_pk primary key (contact)
   )`,
+  // How often a person opened or clicked mail in each hour of the day: at most 24 rows per contact.
+  `create table contact_hours (
+    contact bigint not null,
+    -- 0 to 23, UTC.
+    hour integer not null,
+    visits integer not null,
+    constraint contact_hours_pk primary key (contact, hour)
+  )${withoutRowid}`,
   // Deleting or restoring all contacts, in steps; continued after a restart.
   `create table contact_sweeps (
     id text primary key,

@@ -66,6 +66,7 @@ export const trackingTables = ({ serial }: ColumnTypes): string[] => [
     is_sandbox integer not null,
     created_at bigint not null
   )`,
+  'create index conversions_by_campaign on conversions (campaign_id, currency, value) where campaign_id is not null',
   'create index conversions_by_contact on conversions (workspace_id, contact_id, id)',
   'create index conversions_by_workspace on conversions (workspace_id, id)',
   `create table product_views (

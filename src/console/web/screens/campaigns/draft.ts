@@ -14,6 +14,7 @@ export interface Draft {
   readonly replyTo: string
   /** Mails per hour; empty: no limit. */
   readonly ratePerHour: string
+  readonly isAtUsualHour: boolean
   readonly archive: boolean
   readonly abTest: AbTestDraft | null
 }
@@ -29,6 +30,7 @@ export function draftOf(campaign: Campaign): Draft {
     fromName: campaign.from_name ?? '',
     replyTo: campaign.reply_to ?? '',
     ratePerHour: campaign.rate_per_hour === null ? '' : String(campaign.rate_per_hour),
+    isAtUsualHour: campaign.send_time === 'usual_hour',
     archive: campaign.archive,
     abTest: testDraftOf(campaign.ab_test),
   }
@@ -46,6 +48,7 @@ export function changesOf(draft: Draft): components['schemas']['CampaignChanges'
     from_name: draft.fromName.trim() || null,
     reply_to: draft.replyTo.trim() || null,
     rate_per_hour: draft.ratePerHour.trim() === '' ? null : rate,
+    send_time: draft.isAtUsualHour ? 'usual_hour' : 'at_once',
     archive: draft.archive,
     ab_test: testOf(draft.abTest),
   }
