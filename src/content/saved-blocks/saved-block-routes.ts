@@ -18,18 +18,38 @@ import {
   type SavedBlockParts,
 } from './saved-blocks.js'
 
+const STRUCTURE_EXAMPLE = {
+  blocks: [
+    {
+      id: 'addresses',
+      type: 'columns',
+      content: {
+        columns: [
+          { blocks: [{ id: 'shop', type: 'header', content: { text: '1 High Street', level: 3 } }] },
+          {
+            blocks: [
+              { id: 'way', type: 'button', content: { text: 'Find us', url: 'https://shop.example/' } },
+            ],
+          },
+        ],
+      },
+    },
+  ],
+}
+
 const SavedStructureSchema = Type.Object(
   { blocks: { ...StructureSchema.properties.blocks, minItems: 1, maxItems: MAX_BLOCKS } },
   {
     additionalProperties: false,
     title: 'SavedBlockStructure',
+    examples: [STRUCTURE_EXAMPLE],
     description: 'Blocks as in the `json_structure` of a template, without `settings`.',
   },
 )
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 /** Blocks are validated separately (`blocks/read-structure.ts`), so that errors name the block. */
 const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(
-  Type.Object({}, { shown: SavedStructureSchema }),
+  Type.Object({}, { shown: SavedStructureSchema, examples: [STRUCTURE_EXAMPLE] }),
 )
 
 const NewSavedBlockBody = Type.Object(
@@ -52,7 +72,7 @@ const SavedBlockHeadSchema = Type.Object(headFields, { title: 'SavedBlockHead' }
 const SavedBlockSchema = Type.Object(
   {
     ...headFields,
-    json_structure: Type.Object({}, { shown: SavedStructureSchema }),
+    json_structure: Type.Object({}, { shown: SavedStructureSchema, examples: [STRUCTURE_EXAMPLE] }),
   },
   { title: 'SavedBlock' },
 )
@@ -63,27 +83,7 @@ const BODY_LIMIT = 2 * 1_024 * 1_024
 /** JSON values in a structure with many blocks. */
 const BODY_VALUES = 50_000
 const CHAPTER = { chapter: 'Saved blocks' }
-const EXAMPLE = {
-  name: 'Our addresses',
-  json_structure: {
-    blocks: [
-      {
-        id: 'addresses',
-        type: 'columns',
-        content: {
-          columns: [
-            { blocks: [{ id: 'shop', type: 'text', content: { html: '<b>Shop</b><br>1 High Street' } }] },
-            {
-              blocks: [
-                { id: 'more', type: 'button', content: { text: 'Find us', url: 'https://shop.example/' } },
-              ],
-            },
-          ],
-        },
-      },
-    ],
-  },
-}
+const EXAMPLE = { name: 'Our addresses', json_structure: STRUCTURE_EXAMPLE }
 
 export function savedBlockRoutes(parts: SavedBlockParts): Route[] {
   return [...readingRoutes(parts), ...changingRoutes(parts)]
