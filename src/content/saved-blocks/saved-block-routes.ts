@@ -49,7 +49,7 @@ const SavedStructureSchema = Type.Object(
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 /** Blocks are validated separately (`blocks/read-structure.ts`), so that errors name the block. */
 const Structure = Type.Unsafe<Readonly<Record<string, unknown>>>(
-  Type.Object({}, { shown: SavedStructureSchema, examples: [STRUCTURE_EXAMPLE] }),
+  Type.Object({}, { shown: SavedStructureSchema }),
 )
 
 const NewSavedBlockBody = Type.Object(
@@ -72,7 +72,7 @@ const SavedBlockHeadSchema = Type.Object(headFields, { title: 'SavedBlockHead' }
 const SavedBlockSchema = Type.Object(
   {
     ...headFields,
-    json_structure: Type.Object({}, { shown: SavedStructureSchema, examples: [STRUCTURE_EXAMPLE] }),
+    json_structure: Type.Object({}, { shown: SavedStructureSchema }),
   },
   { title: 'SavedBlock' },
 )
@@ -84,6 +84,14 @@ const BODY_LIMIT = 2 * 1_024 * 1_024
 const BODY_VALUES = 50_000
 const CHAPTER = { chapter: 'Saved blocks' }
 const EXAMPLE = { name: 'Our addresses', json_structure: STRUCTURE_EXAMPLE }
+
+const EXAMPLE_ANSWER = {
+  ...EXAMPLE,
+  id: '0192f000-0000-7000-8000-0000000000b1',
+  is_sandbox: false,
+  created_at: '2026-01-05T10:00:00.000Z',
+  updated_at: '2026-01-05T10:00:00.000Z',
+}
 
 export function savedBlockRoutes(parts: SavedBlockParts): Route[] {
   return [...readingRoutes(parts), ...changingRoutes(parts)]
@@ -115,6 +123,7 @@ function readingRoutes({ database }: SavedBlockParts): Route[] {
       summary: 'Get a saved block.',
       params: Params,
       response: SavedBlockSchema,
+      exampleAnswer: EXAMPLE_ANSWER,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox }, params }) {
         return tagged(await getSavedBlock(database.reader, workspaceId, params.id), isSandbox)
@@ -141,6 +150,7 @@ function changingRoutes(parts: SavedBlockParts): Route[] {
       bodyValues: BODY_VALUES,
       example: EXAMPLE,
       response: SavedBlockSchema,
+      exampleAnswer: EXAMPLE_ANSWER,
       status: 201,
       errors: ['limit_reached'],
       async handle({ principal: { workspaceId, isSandbox, actor }, body }) {
@@ -164,6 +174,7 @@ function changingRoutes(parts: SavedBlockParts): Route[] {
       bodyValues: BODY_VALUES,
       example: { name: 'Our addresses' },
       response: SavedBlockSchema,
+      exampleAnswer: EXAMPLE_ANSWER,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox, actor }, params, body, precondition }) {
         const block = await changeSavedBlock(parts, { workspaceId, actor }, params.id, body, precondition)
