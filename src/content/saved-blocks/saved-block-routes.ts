@@ -18,11 +18,31 @@ import {
   type SavedBlockParts,
 } from './saved-blocks.js'
 
+const STRUCTURE_EXAMPLE = {
+  blocks: [
+    {
+      id: 'addresses',
+      type: 'columns',
+      content: {
+        columns: [
+          { blocks: [{ id: 'shop', type: 'header', content: { text: '1 High Street', level: 3 } }] },
+          {
+            blocks: [
+              { id: 'way', type: 'button', content: { text: 'Find us', url: 'https://shop.example/' } },
+            ],
+          },
+        ],
+      },
+    },
+  ],
+}
+
 const SavedStructureSchema = Type.Object(
   { blocks: { ...StructureSchema.properties.blocks, minItems: 1, maxItems: MAX_BLOCKS } },
   {
     additionalProperties: false,
     title: 'SavedBlockStructure',
+    examples: [STRUCTURE_EXAMPLE],
     description: 'Blocks as in the `json_structure` of a template, without `settings`.',
   },
 )
@@ -63,26 +83,14 @@ const BODY_LIMIT = 2 * 1_024 * 1_024
 /** JSON values in a structure with many blocks. */
 const BODY_VALUES = 50_000
 const CHAPTER = { chapter: 'Saved blocks' }
-const EXAMPLE = {
-  name: 'Our addresses',
-  json_structure: {
-    blocks: [
-      {
-        id: 'addresses',
-        type: 'columns',
-        content: {
-          columns: [
-            { blocks: [{ id: 'shop', type: 'text', content: { html: '<b>Shop</b><br>1 High Street' } }] },
-            {
-              blocks: [
-                { id: 'more', type: 'button', content: { text: 'Find us', url: 'https://shop.example/' } },
-              ],
-            },
-          ],
-        },
-      },
-    ],
-  },
+const EXAMPLE = { name: 'Our addresses', json_structure: STRUCTURE_EXAMPLE }
+
+const EXAMPLE_ANSWER = {
+  ...EXAMPLE,
+  id: '0192f000-0000-7000-8000-0000000000b1',
+  is_sandbox: false,
+  created_at: '2026-01-05T10:00:00.000Z',
+  updated_at: '2026-01-05T10:00:00.000Z',
 }
 
 export function savedBlockRoutes(parts: SavedBlockParts): Route[] {
@@ -115,6 +123,7 @@ function readingRoutes({ database }: SavedBlockParts): Route[] {
       summary: 'Get a saved block.',
       params: Params,
       response: SavedBlockSchema,
+      exampleAnswer: EXAMPLE_ANSWER,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox }, params }) {
         return tagged(await getSavedBlock(database.reader, workspaceId, params.id), isSandbox)
@@ -141,6 +150,7 @@ function changingRoutes(parts: SavedBlockParts): Route[] {
       bodyValues: BODY_VALUES,
       example: EXAMPLE,
       response: SavedBlockSchema,
+      exampleAnswer: EXAMPLE_ANSWER,
       status: 201,
       errors: ['limit_reached'],
       async handle({ principal: { workspaceId, isSandbox, actor }, body }) {
@@ -164,6 +174,7 @@ function changingRoutes(parts: SavedBlockParts): Route[] {
       bodyValues: BODY_VALUES,
       example: { name: 'Our addresses' },
       response: SavedBlockSchema,
+      exampleAnswer: EXAMPLE_ANSWER,
       errors: ['not_found'],
       async handle({ principal: { workspaceId, isSandbox, actor }, params, body, precondition }) {
         const block = await changeSavedBlock(parts, { workspaceId, actor }, params.id, body, precondition)
