@@ -268,20 +268,7 @@ create table campaign_recipients (
   message_id text,
   has_opened integer not null default 0,
   has_clicked integer not null default 0,
-  due_at bigint
-);
-
-create table campaign_times (
-  campaign bigint not null,
-  starts_at bigint not null,
-  opens integer not null,
-  unique_opens integer not null,
-  clicks integer not null,
-  unique_clicks integer not null,
-  machine_opens integer not null,
-  machine_clicks integer not null,
-  unsubscribes integer not null,
-  complaints integer not null
+  due_at bigint,
   variant integer
 );
 
@@ -296,6 +283,19 @@ create table campaign_tests (
   winner integer,
   decided_at bigint,
   decided_by text
+);
+
+create table campaign_times (
+  campaign bigint not null,
+  starts_at bigint not null,
+  opens integer not null,
+  unique_opens integer not null,
+  clicks integer not null,
+  unique_clicks integer not null,
+  machine_opens integer not null,
+  machine_clicks integer not null,
+  unsubscribes integer not null,
+  complaints integer not null
 );
 
 create table campaign_variants (
@@ -1313,8 +1313,9 @@ alter table campaign_providers add constraint campaign_providers_pk PRIMARY KEY 
 
 alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KEY (campaign, contact);
 
-alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
 alter table campaign_tests add constraint campaign_tests_pkey PRIMARY KEY (campaign);
+
+alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
 
 alter table campaign_variants add constraint campaign_variants_pk PRIMARY KEY (campaign, variant);
 
@@ -1593,6 +1594,7 @@ CREATE INDEX campaign_recipients_by_message ON public.campaign_recipients USING 
 CREATE INDEX campaign_recipients_by_status ON public.campaign_recipients USING btree (campaign, status, contact);
 
 CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (campaign, due_at, contact) WHERE ((due_at IS NOT NULL) AND (status = 'pending'::text));
+
 CREATE INDEX campaign_recipients_to_test ON public.campaign_recipients USING btree (campaign, variant, contact) WHERE ((status = 'pending'::text) AND (variant IS NOT NULL));
 
 CREATE INDEX campaigns_by_workspace ON public.campaigns USING btree (workspace_id, seq, status);

@@ -337,23 +337,6 @@ CREATE TABLE campaign_recipients (
     has_clicked integer default 0 not null,
     -- When its mail is due; null: at once.
     due_at bigint,
-    constraint campaign_recipients_pk primary key (campaign, contact)
-  ) without rowid;
-
-CREATE TABLE campaign_times (
-    campaign bigint not null,
-    starts_at bigint not null,
-    opens integer not null,
-    unique_opens integer not null,
-    clicks integer not null,
-    unique_clicks integer not null,
-    -- Visits by machines, which count nowhere else.
-    machine_opens integer not null,
-    machine_clicks integer not null,
-    unsubscribes integer not null,
-    complaints integer not null,
-    constraint campaign_times_pk primary key (campaign, starts_at)
-  ) without rowid;
     -- Of the A/B test, for recipients in its sample; null for all others.
     variant integer,
     constraint campaign_recipients_pk primary key (campaign, contact)
@@ -375,6 +358,21 @@ CREATE TABLE campaign_tests (
     -- rule or person.
     decided_by text
   );
+
+CREATE TABLE campaign_times (
+    campaign bigint not null,
+    starts_at bigint not null,
+    opens integer not null,
+    unique_opens integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    -- Visits by machines, which count nowhere else.
+    machine_opens integer not null,
+    machine_clicks integer not null,
+    unsubscribes integer not null,
+    complaints integer not null,
+    constraint campaign_times_pk primary key (campaign, starts_at)
+  ) without rowid;
 
 CREATE TABLE campaign_variants (
     campaign bigint not null,
@@ -1548,6 +1546,7 @@ CREATE INDEX campaign_recipients_by_message on campaign_recipients (message_id) 
 CREATE INDEX campaign_recipients_by_status on campaign_recipients (campaign, status, contact);
 
 CREATE INDEX campaign_recipients_due on campaign_recipients (campaign, due_at, contact) where due_at is not null and status = 'pending';
+
 CREATE INDEX campaign_recipients_to_test on campaign_recipients (campaign, variant, contact) where status = 'pending' and variant is not null;
 
 CREATE INDEX campaigns_by_workspace on campaigns (workspace_id, seq, status);
