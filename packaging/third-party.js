@@ -24,7 +24,9 @@ for (const folder of [...folders].sort()) {
   process.stdout.write(`${rule}\n${name} ${version}: ${license}\n\n${licenceOf(folder)}\n\n`)
 }
 // Data that was copied into the sources.
-process.stdout.write(`${rule}\nData of caniemail.com: MIT\n\n${readFileSync('packaging/licences/caniemail.txt', 'utf8')}\n`)
+process.stdout.write(
+  `${rule}\nData of caniemail.com: MIT\n\n${readFileSync('packaging/licences/caniemail.txt', 'utf8')}\n`,
+)
 // SQLite itself is in the public domain. Node's licence names all that Node holds.
 const nodeLicence = ['../share/doc/nodejs/LICENSE', '../LICENSE']
   .map(path => join(dirname(process.execPath), path))

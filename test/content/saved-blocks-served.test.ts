@@ -133,14 +133,14 @@ t.test('blocks are validated as those of a template are', async t => {
 })
 
 t.test('a workspace has at most 500, and sees none of another', async t => {
-  const { create, get, sql, workspaceId, makeKey } = await open(t)
+  const { create, get, ...postroad } = await open(t)
   const made = await create(saved)
-  sql(
+  postroad.sql(
     `with recursive n(i) as (select 1 union all select i + 1 from n where i < 499)
-     insert into saved_blocks select 'x' || i, '${workspaceId}', 'x', 'x', '{"blocks":[]}', 0, 0 from n`,
+     insert into saved_blocks select 'x' || i, '${postroad.workspaceId}', 'x', 'x', '{"blocks":[]}', 0, 0 from n`,
   )
   t.match(await create(saved), { status: 403, body: { error: { code: 'limit_reached', message: /500/ } } })
-  const sandbox = await makeKey('--sandbox')
+  const sandbox = await postroad.makeKey('--sandbox')
   t.match(await get(`/${String(made.body.data.id)}`, sandbox), { status: 404 })
   t.match(await create(saved, sandbox), { status: 201, body: { data: { is_sandbox: true } } })
 })

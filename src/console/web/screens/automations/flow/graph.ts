@@ -82,7 +82,7 @@ export function fromApi(automation: Automation): Flow {
     return { ...about, out: { event, timeout } }
   }
   return {
-    trigger: { type: automation.trigger_type, config: automation.trigger_config as Config },
+    trigger: { type: automation.trigger_type, config: automation.trigger_config },
     first: steps[0]?.id ?? null,
     steps: Object.fromEntries(steps.map((step, at) => [step.id, read(step, at)])),
   }
