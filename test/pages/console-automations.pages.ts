@@ -59,7 +59,7 @@ t.test('an automation with a branch is drawn, tried on a contact, activated and 
   await dialog.getByLabel('Trigger').selectOption({ label: 'A contact gets a tag' })
   await dialog.getByRole('button', { name: 'Create' }).click()
 
-  const canvas = page.getByRole('region', { name: 'Drawing' })
+  const canvas = page.getByRole('region', { name: 'Canvas' })
   const panel = page.locator('.panel')
   await canvas.getByRole('button', { name: /Start/ }).first().click()
   await panel.getByText('the trigger has no tagName').waitFor()
@@ -89,7 +89,7 @@ t.test('an automation with a branch is drawn, tried on a contact, activated and 
   await page.keyboard.press('Control+z')
   await canvas.getByRole('button', { name: /4 Tag/ }).waitFor()
 
-  await page.getByRole('button', { name: 'Try it' }).click()
+  await page.getByRole('button', { name: 'Dry run' }).click()
   await panel.getByRole('button', { name: 'Without a contact' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Ann' }).click()
   await panel.getByRole('button', { name: 'Show what would happen' }).click()
@@ -114,7 +114,7 @@ t.test('an automation with a branch is drawn, tried on a contact, activated and 
   await post(`/automations/${id}/trigger`, { email: 'bob@one.example' })
   await page.getByRole('button', { name: 'Contacts' }).click()
   await panel.getByRole('link', { name: 'bob@one.example' }).click()
-  await panel.getByText('The way of bob@one.example').waitFor()
+  await panel.getByText('Path of bob@one.example').waitFor()
   await panel.getByText('waiting').waitFor()
   t.equal(await canvas.locator('.taken').count(), 1, 'as far as it came')
   await inspect('console-automation-run')
@@ -171,7 +171,7 @@ t.test(
     const panel = page.locator('.panel')
     await panel.getByText('because plan = pro').waitFor()
     await panel.getByText('On version').waitFor()
-    await page.getByRole('region', { name: 'Drawing' }).locator('.on').first().waitFor()
+    await page.getByRole('region', { name: 'Canvas' }).locator('.on').first().waitFor()
     t.match(await get(`/automations/${made.id}/runs/${run.id}`), {
       status: 'completed',
       steps: [{ detail: { result: true, actual: 'pro' } }, {}, { detail: { level: 'pro' } }],
@@ -187,7 +187,7 @@ t.test(
     await overwrite.waitFor()
     t.equal(await panel.getByLabel('Tag', { exact: true }).inputValue(), 'has pro', 'what was typed stays')
     await overwrite.click()
-    await page.getByText('The changes are applied.').waitFor()
+    await page.getByText('Changes applied.').waitFor()
     t.match((await get(`/automations/${made.id}`)).steps[1], { config: { tagName: 'has pro' } })
   },
 )
@@ -214,7 +214,7 @@ t.test('automations can be read and changed on a phone', async t => {
   await inspect('console-automation-step')
   await page.getByRole('button', { name: 'Close' }).click()
   await page.getByText('5 days').waitFor()
-  await page.getByRole('button', { name: 'Drawing' }).click()
-  await page.getByRole('button', { name: 'Show all' }).click()
+  await page.getByRole('button', { name: 'Canvas' }).click()
+  await page.getByRole('button', { name: 'Fit to view' }).click()
   await inspect('console-automation-drawing')
 })

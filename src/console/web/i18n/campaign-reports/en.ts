@@ -4,7 +4,7 @@ import { count } from '../counts/en'
 export const campaignReports = {
   campaignReport: {
     overTime: 'Over time',
-    overTimeIntro: 'When the mail was opened and clicked. Visits by machines are counted apart.',
+    overTimeIntro: 'When the mail was opened and clicked. Machine visits are counted separately.',
     figure: 'Figure',
     opens: 'Opens',
     clicks: 'Clicks',
@@ -14,21 +14,21 @@ export const campaignReports = {
     hour: 'Hour',
     day: 'Day',
     machines: (opens: number, clicks: number) =>
-      `${count(opens, 'open', 'opens')} and ${count(clicks, 'click', 'clicks')} by scanners and prefetchers; no other figure counts them.`,
+      `${count(opens, 'open', 'opens')} and ${count(clicks, 'click', 'clicks')} by scanners and prefetchers, which no other figure includes.`,
     noVisits: 'Nobody has opened it yet.',
     clickMap: 'Click map',
     clickMapIntro:
       'The mail as it was sent, without a recipient’s values. Each badge has its link’s number and share of the clicks.',
     mail: 'The mail with the clicks of each link',
-    noMail: 'The content is no longer stored, so only the figures are left.',
+    noMail: 'The content is no longer stored; only the figures are.',
     noLinks: 'The mail has no tracked links.',
     link: 'Link',
     share: 'Share',
     people: 'People',
-    otherLinks: 'All other links',
+    otherLinks: 'Other links',
     notInMail: 'not in the mail as shown',
     providers: 'By provider',
-    providersIntro: 'By the domain of the address: a company’s own domain counts among the others.',
+    providersIntro: 'By the domain of the address. Company domains count under Others.',
     provider: 'Provider',
     others: 'Others',
     sent: 'Sent',
@@ -44,7 +44,7 @@ export const campaignReports = {
     noConversions: 'No conversions so far.',
     compare: 'Compare',
     compareTitle: 'Compare campaigns',
-    compareIntro: 'Two campaigns side by side, and what differs.',
+    compareIntro: 'Two campaigns side by side, with the difference.',
     first: 'First campaign',
     second: 'Second campaign',
     choose: 'Choose a campaign…',
@@ -68,7 +68,7 @@ export const campaignReports = {
   },
   usualHour: {
     label: 'Send at each recipient’s usual hour',
-    hint: 'Within 24 hours of the start, at the hour of the day in which they most often open and click; at the start to those who never have.',
+    hint: 'Within 24 hours of the start, at the hour of the day when they most often open and click. Recipients without visits get it at the start.',
     waiting: (count: string, time: string) =>
       `${count} wait for their usual hour, the last ones until ${time}.`,
   },
