@@ -236,6 +236,15 @@ t.test('what is typed is kept through a reload, and nobody overwrites anybody un
   const versions = page.getByRole('dialog', { name: 'Versions' })
   await versions.getByRole('button', { name: /^Version 1/ }).click()
   await versions.frameLocator('iframe').getByText('First').waitFor()
+  await versions.getByRole('button', { name: 'Side by side' }).click()
+  await versions.getByText('1 change, outlined in both.').waitFor()
+  const outlined = '[style*="outline: "]'
+  for (const [title, text] of [
+    ['Version 1', 'First'],
+    ['Version 3', 'Mine'],
+  ])
+    t.match(await versions.frameLocator(`iframe[title="${title}"]`).locator(outlined).innerText(), text)
+  await inspect('console-template-compare')
   await versions.getByRole('button', { name: 'Changes since' }).click()
   await versions.locator('ins').getByText('Mine').waitFor()
   await inspect('console-template-versions')

@@ -13,6 +13,7 @@ import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { etagOf, type Precondition } from '../../http/preconditions.js'
 import type { Clock } from '../../world/time/clock.js'
+import type { Structure } from '../blocks/read-structure.js'
 import type { RenderQueue } from '../rendering/render-queue.js'
 import { readContent, readGivenStructure, requireParsableHtml } from '../templates/read-content.js'
 import {
@@ -59,7 +60,7 @@ export async function createSavedBlock(
   const { database, clock, newId } = parts
   const { workspaceId } = acting
   const now = clock.now()
-  const content = await readSaved(parts, workspaceId, given)
+  const content = await readSaved(parts, workspaceId, given, readBlocks(given))
   const block = { id: newId(), workspaceId, ...content, createdAt: now, updatedAt: now }
   await database.write(async tx => {
     if ((await countSavedBlocks(tx.db, workspaceId)) >= MAX_SAVED_BLOCKS)
@@ -83,11 +84,12 @@ export async function changeSavedBlock(
 ): Promise<SavedBlock> {
   const { database, clock } = parts
   const { workspaceId } = acting
+  const read = readBlocks(given)
   const seen = await getSavedBlock(database.reader, workspaceId, id)
   precondition?.check(savedBlockEtag(seen))
   if (given.name === undefined && given.json_structure === undefined) return seen
   // Parsed before the transaction, which must not wait for it.
-  const content = await readSaved(parts, workspaceId, given, seen)
+  const content = await readSaved(parts, workspaceId, given, read, seen)
   return database.write(async tx => {
     const before = await getSavedBlock(tx.db, workspaceId, id)
     precondition?.check(savedBlockEtag(before))
@@ -129,14 +131,7 @@ export function savedBlockEtag({ id, name, updatedAt }: SavedBlock): string {
   return etagOf(id, name, updatedAt)
 }
 
-/** @param before the current content; undefined for a new one. What is stored is not validated again. */
-async function readSaved(
-  { renderQueue }: SavedBlockParts,
-  workspaceId: string,
-  given: SavedBlockInput,
-  before?: SavedBlock,
-): Promise<Pick<SavedBlock, 'name' | 'structure'>> {
-  const kept = before && { ...before, description: null, html: '' }
+function readBlocks(given: SavedBlockInput): Structure | undefined {
   if (given.json_structure?.['settings'] !== undefined)
     throw fault(
       `${PATH}.settings`,
@@ -145,6 +140,21 @@ async function readSaved(
   const read = readGivenStructure(given)
   if (read && (read.blocks.length === 0 || read.blocks.length > MAX_BLOCKS))
     throw fault(`${PATH}.blocks`, `must have from 1 to ${MAX_BLOCKS} blocks`)
+  return read
+}
+
+/**
+ * @param read result of `readBlocks` for `given`
+ * @param before the current content; undefined for a new one. What is stored is not validated again.
+ */
+async function readSaved(
+  { renderQueue }: SavedBlockParts,
+  workspaceId: string,
+  given: SavedBlockInput,
+  read: Structure | undefined,
+  before?: SavedBlock,
+): Promise<Pick<SavedBlock, 'name' | 'structure'>> {
+  const kept = before && { ...before, description: null, html: '' }
   const { name, html, structure } = readContent(given, read, kept)
   if (structure === null || Buffer.byteLength(structure) > MAX_OCTETS)
     throw fault(PATH, `must have at most ${formatSize(MAX_OCTETS)} as JSON`)

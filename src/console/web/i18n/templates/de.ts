@@ -253,6 +253,11 @@ export const templates: typeof texts = {
     testFrom: 'Von',
     testFromHint: 'Leer: der Standardabsender des Arbeitsbereichs.',
     currentVersion: 'aktuell',
+    sideBySide: 'Nebeneinander',
+    markedChanges: (n: number) =>
+      n === 0
+        ? 'Beide sehen gleich aus; nur Stile oder Verborgenes weichen ab.'
+        : `${count(n, 'Änderung', 'Änderungen')}, in beiden umrandet.`,
     changesSince: 'Änderungen seither',
     restoreVersion: 'Diese Version wiederherstellen',
     noChanges: 'Der Inhalt ist derselbe wie jetzt.',

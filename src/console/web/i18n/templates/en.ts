@@ -246,6 +246,11 @@ export const templates = {
     testFrom: 'From',
     testFromHint: 'Empty: the default sender of the workspace.',
     currentVersion: 'current',
+    sideBySide: 'Side by side',
+    markedChanges: (n: number) =>
+      n === 0
+        ? 'Both look the same; only styles or hidden parts differ.'
+        : `${count(n, 'change', 'changes')}, outlined in both.`,
     changesSince: 'Changes since',
     restoreVersion: 'Restore this version',
     noChanges: 'The content is the same as now.',

@@ -253,6 +253,11 @@ export const templates: typeof texts = {
     testFrom: 'De',
     testFromHint: 'Vacío: el remitente por defecto del espacio de trabajo.',
     currentVersion: 'actual',
+    sideBySide: 'Lado a lado',
+    markedChanges: (n: number) =>
+      n === 0
+        ? 'Ambas se ven igual; solo cambian estilos o partes ocultas.'
+        : `${count(n, 'cambio enmarcado', 'cambios enmarcados')} en ambas.`,
     changesSince: 'Cambios desde entonces',
     restoreVersion: 'Restaurar esta versión',
     noChanges: 'El contenido es el mismo que ahora.',

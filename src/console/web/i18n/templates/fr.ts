@@ -253,6 +253,11 @@ export const templates: typeof texts = {
     testFrom: 'De',
     testFromHint: 'Vide : l’expéditeur par défaut de l’espace de travail.',
     currentVersion: 'actuelle',
+    sideBySide: 'Côte à côte',
+    markedChanges: (n: number) =>
+      n === 0
+        ? 'Les deux ont le même aspect ; seuls des styles ou des parties masquées diffèrent.'
+        : `${count(n, 'changement encadré', 'changements encadrés')} des deux côtés.`,
     changesSince: 'Changements depuis',
     restoreVersion: 'Restaurer cette version',
     noChanges: 'Le contenu est le même que maintenant.',
