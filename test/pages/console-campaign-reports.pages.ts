@@ -15,7 +15,7 @@ import {
 } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { addOperator } from '../support/program/operators.js'
-import { until } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
 const HTML =
@@ -48,10 +48,7 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
   async function sent(name: string, opens: number, clicks: number): Promise<string> {
     const { id } = await post('/campaigns', { name, subject: name, template_id: template, list_id: list })
     await post(`/campaigns/${id}/send/api`, {}, { 'Idempotency-Key': name })
-    await until('the end', async () => {
-      await clock.advance(1_000)
-      return (await get(`/campaigns/${id}`)).status === 'completed'
-    })
+    await untilLater(clock, 'the end', async () => (await get(`/campaigns/${id}`)).status === 'completed')
     const recipients = (await get(`/campaigns/${id}/recipients?limit=50`)) as { message_id: string }[]
     for (const [at, { message_id: message }] of recipients.slice(0, opens).entries()) {
       const { raw } = (await appliance.get(`/capture/${message}`)).body.data
