@@ -121,7 +121,7 @@ t.test('a test of the sender decides by itself, and can be taken out of a draft'
   await differs.getByLabel('Sender').check()
   const variant = page.getByRole('group', { name: 'Variant B' })
   await variant.getByLabel('Sender’s name').fill('Ann of the shop')
-  await page.getByLabel('Size of the sample').selectOption('people')
+  await page.getByLabel('Counted in').selectOption('people')
   await page.getByLabel('Sample').fill('4')
   await page.getByText('Winner: 16 recipients').waitFor()
   await page.getByLabel('After').fill('1')

@@ -15,7 +15,7 @@ export const abTests = {
     addVariant: 'Add a variant',
     removeVariant: (name: string) => `Remove variant ${name}`,
     sample: 'Sample',
-    sampleOf: 'Size of the sample',
+    sampleOf: 'Counted in',
     units: { percent: 'percent', people: 'people' },
     gets: 'Who gets what',
     each: (name: string, people: number) => `${name}: ${count(people, 'recipient', 'recipients')}`,
