@@ -180,7 +180,7 @@ t.test(
     // An active one waits for its changes to be applied; somebody else's change is told.
     await page.getByRole('button', { name: /Tag Add “is pro”/ }).click()
     await panel.getByLabel('Tag', { exact: true }).fill('has pro')
-    await page.getByText('Changes are not applied yet').waitFor()
+    await page.getByText('Changes not applied yet').waitFor()
     t.match(await patch(`/automations/${made.id}`, { name: 'Renamed' }), { status: 200 })
     await page.getByRole('button', { name: 'Apply changes' }).click()
     const overwrite = page.getByRole('button', { name: 'Save mine anyway' })
