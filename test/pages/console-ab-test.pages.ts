@@ -132,7 +132,7 @@ t.test('a test of the sender decides by itself, and can be taken out of a draft'
   const copy = await post(`/campaigns/${campaign}/duplicate`, { name: 'Without' })
   await page.getByRole('button', { name: 'Send…' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Send to 20' }).click()
-  await page.getByText('Variant A won by the rule').waitFor()
+  await page.getByText('Variant A won automatically').waitFor()
   await page.getByText('20 of 20 done').waitFor()
   await inspect('console-ab-test-decided')
 
