@@ -75,7 +75,7 @@ t.test('a message tells its attempts, text, source, header fields and attachment
   await go(`/messages/${id}`)
   await page.getByText('Attempt 1').waitFor()
   await page.getByRole('link', { name: 'Headers' }).click()
-  await page.getByText('Name of this mail, unique worldwide.').waitFor()
+  await page.getByText('Globally unique name of this message.').waitFor()
   await page.getByRole('link', { name: 'Source' }).click()
   await page.getByText('Subject: Your order').waitFor()
   t.match(page.url(), /tab=source/)
