@@ -49,7 +49,10 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
 
   const dialog = page.getByRole('dialog')
   await one.getByRole('button', { name: 'Drain' }).click()
-  t.match(await dialog.innerText(), /No other node has these roles, so their work will wait: Background work\./)
+  t.match(
+    await dialog.innerText(),
+    /No other node has these roles, so their work will wait: Background work\./,
+  )
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   t.match(await one.innerText(), /Active/, 'nothing happened')
   await two.getByRole('button', { name: 'Drain' }).click()
