@@ -76,6 +76,7 @@ t.test('a campaign is composed, checked, sent and reported', async t => {
   await page.getByRole('heading', { name: 'May news' }).waitFor()
   await page.getByText('Will receive it').waitFor()
   await page.getByLabel('Subject').fill('News of May, {{first_name|dear reader}}')
+  await page.getByLabel('Show it in the public archive').check()
   await page.getByText('Counted once you have saved.').waitFor()
   await page.getByRole('button', { name: 'Check', exact: true }).click()
   await page.getByText(/errors?, .* for 60 recipients/).waitFor()
@@ -95,6 +96,7 @@ t.test('a campaign is composed, checked, sent and reported', async t => {
     .getByRole('link', { name: /reader/ })
     .first()
     .waitFor()
+  await page.getByRole('link', { name: (await get('/archive')).url }).waitFor()
   await inspect('console-campaign-report')
   const [campaign] = await get('/campaigns')
   t.match(campaign, {

@@ -51,6 +51,7 @@ export const campaigns: typeof texts = {
     how: 'Wie',
     ratePerHour: 'Höchstens Mails pro Stunde',
     ratePerHourHint: 'Leer: so schnell sie angenommen werden.',
+    publicArchive: 'Öffentliches Archiv',
     archive: 'Im öffentlichen Archiv zeigen',
     archiveHint: 'Dort kann sie jeder lesen, ohne Namen.',
     test: 'Test senden',

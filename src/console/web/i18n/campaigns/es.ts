@@ -50,6 +50,7 @@ export const campaigns: typeof texts = {
     how: 'Cómo',
     ratePerHour: 'Correos por hora como máximo',
     ratePerHourHint: 'Vacío: tan rápido como se acepten.',
+    publicArchive: 'Archivo público',
     archive: 'Mostrarla en el archivo público',
     archiveHint: 'Allí puede leerla cualquiera, sin nombres.',
     test: 'Enviar una prueba',

@@ -51,6 +51,7 @@ export const campaigns: typeof texts = {
     how: 'Comment',
     ratePerHour: 'E-mails par heure au plus',
     ratePerHourHint: 'Vide : aussi vite qu’ils sont acceptés.',
+    publicArchive: 'Archives publiques',
     archive: 'La montrer dans les archives publiques',
     archiveHint: 'Chacun peut l’y lire, sans noms.',
     test: 'Envoyer un test',
