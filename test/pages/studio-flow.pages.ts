@@ -302,7 +302,7 @@ t.test('from an empty template to 5,000 delivered mails and a click', async t =>
   t.equal(reader.url(), `${shop.url}/offers`)
 
   t.comment('and the click is in the report')
-  const row = page.getByRole('table', { name: 'Links' }).getByRole('row', { name: `${shop.url}/offers 1 1` })
+  const row = page.getByRole('row', { name: `${shop.url}/offers 1 1 100%` })
   await row.waitFor()
   await results.getByText('Clicked (0.02%)').waitFor()
   t.match(await results.innerText(), /Clicked \(0\.02%\)\s+1\b/)
