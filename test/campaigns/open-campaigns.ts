@@ -1,6 +1,4 @@
 /** The appliance with a workspace that may send without limits, and what tests of campaigns ask of it. */
-import { join } from 'node:path'
-import BetterSqlite from 'better-sqlite3'
 import type { Test } from 'tap'
 import type { AskOptions } from '../support/api/client.js'
 import { openTestAppliance, type ApplianceOptions } from '../support/program/appliance.js'
@@ -51,20 +49,7 @@ export async function openCampaigns(t: Test, options: ApplianceOptions = {}) {
     /** A mail of the local inbox. */
     capture: (id: string) => postroad.get(`/capture/${id}`),
     /** One value of the database. */
-    one: (sql: string): unknown => {
-      const handle = new BetterSqlite(join(postroad.dataDir, 'postroad.db'), { readonly: true })
-      try {
-        return handle.prepare(sql).pluck().get()
-      } finally {
-        handle.close()
-      }
-    },
-    /** Rows that take long to come about. */
-    change: (statements: readonly string[]): void => {
-      const handle = new BetterSqlite(join(postroad.dataDir, 'postroad.db'), { timeout: 5_000 })
-      for (const sql of statements) handle.exec(sql)
-      handle.close()
-    },
+    one: (sql: string): unknown => Object.values(postroad.sql<object>(sql)[0] ?? {})[0],
   }
 }
 
