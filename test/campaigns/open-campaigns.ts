@@ -50,6 +50,10 @@ export async function openCampaigns(t: Test, options: ApplianceOptions = {}) {
     capture: (id: string) => postroad.get(`/capture/${id}`),
     /** One value of the database. */
     one: (sql: string): unknown => Object.values(postroad.sql<object>(sql)[0] ?? {})[0],
+    /** Rows that take long to come about. */
+    change: (statements: readonly string[]): void => {
+      for (const statement of statements) postroad.sql(statement)
+    },
   }
 }
 

@@ -82,7 +82,7 @@ t.test('a server killed at every stage of an A/B test sends everybody one varian
   await killed('once it is decided', ({ decided }) => decided === 1)
   await choice
   await killed('once some of the rest are mailed', ({ messages }) => messages > SAMPLE)
-  await until('the end', () => look(postroad).completed === 1, 120_000)
+  await until('the end', () => look(postroad).completed === 1, 400_000)
   const end = look(postroad)
   t.match(end, { messages: CONTACTS, people: CONTACTS, sampled: SAMPLE, decided: 1, wrong: 0 })
   const count = (subject: string) =>
