@@ -36,7 +36,7 @@ const MAX_UNSAVED_MS = 3_600_000
 const PAUSE_MS = 20
 /**
  * The same on PostgreSQL, for a consumer that has written: each write of its cursor leaves a dead row, and all of them are passed again and again
- * while somebody's snapshot keeps them. The first event after a rest is not delayed.
+ * while an open snapshot keeps them. The first event after a rest is not delayed.
  */
 const WRITE_INTERVAL_MS = 1_000
 /** So many times the usual events share a batch there. */

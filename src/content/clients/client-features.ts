@@ -43,7 +43,7 @@ export class FeatureFinder {
   private readonly slugs = new Set<string>()
   private readonly texts = new Set<string>()
 
-  /** Slugs of what was found. */
+  /** Slugs of the features found. */
   found(): string[] {
     return [...this.slugs]
   }

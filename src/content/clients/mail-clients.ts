@@ -1,7 +1,7 @@
 /**
  * Mail clients: which of them a request for a mail's images came from, as far as its User-Agent says. Pure. Never throws.
  *
- * Most webmail cannot be told from any other page in a browser, and counts as `other`. Clients that load images before a mail is opened,
+ * Most webmail looks like any other page in a browser, and counts as `other`. Clients that load images before a mail is opened,
  * such as Apple Mail with privacy protection, are machines (`tracking/visits/bot-detection.ts`).
  */
 

@@ -1,5 +1,5 @@
 /**
- * Renders a mail for many recipients and reports what is wrong with it for whom, without keeping the mails. Runs in the delivery threads.
+ * Renders a mail for many recipients and reports faults with the recipients affected, without keeping the mails. Runs in the delivery threads.
  *
  * Links are rendered as they are sent, but for the tokens in them. Pure. Throws MergeError if the source cannot be parsed.
  */

@@ -9,7 +9,7 @@
  * serialization failure, and runs again. Long work (`isLong`) has its own line and connection.
  *
  * A commit whose answer was lost is looked up (`pg_xact_status`), so that callers learn what happened to it; after a crash of the server or a
- * failover that cannot be known, and they are told to try again.
+ * failover that cannot be known, and they get an error that asks for a retry.
  * Works reject with `unavailable` if the database is gone or too busy.
  */
 import { sql, type Kysely } from 'kysely'

@@ -8,6 +8,7 @@ import { campaignReports } from './campaign-reports/de'
 import { campaigns } from './campaigns/de'
 import { mail } from './mail/de'
 import { people } from './people/de'
+import { reports } from './reports/de'
 import { sending } from './sending/de'
 import { shell } from './shell/de'
 import { templates } from './templates/de'
@@ -21,6 +22,7 @@ export const de: Texts = {
   ...campaigns,
   ...mail,
   ...people,
+  ...reports,
   ...sending,
   ...shell,
   ...templates,

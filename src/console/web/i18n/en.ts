@@ -7,6 +7,7 @@ import { campaignReports } from './campaign-reports/en'
 import { campaigns } from './campaigns/en'
 import { mail } from './mail/en'
 import { people } from './people/en'
+import { reports } from './reports/en'
 import { sending } from './sending/en'
 import { shell } from './shell/en'
 import { templates } from './templates/en'
@@ -20,6 +21,7 @@ export const en = {
   ...campaigns,
   ...mail,
   ...people,
+  ...reports,
   ...sending,
   ...shell,
   ...templates,

@@ -8,6 +8,7 @@ import { campaignReports } from './campaign-reports/es'
 import { campaigns } from './campaigns/es'
 import { mail } from './mail/es'
 import { people } from './people/es'
+import { reports } from './reports/es'
 import { sending } from './sending/es'
 import { shell } from './shell/es'
 import { templates } from './templates/es'
@@ -21,6 +22,7 @@ export const es: Texts = {
   ...campaigns,
   ...mail,
   ...people,
+  ...reports,
   ...sending,
   ...shell,
   ...templates,

@@ -8,6 +8,7 @@ import { campaignReports } from './campaign-reports/fr'
 import { campaigns } from './campaigns/fr'
 import { mail } from './mail/fr'
 import { people } from './people/fr'
+import { reports } from './reports/fr'
 import { sending } from './sending/fr'
 import { shell } from './shell/fr'
 import { templates } from './templates/fr'
@@ -21,6 +22,7 @@ export const fr: Texts = {
   ...campaigns,
   ...mail,
   ...people,
+  ...reports,
   ...sending,
   ...shell,
   ...templates,
