@@ -24,18 +24,21 @@ const isPart = ({ of, parts }: LanePart) =>
 export interface LaneLook {
   readonly lane: string
   readonly limit: number
+  /** No entry falls due earlier, ms since epoch UTC. A held snapshot keeps the index entries of what was delivered, which a look from here on does not meet. */
+  readonly from?: number
   /** If other nodes claim from the lane as well. */
   readonly part?: LanePart
 }
 
 interface LaneRow extends Readonly<Record<string, unknown>> {
   readonly lane: string
+  readonly from: number
   readonly limit: number
 }
 
 const selectLanes = statement((db, { lanes, now }: { lanes: readonly LaneRow[]; now: number }) =>
   unionOf(
-    lanes.map(({ lane, limit }) =>
+    lanes.map(({ lane, from, limit }) =>
       db
         .selectFrom(eb =>
           eb
@@ -44,6 +47,7 @@ const selectLanes = statement((db, { lanes, now }: { lanes: readonly LaneRow[]; 
             .where('lane', '=', lane)
             .where('is_held', '=', 0)
             .where('claimed_by', 'is', null)
+            .where('next_attempt_at', '>=', from)
             .where('next_attempt_at', '<=', now)
             .orderBy('next_attempt_at')
             .orderBy('message_id')
@@ -62,11 +66,12 @@ export async function selectDue(
   now: number,
 ): Promise<Map<string, QueueEntry[]>> {
   const found = new Map<string, QueueEntry[]>(lanes.map(({ lane }) => [lane, []]))
-  for (const piece of inPieces(lanes.filter(({ part }) => !part).map(({ lane, limit }) => ({ lane, limit }))))
+  const whole = lanes.filter(({ part }) => !part).map(({ lane, limit, from = 0 }) => ({ lane, from, limit }))
+  for (const piece of inPieces(whole))
     for (const row of (await selectLanes(db, { lanes: piece, now })).rows)
       found.get(row.lane)?.push(entryFromRow(row))
-  for (const { lane, limit, part } of lanes)
-    if (part) found.set(lane, await selectDuePart(db, lane, part, { now, limit }))
+  for (const { lane, limit, from = 0, part } of lanes)
+    if (part) found.set(lane, await selectDuePart(db, lane, part, { from, now, limit }))
   // A union promises no order.
   for (const entries of found.values()) entries.sort(byDueTime)
   return found
@@ -76,10 +81,11 @@ async function selectDuePart(
   db: Queries,
   lane: string,
   part: LanePart,
-  { now, limit }: { readonly now: number; readonly limit: number },
+  { from, now, limit }: { readonly from: number; readonly now: number; readonly limit: number },
 ): Promise<QueueEntry[]> {
   const free = db.selectFrom('queue').selectAll().where('lane', '=', lane).where('is_held', '=', 0)
-  const due = free.where('claimed_by', 'is', null).where('next_attempt_at', '<=', now).where(isPart(part))
+  const unclaimed = free.where('claimed_by', 'is', null).where('next_attempt_at', '>=', from)
+  const due = unclaimed.where('next_attempt_at', '<=', now).where(isPart(part))
   return (await due.orderBy('next_attempt_at').limit(limit).execute()).map(entryFromRow)
 }
 

@@ -121,9 +121,9 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
 export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: number }[]> {
   const { rows } = await sql<{ lane: string; due_at: number | null }>`
     with recursive step(lane) as (
-      select min(lane) from queue where is_held = 0
+      select min(lane) from queue where is_held = 0 and claimed_by is null
       union all
-      select (select min(lane) from queue where is_held = 0 and lane > step.lane)
+      select (select min(lane) from queue where is_held = 0 and claimed_by is null and lane > step.lane)
       from step where step.lane is not null
     )
     select lane,

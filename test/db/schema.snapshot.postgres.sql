@@ -1743,7 +1743,9 @@ CREATE INDEX queue_claimed ON public.queue USING btree (claimed_by) WHERE (claim
 
 CREATE INDEX queue_deferred ON public.queue USING btree (workspace_id, message_id) WHERE ((attempts > 0) AND (claimed_by IS NULL));
 
-CREATE INDEX queue_due ON public.queue USING btree (lane, next_attempt_at, message_id) WHERE (is_held = 0);
+CREATE INDEX queue_due ON public.queue USING btree (lane, next_attempt_at, message_id) WHERE ((is_held = 0) AND (claimed_by IS NULL));
+
+CREATE INDEX queue_held ON public.queue USING btree (message_id) WHERE (is_held = 1);
 
 CREATE INDEX queue_untried ON public.queue USING btree (workspace_id, message_id) WHERE (attempts = 0);
 

@@ -1693,7 +1693,9 @@ CREATE INDEX queue_claimed on queue (claimed_by) where claimed_by is not null;
 
 CREATE INDEX queue_deferred on queue (workspace_id, message_id) where attempts > 0 and claimed_by is null;
 
-CREATE INDEX queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0;
+CREATE INDEX queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0 and claimed_by is null;
+
+CREATE INDEX queue_held on queue (message_id) where is_held = 1;
 
 CREATE INDEX queue_untried on queue (workspace_id, message_id) where attempts = 0;
 

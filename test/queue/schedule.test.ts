@@ -105,6 +105,26 @@ t.test('unused slots are freed', async t => {
   t.same(shown(await turns()), ['x.example:3'], 'one of four is in use')
 })
 
+t.test(
+  'a turn reads from the earliest due time on, also of mail that is noted while the lane queues',
+  async t => {
+    const { clock, schedule, note, turns, haveAnswered } = openSchedule()
+    const now = clock.now()
+    await haveAnswered('x.example')
+    note('x.example', 0, 'w1', now - 1_000)
+    schedule.takeTurns(0, 0)
+    note('x.example', 0, 'w1', now - 5_000)
+    const [first] = await turns()
+    t.equal(first?.dueAt, now - 5_000)
+    schedule.claimEnded(first!, 1, now - 2_000)
+    const [second] = await turns()
+    t.equal(second?.dueAt, now - 2_000, 'what was claimed is not met again')
+    note('x.example', 0, 'w1', now - 3_000)
+    schedule.claimEnded(second!, 1, undefined)
+    t.equal((await turns())[0]?.dueAt, now - 3_000, 'noted during the claim')
+  },
+)
+
 t.test('a full site gets no turn until a delivery ends', async t => {
   const { clock, schedule, note, turns, haveAnswered } = openSchedule()
   await haveAnswered('x.example')

@@ -50,6 +50,17 @@ eachDatabase(t, 'the longest due messages come first', async (t, database) => {
   t.same(await due(database, 'x.example', 2), ['b', 'c'])
 })
 
+eachDatabase(t, 'a look begins at the due time it is given', async (t, database) => {
+  await enqueue(
+    database,
+    [3, 1, 2].map(late => ({ id: `${late}`, to: 'a@x.example', dueAt: NOW - 10 + late })),
+  )
+  const lane = laneTo('x.example')
+  const from = (dueAt: number) => selectDue(database.reader, [{ lane, limit: 10, from: dueAt }], NOW)
+  t.same(idsOf((await from(NOW - 8)).get(lane) ?? []), ['2', '3'])
+  t.same(idsOf((await from(NOW)).get(lane) ?? []), [])
+})
+
 eachDatabase(t, 'future and held messages and other destinations are not due', async (t, database) => {
   await enqueue(database, [
     { id: 'now', to: 'a@x.example' },

@@ -76,9 +76,9 @@ async function lookIntoLanes(
   now: number,
   partOf: ClaimTerms['partOf'],
 ): Promise<LaneClaim[]> {
-  const looks = turns.map(({ lane, slots }) => {
+  const looks = turns.map(({ lane, slots, dueAt }) => {
     const part = partOf?.(lane.destination)
-    return { lane: lane.key, limit: slots + 1, ...(part ? { part } : {}) }
+    return { lane: lane.key, limit: slots + 1, from: dueAt, ...(part ? { part } : {}) }
   })
   const waiting = await selectDue(db, looks, now)
   const of = ({ lane }: Turn) => waiting.get(lane.key) ?? []

@@ -101,7 +101,7 @@ export class Claimer {
       })
     } catch (error) {
       log.error('queue not claimed', { error: describeError(error) })
-      for (const turn of turns) schedule.claimEnded(turn, 0, clock.now())
+      for (const turn of turns) schedule.claimEnded(turn, 0, turn.dueAt)
       return { kind: 'failed', ready: [] }
     }
     for (const { turn, entries, nextDueAt } of claimed) schedule.claimEnded(turn, entries.length, nextDueAt)

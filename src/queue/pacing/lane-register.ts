@@ -8,11 +8,11 @@
  *   queued      in the queue of its site (`site.ts`)
  *   claiming    with the claim that is reading its rows
  *
- * Invariant: for every unclaimed message of a lane on disk, the lane is locating or queued, or its due time is not
- * later than the message's, or a call that reports the message is still to come (`note`, `endClaim` or `settle`). So no
- * message is forgotten. It holds in any order of commits, claims and notes: callers note a message after committing it,
- * so a claim that begins after the note reads it, and locating and queued lanes need no note. A claim that has begun
- * may have missed it, so a due time noted meanwhile is kept and the earlier of both counts. Lanes of held campaigns are
+ * Invariant: for every unclaimed message of a lane on disk, the lane's due time is not later than the message's, or a call
+ * that reports the message is still to come (`note`, `endClaim` or `settle`). So no message is forgotten, and a claim reads
+ * from the lane's due time on. It holds in any order of commits, claims and notes: callers note a message after committing
+ * it, so a claim that begins after the note reads it. A claim that has begun may have missed it, so a due time noted
+ * meanwhile is kept and the earlier of both counts. Lanes of held campaigns are
  * the exception: they have no due time until all lanes are noted again after the release.
  */
 import { KeyedHeap } from '../../core/keyed-heap.js'
@@ -49,7 +49,6 @@ export class LaneRegister {
     const lane = this.lanes.get(key) ?? laneFromKey(key)
     if (this.isHeld(lane)) return
     this.lanes.set(key, lane)
-    if (lane.state === 'locating' || lane.state === 'queued') return
     lane.dueAt = Math.min(lane.dueAt, dueAt)
     if (lane.state === 'waiting') this.waiting.set(lane, lane.dueAt)
   }

@@ -21,6 +21,8 @@ export interface Turn {
   /** At most this many messages. */
   readonly slots: number
   readonly standing: Standing
+  /** No unclaimed message of the lane falls due earlier, of those noted until the turn began; ms since epoch UTC. */
+  readonly dueAt: number
 }
 
 export interface Permits {
@@ -120,7 +122,13 @@ export class Site {
       if (isBulk(lane)) bulkLeft -= 1
     }
     for (const lane of given.keys()) this.remove(lane)
-    return [...given].map(([lane, count]) => ({ lane, site: this, slots: count, standing }))
+    return [...given].map(([lane, count]) => ({
+      lane,
+      site: this,
+      slots: count,
+      standing,
+      dueAt: lane.dueAt,
+    }))
   }
 
   private nextLane(permits: Permits, given: ReadonlyMap<Lane, number>): Lane | undefined {

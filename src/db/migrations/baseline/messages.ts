@@ -120,7 +120,9 @@ export const messagesTables = ({ serial, octets, keepsPages }: ColumnTypes): str
   )${keepsPages}`,
   'create index queue_by_destination on queue (destination, message_id)',
   'create index queue_claimed on queue (claimed_by) where claimed_by is not null',
-  'create index queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0',
+  // A claimed message leaves it, so that what was delivered is not met again while the next due time is looked for.
+  'create index queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0 and claimed_by is null',
+  'create index queue_held on queue (message_id) where is_held = 1',
   // Partial: a message leaves the first when it is claimed and enters the second only if it is deferred.
   'create index queue_untried on queue (workspace_id, message_id) where attempts = 0',
   'create index queue_deferred on queue (workspace_id, message_id) where attempts > 0 and claimed_by is null',
