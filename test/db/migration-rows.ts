@@ -415,6 +415,8 @@ const BASELINE_ROWS: Rows = {
       currency: 'EUR',
       metadata: '{}',
       message_id: 'm2',
+      campaign_id: 'campaign',
+      campaign_variant: 1,
       is_sandbox: 0,
       created_at: T,
     },

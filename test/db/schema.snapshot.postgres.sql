@@ -501,6 +501,7 @@ create table daily_counters (
   workspace_id text not null,
   day bigint not null,
   name text not null,
+  campaign_variant integer,
   count bigint not null
 );
 
@@ -1631,7 +1632,7 @@ CREATE INDEX contacts_live ON public.contacts USING btree (seq, subscribed, is_b
 
 CREATE INDEX contacts_unsubscribed ON public.contacts USING btree (seq, is_bounced) WHERE ((deleted_at IS NULL) AND (subscribed = 0));
 
-CREATE INDEX conversions_by_campaign ON public.conversions USING btree (campaign_id, currency, value) WHERE (campaign_id IS NOT NULL);
+CREATE INDEX conversions_by_campaign ON public.conversions USING btree (campaign_id, currency, campaign_variant, value) WHERE (campaign_id IS NOT NULL);
 
 CREATE INDEX conversions_by_contact ON public.conversions USING btree (workspace_id, contact_id, id);
 

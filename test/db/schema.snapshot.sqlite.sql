@@ -625,6 +625,8 @@ CREATE TABLE daily_counters (
     -- Midnight UTC.
     day bigint not null,
     name text not null,
+    -- Of the campaign's A/B test, if the message was in its sample.
+    campaign_variant integer,
     count bigint not null,
     constraint daily_counters_pk primary key (workspace_id, day, name)
   );
@@ -1581,7 +1583,7 @@ CREATE INDEX contacts_live on contacts (seq, subscribed, is_bounced) where delet
 
 CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
 
-CREATE INDEX conversions_by_campaign on conversions (campaign_id, currency, value) where campaign_id is not null;
+CREATE INDEX conversions_by_campaign on conversions (campaign_id, currency, campaign_variant, value) where campaign_id is not null;
 
 CREATE INDEX conversions_by_contact on conversions (workspace_id, contact_id, id);
 

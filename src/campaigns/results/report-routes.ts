@@ -7,7 +7,6 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import { Id, IntegerOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import type { Queries } from '../../db/database.js'
 import { route, type Route } from '../../http/route.js'
 import { EXAMPLE_ID } from '../../msa/rest/send-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
@@ -19,6 +18,7 @@ import { clickMapOf, type ClickMapParts } from './click-map.js'
 import { bucketsUpTo, HOUR_MS, OTHER_PROVIDERS } from './report-counters.js'
 import { listProviders, listTimes, type ProviderCounts, type TimeCounts } from './report-store.js'
 import { MAX_LINKS } from './result-store.js'
+import { RevenueSchema, type RevenueParts } from './revenue.js'
 import { countInSegment } from './segment-result-store.js'
 
 const count = (description: string) => Type.Integer({ description })
@@ -58,15 +58,6 @@ const ProviderSchema = Type.Object(
     unsubscribe_rate: rate('unsubscribes / delivered.'),
   },
   { title: 'CampaignReportProvider' },
-)
-
-const RevenueSchema = Type.Object(
-  {
-    currency: Type.String({ description: 'ISO 4217.' }),
-    conversions: Type.Integer(),
-    value: Type.Number({ description: 'Sum of values; refunds are subtracted.' }),
-  },
-  { title: 'CampaignRevenue' },
 )
 
 const ReportSchema = Type.Object(
@@ -159,18 +150,9 @@ const EXAMPLE: Static<typeof ReportSchema> = {
   revenue: [{ currency: 'EUR', conversions: 4, value: 219.6 }],
 }
 
-/** Of one currency. */
-interface Revenue {
-  /** ISO 4217. */
-  readonly currency: string
-  readonly conversions: number
-  readonly value: number
-}
-
-export interface ReportParts extends CampaignParts, Pick<ClickMapParts, 'renderQueue'> {
-  /** Conversions attributed to a campaign. Reads an index over them all: for `Database.slowReader`. */
-  readonly findRevenue: (db: Queries, campaignId: string) => Promise<Revenue[]>
-}
+export type ReportParts = CampaignParts &
+  Pick<ClickMapParts, 'renderQueue'> &
+  Pick<RevenueParts, 'findRevenue'>
 
 export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): Route[] {
   const { database, clock } = send

@@ -153,6 +153,7 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     tests: [
       testing('a sample gets the variants in equal parts, and the rest the one that people clicked'),
       testing('where the lead may be chance, a test may wait for a person'),
+      testing('what was bought counts for the variant that the buyer got, or for the others'),
       testing('a cancelled test sends no rest, and a paused one is not decided'),
       testing('a scheduled test draws its sample from who is there at its start'),
       testing('what cannot be a test is refused by name'),
