@@ -26,6 +26,12 @@ interface Result {
   readonly rest: Variant
 }
 
+interface ClickMap {
+  readonly variant: string | null
+  readonly html: string | null
+  readonly links: readonly object[]
+}
+
 interface Recipient {
   readonly email: string
   readonly status: string
@@ -185,6 +191,79 @@ t.test('what was bought counts for the variant that the buyer got, or for the ot
     { currency: 'USD', conversions: 1, value: 100 },
     { currency: 'EUR', conversions: 4, value: 23.5 },
   ])
+})
+
+t.test('the click map of a variant shows its own email with the clicks of its sample', async t => {
+  const { draft, sendIt, post, get, make, ended, resultOnce, recipients, click } = await open(t)
+  const link = (name: string) => `<a href="https://shop.test/${name}">${name}</a>`
+  const [first, second] = [
+    await make('/templates', { name: 'One', html: `<p>First ${link('jugs')} ${link('cups')}</p>` }),
+    await make('/templates', { name: 'Two', html: `<p>Second ${link('cups')} ${link('pans')}</p>` }),
+  ]
+  const id = await draft(addresses(6), {
+    template_id: first,
+    ab_test: { variants: [{}, { template_id: second }], sample_size: 4, decide_after_minutes: null },
+  })
+  const ask = (query = '') => get(`/campaigns/${id}/click-map${query}`)
+  const map = async (variant?: string) =>
+    (await ask(variant === undefined ? '' : `?variant=${variant}`)).body.data as ClickMap
+  t.same(await map('B'), { variant: 'B', html: null, links: [] }, 'of a draft')
+  await sendIt(id)
+  await resultOnce(id, 'the sample', one => one.variants.every(v => v.stats['delivered'] === 2))
+  const all = await recipients(id)
+  const of = (variant: string | null) => all.filter(one => one.variant === variant)
+  const [inA, inB, rest] = [of('A'), of('B'), of(null)]
+  const [jugs, cupsOfA, cupsOfB, pans] = [0, 1, 0, 1]
+  await click(inA[0]!, jugs)
+  await click(inA[0]!, jugs)
+  await click(inA[1]!, cupsOfA)
+  await click(inB[0]!, cupsOfB)
+  await click(inB[0]!, pans)
+  await click(inB[1]!, pans)
+  await resultOnce(
+    id,
+    'the clicks',
+    ({ variants: [a, b] }) => a?.stats['clicks'] === 3 && b?.stats['clicks'] === 3,
+  )
+  const at = (name: string, number: number | null, clicks: number, people: number) => ({
+    ...{ url: `https://shop.test/${name}`, number, clicks, unique_clicks: people },
+  })
+  const ofA = await map('A')
+  t.match(ofA, { variant: 'A', html: /First/, links: [at('jugs', 1, 2, 1), at('cups', 2, 1, 1)] })
+  t.match(ofA.html, /1 · 66\.7%[^]*2 · 33\.3%/)
+  const ofB = await map('B')
+  t.match(ofB, { variant: 'B', html: /Second/, links: [at('cups', 1, 1, 1), at('pans', 2, 2, 2)] })
+  t.same([ofA.links.length, ofB.links.length], [2, 2], 'none of the other')
+  t.match(
+    await map(),
+    {
+      ...{ variant: null, html: /First/ },
+      links: [at('jugs', 1, 2, 1), at('cups', 2, 2, 2), at('pans', null, 2, 2)],
+    },
+    'all clicks, on the first variant as long as there is no winner',
+  )
+
+  await post(`/campaigns/${id}/ab-test/winner`, { variant: 'B' })
+  await ended(id, ({ status }) => status === 'completed')
+  const mailed = (await recipients(id)).find(({ email }) => email === rest[0]!.email)
+  await click(mailed!, cupsOfB)
+  await resultOnce(id, 'the click', one => one.rest.stats['clicks'] === 1)
+  t.match(await map(), {
+    html: /Second/,
+    links: [at('cups', 1, 3, 3), at('pans', 2, 2, 2), at('jugs', null, 2, 1)],
+  })
+  t.same(await map('A'), ofA, 'the rest is not in the sample')
+  t.same(await map('B'), ofB)
+
+  const refused = { status: 400, body: { error: { code: 'validation_error', path: 'variant' } } }
+  t.match(await ask('?variant=C'), { ...refused, body: { error: { message: /no variant C/ } } })
+  t.match(await ask('?variant=E'), refused)
+  t.match(await ask('?variant=A&variant=B'), { status: 400 })
+  const plain = await draft(addresses(1, 'plain.test'))
+  t.match(await get(`/campaigns/${plain}/click-map?variant=A`), {
+    ...refused,
+    body: { error: { message: /no variant A/ } },
+  })
 })
 
 t.test('a person chooses the winner, once, and the archive shows it', async t => {

@@ -693,6 +693,7 @@ const BASELINE_ROWS: Rows = {
   campaign_links: [
     { campaign: 1, link: 1, digest: 'd', url: 'https://x.test/', clicks: 1, unique_clicks: 1 },
   ],
+  campaign_variant_links: [{ campaign: 1, variant: 0, link: 1, clicks: 1, unique_clicks: 1 }],
   campaign_times: [
     {
       ...{ campaign: 1, starts_at: T, opens: 1, unique_opens: 1, clicks: 0, unique_clicks: 0 },

@@ -298,6 +298,14 @@ create table campaign_times (
   complaints integer not null
 );
 
+create table campaign_variant_links (
+  campaign bigint not null,
+  variant integer not null,
+  link integer not null,
+  clicks integer not null,
+  unique_clicks integer not null
+);
+
 create table campaign_variants (
   campaign bigint not null,
   variant integer not null,
@@ -493,6 +501,7 @@ create table conversions (
   metadata text not null,
   message_id text,
   campaign_id text,
+  campaign_variant integer,
   is_sandbox integer not null,
   created_at bigint not null
 );
@@ -501,7 +510,6 @@ create table daily_counters (
   workspace_id text not null,
   day bigint not null,
   name text not null,
-  campaign_variant integer,
   count bigint not null
 );
 
@@ -1317,6 +1325,8 @@ alter table campaign_recipients add constraint campaign_recipients_pk PRIMARY KE
 alter table campaign_tests add constraint campaign_tests_pkey PRIMARY KEY (campaign);
 
 alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
+
+alter table campaign_variant_links add constraint campaign_variant_links_pk PRIMARY KEY (campaign, variant, link);
 
 alter table campaign_variants add constraint campaign_variants_pk PRIMARY KEY (campaign, variant);
 

@@ -374,6 +374,15 @@ CREATE TABLE campaign_times (
     constraint campaign_times_pk primary key (campaign, starts_at)
   ) without rowid;
 
+CREATE TABLE campaign_variant_links (
+    campaign bigint not null,
+    variant integer not null,
+    link integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    constraint campaign_variant_links_pk primary key (campaign, variant, link)
+  ) without rowid;
+
 CREATE TABLE campaign_variants (
     campaign bigint not null,
     variant integer not null,
@@ -616,6 +625,8 @@ CREATE TABLE conversions (
     -- The message it is attributed to.
     message_id text,
     campaign_id text,
+    -- Of the campaign's A/B test, if the message was in its sample.
+    campaign_variant integer,
     is_sandbox integer not null,
     created_at bigint not null
   );
@@ -625,8 +636,6 @@ CREATE TABLE daily_counters (
     -- Midnight UTC.
     day bigint not null,
     name text not null,
-    -- Of the campaign's A/B test, if the message was in its sample.
-    campaign_variant integer,
     count bigint not null,
     constraint daily_counters_pk primary key (workspace_id, day, name)
   );

@@ -240,6 +240,11 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     ],
   },
   {
+    rule: 'GET /campaigns/:id/click-map?variant= tells of one variant of an A/B test (additive)',
+    from: [`${TABLE} > GET /campaigns/:id`],
+    tests: [testing('the click map of a variant shows its own email with the clicks of its sample')],
+  },
+  {
     rule: 'send_time: usual_hour sends each email at the hour at which its recipient usually visits, within 24 hours of the start (additive)',
     from: [`${TABLE} > POST /campaigns`],
     tests: [
