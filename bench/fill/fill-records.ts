@@ -172,6 +172,7 @@ function toConversion({ n, workspaceId, createdAt }: Numbered) {
     metadata: { order: `R-${n}`, items: 1 + (n % 4) },
     messageId: null,
     campaignId: null,
+    variant: null,
     isSandbox: false,
     createdAt,
   }

@@ -7,10 +7,11 @@ import { LoginGuard } from '../accounts/login-guard.js'
 import { SharedLoginJournal } from '../accounts/login-journal.js'
 import { recheckOperator } from '../accounts/operators/access.js'
 import { Passwords } from '../accounts/operators/password.js'
-import { sumCampaignRevenue } from '../analytics/conversions/conversion-store.js'
+import { sumCampaignRevenue, sumVariantRevenue } from '../analytics/conversions/conversion-store.js'
 import { dayOf, readClientOpens } from '../analytics/statistics/counter-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { followSuppressions } from '../audience/contacts/follow-suppressions.js'
+import { findVariantOf } from '../campaigns/expansion/recipient-store.js'
 import { findCampaign } from '../campaigns/records/campaign-store.js'
 import type { RenderQueue } from '../content/rendering/render-queue.js'
 import type { Settings } from '../config/settings.js'
@@ -109,6 +110,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
       readClientOpens(database.slowReader, workspaceId, dayOf(since)),
     findPublicSender,
     findRevenue: sumCampaignRevenue,
+    findVariantRevenue: sumVariantRevenue,
+    findVariant: findVariantOf,
     publicUrl: config.publicUrl,
     returnPath: appliance.returnPath,
     describeRoute: routeDescriber(appliance),

@@ -16,6 +16,7 @@ import { campaignReferences } from './records/campaigns.js'
 import { campaignRoutes } from './records/campaign-routes.js'
 import { campaignConsumer } from './results/campaign-consumer.js'
 import { reportRoutes, type ReportParts } from './results/report-routes.js'
+import type { RevenueParts } from './results/revenue.js'
 import { resultRoutes } from './results/result-routes.js'
 import { forgetRecipients } from './results/result-store.js'
 import { sendRoutes } from './sending/send-routes.js'
@@ -46,7 +47,10 @@ export const campaigns = resource({
         'Recipients of finished campaigns, counted from their end. Campaigns and their counts are kept.',
     },
   },
-  open: (parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts & ReportParts, settings) => {
+  open: (
+    parts: CampaignParts & PreflightParts & ReferenceParts & ArchiveParts & ReportParts & RevenueParts,
+    settings,
+  ) => {
     const runner = new CampaignRunner(parts)
     const checks = new PreflightRunner(parts, settings.rspamdUrl)
     const wake = () => runner.wake()

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { lastEngagement } from '../../src/analytics/conversions/conversion-store.js'
 import { conversionRoutes } from '../../src/analytics/conversions/conversion-routes.js'
+import { findVariantOf } from '../../src/campaigns/expansion/recipient-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -28,6 +29,7 @@ async function serve(t: Test, database: Database) {
           ? [ANN, BOB].find(one => ('id' in by ? by.id === one.id : by.email.toLowerCase() === one.email))
           : undefined,
       findAttribution: lastEngagement,
+      findVariant: findVariantOf,
       onEvents: () => (wakes += 1),
     }),
   )

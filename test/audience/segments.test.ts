@@ -437,7 +437,7 @@ async function fill(database: Database, all: readonly Person[]): Promise<void> {
       for (const [at, { value, at: createdAt, metadata }] of purchases.entries())
         await insertConversion(tx.db, {
           ...{ id: `${id}.${at}`, workspaceId: 'w1', contactId: id, value, currency: 'EUR', metadata },
-          ...{ messageId: null, campaignId: null, isSandbox: false, createdAt },
+          ...{ messageId: null, campaignId: null, variant: null, isSandbox: false, createdAt },
         })
     await insertContacts(tx.db, 'w2', [{ ...all[0]!, id: 'stranger', subscribed: true }])
   })

@@ -15,6 +15,8 @@ interface Variant {
   readonly recipients: number
   readonly pending: number
   readonly stats: Readonly<Record<string, number>>
+  readonly conversions: number
+  readonly revenue: readonly object[]
 }
 
 interface Result {
@@ -22,6 +24,12 @@ interface Result {
   readonly winner: string | null
   readonly variants: readonly Variant[]
   readonly rest: Variant
+}
+
+interface ClickMap {
+  readonly variant: string | null
+  readonly html: string | null
+  readonly links: readonly object[]
 }
 
 interface Recipient {
@@ -35,7 +43,7 @@ async function open(t: Parameters<typeof openCampaigns>[0], options: { isTracked
   const opened = await openCampaigns(t, { env: { POSTROAD_PUBLIC_URL: 'https://mail.shop.test' } })
   if (options.isTracked === false)
     await opened.run('workspace', 'set', opened.workspaceId, 'track_clicks=false')
-  const { get, one, clock } = opened
+  const { get, one, clock, baseUrl } = opened
   const result = async (id: string) => (await get(`/campaigns/${id}/ab-test`)).body.data as Result
   return {
     ...opened,
@@ -49,6 +57,13 @@ async function open(t: Parameters<typeof openCampaigns>[0], options: { isTracked
       untilLater(clock, 'the end', async () => isSo((await get(`/campaigns/${id}`)).body.data as Shown)),
     recipients: async (id: string) =>
       (await get(`/campaigns/${id}/recipients?limit=100`)).body.data as Recipient[],
+    /** By a person, unless another agent is given. @returns the status */
+    click: async ({ message_id: message }: Recipient, link = 0, agent = BROWSER) => {
+      const path = (await linksIn(opened, message ?? ''))[link] ?? ''
+      await clock.advance(30_000)
+      const { status } = await fetch(baseUrl + path, { redirect: 'manual', headers: { 'User-Agent': agent } })
+      return status
+    },
     /** How many messages were made with each subject. */
     mails: (subject: string) =>
       Number(
@@ -59,16 +74,18 @@ async function open(t: Parameters<typeof openCampaigns>[0], options: { isTracked
   }
 }
 
-async function linkIn({ capture }: Pick<Opened, 'capture'>, message: string): Promise<string> {
+/** Paths of the tracked links of a mail in the local inbox. */
+async function linksIn({ capture }: Pick<Opened, 'capture'>, message: string): Promise<string[]> {
   const raw = String((await capture(message)).body.data.raw)
   const { html } = await simpleParser(Buffer.from(raw, 'latin1'))
-  return /href="https:\/\/mail\.shop\.test(\/c\/[^"]+)"/.exec(String(html))?.[1] ?? ''
+  const found = String(html).matchAll(/href="https:\/\/mail\.shop\.test(\/c\/[^"]+)"/g)
+  return [...found].map(([, path]) => path!)
 }
 
 t.test('a sample gets the variants in equal parts, and the rest the one that people clicked', async t => {
   const opened = await open(t)
-  const { draft, sendIt, get, clock, baseUrl, ended } = opened
-  const { result, resultOnce, recipients, mails } = opened
+  const { draft, sendIt, get, clock, ended } = opened
+  const { result, resultOnce, recipients, mails, click } = opened
   const id = await draft(addresses(20), {
     ab_test: { variants: TWO, sample_percent: 40, decide_after_minutes: 60 },
   })
@@ -97,15 +114,9 @@ t.test('a sample gets the variants in equal parts, and the rest the one that peo
   t.same(sample.map(({ variant }) => variant).sort(), ['A', 'A', 'A', 'A', 'B', 'B', 'B', 'B'])
 
   const ofVariant = (variant: string) => sample.filter(one => one.variant === variant)
-  const click = async ({ message_id: message }: Recipient, agent: string) => {
-    const path = await linkIn(opened, message ?? '')
-    await clock.advance(30_000)
-    const { status } = await fetch(baseUrl + path, { redirect: 'manual', headers: { 'User-Agent': agent } })
-    t.equal(status, 302)
-  }
   // Machines follow every link of A; one person follows one of B.
-  for (const one of ofVariant('A')) await click(one, 'Barracuda Sentinel (EE)')
-  await click(ofVariant('B')[0]!, BROWSER)
+  for (const one of ofVariant('A')) t.equal(await click(one, 0, 'Barracuda Sentinel (EE)'), 302)
+  t.equal(await click(ofVariant('B')[0]!), 302)
   t.match(await resultOnce(id, 'the click', one => one.variants[1]?.stats['unique_clicks'] === 1), {
     leader: 'B',
     is_clear: false,
@@ -121,6 +132,138 @@ t.test('a sample gets the variants in equal parts, and the rest the one that peo
   })
   t.match((await get(`/campaigns/${id}`)).body.data, { stats: { sends: 20 }, progress: { done: 20 } })
   t.equal(new Set((await recipients(id)).map(({ message_id }) => message_id)).size, 20)
+})
+
+t.test('what was bought counts for the variant that the buyer got, or for the others', async t => {
+  const { draft, sendIt, post, get, ended, result, resultOnce, recipients, click } = await open(t)
+  const id = await draft(addresses(8), {
+    ab_test: { variants: TWO, sample_percent: 50, decide_after_minutes: null },
+  })
+  t.match(await result(id), {
+    variants: [
+      { conversions: 0, revenue: [] },
+      { conversions: 0, revenue: [] },
+    ],
+    rest: { conversions: 0, revenue: [] },
+  })
+  await sendIt(id)
+  await resultOnce(id, 'the sample', one => one.variants.every(v => v.stats['delivered'] === 2))
+  const buy = async ({ email }: Recipient, value: number, currency = 'EUR') => {
+    const [contact] = (await get(`/contacts?search=${email}`)).body.data as { id: string }[]
+    return (await post('/conversions', { contact_id: contact?.id, value, currency })).body.data
+  }
+  const all = await recipients(id)
+  const of = (variant: string | null) => all.filter(one => one.variant === variant)
+  const [inA, [fromB, other], [later]] = [of('A'), of('B'), of(null)]
+  for (const one of [...inA, fromB!]) await click(one)
+  await resultOnce(id, 'the clicks', ({ variants: [a, b] }) =>
+    [a?.stats['unique_clicks'] === 2, b?.stats['unique_clicks'] === 1].every(Boolean),
+  )
+  t.match(await buy(inA[0]!, 20), { campaign_id: id, message_id: inA[0]!.message_id })
+  await buy(inA[0]!, -5)
+  await buy(inA[1]!, 100, 'USD')
+  await buy(fromB!, 7.5)
+  t.match(await buy(other!, 99), { campaign_id: null }, 'who never saw the email')
+  const bought = [
+    {
+      conversions: 3,
+      revenue: [
+        { currency: 'USD', conversions: 1, value: 100 },
+        { currency: 'EUR', conversions: 2, value: 15 },
+      ],
+    },
+    { conversions: 1, revenue: [{ currency: 'EUR', conversions: 1, value: 7.5 }] },
+  ]
+  const shown = ({ conversions, revenue }: Variant) => ({ conversions, revenue })
+  t.same((await result(id)).variants.map(shown), bought)
+
+  const { data: chosen } = (await post(`/campaigns/${id}/ab-test/winner`, { variant: 'B' })).body
+  t.same((chosen as Result).variants.map(shown), bought, 'the answer to the choice has them too')
+  await ended(id, ({ status }) => status === 'completed')
+  const mailed = (await recipients(id)).find(({ email }) => email === later!.email)
+  await click(mailed!)
+  await resultOnce(id, 'the click', ({ rest }) => rest.stats['unique_clicks'] === 1)
+  await buy(mailed!, 1)
+  const { variants, rest } = await result(id)
+  t.same(variants.map(shown), bought)
+  t.same(shown(rest), { conversions: 1, revenue: [{ currency: 'EUR', conversions: 1, value: 1 }] })
+  t.same((await get(`/campaigns/${id}/report`)).body.data.revenue, [
+    { currency: 'USD', conversions: 1, value: 100 },
+    { currency: 'EUR', conversions: 4, value: 23.5 },
+  ])
+})
+
+t.test('the click map of a variant shows its own email with the clicks of its sample', async t => {
+  const { draft, sendIt, post, get, make, ended, resultOnce, recipients, click } = await open(t)
+  const link = (name: string) => `<a href="https://shop.test/${name}">${name}</a>`
+  const [first, second] = [
+    await make('/templates', { name: 'One', html: `<p>First ${link('jugs')} ${link('cups')}</p>` }),
+    await make('/templates', { name: 'Two', html: `<p>Second ${link('cups')} ${link('pans')}</p>` }),
+  ]
+  const id = await draft(addresses(6), {
+    template_id: first,
+    ab_test: { variants: [{}, { template_id: second }], sample_size: 4, decide_after_minutes: null },
+  })
+  const ask = (query = '') => get(`/campaigns/${id}/click-map${query}`)
+  const map = async (variant?: string) =>
+    (await ask(variant === undefined ? '' : `?variant=${variant}`)).body.data as ClickMap
+  t.same(await map('B'), { variant: 'B', html: null, links: [] }, 'of a draft')
+  await sendIt(id)
+  await resultOnce(id, 'the sample', one => one.variants.every(v => v.stats['delivered'] === 2))
+  const all = await recipients(id)
+  const of = (variant: string | null) => all.filter(one => one.variant === variant)
+  const [inA, inB, rest] = [of('A'), of('B'), of(null)]
+  const [jugs, cupsOfA, cupsOfB, pans] = [0, 1, 0, 1]
+  await click(inA[0]!, jugs)
+  await click(inA[0]!, jugs)
+  await click(inA[1]!, cupsOfA)
+  await click(inB[0]!, cupsOfB)
+  await click(inB[0]!, pans)
+  await click(inB[1]!, pans)
+  await resultOnce(
+    id,
+    'the clicks',
+    ({ variants: [a, b] }) => a?.stats['clicks'] === 3 && b?.stats['clicks'] === 3,
+  )
+  const at = (name: string, number: number | null, clicks: number, people: number) => ({
+    ...{ url: `https://shop.test/${name}`, number, clicks, unique_clicks: people },
+  })
+  const ofA = await map('A')
+  t.match(ofA, { variant: 'A', html: /First/, links: [at('jugs', 1, 2, 1), at('cups', 2, 1, 1)] })
+  t.match(ofA.html, /1 · 66\.7%[^]*2 · 33\.3%/)
+  const ofB = await map('B')
+  t.match(ofB, { variant: 'B', html: /Second/, links: [at('cups', 1, 1, 1), at('pans', 2, 2, 2)] })
+  t.same([ofA.links.length, ofB.links.length], [2, 2], 'none of the other')
+  t.match(
+    await map(),
+    {
+      ...{ variant: null, html: /First/ },
+      links: [at('jugs', 1, 2, 1), at('cups', 2, 2, 2), at('pans', null, 2, 2)],
+    },
+    'all clicks, on the first variant as long as there is no winner',
+  )
+
+  await post(`/campaigns/${id}/ab-test/winner`, { variant: 'B' })
+  await ended(id, ({ status }) => status === 'completed')
+  const mailed = (await recipients(id)).find(({ email }) => email === rest[0]!.email)
+  await click(mailed!, cupsOfB)
+  await resultOnce(id, 'the click', one => one.rest.stats['clicks'] === 1)
+  t.match(await map(), {
+    html: /Second/,
+    links: [at('cups', 1, 3, 3), at('pans', 2, 2, 2), at('jugs', null, 2, 1)],
+  })
+  t.same(await map('A'), ofA, 'the rest is not in the sample')
+  t.same(await map('B'), ofB)
+
+  const refused = { status: 400, body: { error: { code: 'validation_error', path: 'variant' } } }
+  t.match(await ask('?variant=C'), { ...refused, body: { error: { message: /no variant C/ } } })
+  t.match(await ask('?variant=E'), refused)
+  t.match(await ask('?variant=A&variant=B'), { status: 400 })
+  const plain = await draft(addresses(1, 'plain.test'))
+  t.match(await get(`/campaigns/${plain}/click-map?variant=A`), {
+    ...refused,
+    body: { error: { message: /no variant A/ } },
+  })
 })
 
 t.test('a person chooses the winner, once, and the archive shows it', async t => {

@@ -34,7 +34,7 @@ t.test('the report says when, at whose provider, in which segment and on which l
   const id = await draft(CONTACTS, { template_id: template })
   const empty = { timeline: [], machine_opens: 0, machine_clicks: 0, providers: [], revenue: [] }
   t.same((await get(`/campaigns/${id}/report`)).body.data, empty, 'of a draft')
-  t.same((await get(`/campaigns/${id}/click-map`)).body.data, { html: null, links: [] })
+  t.same((await get(`/campaigns/${id}/click-map`)).body.data, { variant: null, html: null, links: [] })
   await sendIt(id)
   await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
   const recipients = (await get(`/campaigns/${id}/recipients`)).body.data as { message_id: string }[]

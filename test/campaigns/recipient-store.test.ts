@@ -33,6 +33,7 @@ import {
   countClicks,
   ensureLinks,
   listLinks,
+  listVariantLinks,
   MAX_LINKS,
   listRecipients,
   forgetRecipients,
@@ -199,7 +200,7 @@ eachDatabase(
   async (t, database) => {
     const { seq } = await fill(database, 1)
     const { reader } = database
-    const click = (contact: number, url: string) => ({ campaign: seq, contact, url })
+    const click = (contact: number, url: string) => ({ campaign: seq, contact, variant: null, url })
     await database.write(({ db }) =>
       countClicks(db, [click(1, 'a'), click(1, 'a'), click(2, 'a'), click(1, 'b')]),
     )
@@ -220,11 +221,32 @@ eachDatabase(
   },
 )
 
+eachDatabase(t, 'clicks of the sample of an A/B test count by variant as well', async (t, database) => {
+  const { seq } = await fill(database, 1)
+  const { reader } = database
+  const click = (contact: number, variant: number | null, url: string) => ({
+    ...{ campaign: seq, contact, variant, url },
+  })
+  const count = (clicks: ReturnType<typeof click>[]) => database.write(({ db }) => countClicks(db, clicks))
+  await count([click(1, 0, 'a'), click(1, 0, 'a'), click(2, 1, 'a'), click(1, 0, 'b'), click(3, null, 'a')])
+  await count([click(1, 0, 'a'), click(4, 0, 'a'), click(4, 0, 'b'), click(5, 1, 'c')])
+  t.same(await listVariantLinks(reader, seq, 0), [
+    { url: 'a', clicks: 4, uniqueClicks: 2 },
+    { url: 'b', clicks: 2, uniqueClicks: 2 },
+  ])
+  t.same(await listVariantLinks(reader, seq, 1), [
+    { url: 'a', clicks: 1, uniqueClicks: 1 },
+    { url: 'c', clicks: 1, uniqueClicks: 1 },
+  ])
+  t.same(await listVariantLinks(reader, seq, 2), [])
+  t.match((await listLinks(reader, seq, page)).items[0], { url: 'a', clicks: 6, uniqueClicks: 4 })
+})
+
 eachDatabase(t, 'of an old campaign the recipients are forgotten, and it stays', async (t, database) => {
   const { seq, seqs } = await fill(database, 10)
   await database.write(async ({ db }) => {
     await insertRecipients(db, seq, seqs)
-    await countClicks(db, [{ campaign: seq, contact: seqs[0]!, url: 'a' }])
+    await countClicks(db, [{ campaign: seq, contact: seqs[0]!, variant: null, url: 'a' }])
     await changeCampaign(db, seq, { status: 'completed', finishedAt: T })
   })
   const forget = (before: number) => database.write(({ db }) => forgetRecipients(db, before, 4))

@@ -415,6 +415,8 @@ const BASELINE_ROWS: Rows = {
       currency: 'EUR',
       metadata: '{}',
       message_id: 'm2',
+      campaign_id: 'campaign',
+      campaign_variant: 1,
       is_sandbox: 0,
       created_at: T,
     },
@@ -691,6 +693,7 @@ const BASELINE_ROWS: Rows = {
   campaign_links: [
     { campaign: 1, link: 1, digest: 'd', url: 'https://x.test/', clicks: 1, unique_clicks: 1 },
   ],
+  campaign_variant_links: [{ campaign: 1, variant: 0, link: 1, clicks: 1, unique_clicks: 1 }],
   campaign_times: [
     {
       ...{ campaign: 1, starts_at: T, opens: 1, unique_opens: 1, clicks: 0, unique_clicks: 0 },

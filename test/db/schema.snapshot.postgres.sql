@@ -298,6 +298,14 @@ create table campaign_times (
   complaints integer not null
 );
 
+create table campaign_variant_links (
+  campaign bigint not null,
+  variant integer not null,
+  link integer not null,
+  clicks integer not null,
+  unique_clicks integer not null
+);
+
 create table campaign_variants (
   campaign bigint not null,
   variant integer not null,
@@ -493,6 +501,7 @@ create table conversions (
   metadata text not null,
   message_id text,
   campaign_id text,
+  campaign_variant integer,
   is_sandbox integer not null,
   created_at bigint not null
 );
@@ -1317,6 +1326,8 @@ alter table campaign_tests add constraint campaign_tests_pkey PRIMARY KEY (campa
 
 alter table campaign_times add constraint campaign_times_pk PRIMARY KEY (campaign, starts_at);
 
+alter table campaign_variant_links add constraint campaign_variant_links_pk PRIMARY KEY (campaign, variant, link);
+
 alter table campaign_variants add constraint campaign_variants_pk PRIMARY KEY (campaign, variant);
 
 alter table campaigns add constraint campaigns_id_key UNIQUE (id);
@@ -1631,7 +1642,7 @@ CREATE INDEX contacts_live ON public.contacts USING btree (seq, subscribed, is_b
 
 CREATE INDEX contacts_unsubscribed ON public.contacts USING btree (seq, is_bounced) WHERE ((deleted_at IS NULL) AND (subscribed = 0));
 
-CREATE INDEX conversions_by_campaign ON public.conversions USING btree (campaign_id, currency, value) WHERE (campaign_id IS NOT NULL);
+CREATE INDEX conversions_by_campaign ON public.conversions USING btree (campaign_id, currency, campaign_variant, value) WHERE (campaign_id IS NOT NULL);
 
 CREATE INDEX conversions_by_contact ON public.conversions USING btree (workspace_id, contact_id, id);
 

@@ -374,6 +374,15 @@ CREATE TABLE campaign_times (
     constraint campaign_times_pk primary key (campaign, starts_at)
   ) without rowid;
 
+CREATE TABLE campaign_variant_links (
+    campaign bigint not null,
+    variant integer not null,
+    link integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    constraint campaign_variant_links_pk primary key (campaign, variant, link)
+  ) without rowid;
+
 CREATE TABLE campaign_variants (
     campaign bigint not null,
     variant integer not null,
@@ -616,6 +625,8 @@ CREATE TABLE conversions (
     -- The message it is attributed to.
     message_id text,
     campaign_id text,
+    -- Of the campaign's A/B test, if the message was in its sample.
+    campaign_variant integer,
     is_sandbox integer not null,
     created_at bigint not null
   );
@@ -1581,7 +1592,7 @@ CREATE INDEX contacts_live on contacts (seq, subscribed, is_bounced) where delet
 
 CREATE INDEX contacts_unsubscribed on contacts (seq, is_bounced) where deleted_at is null and subscribed = 0;
 
-CREATE INDEX conversions_by_campaign on conversions (campaign_id, currency, value) where campaign_id is not null;
+CREATE INDEX conversions_by_campaign on conversions (campaign_id, currency, campaign_variant, value) where campaign_id is not null;
 
 CREATE INDEX conversions_by_contact on conversions (workspace_id, contact_id, id);
 

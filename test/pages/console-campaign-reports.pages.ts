@@ -44,20 +44,30 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
     await fetch(baseUrl + path, { redirect: 'manual', headers: { 'User-Agent': BROWSER } })
     await clock.advance(20_000)
   }
+  /** The tracked paths of a mail in the local inbox. */
+  async function pathsIn(message: string) {
+    const { raw } = (await appliance.get(`/capture/${message}`)).body.data
+    const { html } = await simpleParser(Buffer.from(String(raw), 'latin1'))
+    const paths = [...String(html).matchAll(/"https:\/\/mail\.shop\.test(\/[co]\/[^"]+)"/g)].map(
+      ([, path]) => path!,
+    )
+    return {
+      open: paths.find(path => path.startsWith('/o/')) ?? '',
+      links: paths.filter(path => path.startsWith('/c/')),
+    }
+  }
+
+  const send = (id: string) => post(`/campaigns/${id}/send/api`, {}, { 'Idempotency-Key': id })
+
   /** A campaign that so many have opened, and fewer clicked. */
   async function sent(name: string, opens: number, clicks: number): Promise<string> {
     const { id } = await post('/campaigns', { name, subject: name, template_id: template, list_id: list })
-    await post(`/campaigns/${id}/send/api`, {}, { 'Idempotency-Key': name })
+    await send(id)
     await untilLater(clock, 'the end', async () => (await get(`/campaigns/${id}`)).status === 'completed')
     const recipients = (await get(`/campaigns/${id}/recipients?limit=50`)) as { message_id: string }[]
     for (const [at, { message_id: message }] of recipients.slice(0, opens).entries()) {
-      const { raw } = (await appliance.get(`/capture/${message}`)).body.data
-      const { html } = await simpleParser(Buffer.from(String(raw), 'latin1'))
-      const paths = [...String(html).matchAll(/"https:\/\/mail\.shop\.test(\/[co]\/[^"]+)"/g)].map(
-        ([, path]) => path!,
-      )
-      await visit(paths.find(path => path.startsWith('/o/')) ?? '')
-      const links = paths.filter(path => path.startsWith('/c/'))
+      const { open: pixel, links } = await pathsIn(message)
+      await visit(pixel)
       if (at < clicks) await visit(links[at % 3 === 0 ? 0 : 2] ?? '')
       if (at % 4 === 3) await clock.advance(1_800_000)
     }
@@ -73,7 +83,7 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
   /** Before the sign-in, and a check that there is none of yet. */
   let before = 0
   return {
-    ...{ page, post, get, sent },
+    ...{ page, post, get, sent, send, clock, visit, pathsIn, template, list },
     signIn: async () => {
       await page.goto(`${baseUrl}/console/#/link/${link}`)
       await page.locator('#navigation').waitFor({ state: 'attached' })
@@ -131,4 +141,62 @@ t.test('the report is read on a phone in the dark', async t => {
   await go(`/campaigns/compare?a=${id}&b=${id}`)
   await page.getByRole('row', { name: /Opened/ }).waitFor()
   await inspect('console-campaign-compare')
+})
+
+t.test('of an A/B test, each variant has its own click map, conversions and revenue', async t => {
+  const opened = await open(t)
+  const { page, get, post, send, clock, visit, pathsIn, template, list, signIn, go, inspect } = opened
+  const { id: other } = await post('/templates', {
+    name: 'Teapots',
+    html: '<h1>Tea time</h1><p>Have a look at our <a href="https://shop.example/teapots">teapots</a>.</p>',
+  })
+  const { id } = await post('/campaigns', {
+    ...{ name: 'June news', subject: 'June', template_id: template, list_id: list },
+    ab_test: { variants: [{}, { template_id: other }], sample_size: 12, decide_after_minutes: null },
+  })
+  await send(id)
+  await untilLater(clock, 'the sample', async () => (await get(`/campaigns/${id}`)).stats.delivered === 12)
+  const recipients = (await get(`/campaigns/${id}/recipients?limit=50`)) as {
+    readonly message_id: string
+    readonly contact_id: string
+    readonly variant: string | null
+  }[]
+  const of = (variant: string) => recipients.filter(one => one.variant === variant)
+  const click = async ({ message_id: message }: { message_id: string }, link: number) =>
+    visit((await pathsIn(message)).links[link] ?? '')
+  const [inA, inB] = [of('A'), of('B')]
+  await click(inA[0]!, 0)
+  for (const one of inB.slice(0, 3)) await click(one, 0)
+  await until('the counts', async () => {
+    await clock.advance(30_000)
+    return (await get(`/campaigns/${id}`)).stats.unique_clicks === 4
+  })
+  await signIn()
+  await go(`/campaigns/${id}`)
+  const card = (name: string) => page.getByRole('listitem').filter({ hasText: name })
+  await card('Variant B').getByText('3 (50%)').first().waitFor()
+  t.equal(await page.getByText('Revenue', { exact: true }).count(), 0, 'nothing was bought')
+  const buy = (contact: string, value: number, currency: string) =>
+    post('/conversions', { contact_id: contact, value, currency })
+  await buy(inA[0]!.contact_id, 20, 'EUR')
+  await buy(inB[0]!.contact_id, 49.9, 'EUR')
+  await buy(inB[1]!.contact_id, 30, 'USD')
+  await page.reload()
+  await card('Variant A').getByText('€20.00').waitFor()
+  await card('Variant B').getByText('€49.90').waitFor()
+  await card('Variant B').getByText('$30.00').waitFor()
+
+  const mail = page.frameLocator('iframe[title="The mail with the clicks of each link"]')
+  await mail.getByText('1 · 25%').waitFor()
+  await page.getByLabel('Clicks of').selectOption({ label: 'Variant B' })
+  await mail.getByText('Tea time').waitFor()
+  await mail.getByText('1 · 100%').waitFor()
+  await page.getByRole('row', { name: '1. https://shop.example/teapots 3 3 100%' }).waitFor()
+  t.equal(new URL(page.url()).searchParams.get('variant'), 'B')
+  await page.getByText('Clicks by the recipients in the sample').waitFor()
+  await inspect('console-ab-test-figures')
+  await page.locator('iframe[title^="The mail"]').scrollIntoViewIfNeeded()
+  await page.screenshot({ path: `${PICTURES}/console-click-map-variant-wide-light.png` })
+  await page.getByLabel('Clicks of').selectOption({ label: 'Variant A' })
+  await page.getByRole('row', { name: '1. https://shop.example/jugs 1 1 100%' }).waitFor()
 })

@@ -86,6 +86,8 @@ export interface ConversionParts {
   readonly newId: NewId
   readonly findContact: FindContact
   readonly findAttribution: FindAttribution
+  /** The variant of an A/B test that a campaign's message is; null: it is not in a sample. */
+  readonly findVariant: (db: Queries, messageId: string) => Promise<number | null>
   /** Events were appended to the log. */
   readonly onEvents: () => void
 }
@@ -242,6 +244,7 @@ async function convert(
     metadata,
     messageId: attribution?.messageId ?? null,
     campaignId: attribution?.campaignId ?? null,
+    variant: attribution?.campaignId ? await parts.findVariant(tx.db, attribution.messageId) : null,
     isSandbox,
     createdAt,
   }

@@ -22,6 +22,7 @@ interface ConversionRow {
   metadata: string
   message_id: string | null
   campaign_id: string | null
+  campaign_variant: number | null
   is_sandbox: Flag
   created_at: number
 }
@@ -43,6 +44,8 @@ export interface Conversion {
   readonly metadata: Readonly<Record<string, unknown>>
   readonly messageId: string | null
   readonly campaignId: string | null
+  /** Of the campaign's A/B test, if the message was in its sample. */
+  readonly variant: number | null
   readonly isSandbox: boolean
   readonly createdAt: number
 }
@@ -59,6 +62,7 @@ export async function insertConversion(db: Queries, conversion: Conversion): Pro
       metadata: JSON.stringify(conversion.metadata),
       message_id: conversion.messageId,
       campaign_id: conversion.campaignId,
+      campaign_variant: conversion.variant,
       is_sandbox: flag(conversion.isSandbox),
       created_at: conversion.createdAt,
     })
@@ -126,6 +130,30 @@ export async function sumCampaignRevenue(db: Queries, campaignId: string): Promi
   return rows.map(({ currency, conversions, value }) => ({ currency, conversions, value }))
 }
 
+/** Of one currency and one variant of an A/B test; null: outside its sample. */
+export interface VariantRevenue extends Revenue {
+  readonly variant: number | null
+}
+
+/** Conversions attributed to a campaign by variant, highest value first. Reads the same index as `sumCampaignRevenue`. */
+export async function sumVariantRevenue(db: Queries, campaignId: string): Promise<VariantRevenue[]> {
+  const rows = await db
+    .selectFrom('conversions')
+    .select(e => [
+      'campaign_variant',
+      'currency',
+      e.fn.countAll<number>().as('conversions'),
+      e.fn.sum<number>('value').as('value'),
+    ])
+    .where('campaign_id', '=', campaignId)
+    .groupBy(['currency', 'campaign_variant'])
+    .orderBy('value', 'desc')
+    .execute()
+  return rows.map(({ campaign_variant: variant, currency, conversions, value }) => ({
+    ...{ variant, currency, conversions, value },
+  }))
+}
+
 export function deleteConversionsBefore(db: Queries, before: number, limit: number): Promise<number> {
   return deleteOldest(db, { table: 'conversions', key: 'id', time: 'created_at' }, before, limit)
 }
@@ -140,6 +168,7 @@ function fromRow(row: ConversionRow): Conversion {
     metadata: JSON.parse(row.metadata) as Conversion['metadata'],
     messageId: row.message_id,
     campaignId: row.campaign_id,
+    variant: row.campaign_variant,
     isSandbox: row.is_sandbox === 1,
     createdAt: row.created_at,
   }

@@ -95,6 +95,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'campaign_providers',
   'campaign_times',
   'campaign_tests',
+  'campaign_variant_links',
   'campaign_variants',
   'campaigns',
   'contact_imports',

@@ -73,6 +73,13 @@ export const CHILDREN: readonly ChildTable[] = [
     parentKey: 'seq',
   },
   {
+    table: 'campaign_variant_links',
+    key: ['campaign', 'variant', 'link'],
+    column: 'campaign',
+    parent: 'campaigns',
+    parentKey: 'seq',
+  },
+  {
     table: 'campaign_clicks',
     key: ['campaign', 'link', 'contact'],
     column: 'campaign',

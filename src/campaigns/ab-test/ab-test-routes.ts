@@ -8,14 +8,20 @@ import type { Campaign, Stats } from '../records/campaign.js'
 import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
 import { ratesOf, statsFields } from '../results/campaign-stats.js'
+import type { Revenue, RevenueParts } from '../results/revenue.js'
 import { variantName, VARIANT_NAMES, withVariant, type AbTest } from './ab-test.js'
 import { AbTestResultSchema, WinnerBody, type AbTestResult } from './ab-test-schema.js'
 import { standing } from './decision.js'
 import { decide } from './run-test.js'
 import { findTest, type SentTest, type SentVariant } from './variant-store.js'
 
+export type AbTestParts = CampaignParts & Pick<RevenueParts, 'findVariantRevenue'>
+
 /** @param wake tells the runner that a campaign has work */
-export function abTestRoutes({ send: { database, clock } }: CampaignParts, wake: () => void): Route[] {
+export function abTestRoutes(
+  { send: { database, clock }, findVariantRevenue }: AbTestParts,
+  wake: () => void,
+): Route[] {
   return [
     route({
       method: 'GET',
@@ -31,7 +37,8 @@ export function abTestRoutes({ send: { database, clock } }: CampaignParts, wake:
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params }) {
         const campaign = await requireTested(database.reader, workspaceId, params.id)
-        return resultToApi(campaign, await findTest(database.reader, campaign.seq))
+        const revenue = await findVariantRevenue(database.slowReader, campaign.id)
+        return resultToApi(campaign, await findTest(database.reader, campaign.seq), revenue)
       },
     }),
     route({
@@ -52,6 +59,9 @@ export function abTestRoutes({ send: { database, clock } }: CampaignParts, wake:
       errors: ['not_found', 'conflict'],
       async handle({ principal: { workspaceId, actor }, params, body }) {
         const now = clock.now()
+        const { id } = await requireTested(database.reader, workspaceId, params.id)
+        // Read first: once the choice is made, nothing may fail.
+        const revenue = await findVariantRevenue(database.slowReader, id)
         const result = await database.write(async tx => {
           const campaign = await requireTested(tx.db, workspaceId, params.id)
           const winner = VARIANT_NAMES.indexOf(body.variant)
@@ -64,7 +74,7 @@ export function abTestRoutes({ send: { database, clock } }: CampaignParts, wake:
             throw new AppError('conflict', `the campaign is ${status}; a winner is chosen while it is sent`)
           if (!(await decide(tx, campaign, winner, { by: 'person', actor }, now)))
             throw new AppError('conflict', 'the test has a winner already')
-          return resultToApi(campaign, await findTest(tx.db, campaign.seq))
+          return resultToApi(campaign, await findTest(tx.db, campaign.seq), revenue)
         })
         wake()
         return result
@@ -88,13 +98,20 @@ const NO_STATS: Stats = {
   ...{ bounces: 0, complaints: 0, unsubscribes: 0 },
 }
 
-function resultToApi(campaign: Tested, sent: SentTest | undefined): AbTestResult {
+type VariantRevenue = Awaited<ReturnType<RevenueParts['findVariantRevenue']>>[number]
+
+function resultToApi(
+  campaign: Tested,
+  sent: SentTest | undefined,
+  revenue: readonly VariantRevenue[],
+): AbTestResult {
   const { abTest } = campaign
   const variants: readonly Counted[] =
     sent?.variants ?? abTest.variants.map(() => ({ ...NO_STATS, recipients: 0, pending: 0 }))
   const phase = phaseOf(campaign, sent)
   const winner = sent?.winner ?? null
   const { best, leads, isClear } = standing(abTest.metric, variants)
+  const boughtFrom = (variant: number | null) => revenue.filter(one => one.variant === variant)
   return {
     phase,
     metric: abTest.metric,
@@ -112,10 +129,10 @@ function resultToApi(campaign: Tested, sent: SentTest | undefined): AbTestResult
         template_id: templateId,
         from_email: fromEmail,
         from_name: fromName,
-        ...countedToApi(counted),
+        ...countedToApi(counted, boughtFrom(at)),
       }
     }),
-    rest: countedToApi(restOf(campaign, variants, typeof sent?.drawnAt === 'number')),
+    rest: countedToApi(restOf(campaign, variants, typeof sent?.drawnAt === 'number'), boughtFrom(null)),
     sample_percent: abTest.samplePercent,
     sample_size: abTest.sampleSize,
   }
@@ -142,21 +159,32 @@ function restOf(campaign: Tested, variants: readonly Counted[], isDrawn: boolean
   return Object.fromEntries(left) as Counted
 }
 
-function countedToApi(counted: Counted) {
+function countedToApi(counted: Counted, revenue: readonly Revenue[]) {
   const { recipients, pending } = counted
-  return { recipients, pending, stats: statsFields(counted), rates: ratesOf(counted) }
+  return {
+    ...{ recipients, pending, stats: statsFields(counted), rates: ratesOf(counted) },
+    conversions: revenue.reduce((sum, { conversions }) => sum + conversions, 0),
+    revenue: revenue.map(({ currency, conversions, value }) => ({ currency, conversions, value })),
+  }
 }
 
 function timeOrNull(moment: number | null): string | null {
   return moment === null ? null : isoTime(moment)
 }
 
-const exampleOf = (recipients: number, uniqueOpens: number, uniqueClicks: number) =>
-  countedToApi({
-    ...NO_STATS,
-    ...{ recipients, pending: 0, sends: recipients, deliveries: recipients },
-    ...{ opens: uniqueOpens, uniqueOpens, clicks: uniqueClicks, uniqueClicks },
-  })
+const exampleOf = (
+  [recipients, uniqueOpens, uniqueClicks]: readonly [number, number, number],
+  conversions: number,
+  value: number,
+) =>
+  countedToApi(
+    {
+      ...NO_STATS,
+      ...{ recipients, pending: 0, sends: recipients, deliveries: recipients },
+      ...{ opens: uniqueOpens, uniqueOpens, clicks: uniqueClicks, uniqueClicks },
+    },
+    [{ currency: 'EUR', conversions, value }],
+  )
 
 const EXAMPLE: AbTestResult = {
   phase: 'decided',
@@ -168,8 +196,12 @@ const EXAMPLE: AbTestResult = {
   leader: 'B',
   is_clear: true,
   variants: [
-    { name: 'A' as const, subject: 'News', counted: exampleOf(500, 210, 40) },
-    { name: 'B' as const, subject: 'News for {{firstName|you}}', counted: exampleOf(500, 260, 75) },
+    { name: 'A' as const, subject: 'News', counted: exampleOf([500, 210, 40], 3, 89.7) },
+    {
+      name: 'B' as const,
+      subject: 'News for {{firstName|you}}',
+      counted: exampleOf([500, 260, 75], 7, 219.6),
+    },
   ].map(({ name, subject, counted }) => ({
     id: name,
     subject,
@@ -178,7 +210,7 @@ const EXAMPLE: AbTestResult = {
     from_name: null,
     ...counted,
   })),
-  rest: exampleOf(4_000, 1_900, 560),
+  rest: exampleOf([4_000, 1_900, 560], 52, 1_644.9),
   sample_percent: 20,
   sample_size: null,
 }

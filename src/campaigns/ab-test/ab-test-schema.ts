@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { IntegerOrNull, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
+import { RevenueSchema } from '../results/revenue.js'
 import { DEFAULT_DECIDE_AFTER_MINUTES, IF_UNCLEAR, METRICS, VARIANT_NAMES, type AbTest } from './ab-test.js'
 
 const MAX_SAMPLE = 10_000_000
@@ -118,6 +119,8 @@ const counted = {
     },
     { title: 'AbTestRates', description: 'Fractions from 0 to 1; 0 if the denominator is 0.' },
   ),
+  conversions: count('Conversions attributed to these emails.'),
+  revenue: Type.Array(RevenueSchema, { description: 'These conversions by currency, highest value first.' }),
 }
 
 export const VariantId = Type.Enum([...VARIANT_NAMES], { description: 'One of: A, B, C, D.' })

@@ -255,6 +255,12 @@ export async function findRecipientsOf(db: Queries, messageIds: readonly string[
   return found
 }
 
+/** @returns the variant of an A/B test that a message is; null: it is not in a sample, or its recipient is no longer kept */
+export async function findVariantOf(db: Queries, messageId: string): Promise<number | null> {
+  const [recipient] = await findRecipientsOf(db, [messageId])
+  return recipient?.variant ?? null
+}
+
 const setStates = statement(
   (_, { rows }: Rows) =>
     sql`update campaign_recipients

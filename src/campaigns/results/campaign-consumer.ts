@@ -47,7 +47,7 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
   for (const event of events) {
     const recipient = after.get(event.messageId)
     if (!recipient) continue
-    const { campaign, contact } = recipient
+    const { campaign, contact, variant } = recipient
     const about = { campaign, at: event.occurredAt, to: event.payload.to }
     if (isByMachine(event)) {
       const isOpen = event.kind === 'email.opened'
@@ -61,8 +61,8 @@ async function followAll(tx: Tx, events: readonly Followed[]): Promise<void> {
     counts.set(campaign, sums)
     for (const [name, by] of Object.entries(step.counted) as [CountName, number][])
       sums.set(name, (sums.get(name) ?? 0) + by)
-    if (recipient.variant !== null) addTo(ofVariants, campaign, recipient.variant, step.counted)
-    if (event.kind === 'email.clicked') clicks.push({ campaign, contact, url: event.payload.url })
+    if (variant !== null) addTo(ofVariants, campaign, variant, step.counted)
+    if (event.kind === 'email.clicked') clicks.push({ campaign, contact, variant, url: event.payload.url })
   }
   await updateRecipients(
     tx.db,

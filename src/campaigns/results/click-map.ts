@@ -3,7 +3,8 @@
  *
  * The HTML is rendered without a recipient, as in the archive, by the render queue. A badge is added to each link; it takes no room, so the
  * mail keeps its layout. It has inline styles only: mail is shown without scripts. Links whose URL differs per recipient have no badge.
- * The source is the content of the newest messages, else the archived page; the HTML is null if neither is kept.
+ * The source is the content of the newest messages, else the archived page; the HTML is null if neither is kept. Of an A/B test, each
+ * variant has a map of its own; the map of all clicks shows the winner, or the first variant before there is one.
  */
 import type { Database } from '../../db/database.js'
 import { followedUrl, withParameters, type UrlParameters } from '../../content/tracking/followed-url.js'
@@ -13,9 +14,10 @@ import { renderKey, type RenderQueue } from '../../content/rendering/render-queu
 import type { MailRequest } from '../../content/rendering/render-request.js'
 import { given } from '../../core/given.js'
 import { findContents } from '../../messages/content-store.js'
+import { findTest } from '../ab-test/variant-store.js'
 import { findPage } from '../archive/page-store.js'
 import type { Campaign } from '../records/campaign.js'
-import { listLinks, MAX_LINKS, type ClickedLink } from './result-store.js'
+import { listLinks, listVariantLinks, MAX_LINKS, type ClickedLink } from './result-store.js'
 
 export interface MappedLink extends ClickedLink {
   /** Number of its badge, from 1 in the order of the mail; null if it has none. */
@@ -35,11 +37,22 @@ export interface ClickMapParts {
   readonly renderQueue: RenderQueue
 }
 
-/** @throws AppError unavailable if too many renderings wait */
-export async function clickMapOf(parts: ClickMapParts, campaign: Campaign): Promise<ClickMap> {
+/**
+ * @param variant of an A/B test: its mail, with the clicks of those in the sample who got it
+ * @throws AppError unavailable if too many renderings wait
+ */
+export async function clickMapOf(
+  parts: ClickMapParts,
+  campaign: Campaign,
+  variant: number | undefined,
+): Promise<ClickMap> {
+  const { slowReader } = parts.database
   const all = { limit: MAX_LINKS + 1, offset: 0 }
-  const { items: clicked } = await listLinks(parts.database.slowReader, campaign.seq, all)
-  const sent = await findSent(parts.database, campaign)
+  const clicked =
+    variant === undefined
+      ? (await listLinks(slowReader, campaign.seq, all)).items
+      : await listVariantLinks(slowReader, campaign.seq, variant)
+  const sent = await findSent(parts.database, campaign, variant)
   const html = sent && (await render(parts.renderQueue, campaign, sent))
   const links = html === undefined ? [] : linksIn(html, sent?.merging?.tracking?.clicks ?? {})
   return drawn(html, links, clicked)
@@ -53,13 +66,23 @@ interface SentMail {
   readonly date: number
 }
 
-async function findSent({ reader }: Database, campaign: Campaign): Promise<SentMail | undefined> {
-  const { id, workspaceId, contentId } = campaign
+async function findSent(
+  { reader }: Database,
+  campaign: Campaign,
+  variant: number | undefined,
+): Promise<SentMail | undefined> {
+  const { id, workspaceId } = campaign
+  const test = campaign.abTest ? await findTest(reader, campaign.seq) : undefined
+  const winner = test?.winner ?? null
+  const ofVariant = test?.variants[variant ?? winner ?? 0]?.contentId ?? null
+  const contentId = variant === undefined ? (campaign.contentId ?? ofVariant) : ofVariant
   const [content] = contentId === null ? [] : await findContents(reader, [contentId])
   if (content?.html !== undefined) {
     const { subject, html, merging, createdAt } = content
     return { id: content.id, subject, html, date: createdAt, ...given({ merging }) }
   }
+  // The archive shows the winner.
+  if (variant !== undefined && variant !== winner) return undefined
   const page = await findPage(reader, workspaceId, id)
   if (!page) return undefined
   const { subject, html, merging } = page.letter

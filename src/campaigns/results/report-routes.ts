@@ -6,10 +6,11 @@ import { readConditions } from '../../audience/segments/read-conditions.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
-import { Id, IntegerOrNull, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import type { Queries } from '../../db/database.js'
+import { Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { EXAMPLE_ID } from '../../msa/rest/send-schema.js'
+import { VARIANT_NAMES, type VariantName } from '../ab-test/ab-test.js'
+import { VariantId } from '../ab-test/ab-test-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import type { Campaign } from '../records/campaign.js'
 import { CampaignParams } from '../records/campaign-schema.js'
@@ -19,6 +20,7 @@ import { clickMapOf, type ClickMapParts } from './click-map.js'
 import { bucketsUpTo, HOUR_MS, OTHER_PROVIDERS } from './report-counters.js'
 import { listProviders, listTimes, type ProviderCounts, type TimeCounts } from './report-store.js'
 import { MAX_LINKS } from './result-store.js'
+import { RevenueSchema, type RevenueParts } from './revenue.js'
 import { countInSegment } from './segment-result-store.js'
 
 const count = (description: string) => Type.Integer({ description })
@@ -60,15 +62,6 @@ const ProviderSchema = Type.Object(
   { title: 'CampaignReportProvider' },
 )
 
-const RevenueSchema = Type.Object(
-  {
-    currency: Type.String({ description: 'ISO 4217.' }),
-    conversions: Type.Integer(),
-    value: Type.Number({ description: 'Sum of values; refunds are subtracted.' }),
-  },
-  { title: 'CampaignRevenue' },
-)
-
 const ReportSchema = Type.Object(
   {
     timeline: Type.Array(TimeSchema, {
@@ -105,6 +98,7 @@ const SegmentResultSchema = Type.Object(
 
 const ClickMapSchema = Type.Object(
   {
+    variant: orNull(VariantId, { description: 'Of an A/B test; null: all variants together.' }),
     html: TextOrNull({
       description:
         'The email without a recipient, a numbered badge with its share of the clicks on each link. Show it without scripts. Null if the ' +
@@ -159,18 +153,9 @@ const EXAMPLE: Static<typeof ReportSchema> = {
   revenue: [{ currency: 'EUR', conversions: 4, value: 219.6 }],
 }
 
-/** Of one currency. */
-interface Revenue {
-  /** ISO 4217. */
-  readonly currency: string
-  readonly conversions: number
-  readonly value: number
-}
-
-export interface ReportParts extends CampaignParts, Pick<ClickMapParts, 'renderQueue'> {
-  /** Conversions attributed to a campaign. Reads an index over them all: for `Database.slowReader`. */
-  readonly findRevenue: (db: Queries, campaignId: string) => Promise<Revenue[]>
-}
+export type ReportParts = CampaignParts &
+  Pick<ClickMapParts, 'renderQueue'> &
+  Pick<RevenueParts, 'findRevenue'>
 
 export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): Route[] {
   const { database, clock } = send
@@ -257,18 +242,24 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
       operationId: 'getCampaignClickMap',
       chapter: 'Campaigns',
       summary: "Get a campaign's click map.",
-      description: 'The email as it was sent, with the clicks of each link.',
+      description:
+        'The email as it was sent, with the clicks of each link. `variant`: the email of a variant of the A/B test, with the clicks of those in ' +
+        'the sample who got it. Without it, all clicks, on the email of the winner; before there is one, on that of variant A.',
       params: CampaignParams,
+      query: Type.Object({ variant: Type.Optional(VariantId) }, { additionalProperties: false }),
       response: ClickMapSchema,
       exampleAnswer: {
+        variant: null,
         html: '<p>Hello you, <a href="https://shop.example/jugs"><span>1 · 100%</span>look</a></p>',
         links: [{ number: 1, url: 'https://shop.example/jugs', clicks: 14, unique_clicks: 12, share: 1 }],
       },
       errors: ['not_found'],
-      async handle({ principal, params }) {
+      async handle({ principal, params, query: { variant } }) {
         const campaign = await requireCampaign(database.reader, principal.workspaceId, params.id)
-        const { html, links } = await clickMapOf({ database, renderQueue }, campaign)
+        const number = variant === undefined ? undefined : variantNumber(campaign, variant)
+        const { html, links } = await clickMapOf({ database, renderQueue }, campaign, number)
         return {
+          variant: variant ?? null,
           html,
           links: links.map(({ number, url, clicks, uniqueClicks, share: part }) => ({
             ...{ number, url, clicks, unique_clicks: uniqueClicks, share: part },
@@ -277,6 +268,13 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
       },
     }),
   ]
+}
+
+/** @throws AppError validation_error */
+function variantNumber({ abTest }: Campaign, variant: VariantName): number {
+  const number = VARIANT_NAMES.indexOf(variant)
+  if (number < (abTest?.variants.length ?? 0)) return number
+  throw new AppError('validation_error', `the campaign has no variant ${variant}`, { path: 'variant' })
 }
 
 const NOTHING: Omit<TimeCounts, 'startsAt'> = {

@@ -76,9 +76,18 @@ interface LinkRow {
   unique_clicks: number
 }
 
+interface VariantLinkRow {
+  campaign: number
+  variant: number
+  link: number
+  clicks: number
+  unique_clicks: number
+}
+
 declare module '../../db/tables.js' {
   interface Tables {
     campaign_links: LinkRow
+    campaign_variant_links: VariantLinkRow
     campaign_clicks: { campaign: number; link: number; contact: number }
   }
 }
@@ -86,6 +95,8 @@ declare module '../../db/tables.js' {
 export interface LinkClick {
   readonly campaign: number
   readonly contact: number
+  /** In the sample of an A/B test. */
+  readonly variant: number | null
   readonly url: string
 }
 
@@ -102,15 +113,19 @@ export async function countClicks(db: Queries, clicks: readonly LinkClick[]): Pr
 
 async function countOwn(db: Queries, campaign: number, clicks: readonly LinkClick[]): Promise<void> {
   const links = await ensureLinks(db, campaign, new Set(clicks.map(({ url }) => url)))
-  const contacts = new Map<number, number[]>()
-  for (const { contact, url } of clicks) {
-    const link = links.get(url) ?? OTHERS.link
-    contacts.set(link, [...(contacts.get(link) ?? []), contact])
+  const byLink = new Map<number, LinkClick[]>()
+  for (const one of clicks) {
+    const link = links.get(one.url) ?? OTHERS.link
+    const all = byLink.get(link)
+    if (all) all.push(one)
+    else byLink.set(link, [one])
   }
-  for (const [link, all] of contacts) {
+  const ofVariants: VariantLinkRow[] = []
+  for (const [link, all] of byLink) {
+    const contacts = new Set(all.map(({ contact }) => contact))
     const fresh = await db
       .insertInto('campaign_clicks')
-      .values([...new Set(all)].map(contact => ({ campaign, link, contact })))
+      .values([...contacts].map(contact => ({ campaign, link, contact })))
       .onConflict(conflict => conflict.doNothing())
       .returning('contact')
       .execute()
@@ -123,7 +138,42 @@ async function countOwn(db: Queries, campaign: number, clicks: readonly LinkClic
       .where('campaign', '=', campaign)
       .where('link', '=', link)
       .execute()
+    ofVariants.push(...countByVariant(all, new Set(fresh.map(({ contact }) => contact)), link))
   }
+  await addToVariants(db, ofVariants)
+}
+
+/** @param clicks of one link @param fresh who had not clicked it before */
+function countByVariant(
+  clicks: readonly LinkClick[],
+  fresh: ReadonlySet<number>,
+  link: number,
+): VariantLinkRow[] {
+  const counts = new Map<number, VariantLinkRow>()
+  const left = new Set(fresh)
+  for (const { campaign, contact, variant } of clicks) {
+    if (variant === null) continue
+    const own = counts.get(variant) ?? { campaign, variant, link, clicks: 0, unique_clicks: 0 }
+    counts.set(variant, own)
+    own.clicks += 1
+    if (left.delete(contact)) own.unique_clicks += 1
+  }
+  return [...counts.values()]
+}
+
+/** @param counts each variant and link at most once */
+async function addToVariants(db: Queries, counts: readonly VariantLinkRow[]): Promise<void> {
+  if (counts.length === 0) return
+  await db
+    .insertInto('campaign_variant_links')
+    .values(counts)
+    .onConflict(conflict =>
+      conflict.columns(['campaign', 'variant', 'link']).doUpdateSet(e => ({
+        clicks: e('campaign_variant_links.clicks', '+', e.ref('excluded.clicks')),
+        unique_clicks: e('campaign_variant_links.unique_clicks', '+', e.ref('excluded.unique_clicks')),
+      })),
+    )
+    .execute()
 }
 
 /** @returns the number of each link; links beyond the limit have none */
@@ -191,6 +241,25 @@ export async function listLinks(db: Queries, campaign: number, page: Page): Prom
     clicks,
     uniqueClicks,
   }))
+}
+
+/** Links that the sample of an A/B test clicked in one variant, most clicked first: at most `MAX_LINKS` and one for all others. */
+export async function listVariantLinks(
+  db: Queries,
+  campaign: number,
+  variant: number,
+): Promise<ClickedLink[]> {
+  return db
+    .selectFrom('campaign_variant_links as counts')
+    .innerJoin('campaign_links as links', join =>
+      join.onRef('links.campaign', '=', 'counts.campaign').onRef('links.link', '=', 'counts.link'),
+    )
+    .select(['links.url', 'counts.clicks', 'counts.unique_clicks as uniqueClicks'])
+    .where('counts.campaign', '=', campaign)
+    .where('counts.variant', '=', variant)
+    .orderBy('counts.clicks', 'desc')
+    .orderBy('counts.link')
+    .execute()
 }
 
 /** Deletes a campaign's records of who clicked. @returns how many rows, at most `limit` */

@@ -153,6 +153,7 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
     tests: [
       testing('a sample gets the variants in equal parts, and the rest the one that people clicked'),
       testing('where the lead may be chance, a test may wait for a person'),
+      testing('what was bought counts for the variant that the buyer got, or for the others'),
       testing('a cancelled test sends no rest, and a paused one is not decided'),
       testing('a scheduled test draws its sample from who is there at its start'),
       testing('what cannot be a test is refused by name'),
@@ -237,6 +238,11 @@ export const CAMPAIGN_ROWS: readonly Row[] = [
       reports('hours are counted up to the fourth midnight after the start, then days up to ninety'),
       reports('badges stand where links are, whatever the HTML'),
     ],
+  },
+  {
+    rule: 'GET /campaigns/:id/click-map?variant= tells of one variant of an A/B test (additive)',
+    from: [`${TABLE} > GET /campaigns/:id`],
+    tests: [testing('the click map of a variant shows its own email with the clicks of its sample')],
   },
   {
     rule: 'send_time: usual_hour sends each email at the hour at which its recipient usually visits, within 24 hours of the start (additive)',

@@ -178,6 +178,15 @@ export const campaignsTables = ({ serial, withoutRowid }: ColumnTypes): string[]
     constraint campaign_links_pk primary key (campaign, link)
   )`,
   'create unique index campaign_links_by_url on campaign_links (campaign, digest)',
+  // Clicks of those in the sample of an A/B test who got this variant.
+  `create table campaign_variant_links (
+    campaign bigint not null,
+    variant integer not null,
+    link integer not null,
+    clicks integer not null,
+    unique_clicks integer not null,
+    constraint campaign_variant_links_pk primary key (campaign, variant, link)
+  )${withoutRowid}`,
   // Visits by hour (UTC) in the first days after the start, then by day.
   `create table campaign_times (
     campaign bigint not null,

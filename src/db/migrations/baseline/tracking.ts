@@ -63,10 +63,12 @@ export const trackingTables = ({ serial }: ColumnTypes): string[] => [
     -- The message it is attributed to.
     message_id text,
     campaign_id text,
+    -- Of the campaign's A/B test, if the message was in its sample.
+    campaign_variant integer,
     is_sandbox integer not null,
     created_at bigint not null
   )`,
-  'create index conversions_by_campaign on conversions (campaign_id, currency, value) where campaign_id is not null',
+  'create index conversions_by_campaign on conversions (campaign_id, currency, campaign_variant, value) where campaign_id is not null',
   'create index conversions_by_contact on conversions (workspace_id, contact_id, id)',
   'create index conversions_by_workspace on conversions (workspace_id, id)',
   `create table product_views (

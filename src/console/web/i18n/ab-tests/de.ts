@@ -55,6 +55,8 @@ export const abTests: typeof texts = {
     winner: 'Sieger',
     leads: 'Führt',
     people: 'Empfänger',
+    conversions: 'Conversions',
+    revenue: 'Umsatz',
     others: 'Die übrigen',
     othersText: name => `Sie bekommen Variante ${name}.`,
     othersWait: 'Sie bekommen den Sieger.',

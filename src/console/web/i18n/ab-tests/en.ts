@@ -53,6 +53,8 @@ export const abTests = {
     winner: 'Winner',
     leads: 'Leads',
     people: 'Recipients',
+    conversions: 'Conversions',
+    revenue: 'Revenue',
     others: 'The others',
     othersText: (name: string) => `They get variant ${name}.`,
     othersWait: 'They get the winner.',

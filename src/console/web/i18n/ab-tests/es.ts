@@ -56,6 +56,8 @@ export const abTests: typeof texts = {
     winner: 'Ganadora',
     leads: 'Va por delante',
     people: 'Destinatarios',
+    conversions: 'Conversiones',
+    revenue: 'Ingresos',
     others: 'Los demás',
     othersText: name => `Reciben la variante ${name}.`,
     othersWait: 'Reciben la ganadora.',

@@ -56,6 +56,8 @@ export const abTests: typeof texts = {
     winner: 'Gagnante',
     leads: 'En tête',
     people: 'Destinataires',
+    conversions: 'Conversions',
+    revenue: 'Chiffre d’affaires',
     others: 'Les autres',
     othersText: name => `Ils reçoivent la variante ${name}.`,
     othersWait: 'Ils reçoivent la gagnante.',

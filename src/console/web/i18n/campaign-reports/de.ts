@@ -21,6 +21,8 @@ export const campaignReports: typeof texts = {
     clickMap: 'Klickkarte',
     clickMapIntro:
       'Die E-Mail, wie sie gesendet wurde, ohne Angaben eines Empfängers. Jede Marke zeigt die Nummer des Links und seinen Anteil an den Klicks.',
+    clicksOf: 'Klicks von',
+    ofVariant: 'Klicks der Empfänger in der Stichprobe, die diese Variante bekamen.',
     mail: 'Die E-Mail mit den Klicks jedes Links',
     noMail: 'Der Inhalt ist nicht mehr gespeichert; nur die Zahlen sind geblieben.',
     noLinks: 'Die E-Mail hat keine gezählten Links.',

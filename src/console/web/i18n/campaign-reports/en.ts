@@ -19,6 +19,8 @@ export const campaignReports = {
     clickMap: 'Click map',
     clickMapIntro:
       'The mail as it was sent, without a recipient’s values. Each badge has its link’s number and share of the clicks.',
+    clicksOf: 'Clicks of',
+    ofVariant: 'Clicks by the recipients in the sample who got this variant.',
     mail: 'The mail with the clicks of each link',
     noMail: 'The content is no longer stored; only the figures are.',
     noLinks: 'The mail has no tracked links.',

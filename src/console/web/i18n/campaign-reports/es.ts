@@ -20,6 +20,8 @@ export const campaignReports: typeof texts = {
     clickMap: 'Mapa de clics',
     clickMapIntro:
       'El correo tal como se envió, sin los valores de un destinatario. Cada marca lleva el número del enlace y su parte de los clics.',
+    clicksOf: 'Clics de',
+    ofVariant: 'Clics de los destinatarios de la muestra que recibieron esta variante.',
     mail: 'El correo con los clics de cada enlace',
     noMail: 'El contenido ya no está guardado; solo quedan las cifras.',
     noLinks: 'El correo no tiene enlaces con seguimiento.',

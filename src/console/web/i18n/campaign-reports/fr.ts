@@ -20,6 +20,8 @@ export const campaignReports: typeof texts = {
     clickMap: 'Carte des clics',
     clickMapIntro:
       'L’e-mail tel qu’il a été envoyé, sans les valeurs d’un destinataire. Chaque repère porte le numéro du lien et sa part des clics.',
+    clicksOf: 'Clics de',
+    ofVariant: 'Clics des destinataires de l’échantillon qui ont reçu cette variante.',
     mail: 'L’e-mail avec les clics de chaque lien',
     noMail: 'Le contenu n’est plus conservé ; il ne reste que les chiffres.',
     noLinks: 'L’e-mail n’a aucun lien suivi.',
