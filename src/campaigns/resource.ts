@@ -7,6 +7,7 @@ import { resource } from '../resource/resource.js'
 import { abTestRoutes } from './ab-test/ab-test-routes.js'
 import { archivePages, type ArchiveParts } from './archive/archive-pages.js'
 import { archiveRoutes } from './archive/archive-routes.js'
+import { campaignAdminRoutes } from './campaign-admin-routes.js'
 import { CampaignRunner } from './expansion/campaign-runner.js'
 import { deleteOldChecks } from './preflight/check-store.js'
 import type { PreflightParts } from './preflight/preflight-parts.js'
@@ -63,6 +64,7 @@ export const campaigns = resource({
         ...reportRoutes(parts),
         ...archiveRoutes(parts),
         ...abTestRoutes(parts, wake),
+        ...campaignAdminRoutes(parts.send.database),
       ],
       pages: archivePages(parts),
       lease: 'campaigns',

@@ -41,6 +41,8 @@ async function open(t: Test, looking: Looking) {
     campaign: String(campaign),
     get: async (path: string) => (await appliance.get(`/api/v1${path}`, { key })).body.data,
     post,
+    send: (id: string) =>
+      appliance.post(`/api/v1/campaigns/${id}/send/api`, {}, { key, headers: { 'Idempotency-Key': id } }),
     go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
     inspect: async (name: string) => {
       await takePicture(page, name, looking)
@@ -109,6 +111,32 @@ t.test('an A/B test is composed, sent, watched, and its winner chosen', async t 
     ...{ phase: 'decided', winner: 'B', decided_by: 'person' },
     rest: { recipients: 10, stats: { delivered: 10 } },
   })
+})
+
+t.test('a test that waits for a person stands on the overview until somebody chooses', async t => {
+  const { page, campaign, go, post, send, inspect } = await open(t, { shape: 'narrow', scheme: 'light' })
+  const { id } = await post(`/campaigns/${campaign}/duplicate`, { name: 'June news' })
+  await go(`/campaigns/${id}`)
+  await page.getByRole('button', { name: 'Add an A/B test' }).click()
+  await page.getByRole('group', { name: 'Variant B' }).getByLabel('Subject').fill('What is new in June')
+  await page.getByLabel('The winner is chosen').selectOption('person')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved').first().waitFor()
+  await go('/')
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  const attention = page.getByRole('region', { name: 'Needs attention' })
+  const item = attention.getByText('The A/B test of “June news” waits for somebody to choose the winner')
+  t.equal(await item.count(), 0, 'a draft')
+  await send(id)
+  await item.waitFor()
+  await inspect('console-overview-winner')
+  await attention.getByRole('link', { name: /June news/ }).click()
+  await page.getByText('Choose the winner when you have seen enough.').waitFor()
+  t.match(page.url(), /\/campaigns\/[^?]+\?workspace=/)
+  await page.goBack()
+  await item.waitFor()
+  await post(`/campaigns/${id}/ab-test/winner`, { variant: 'A' })
+  await item.waitFor({ state: 'hidden' })
 })
 
 t.test('a test of the sender decides by itself, and can be taken out of a draft', async t => {

@@ -19,6 +19,7 @@ const PLAYED = 'opens, clicks, bounces and complaints are events'
 const CONVERSIONS = 'a conversion is an event'
 const FLOWS = 'entering and completing an automation are events'
 const CAMPAIGN = 'start and completion of a campaign are events'
+const WINNER = 'an A/B test that waits for a person is an event'
 
 export const EVENT_TABLE: readonly EventRow[] = [
   {
@@ -113,6 +114,14 @@ export const EVENT_TABLE: readonly EventRow[] = [
   { event: 'conversion.created', causedBy: ['POST /conversions'], test: [SERVED, CONVERSIONS] },
   { event: 'campaign.sent', causedBy: ['POST /campaigns/:id/send/api'], test: [SERVED, CAMPAIGN] },
   { event: 'campaign.completed', causedBy: ['the last mail of a campaign'], test: [SERVED, CAMPAIGN] },
+  {
+    event: 'campaign.winner_required',
+    causedBy: [
+      'the last mail of a sample, if the test is decided by hand',
+      'the time of the decision, if the lead may be chance and if_unclear is manual',
+    ],
+    test: [SERVED, WINNER],
+  },
   {
     event: 'flow.triggered',
     causedBy: ['POST /automations/:id/trigger', 'the trigger of an active automation'],

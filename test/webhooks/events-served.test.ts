@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile'
 import { bodySchema } from '../../src/webhooks/events/event-schemas.js'
 import { WEBHOOK_EVENT_NAMES, type WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
 import { openTestAppliance } from '../support/program/appliance.js'
+import { untilLater } from '../support/until.js'
 import { openWebhooks } from './open-webhooks.js'
 
 const LIVE_MAIL = { from_email: 'shop@shop.example', subject: 'Your {{order}}', text: 'Thanks' }
@@ -260,4 +261,44 @@ t.test('start and completion of a campaign are events', async t => {
   t.match(await told('campaign.sent'), [about])
   t.match(await told('campaign.completed'), [{ ...about, stats: { sends: 2, delivered: 2, bounces: 0 } }])
   t.match(await told('email.sent', 2), [{ campaign_id: campaign['id'] }, { campaign_id: campaign['id'] }])
+})
+
+t.test('an A/B test that waits for a person is an event', async t => {
+  const { make, told, key, ...postroad } = await open(t)
+  const list = await make('/lists', { name: 'News' })
+  for (const name of ['ann', 'bob', 'cyd', 'dan'])
+    await make('/contacts', { email: `${name}@x.example`, list_id: list['id'] })
+  const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+  const send = async (name: string, test: object) => {
+    const { id = '' } = await make('/campaigns', {
+      ...{ name, subject: 'News', template_id: template['id'], list_id: list['id'] },
+      ab_test: { variants: [{}, { subject: 'Other news' }], sample_size: 2, metric: 'opens', ...test },
+    })
+    const headers = { 'Idempotency-Key': name }
+    await postroad.post(`/api/v1/campaigns/${id}/send/api`, {}, { key, headers })
+    return id
+  }
+  const byHand = await send('By hand', { decide_after_minutes: null })
+  const about = { name: 'By hand', total_recipients: 4 }
+  t.match(await told('campaign.winner_required'), [{ campaign_id: byHand, ...about }])
+
+  const once = (id: string, path: string, what: object) =>
+    untilLater(postroad.clock, `${path} of ${id}`, async () => {
+      const { body } = await postroad.get(`/api/v1/campaigns/${id}${path}`, { key })
+      return Object.entries(what).every(([name, value]) => body.data[name] === value)
+    })
+  // Of two that nobody opened one is decided by the rule, the other is left to a person.
+  const byRule = await send('By rule', { decide_after_minutes: 5, if_unclear: 'best' })
+  const unclear = await send('Unclear', { decide_after_minutes: 5, if_unclear: 'manual' })
+  for (const id of [byRule, unclear]) await once(id, '/ab-test', { phase: 'waiting' })
+  await postroad.clock.advance(5 * 60_000)
+  await once(byRule, '', { status: 'completed' })
+  t.match((await told('campaign.winner_required', 2))[1], { campaign_id: unclear, name: 'Unclear' })
+
+  // A pause does not ask again.
+  for (const act of ['pause', 'resume']) await make(`/campaigns/${unclear}/${act}`, {})
+  await make(`/campaigns/${unclear}/ab-test/winner`, { variant: 'A' })
+  await once(unclear, '', { status: 'completed' })
+  await told('campaign.completed', 2)
+  await told('campaign.winner_required', 2)
 })

@@ -46,6 +46,7 @@ const PAYLOADS: Readonly<Record<WebhookEvent, object>> = {
       ...{ bounces: 13, complaints: 0, unsubscribes: 0 },
     },
   },
+  'campaign.winner_required': campaign,
   'email.sent': mail,
   'email.delivered': { ...mail, remoteMta: 'mx.example.com' },
   'email.opened': { ...mail, ...visit },

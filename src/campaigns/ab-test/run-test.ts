@@ -11,11 +11,13 @@
  */
 import { SYSTEM, type Actor } from '../../core/actor.js'
 import type { Tx } from '../../db/database.js'
+import { appendEvents } from '../../events/store.js'
 import { insertPage } from '../archive/page-store.js'
 import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import { logAct } from '../records/campaigns.js'
 import { insertLetter } from '../records/letter-store.js'
+import { aboutCampaign } from '../results/campaign-stats.js'
 import { sampleSizes } from './ab-test.js'
 import { winnerByRule } from './decision.js'
 import { draw } from './draw.js'
@@ -73,6 +75,7 @@ export async function decideOrWait(tx: Tx, seq: number, now: number): Promise<bo
   if (test.sampledAt === null) {
     decideAt = decideAfterMinutes === null ? null : now + decideAfterMinutes * MINUTE_MS
     await changeTest(tx.db, seq, { sampled_at: now, decide_at: decideAt })
+    if (decideAt === null) await askForWinner(tx, campaign, now)
   }
   if (decideAt === null || decideAt > now) {
     await changeCampaign(tx.db, seq, { nextAt: decideAt })
@@ -83,7 +86,12 @@ export async function decideOrWait(tx: Tx, seq: number, now: number): Promise<bo
   // From now on as if it were decided by hand.
   await changeTest(tx.db, seq, { decide_at: null })
   await changeCampaign(tx.db, seq, { nextAt: null })
+  await askForWinner(tx, campaign, now)
   return false
+}
+
+async function askForWinner(tx: Tx, campaign: Campaign, now: number): Promise<void> {
+  await appendEvents(tx, [{ kind: 'campaign.winner_required', ...aboutCampaign(campaign, now) }])
 }
 
 /** @returns false if there is a winner already */

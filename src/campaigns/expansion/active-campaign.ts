@@ -132,7 +132,10 @@ export class ActiveCampaign {
   }
 
   private async decide(now: number): Promise<StepResult> {
-    const isDecided = await this.parts.send.database.write(tx => decideOrWait(tx, this.seq, now))
+    const isDecided = await this.parts.send.database.write(async tx => {
+      tx.onCommit(this.parts.onEvents)
+      return decideOrWait(tx, this.seq, now)
+    })
     return isDecided ? 'did' : 'rests'
   }
 

@@ -8,7 +8,7 @@ import { insertPage } from '../archive/page-store.js'
 import { type Campaign, statusAfter } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import { deleteLetter } from '../records/letter-store.js'
-import { statsFields } from '../results/campaign-stats.js'
+import { aboutCampaign, statsFields } from '../results/campaign-stats.js'
 import { cancelPending, listSent, updateRecipients } from './recipient-store.js'
 
 /** Starts a campaign whose time has come and whose recipients all have rows. */
@@ -19,7 +19,7 @@ export async function begin(tx: Tx, seq: number, now: number): Promise<void> {
   await changeCampaign(tx.db, seq, { status, startedAt: now, nextAt: now })
   // With an A/B test, once there is a winner.
   if (campaign.isArchived && !campaign.abTest) await insertPage(tx.db, campaign, now)
-  await appendEvents(tx, [{ kind: 'campaign.sent', ...about(campaign, now) }])
+  await appendEvents(tx, [{ kind: 'campaign.sent', ...aboutCampaign(campaign, now) }])
 }
 
 /** Fallback interval of the completion check; settling the last mail triggers it at once. */
@@ -38,15 +38,10 @@ export async function completeOrWait(tx: Tx, seq: number, now: number): Promise<
   await deleteHold(tx.db, campaign.id)
   await deleteLetter(tx.db, seq)
   if (campaign.abTest) await endTest(tx.db, seq)
-  const { payload, ...head } = about(campaign, now)
+  const { payload, ...head } = aboutCampaign(campaign, now)
   await appendEvents(tx, [
     { kind: 'campaign.completed', ...head, payload: { ...payload, stats: statsFields(campaign) } },
   ])
-}
-
-function about({ id, workspaceId, isSandbox, name, recipients }: Campaign, now: number) {
-  const payload = { campaignId: id, name, totalRecipients: recipients }
-  return { workspaceId, messageId: null, isSandbox, occurredAt: now, payload }
 }
 
 /** Fails a campaign; its pending recipients are cancelled later. @param error shown to the user */

@@ -4,6 +4,7 @@ import { checkName, copyName } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
+import type { Tagged } from '../../http/preconditions.js'
 import type { Principal } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
@@ -27,7 +28,15 @@ import {
 } from './campaign-schema.js'
 import { deleteCampaign, insertCampaign, listCampaigns, updateDraft } from './campaign-store.js'
 import { findCampaignData, insertCampaignData } from './letter-store.js'
-import { logAct, requireAct, requireCampaign, NOTHING_SAID, readFields, requireNamed } from './campaigns.js'
+import {
+  logAct,
+  requireAct,
+  requireCampaign,
+  NOTHING_SAID,
+  readFields,
+  requireNamed,
+  tagged,
+} from './campaigns.js'
 
 export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
   const { send, references } = parts
@@ -55,6 +64,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       path: '/campaigns',
       access: 'campaigns:write',
       operationId: 'createCampaign',
+      hasEtag: true,
       chapter: 'Campaigns',
       summary: 'Create a campaign.',
       description:
@@ -78,9 +88,9 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
           await requireNamed(tx.db, workspace, fields)
           await insertCampaign(tx.db, made)
           await logAct(tx, made, principal.actor, 'created', now)
-          const value = campaignToApi(await requireCampaign(tx.db, workspaceId, made.id))
-          await keepAnswer(tx.db, claim, { status: 201, value })
-          return value
+          const answer = tagged(await requireCampaign(tx.db, workspaceId, made.id))
+          await keepAnswer(tx.db, claim, { status: 201, value: answer.value })
+          return answer
         })
       },
     }),
@@ -89,6 +99,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       path: '/campaigns/:id/duplicate',
       access: 'campaigns:write',
       operationId: 'duplicateCampaign',
+      hasEtag: true,
       chapter: 'Campaigns',
       summary: 'Duplicate a campaign.',
       description:
@@ -113,6 +124,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       path: '/campaigns/:id/resend',
       access: 'campaigns:write',
       operationId: 'resendCampaign',
+      hasEtag: true,
       chapter: 'Campaigns',
       summary: 'Resend a campaign to non-openers.',
       description:
@@ -146,21 +158,26 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       path: '/campaigns/:id',
       access: 'campaigns:read',
       operationId: 'getCampaign',
+      hasEtag: true,
       chapter: 'Campaigns',
       summary: 'Get a campaign with its statistics.',
-      description: 'Counts are cumulative and exact, even after a crash of the server.',
+      description:
+        'Counts are cumulative and exact, even after a crash of the server. The `ETag` covers everything but `total_recipients`, `excluded`, ' +
+        '`progress`, `stats` and `rates`: a 304 means that settings and status are the same.',
       params: CampaignParams,
       response: CampaignSchema,
       exampleAnswer: SENT_EXAMPLE,
       errors: ['not_found'],
       handle: async ({ principal, params }) =>
-        campaignToApi(await requireCampaign(database.reader, principal.workspaceId, params.id)),
+        tagged(await requireCampaign(database.reader, principal.workspaceId, params.id)),
     }),
     route({
       method: 'PATCH',
       path: '/campaigns/:id',
       access: 'campaigns:write',
       operationId: 'updateCampaign',
+      hasEtag: true,
+      checksEtag: true,
       chapter: 'Campaigns',
       summary: 'Update a draft.',
       description:
@@ -171,21 +188,22 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       response: CampaignSchema,
       exampleAnswer: DRAFT_EXAMPLE,
       errors: ['not_found', 'conflict', 'template_not_found'],
-      async handle({ principal, params, body }) {
+      async handle({ principal, params, body, precondition }) {
         const { workspaceId } = principal
         const changes = readFields(body)
         const workspace = await senders.workspace(workspaceId)
         return database.write(async tx => {
           const before = await requireCampaign(tx.db, workspaceId, params.id)
+          precondition?.check(tagged(before).etag)
           if (!isAboutArchive(changes)) requireAct(before, 'edit')
-          if (Object.keys(changes).length === 0) return campaignToApi(before)
+          if (Object.keys(changes).length === 0) return tagged(before)
           const after = { ...before, ...changes, updatedAt: clock.now() }
           if (isAboutArchive(changes)) {
             if (after.isArchived && after.startedAt !== null) await requirePage(tx.db, after, after.updatedAt)
           } else await requireNamed(tx.db, workspace, after)
           await updateDraft(tx.db, before.seq, after, after.updatedAt)
           await logAct(tx, after, principal.actor, 'updated', after.updatedAt)
-          return campaignToApi(after)
+          return tagged(after)
         })
       },
     }),
@@ -194,6 +212,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       path: '/campaigns/:id',
       access: 'campaigns:write',
       operationId: 'deleteCampaign',
+      checksEtag: true,
       chapter: 'Campaigns',
       summary: 'Delete a draft.',
       description: `Only drafts can be deleted; mail that was sent refers to its campaign. ${describeUses('campaign', 'a segment, a dynamic list or an active automation')}`,
@@ -201,9 +220,10 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       query: forceQuery,
       response: Done,
       errors: ['not_found', 'conflict'],
-      handle: ({ principal, params, query }) =>
+      handle: ({ principal, params, query, precondition }) =>
         database.write(async tx => {
           const campaign = await requireCampaign(tx.db, principal.workspaceId, params.id)
+          precondition?.check(tagged(campaign).etag)
           requireAct(campaign, 'delete')
           if (query.force !== true) await references.refuseIfUsed(tx.db, { kind: 'campaign', ...campaign })
           await deleteCampaign(tx.db, campaign.seq)
@@ -226,7 +246,7 @@ function copyCampaign(
   principal: Principal,
   id: string,
   changesOf: (copied: Campaign, db: Queries) => Partial<CampaignFields> | Promise<Partial<CampaignFields>>,
-): Promise<ShownCampaign> {
+): Promise<Tagged<ShownCampaign>> {
   const { workspaceId } = principal
   return database.write(async tx => {
     const copied = await requireCampaign(tx.db, workspaceId, id)
@@ -243,7 +263,7 @@ function copyCampaign(
     const inserted = await requireCampaign(tx.db, workspaceId, copy.id)
     const data = await findCampaignData(tx.db, copied.seq)
     if (data) await insertCampaignData(tx.db, inserted.seq, data)
-    return campaignToApi(inserted)
+    return tagged(inserted)
   })
 }
 

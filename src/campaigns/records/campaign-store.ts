@@ -291,7 +291,7 @@ export async function findCampaignSeqs(
   return new Map(rows.map(({ id, seq }) => [id, seq]))
 }
 
-function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
+export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
   return {
     seq: row.seq,
     id: row.id,

@@ -9,6 +9,7 @@ import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
+import { etagOf, Tagged } from '../../http/preconditions.js'
 import { holdCampaign, releaseCampaign } from '../../queue/claiming/campaign-hold-store.js'
 import {
   type Campaign,
@@ -30,13 +31,21 @@ import { findAskedTemplate, requireReadable } from '../../msa/merged-content.js'
 import { readSenderFields } from '../../msa/rest/address-fields.js'
 import { readSubject } from '../../msa/rest/content-fields.js'
 import { checkSendWindow, type SendWindow } from '../sending/send-window.js'
-import type { CampaignChangesBody } from './campaign-schema.js'
+import { campaignToApi, type CampaignChangesBody, type ShownCampaign } from './campaign-schema.js'
 import type { ReferenceHolder } from '../../resource/references.js'
 
 export async function requireCampaign(db: Queries, workspaceId: string, id: string): Promise<Campaign> {
   const campaign = isUuid(id) ? await findCampaign(db, workspaceId, id.toLowerCase()) : undefined
   if (!campaign) throw new AppError('not_found', 'no such campaign')
   return campaign
+}
+
+/** As the API shows it. The ETag covers everything but the counts, which change all the time while it is sent. */
+export function tagged(campaign: Campaign): Tagged<ShownCampaign> {
+  const shown = campaignToApi(campaign)
+  const { total_recipients: _total, excluded: _excluded, progress: _progress, ...others } = shown
+  const { stats: _stats, rates: _rates, ...settings } = others
+  return new Tagged(shown, etagOf(settings))
 }
 
 const DONE: Readonly<Record<CampaignAct, string>> = {

@@ -1,5 +1,5 @@
 /** A campaign's counts and rates as the API and its events show them. Pure. */
-import type { Stats } from '../records/campaign.js'
+import type { Campaign, Stats } from '../records/campaign.js'
 
 interface AboutCampaign {
   readonly campaignId: string
@@ -29,7 +29,24 @@ declare module '../../events/event.js' {
       'campaign.completed',
       AboutCampaign & { readonly stats: StatsFields }
     >
+    /** Its A/B test now waits for a person to choose the winner. */
+    'campaign.winner_required': ContactEventOf<'campaign.winner_required', AboutCampaign>
   }
+}
+
+/** What every event about a campaign says. */
+export function aboutCampaign(
+  {
+    id,
+    workspaceId,
+    isSandbox,
+    name,
+    recipients,
+  }: Pick<Campaign, 'id' | 'workspaceId' | 'isSandbox' | 'name' | 'recipients'>,
+  now: number,
+) {
+  const payload: AboutCampaign = { campaignId: id, name, totalRecipients: recipients }
+  return { workspaceId, messageId: null, isSandbox, occurredAt: now, payload }
 }
 
 export function statsFields(stats: Stats): StatsFields {

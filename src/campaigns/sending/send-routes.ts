@@ -6,14 +6,8 @@ import { EXAMPLE_ID, SEND_EXAMPLE_ANSWER, SendResult } from '../../msa/rest/send
 import { VariantId } from '../ab-test/ab-test-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import { SENT_EXAMPLE } from '../records/campaign-example.js'
-import {
-  CampaignParams,
-  CampaignSchema,
-  campaignToApi,
-  ExcludedSchema,
-  excludedToApi,
-} from '../records/campaign-schema.js'
-import { requireCampaign, steerCampaign, type Steering } from '../records/campaigns.js'
+import { CampaignParams, CampaignSchema, ExcludedSchema, excludedToApi } from '../records/campaign-schema.js'
+import { requireCampaign, steerCampaign, tagged, type Steering } from '../records/campaigns.js'
 import { sendCampaign, sendTest } from './send-campaign.js'
 import { countAudience, findCampaignAudience } from './campaign-audience.js'
 
@@ -222,6 +216,7 @@ function steerRoute(
     access: 'campaigns:send',
     chapter: 'Campaigns',
     ...described,
+    hasEtag: true,
     params: CampaignParams,
     response: CampaignSchema,
     exampleAnswer: { ...SENT_EXAMPLE, status: STEERED[act], completed_at: null },
@@ -232,7 +227,7 @@ function steerRoute(
       )
       onHolds()
       wake()
-      return campaignToApi(campaign)
+      return tagged(campaign)
     },
   })
 }

@@ -88,6 +88,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     },
     { title: 'CompletedCampaign' },
   ),
+  'campaign.winner_required': Type.Object(campaign, { title: 'UndecidedCampaign' }),
   'email.sent': Type.Object(aboutMail, { title: 'SentEmail' }),
   'email.delivered': Type.Object({ ...aboutMail, remote_mta: Type.String() }, { title: 'DeliveredEmail' }),
   'email.opened': Type.Object(

@@ -142,6 +142,7 @@ const DATA: Readonly<Record<WebhookEvent, ToData>> = {
   'contact.unsubscribed': asTold,
   'campaign.sent': (_, payload) => campaign(payload),
   'campaign.completed': (_, payload) => ({ ...campaign(payload), stats: payload['stats'] ?? {} }),
+  'campaign.winner_required': (_, payload) => campaign(payload),
   'email.sent': aboutMail,
   'email.delivered': (event, payload, mail) => ({
     ...aboutMail(event, payload, mail),

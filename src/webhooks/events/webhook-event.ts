@@ -9,6 +9,8 @@ export const WEBHOOK_EVENTS = {
   'contact.unsubscribed': 'A contact unsubscribed from a list, or (`list_id` null) from all marketing mail.',
   'campaign.sent': 'A campaign started sending.',
   'campaign.completed': 'A campaign finished sending.',
+  'campaign.winner_required':
+    'The A/B test of a campaign waits for a person to choose the winner (`POST /campaigns/:id/ab-test/winner`).',
   'email.sent': 'An email was first handed to a remote server.',
   'email.delivered': 'The remote server accepted an email.',
   'email.opened': 'An email was opened; `is_bot` marks scanners and prefetchers.',

@@ -63,6 +63,22 @@ export const IDEMPOTENCY_ROWS: readonly Row[] = [
     ],
   },
   {
+    rule: 'campaigns have one, which covers everything but their counts (additive)',
+    from: ['decisions: Automations > Status draft active paused other'],
+    answers: [
+      'PATCH /api/v1/campaigns/{id}: precondition_failed',
+      'DELETE /api/v1/campaigns/{id}: precondition_failed',
+    ],
+    tests: [
+      inFile('campaigns/campaign-editing-served')(
+        'of two people who edit a campaign the second gets a conflict, and nothing is overwritten',
+      ),
+      inFile('campaigns/campaign-editing-served')(
+        'sending a draft is a conflict for those who edit it, counting its mail is none',
+      ),
+    ],
+  },
+  {
     rule: 'single sends, scheduled ones and batches take an Idempotency-Key',
     from: ['Email > Applies to POST /email/send POST'],
     tests: [repeats('scheduled sends and batches are repeated in the same way')],

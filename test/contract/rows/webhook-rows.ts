@@ -162,6 +162,11 @@ export const WEBHOOK_ROWS: readonly Row[] = [
     tests: [CAMPAIGN],
   },
   {
+    rule: 'campaign.winner_required (additive) tells that an A/B test waits for a person, once',
+    from: ['Events > campaign.completed'],
+    tests: [events('an A/B test that waits for a person is an event')],
+  },
+  {
     rule: 'flow.triggered and flow.completed tell automation, run, contact and trigger type',
     from: ['Events > flow.triggered', 'Events > flow.completed'],
     tests: [FLOWS],

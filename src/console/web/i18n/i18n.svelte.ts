@@ -108,6 +108,13 @@ export function shortTime(iso: string, now = new Date()): string {
 export function dayName(date: string): string {
   return dates({ day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(`${date}T00:00:00Z`))
 }
+
+/** @param day 1 = Monday to 7 = Sunday */
+export function weekdayName(day: number, weekday: 'long' | 'short' = 'long'): string {
+  // 1 January 2024 was a Monday.
+  return dates({ weekday, timeZone: 'UTC' }).format(Date.UTC(2024, 0, day))
+}
+
 /** E.g. “3 minutes ago”. @param iso RFC 3339 */
 export function relativeTime(iso: string, now = Date.now()): string {
   const seconds = (new Date(iso).getTime() - now) / 1_000

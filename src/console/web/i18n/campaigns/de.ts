@@ -236,4 +236,15 @@ export const campaigns: typeof texts = {
     deleteTitle: name => `„${name}“ löschen?`,
     deleteText: 'Er sendet nichts mehr. Gesendete Kampagnen bleiben.',
   },
+  sendWindow: {
+    label: 'Nur zu bestimmten Zeiten senden',
+    hint: 'Außerhalb davon wartet die Kampagne.',
+    days: 'Tage',
+    from: 'Von',
+    until: 'Bis',
+    nextDay: 'Am nächsten Tag.',
+    zone: timezone => `In der Zeitzone des Arbeitsbereichs: ${timezone}.`,
+    hours: 'Sendezeiten',
+    everyDay: 'Täglich',
+  },
 }

@@ -224,4 +224,15 @@ export const campaigns = {
     deleteTitle: (name: string) => `Delete “${name}”?`,
     deleteText: 'It sends nothing more. Campaigns that were sent stay.',
   },
+  sendWindow: {
+    label: 'Send only at certain hours',
+    hint: 'Outside of them the campaign waits.',
+    days: 'Days',
+    from: 'From',
+    until: 'Until',
+    nextDay: 'On the next day.',
+    zone: (timezone: string) => `In the time zone of the workspace: ${timezone}.`,
+    hours: 'Sending hours',
+    everyDay: 'Every day',
+  },
 }

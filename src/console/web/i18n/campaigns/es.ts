@@ -225,4 +225,15 @@ export const campaigns: typeof texts = {
     deleteTitle: name => `¿Eliminar «${name}»?`,
     deleteText: 'Ya no envía nada. Las campañas enviadas se conservan.',
   },
+  sendWindow: {
+    label: 'Enviar solo a ciertas horas',
+    hint: 'Fuera de ellas, la campaña espera.',
+    days: 'Días',
+    from: 'Desde',
+    until: 'Hasta',
+    nextDay: 'Del día siguiente.',
+    zone: timezone => `En la zona horaria del espacio de trabajo: ${timezone}.`,
+    hours: 'Horario de envío',
+    everyDay: 'Todos los días',
+  },
 }

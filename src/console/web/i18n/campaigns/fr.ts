@@ -229,4 +229,15 @@ export const campaigns: typeof texts = {
     deleteTitle: name => `Supprimer « ${name} » ?`,
     deleteText: 'Il n’envoie plus rien. Les campagnes envoyées restent.',
   },
+  sendWindow: {
+    label: 'N’envoyer qu’à certaines heures',
+    hint: 'En dehors de ces heures, la campagne attend.',
+    days: 'Jours',
+    from: 'De',
+    until: 'À',
+    nextDay: 'Le lendemain.',
+    zone: timezone => `Dans le fuseau horaire de l’espace de travail : ${timezone}.`,
+    hours: 'Heures d’envoi',
+    everyDay: 'Tous les jours',
+  },
 }

@@ -55,6 +55,9 @@ export const mail: typeof texts = {
     noDeferrals: 'Kein Ziel hat in der letzten Stunde Nachrichten aufgeschoben.',
     latest: 'Letzte Nachricht',
     otherReplies: (n: number) => (n === 1 ? '1 weitere Antwort' : `${zahl(n)} weitere Antworten`),
+    winnerRequired: name => `Der A/B-Test von „${name}“ wartet darauf, dass jemand den Sieger wählt`,
+    winnerRemedy:
+      'Vergleichen Sie die Varianten und wählen Sie eine. Die übrigen Empfänger bekommen ihre Mail erst dann.',
     domainUnverified: (domain: string) => `${domain} ist nicht bestätigt`,
     domainFails: (domain: string) => `DNS-Einträge von ${domain} sind falsch`,
     domainRemedy:

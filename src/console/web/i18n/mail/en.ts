@@ -47,6 +47,8 @@ export const mail = {
     noDeferrals: 'No site deferred mail in the last hour.',
     latest: 'Latest message',
     otherReplies: (n: number) => count(n, 'other reply', 'other replies'),
+    winnerRequired: (name: string) => `The A/B test of “${name}” waits for somebody to choose the winner`,
+    winnerRemedy: 'Compare the variants and choose one. The other recipients get their mail then.',
     domainUnverified: (domain: string) => `${domain} is not verified`,
     domainFails: (domain: string) => `DNS records of ${domain} are wrong`,
     domainRemedy: 'Mail is not sent under its name. Publish the DNS records shown there, then check again.',

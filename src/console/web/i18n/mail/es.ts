@@ -47,6 +47,8 @@ export const mail: typeof texts = {
     noDeferrals: 'Ningún destino ha aplazado correo en la última hora.',
     latest: 'Último mensaje',
     otherReplies: (n: number) => (n === 1 ? '1 respuesta más' : `${numero(n)} respuestas más`),
+    winnerRequired: name => `La prueba A/B de «${name}» espera a que alguien elija la ganadora`,
+    winnerRemedy: 'Compare las variantes y elija una. Los demás destinatarios recibirán entonces su correo.',
     domainUnverified: (domain: string) => `${domain} no está verificado`,
     domainFails: (domain: string) => `Los registros DNS de ${domain} son incorrectos`,
     domainRemedy:

@@ -54,6 +54,9 @@ export const mail: typeof texts = {
     noDeferrals: 'Aucune destination n’a différé de message pendant la dernière heure.',
     latest: 'Dernier message',
     otherReplies: (n: number) => (n < 2 ? `${n} autre réponse` : `${nombre(n)} autres réponses`),
+    winnerRequired: name => `Le test A/B de « ${name} » attend que quelqu’un choisisse la gagnante`,
+    winnerRemedy:
+      'Comparez les variantes et choisissez-en une. Les autres destinataires recevront alors leur e-mail.',
     domainUnverified: (domain: string) => `${domain} n’est pas vérifié`,
     domainFails: (domain: string) => `Les enregistrements DNS de ${domain} sont incorrects`,
     domainRemedy:

@@ -2,6 +2,7 @@
 import type { components } from '#api/rest'
 import { testDraftOf, testOf, type AbTestDraft } from './ab-test'
 import type { Campaign } from './campaigns'
+import { windowDraftOf, windowOf, type WindowDraft } from './send-window'
 
 export interface Draft {
   readonly name: string
@@ -15,6 +16,8 @@ export interface Draft {
   /** Mails per hour; empty: no limit. */
   readonly ratePerHour: string
   readonly isAtUsualHour: boolean
+  /** Null: at any time. */
+  readonly sendWindow: WindowDraft | null
   readonly archive: boolean
   readonly abTest: AbTestDraft | null
 }
@@ -31,6 +34,7 @@ export function draftOf(campaign: Campaign): Draft {
     replyTo: campaign.reply_to ?? '',
     ratePerHour: campaign.rate_per_hour === null ? '' : String(campaign.rate_per_hour),
     isAtUsualHour: campaign.send_time === 'usual_hour',
+    sendWindow: windowDraftOf(campaign.send_window),
     archive: campaign.archive,
     abTest: testDraftOf(campaign.ab_test),
   }
@@ -49,6 +53,7 @@ export function changesOf(draft: Draft): components['schemas']['CampaignChanges'
     reply_to: draft.replyTo.trim() || null,
     rate_per_hour: draft.ratePerHour.trim() === '' ? null : rate,
     send_time: draft.isAtUsualHour ? 'usual_hour' : 'at_once',
+    send_window: windowOf(draft.sendWindow),
     archive: draft.archive,
     ab_test: testOf(draft.abTest),
   }

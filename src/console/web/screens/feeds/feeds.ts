@@ -1,5 +1,6 @@
 /** What is edited of a feed, and the request that stores it. */
 import type { components } from '#api/rest'
+import { windowDraftOf, windowOf, type WindowDraft } from '../campaigns/send-window'
 
 export type Feed = components['schemas']['Feed']
 export type FeedRun = components['schemas']['FeedRun']
@@ -20,6 +21,8 @@ export interface Draft {
   readonly weekday: string
   readonly day: string
   readonly maxItems: string
+  /** Of its campaigns; null: at any time. */
+  readonly sendWindow: WindowDraft | null
   readonly enabled: boolean
 }
 
@@ -34,6 +37,7 @@ export const NEW: Draft = {
   weekday: '1',
   day: '1',
   maxItems: '10',
+  sendWindow: null,
   enabled: true,
 }
 
@@ -50,6 +54,7 @@ export function draftOf(feed: Feed): Draft {
     weekday: String(schedule.weekday ?? NEW.weekday),
     day: String(schedule.day ?? NEW.day),
     maxItems: String(feed.max_items),
+    sendWindow: windowDraftOf(feed.send_window),
     enabled: feed.enabled,
   }
 }
@@ -69,6 +74,7 @@ export function bodyOf(draft: Draft): components['schemas']['NewFeed'] {
       ...(draft.every === 'monthly' ? { day: Number(draft.day) } : {}),
     },
     max_items: Number(draft.maxItems),
+    send_window: windowOf(draft.sendWindow),
     enabled: draft.enabled,
   }
 }

@@ -21,7 +21,13 @@ export const EVENT_GROUPS = {
     'form.submitted',
     'conversion.created',
   ],
-  campaigns: ['campaign.sent', 'campaign.completed', 'flow.triggered', 'flow.completed'],
+  campaigns: [
+    'campaign.sent',
+    'campaign.completed',
+    'campaign.winner_required',
+    'flow.triggered',
+    'flow.completed',
+  ],
 } as const
 
 export type EventName = (typeof EVENT_GROUPS)[keyof typeof EVENT_GROUPS][number]

@@ -1,0 +1,54 @@
+/** Admin routes of campaigns: found across workspaces. Everything else is done with the REST API in the workspace. */
+import Type from 'typebox'
+import { findWorkspace } from '../accounts/workspace-store.js'
+import { AppError } from '../core/errors.js'
+import type { Database } from '../db/database.js'
+import { adminListRoute } from '../http/admin-route.js'
+import { Id } from '../http/answer/answer-fields.js'
+import { pageQuery } from '../http/pagination.js'
+import type { Route } from '../http/route.js'
+import { listCampaignsOfAll } from './records/all-campaigns-store.js'
+import { CampaignSchema, campaignToApi } from './records/campaign-schema.js'
+
+const OwnedCampaign = Type.Object(
+  { ...CampaignSchema.properties, workspace_id: Id() },
+  { title: 'OwnedCampaign' },
+)
+
+export function campaignAdminRoutes({ reader, slowReader }: Database): Route[] {
+  return [
+    adminListRoute({
+      method: 'GET',
+      path: '/campaigns',
+      access: { permission: 'campaigns:read', scope: 'query' },
+      operationId: 'listAllCampaigns',
+      chapter: 'Campaigns',
+      summary: 'List campaigns of workspaces, newest first.',
+      description: 'Campaigns of sandboxes are not listed.',
+      query: Type.Object(
+        {
+          ...pageQuery,
+          workspace_id: Type.Optional(Type.String({ maxLength: 64, description: 'Only of this workspace.' })),
+          awaits_winner: Type.Optional(
+            Type.Boolean({
+              description:
+                'Only campaigns whose A/B test waits for a person to choose the winner: it is decided by hand, or its best variant’s lead may be chance.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      item: OwnedCampaign,
+      errors: ['not_found'],
+      async handle({ workspaceId, query: { awaits_winner: awaitsWinner = false } }, page) {
+        if (workspaceId !== undefined && !(await findWorkspace(reader, workspaceId)))
+          throw new AppError('not_found', `no workspace ${workspaceId}`)
+        const { items, total } = await listCampaignsOfAll(slowReader, { workspaceId, awaitsWinner }, page)
+        return {
+          items: items.map(one => ({ ...campaignToApi(one), workspace_id: one.workspaceId })),
+          total,
+        }
+      },
+    }),
+  ]
+}
