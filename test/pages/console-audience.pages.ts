@@ -71,9 +71,14 @@ t.test(
     t.match(await check.innerText(), /Would be created\s+1,000/)
     await inspect('console-import-check')
     await page.getByRole('button', { name: 'Start import' }).click()
-    await page.getByText('Completed').waitFor()
-    await page.getByRole('cell', { name: /the address/ }).waitFor()
-    t.match(await page.getByRole('region', { name: 'Progress' }).innerText(), /Created\s+1,000/)
+    // The page before says this of the check.
+    const progress = page.getByRole('region', { name: 'Progress' })
+    await progress.getByText('Completed').waitFor()
+    t.match(await progress.innerText(), /Created\s+1,000/)
+    await page
+      .getByRole('region', { name: 'Rejected' })
+      .getByRole('cell', { name: /the address/ })
+      .waitFor()
     await inspect('console-import-done')
 
     await go('/segments/new')

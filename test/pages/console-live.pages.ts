@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { openBrowser } from '../support/program/browser.js'
+import { axeFindings, openBrowser } from '../support/program/browser.js'
 import { addOperator } from '../support/program/operators.js'
 import { until, untilLater } from '../support/until.js'
 
@@ -89,6 +89,31 @@ t.test('a long list keeps its rows and its place when somebody changes it', asyn
     async () => (await bob.locator('table').getAttribute('aria-rowcount')) === '152',
   )
   t.equal(await firstSeen(), before, 'the row that was read stays where it was')
+})
+
+t.test('a list that is being read again stays readable', async t => {
+  const { bob, baseUrl, key, shows } = await open(t)
+  const upload = (body: string) =>
+    fetch(`${baseUrl}/api/v1/contacts/import?dry_run=true`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'text/csv' },
+      body,
+    })
+  await upload('email\nnobody\n')
+  await visit(bob, `${baseUrl}/console/contacts/import`)
+  await shows('the check', () => bob.getByText('Completed').isVisible())
+  const released = Promise.withResolvers<undefined>()
+  let isHeld = false
+  await bob.route('**/contacts/imports?*', async route => {
+    isHeld = true
+    await released.promise
+    await route.continue()
+  })
+  await upload('email\nsomebody@one.example\n')
+  await shows('a wait', async () => isHeld && (await bob.locator('.reading').isVisible()))
+  t.same(await axeFindings(bob), [])
+  released.resolve(undefined)
+  await shows('the answer', async () => (await bob.locator('tbody tr').count()) === 2)
 })
 
 t.test('words typed in a form stay when somebody else changes the record', async t => {
