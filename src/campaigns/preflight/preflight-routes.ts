@@ -130,7 +130,7 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       places: [
         {
           template_id: '01890a5d-ac96-774b-bcce-b302099a8058',
-          block: { id: 'greeting', type: 'text', path: 'json_structure.blocks.0' },
+          block: { id: 'greeting', type: 'header', path: 'json_structure.blocks.0' },
         },
       ],
     },
