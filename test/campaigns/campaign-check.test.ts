@@ -25,6 +25,11 @@ interface Finding {
   readonly contacts: readonly { readonly email: string }[]
   readonly clients: readonly string[]
   readonly opens_share: number | null
+  readonly variants: readonly string[]
+  readonly places: readonly {
+    readonly template_id: string
+    readonly block: { readonly id: string; readonly type: string; readonly path: string } | null
+  }[]
 }
 
 type Campaigns = Awaited<ReturnType<typeof openCampaigns>>
@@ -192,6 +197,154 @@ t.test('what spam filters distrust in subject, text and links is found', async t
   t.equal(of(check, 'little_text').length, 1)
   t.equal(check.spam, null, 'there is no score without rspamd')
   t.same(of(check, 'spam_not_checked'), [])
+})
+
+t.test('links without a URL, and those that lead nowhere from a mail, are found once', async t => {
+  const postroad = await openCampaigns(t)
+  const id = await draftOf(
+    postroad,
+    `${WORDS}<a name="top" id="top"></a><a href="#top">Up</a><a href="">a</a><a href="https://">b</a><a href="/shop?a=1&amp;b=2">c</a>
+      <a href="mailto:ann@one.test">d</a><a href="tel:+4930">e</a><a href="{{attributes.page}}">f</a><a href="{{attributes.site}}">g</a>`,
+    [{ email: 'ann@one.test', attributes: { page: 'shop.test/ann', site: '' } }],
+  )
+  const check = await checked(postroad, id)
+  t.match(of(check, 'link_empty'), [{ recipients: null, severity: 'error' }, { recipients: 1 }])
+  t.match(of(check, 'link_broken'), [{ about: '/shop?a=1&b=2', recipients: null }, { recipients: 1 }])
+  t.equal(of(check, 'link_broken').length, 2, "a recipient's own link is not said twice")
+})
+
+const block = (id: string, type: string, content: object) => ({ id, type, content })
+const text = (id: string, html: string) => block(id, 'text', { html })
+
+async function structured(postroad: Campaigns, blocks: readonly object[], contacts: readonly object[]) {
+  const { make, patch } = postroad
+  const id = await draftOf(postroad, WORDS, contacts)
+  const template = await make('/templates', { name: 'B', json_structure: { blocks } })
+  await patch(`/campaigns/${id}`, { template_id: template })
+  return { id, template }
+}
+
+const idsOf = (findings: readonly Finding[]) =>
+  findings.map(({ places }) => places.map(place => place.block?.id ?? null))
+
+t.test('what is in blocks of a template names them, wherever they are', async t => {
+  const postroad = await openCampaigns(t)
+  const columns = [
+    { blocks: [text('left', '<p>{{attributes.plan|free}} {{attributes.plan}}</p>')] },
+    {
+      blocks: [
+        block('right', 'button', { text: 'Mine', url: '{{attributes.page}}' }),
+        block('shop', 'button', { text: 'Shop', url: 'https://' }),
+      ],
+    },
+  ]
+  const { id, template } = await structured(
+    postroad,
+    [
+      text('words', WORDS),
+      text('hello', '<p>Hello {{firstName}}</p>'),
+      block('logo', 'image', { src: 'https://127.0.0.1:9/logo.png' }),
+      block('photo', 'image', { src: 'https://127.0.0.1:9/photo.png', alt: 'A jug' }),
+      block('two', 'columns', { columns }),
+      block('items', 'dynamic', {
+        source: 'attributes.items',
+        blocks: [text('item', '<p>{{this.name}} <a href="https://bit.ly/xyz">more</a></p>')],
+      }),
+      block('if', 'conditional', {
+        field: 'attributes.plan',
+        operator: 'is_set',
+        elseBlocks: [],
+        blocks: [block('code', 'html', { html: '<div style="display:flex"><img src="a.png"></div>' })],
+      }),
+      text('bye', '<p>Bye {{firstName}}</p>'),
+    ],
+    [
+      { email: 'ann@one.test', first_name: 'Ann', attributes: { page: 'https://shop.test/ann', plan: 'x' } },
+      { email: 'bob@one.test', attributes: { page: 'shop.test/bob', items: [{ name: 'Jug' }, {}] } },
+    ],
+  )
+  const check = await checked(postroad, id)
+  const where = (code: string, about?: string) =>
+    idsOf(of(check, code).filter(one => about === undefined || one.about === about))
+  t.same(where('merge_value_missing', 'firstName'), [['hello', 'bye']])
+  t.same(where('merge_value_missing', 'attributes.plan'), [['left']], 'a fallback is enough')
+  t.same(where('merge_value_missing', 'this.name'), [['item']])
+  t.same(where('link_empty'), [['shop']])
+  t.same(where('link_broken'), [['right']])
+  t.same(where('suspicious_link'), [['item']])
+  t.same(where('image_without_alt', 'https://127.0.0.1:9/logo.png'), [['logo']], 'a block without alt text')
+  t.same(where('image_unreachable', 'https://127.0.0.1:9/photo.png'), [['photo']])
+  t.same(where('feature_unsupported', 'display:flex'), [['code']])
+  t.same(where('unsubscribe_link_added'), [[]], 'not in the template')
+  t.same(of(check, 'link_broken')[0]?.places, [
+    {
+      template_id: template,
+      block: {
+        id: 'right',
+        type: 'button',
+        path: 'json_structure.blocks.4.content.columns.1.blocks.0',
+      },
+    },
+  ])
+})
+
+t.test('the path of a block has the spelling of the document, and repeated ids do not matter', async t => {
+  const postroad = await openCampaigns(t)
+  const { id } = await structured(
+    postroad,
+    [
+      text('a', WORDS),
+      block('a', 'conditional', {
+        field: 'email',
+        operator: 'is_not_set',
+        else: [text('a', '<p>{{firstName}}</p>')],
+      }),
+    ],
+    [{ email: 'ann@one.test' }],
+  )
+  t.match(of(await checked(postroad, id), 'merge_value_missing'), [
+    { places: [{ block: { id: 'a', type: 'text', path: 'json_structure.blocks.1.content.else.0' } }] },
+  ])
+})
+
+t.test('a template of HTML is named without a block; what is only in the subject has no place', async t => {
+  const postroad = await openCampaigns(t)
+  const id = await draftOf(
+    postroad,
+    `<p>{{firstName}}</p><img src="logo.png">`,
+    [{ email: 'ann@one.test' }],
+    { subject: 'News {{lastName}}' },
+  )
+  const check = await checked(postroad, id)
+  const template = String((await postroad.get(`/campaigns/${id}`)).body.data.template_id)
+  const places = [{ template_id: template, block: null }]
+  const missing = (about: string) => of(check, 'merge_value_missing').find(one => one.about === about)?.places
+  t.same(missing('firstName'), places)
+  t.same(missing('lastName'), [])
+  for (const code of ['image_without_alt', 'image_broken', 'mostly_images'])
+    t.same(of(check, code)[0]?.places, places, code)
+})
+
+t.test('a fault of several variants names the template of each', async t => {
+  const postroad = await openCampaigns(t)
+  const { make, patch } = postroad
+  const { id, template } = await structured(
+    postroad,
+    [text('one', `${WORDS}{{firstName}}`)],
+    [{ email: 'ann@one.test' }, { email: 'bob@one.test' }],
+  )
+  const other = await make('/templates', {
+    name: 'C',
+    json_structure: { blocks: [text('two', `${WORDS}{{firstName}}`)] },
+  })
+  const variants = [{ template_id: template }, { template_id: other }]
+  t.equal((await patch(`/campaigns/${id}`, { ab_test: { variants, sample_percent: 100 } })).status, 200)
+  const [missing] = of(await checked(postroad, id), 'merge_value_missing')
+  t.same(missing?.variants, [])
+  t.match(missing?.places, [
+    { template_id: template, block: { id: 'one' } },
+    { template_id: other, block: { id: 'two' } },
+  ])
 })
 
 /** Answers as rspamd's normal worker does. */

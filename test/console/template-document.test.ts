@@ -4,6 +4,7 @@ import { copyText, pastedBlocks } from '../../src/console/web/screens/templates/
 import {
   allBlocks,
   blockAtPath,
+  blockWithId,
   columnWidths,
   contentOf,
   duplicate,
@@ -280,6 +281,22 @@ t.test('the path of a validation error leads to its block', t => {
   t.equal(at('blocks.0.content.else.0.content.columns.1.blocks.0.content.html'), 'x')
   t.equal(at('blocks.0.content.else.0.content.columns.1.width'), 'c')
   t.equal(at('settings.contentWidth'), undefined)
+  t.end()
+})
+
+t.test('a block is found by its id, of several with that id by its path, also after others moved', t => {
+  const text = (id: string, html: string) => ({ id, type: 'text', content: { html } })
+  const document = parse({ blocks: [text('a', '1'), text('b', '2'), text('b', '3'), { type: 'text' }] })
+  const found = (id: string, path: string) => {
+    const block = blockWithId(document, id, path)
+    return block && contentOf(block)['html']
+  }
+  t.equal(found('a', 'json_structure.blocks.2'), '1')
+  t.equal(found('b', 'json_structure.blocks.2'), '3')
+  t.equal(found('b', 'json_structure.blocks.0'), undefined, 'either might be meant')
+  t.equal(found('c', 'json_structure.blocks.0'), undefined)
+  t.equal(found('', 'json_structure.blocks.3'), undefined)
+  t.equal(found('a', ''), '1')
   t.end()
 })
 

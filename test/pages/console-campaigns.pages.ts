@@ -117,6 +117,80 @@ t.test('a campaign is composed, checked, sent and reported', async t => {
   await page.getByRole('row', { name: /May news.*Completed/ }).waitFor()
 })
 
+const WORDS = `<p>${'Here is what is new in our shop this month. '.repeat(5)}</p>`
+
+const PICTURE = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
+
+t.test('what the check finds leads to its block in the template, by the keyboard too', async t => {
+  const { page, list, go, post, inspect } = await open(t)
+  const text = (id: string, html: string) => ({ id, type: 'text', content: { html } })
+  const columns = [
+    { blocks: [text('left', '<p>Dear {{first_name}}</p>')] },
+    { blocks: [{ id: 'more', type: 'button', content: { text: 'More', url: 'https://' } }] },
+  ]
+  const blocks = [
+    ...Array.from({ length: 8 }, (_, at) => text(`words${at}`, WORDS)),
+    { id: 'photo', type: 'image', content: { src: PICTURE } },
+    { id: 'two', type: 'columns', content: { columns } },
+    { id: 'code', type: 'html', content: { html: '<div style="display:flex">Jugs</div>' } },
+  ]
+  const { id: template } = await post('/templates', { name: 'Blocks', json_structure: { blocks } })
+  const { id } = await post('/campaigns', {
+    ...{ name: 'July news', subject: 'BUY NOW!!', template_id: template, list_id: list },
+  })
+  await go(`/campaigns/${id}`)
+  await page.getByText('Will receive it').waitFor()
+  await page.getByRole('button', { name: 'Check', exact: true }).click()
+
+  t.comment('what clients lack by caniemail, and what filters distrust without rspamd')
+  const finding = (words: string) => page.getByRole('listitem').filter({ hasText: words })
+  const feature = finding('Some mail clients do not support this.').filter({ hasText: 'display:flex' })
+  await feature.getByText('Not in Outlook for Windows, GMX and WEB.DE').waitFor()
+  await feature.getByRole('link', { name: 'HTML, block 11 of the template' }).waitFor()
+  await finding('The subject is in capitals').waitFor()
+  await finding('no unsubscribe link of its own').waitFor()
+  await finding('An image has no alt text').getByRole('link', { name: 'Image, block 9' }).waitFor()
+  t.equal(await page.getByRole('heading', { name: 'Spam score' }).count(), 0, 'there is no score')
+  t.equal(await page.getByText('The spam filter could not be asked').count(), 0)
+  t.equal(await finding('The subject is in capitals').getByRole('link').count(), 0, 'not in the template')
+  await inspect('console-campaign-check')
+
+  t.comment('to the block and back')
+  const missing = finding('A merge tag is empty').getByRole('link', { name: 'Text, block 10.1.1' })
+  const focused = (name: RegExp) => page.getByRole('group', { name }).and(page.locator(':focus'))
+  await missing.focus()
+  await page.keyboard.press('Enter')
+  await focused(/^Text, 1 of 1/).waitFor()
+  const told = page.getByRole('region', { name: 'Found by the check of the campaign' })
+  await told.getByText('A merge tag is empty').waitFor()
+  await page.getByText('Text selected, 1 of 1 in Columns, column 1.').waitFor({ state: 'attached' })
+  const { y = -1, height = 0 } = (await page.locator(':focus').boundingBox()) ?? {}
+  t.ok(y > 0 && y + height <= (page.viewportSize()?.height ?? 0), 'it is scrolled to')
+  const isWhole = await page.evaluate<boolean>('document.documentElement.scrollHeight <= innerHeight')
+  t.ok(isWhole, 'only the mail is scrolled, not the page')
+  await inspect('console-template-from-check')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('End')
+  await page.keyboard.type('!')
+  await page.getByText(/^Not saved/).waitFor()
+  await told.getByRole('link', { name: 'To the campaign' }).click()
+  await page.getByRole('heading', { name: 'July news' }).waitFor()
+  await finding('A link leads nowhere').getByRole('link', { name: 'Button, block 10.2.1' }).click()
+  await focused(/^Button, 1 of 1/).waitFor()
+
+  t.comment('the place is in the URL; a block that is gone is said')
+  await page.reload()
+  await focused(/^Button, 1 of 1/).waitFor()
+  await page.keyboard.press('Delete')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2').waitFor()
+  await page.reload()
+  await told.getByText('no longer in this template').waitFor()
+  await told.getByRole('button', { name: 'Dismiss' }).click()
+  await told.waitFor({ state: 'hidden' })
+  t.notMatch(page.url(), /block=/)
+})
+
 t.test('a scheduled campaign is paused, resumed and cancelled', async t => {
   const { page, list, go, get, post, inspect } = await open(t, { shape: 'narrow', scheme: 'dark' })
   const [template] = await get('/templates')

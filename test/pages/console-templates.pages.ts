@@ -363,6 +363,79 @@ t.test(
   },
 )
 
+t.test('saved blocks are renamed: a name that is taken, and what others did meanwhile, is said', async t => {
+  const { page, api, go, hears, inspect } = await open(t)
+  const structure = { blocks: [{ id: 'a', type: 'text', content: { html: '<p>1 High Street</p>' } }] }
+  const { id } = await api('post', '/saved-blocks', { name: 'Adresses', json_structure: structure })
+  await api('post', '/saved-blocks', { name: 'Footer', json_structure: structure })
+  const template = await api('post', '/templates', { name: 'First', json_structure: structure })
+  await go(`/templates/${template.id}`)
+  const saved = page.getByRole('list', { name: 'Saved blocks' })
+  const names = async () => (await saved.getByRole('listitem').allInnerTexts()).map(text => text.trim())
+  await saved.getByRole('button', { name: 'Rename the saved block “Adresses”' }).press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Rename the saved block “Adresses”' })
+  const rename = dialog.getByRole('button', { name: 'Rename' })
+  t.equal(await rename.isDisabled(), true, 'it has this name')
+  await dialog.getByLabel('Name').fill('footer ')
+  await dialog.getByText('Another saved block is called “footer”.').waitFor()
+  t.equal(await rename.isDisabled(), true)
+  await inspect('console-template-rename-saved')
+
+  t.comment('renamed by somebody else while the dialog is open, before the screen hears of it')
+  await dialog.getByLabel('Name').fill('Addresses')
+  await api('patch', `/saved-blocks/${id}`, { name: 'Streets' })
+  await rename.click()
+  await dialog.getByText('It is called “Streets” by now').waitFor()
+  t.match(await api('get', `/saved-blocks/${id}`), { name: 'Streets' })
+  t.equal(await dialog.getByLabel('Name').inputValue(), 'Addresses')
+  await rename.click()
+  await page.getByText('It is now called “Addresses”').waitFor()
+  await dialog.waitFor({ state: 'hidden' })
+  t.match(await api('get', `/saved-blocks/${id}`), { name: 'Addresses', json_structure: structure })
+  t.same(await names(), ['Addresses', 'Footer'])
+
+  t.comment('a change of what it holds is no conflict')
+  await saved.getByRole('button', { name: 'Rename the saved block “Footer”' }).click()
+  const footer = page.getByRole('dialog', { name: 'Rename the saved block “Footer”' })
+  await footer.getByLabel('Name').fill('Ending')
+  const [head] = await api('get', '/saved-blocks?search=Footer')
+  const other = { blocks: [{ id: 'z', type: 'text', content: { html: '<p>Bye</p>' } }] }
+  await api('patch', `/saved-blocks/${head.id}`, { json_structure: other })
+  await footer.getByLabel('Name').press('Enter')
+  await footer.waitFor({ state: 'hidden' })
+  t.match(await api('get', `/saved-blocks/${head.id}`), { name: 'Ending', json_structure: other })
+  await api('post', '/saved-blocks', { name: 'Another', json_structure: structure })
+  await hears(saved.getByRole('button', { name: 'Another', exact: true }).waitFor())
+})
+
+t.test('the tools of a text are whole wherever it stands', async t => {
+  for (const shape of ['wide', 'narrow'] as const) {
+    const { page, api, go, inspect } = await open(t, { shape, scheme: 'light' })
+    const text = (id: string) => ({ id, type: 'text', content: { html: `<p>${id}</p>` } })
+    const column = (id: string) => ({ blocks: [text(id)], width: 25 })
+    const columns = ['one', 'two', 'three', 'four'].map(column)
+    const structure = { blocks: [{ id: 'c', type: 'columns', content: { columns } }] }
+    const { id } = await api('post', '/templates', { name: 'Narrow', json_structure: structure })
+    await go(`/templates/${id}`)
+    for (const words of ['one', 'four']) {
+      await canvas(page).getByText(words, { exact: true }).click()
+      const tools = page.getByRole('toolbar', { name: 'Text tools' })
+      const whole = async (name: string) => {
+        const [first, last] = [tools.getByRole('combobox'), tools.getByRole('button', { name })]
+        // What is cut off or covered cannot be clicked.
+        await first.click({ trial: true })
+        await last.click({ trial: true })
+      }
+      await whole('Insert a merge tag')
+      await tools.getByRole('button', { name: 'Link', exact: true }).click()
+      await tools.getByRole('textbox', { name: 'Link' }).waitFor()
+      await whole('Apply')
+      if (words === 'one') await inspect('console-template-text-tools')
+      await tools.getByRole('textbox', { name: 'Link' }).press('Escape')
+    }
+  }
+})
+
 t.test('documents made elsewhere open without loss, and are changed only where they are edited', async t => {
   const { page, api, go } = await open(t)
   const foreign = 'Kept <table style="mso-table-lspace:0"><tr><td>as it is</td></tr></table>'

@@ -1,4 +1,5 @@
 /** What a check of a campaign can find, and how it says it. Pure. */
+import type { BlockType } from '../../content/blocks/structure.js'
 import {
   CLIPPED_OCTETS,
   type FaultCount,
@@ -59,6 +60,17 @@ export interface CampaignFinding {
   readonly clients?: readonly string[]
   /** Their share of the workspace's opens, 0 to 1; absent if there are too few opens to say. */
   readonly opensShare?: number
+  /** Where it is; absent if it is not in a template, or the place is not known. */
+  readonly places?: readonly FindingPlace[]
+}
+
+/** Of one finding. */
+export const MAX_PLACES = 5
+
+export interface FindingPlace {
+  readonly templateId: string
+  /** Absent for the template as a whole, and for HTML. */
+  readonly block?: { readonly id: string; readonly type: BlockType; readonly path: string }
 }
 
 const ABOUT_RECIPIENTS: Readonly<Record<RecipientFault, (about: string) => string>> = {
@@ -89,14 +101,10 @@ const FEW_WORDS_WITH_LINKS = 160
 export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
   const { images, imagesWithoutAlt, brokenImages, textLength, links, mismatchedLinks } = facts
   return [
+    ...(facts.emptyLinks > 0 ? [finding('link_empty', 'A link leads nowhere: its URL is empty')] : []),
+    ...facts.brokenLinks.map(about => finding('link_broken', 'The link is not a valid URL', about)),
     ...brokenImages.map(about => finding('image_broken', 'The image has no address on the web', about)),
-    ...imagesWithoutAlt.map(about =>
-      finding(
-        'image_without_alt',
-        'The image has no alt text, which screen readers read and clients show instead of it',
-        about,
-      ),
-    ),
+    ...imagesWithoutAlt.map(withoutAlt),
     ...(images > 0 && textLength < FEW_WORDS
       ? [finding('mostly_images', 'The mail is little more than images, which spam filters distrust')]
       : []),
@@ -111,6 +119,12 @@ export function htmlFindings(facts: HtmlFacts): CampaignFinding[] {
       ),
     ),
   ]
+}
+
+/** @param about source of the image */
+export function withoutAlt(about: string): CampaignFinding {
+  const message = 'The image has no alt text, which screen readers read and clients show instead of it'
+  return finding('image_without_alt', message, about)
 }
 
 export function subjectFindings(subject: string): CampaignFinding[] {

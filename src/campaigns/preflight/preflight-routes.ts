@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { findContactsOf } from '../../audience/contacts/contact-store.js'
+import { BLOCK_TYPES } from '../../content/blocks/structure.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
@@ -18,8 +19,23 @@ import { CampaignParams } from '../records/campaign-schema.js'
 import { requireCampaign } from '../records/campaigns.js'
 import { countAudience, findCampaignAudience } from '../sending/campaign-audience.js'
 import { CHECK_STATUSES, findCheck, startCheck, type CampaignCheck } from './check-store.js'
-import { FINDINGS, SEVERITIES, type FindingCode } from './findings.js'
+import { FINDINGS, MAX_PLACES, SEVERITIES, type FindingCode } from './findings.js'
 import type { PreflightParts } from './preflight-parts.js'
+
+const PlaceSchema = Type.Object(
+  {
+    template_id: Id(),
+    block: orNull(
+      Type.Object({
+        id: Type.String(),
+        type: Type.Enum([...BLOCK_TYPES]),
+        path: Type.String({ description: 'E.g. `json_structure.blocks.3`, as in errors.' }),
+      }),
+      { description: 'Null for the template as a whole, and for a template without `json_structure`.' },
+    ),
+  },
+  { title: 'FindingPlace' },
+)
 
 const FindingSchema = Type.Object(
   {
@@ -45,6 +61,11 @@ const FindingSchema = Type.Object(
       description:
         "The share of the workspace's opens of the last 90 days that these clients had, 0 to 1; null with fewer than 20 opens. Opens of clients " +
         'that cannot be told apart, such as webmail in browsers, count in the whole.',
+    }),
+    places: Type.Array(PlaceSchema, {
+      description:
+        `Where in templates it is, as they were when the check ran, up to ${MAX_PLACES}; empty for what is not in a template, such as the ` +
+        'subject or the sender, and for what is between the blocks.',
     }),
   },
   { title: 'CampaignFinding' },
@@ -106,6 +127,12 @@ const EXAMPLE: Static<typeof CheckSchema> = {
       opens_share: null,
       contacts: [{ id: '01890a5d-ac96-774b-bcce-b302099a8057', email: 'ann@example.net' }],
       variants: [],
+      places: [
+        {
+          template_id: '01890a5d-ac96-774b-bcce-b302099a8058',
+          block: { id: 'greeting', type: 'header', path: 'json_structure.blocks.0' },
+        },
+      ],
     },
   ],
   spam: {
@@ -221,6 +248,7 @@ async function checkToApi(
       variants = [],
       clients = [],
       opensShare = null,
+      places = [],
     }) => ({
       code,
       severity: FINDINGS[code],
@@ -235,6 +263,7 @@ async function checkToApi(
       variants: variants.map(variantName),
       clients: [...clients],
       opens_share: opensShare,
+      places: places.map(({ templateId, block = null }) => ({ template_id: templateId, block })),
     }),
   )
   const count = (severity: (typeof SEVERITIES)[number]) =>

@@ -41,6 +41,7 @@ import {
   type FindingCode,
 } from './findings.js'
 import { mergeVariants } from './merge-variants.js'
+import { placeFindings } from './place-findings.js'
 import type { PreflightParts } from './preflight-parts.js'
 import { sampleMail, type SampleOf } from './sample-mail.js'
 import { askRspamd, type SpamScore } from './spam-score.js'
@@ -302,7 +303,14 @@ export class RunningCheck {
         ...(await unreachable(http, [...this.links], [...(this.html?.imageUrls ?? [])])),
       )
     }
-    this.found[this.variant] = findings
+    const id = `${this.check.id}-${this.variant}`
+    this.found[this.variant] = letter
+      ? await placeFindings(
+          this.parts,
+          { id, workspaceId, workspace, letter, links: LINKS, recipient: this.sample },
+          findings,
+        )
+      : findings
     if (spam && spam.score >= (this.spam?.score ?? -Infinity)) this.spam = spam
     if (this.variant + 1 < variants) {
       this.beginNext()

@@ -6,9 +6,8 @@
 import { MergeError, type Lookup } from '../merge/merge-tree.js'
 import type { TrackedUrls } from '../merge/merge-values.js'
 import { renderTemplate } from '../merge/render-template.js'
-import { schemeOf } from '../merge/url-scheme.js'
-import { followedUrl } from '../tracking/followed-url.js'
 import { inspectHtml, type HtmlFacts } from './inspect-html.js'
+import { faultOfLink } from './link-fault.js'
 import { isEmptied, valuesOf, type MailSource, type SubscriberLinks } from './mail-plan.js'
 import type { MergeContact } from '../merge/merge-values.js'
 import type { Merging } from './merging.js'
@@ -84,6 +83,7 @@ export function checkRecipients(request: CheckRequest, plans: PlanCache): CheckR
   for (const { id, ...contact } of recipients) {
     const note = (fault: RecipientFault, about = '') => counts.add(fault, about, id)
     let added = LINK_OCTETS
+    const own: string[] = []
     const linkOctets = (url: string) => (tracksClicks ? LINK_OCTETS + Math.ceil(url.length / 3) : 0)
     const tracking: TrackedUrls = {
       pixelUrl: '',
@@ -95,7 +95,10 @@ export function checkRecipients(request: CheckRequest, plans: PlanCache): CheckR
       },
       own(written) {
         const fault = faultOfLink(written)
-        if (fault) note(fault)
+        if (fault) {
+          note(fault)
+          own.push(written)
+        }
         added += linkOctets(written)
         return undefined
       },
@@ -107,7 +110,7 @@ export function checkRecipients(request: CheckRequest, plans: PlanCache): CheckR
       const planned = plan.body.html?.for(values)
       if (!planned) continue
       const written = renderTemplate(planned.template, values)
-      if (request.inspects) html ??= inspectHtml(written)
+      if (request.inspects) html ??= withoutOwnLinks(inspectHtml(written), own)
       const octets = Buffer.byteLength(written) + added
       largest = Math.max(largest, octets)
       if (octets > CLIPPED_OCTETS) note('too_large')
@@ -119,17 +122,19 @@ export function checkRecipients(request: CheckRequest, plans: PlanCache): CheckR
   return { kind: 'checked', faults: counts.all(), links: [...shared], largest, ...(html ? { html } : {}) }
 }
 
-/** A link that differs by recipient. */
-function faultOfLink(written: string): 'link_empty' | 'link_broken' | undefined {
-  const text = written.trim()
-  if (text === '' || text === '#' || /^https?:\/*$/i.test(text)) return 'link_empty'
-  const url = followedUrl(written)
-  if (url !== undefined) return URL.canParse(url) ? undefined : 'link_broken'
-  const scheme = schemeOf(text)
-  return scheme === undefined || scheme === 'http' || scheme === 'https' ? 'link_broken' : undefined
+/** Leaves links that are the same for all. @param faulty URLs of this recipient's own links, as attributes */
+function withoutOwnLinks(facts: HtmlFacts, faulty: readonly string[]): HtmlFacts {
+  const own = faulty.map(written => written.replaceAll('&amp;', '&').trim())
+  const empty = own.filter(url => faultOfLink(url) === 'link_empty').length
+  return {
+    ...facts,
+    emptyLinks: Math.max(0, facts.emptyLinks - empty),
+    brokenLinks: facts.brokenLinks.filter(url => !own.includes(url)),
+  }
 }
 
-function nameOf(lookup: Lookup): string {
+/** As it is written in a tag. */
+export function nameOf(lookup: Lookup): string {
   if (lookup.of === 'root') return lookup.name
   return lookup.of === 'loop' ? `@${lookup.variable}` : ['this', ...lookup.path].join('.')
 }

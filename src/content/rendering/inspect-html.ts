@@ -5,17 +5,24 @@
 import { Parser } from 'htmlparser2'
 import { hasMoreTags } from '../../mail/compose/plain-text.js'
 import { FeatureFinder } from '../clients/client-features.js'
+import { faultOfLink } from './link-fault.js'
 
 export interface HtmlFacts {
   readonly images: number
   /** Sources of images without an `alt` attribute; an empty one says that the image is decoration. */
   readonly imagesWithoutAlt: readonly string[]
+  /** Sources of images whose `alt` is empty. */
+  readonly imagesWithEmptyAlt: readonly string[]
   /** Absolute http(s) sources. */
   readonly imageUrls: readonly string[]
   /** Images whose source is empty, relative or a file. */
   readonly brokenImages: readonly string[]
   /** Links to the web. */
   readonly links: number
+  /** Links without a URL. */
+  readonly emptyLinks: number
+  /** URLs of links that lead nowhere from a mail, such as relative ones. */
+  readonly brokenLinks: readonly string[]
   /** Links whose text is the address of another host than theirs: text and URL. */
   readonly mismatchedLinks: readonly string[]
   /** Characters of text. */
@@ -32,9 +39,12 @@ const MAX_URL = 500
 const NOTHING: HtmlFacts = {
   images: 0,
   imagesWithoutAlt: [],
+  imagesWithEmptyAlt: [],
   imageUrls: [],
   brokenImages: [],
   links: 0,
+  emptyLinks: 0,
+  brokenLinks: [],
   mismatchedLinks: [],
   textLength: 0,
   features: [],
@@ -55,11 +65,14 @@ export function inspectHtml(html: string): HtmlFacts {
 class Reader {
   private images = 0
   private readonly withoutAlt: string[] = []
+  private readonly withEmptyAlt: string[] = []
   private readonly urls = new Set<string>()
   private readonly broken: string[] = []
   private readonly features = new FeatureFinder()
   private sheet = ''
   private links = 0
+  private emptyLinks = 0
+  private readonly brokenLinks = new Set<string>()
   private readonly mismatched: string[] = []
   /** The open link: its URL, and the beginning of its text. */
   private link: { readonly href: string; text: string } | undefined
@@ -70,6 +83,7 @@ class Reader {
 
   onopentag(name: string, attributes: Readonly<Record<string, string>>): void {
     if (name === 'img') this.addImage(attributes)
+    if (name === 'a' || name === 'area') this.addUrl(attributes['href'])
     if (name === 'a') this.link = { href: (attributes['href'] ?? '').trim(), text: '' }
     this.features.addElement(name, attributes)
     if (name === 'style') this.isInStyle = true
@@ -96,13 +110,26 @@ class Reader {
     return {
       images: this.images,
       imagesWithoutAlt: this.withoutAlt,
+      imagesWithEmptyAlt: this.withEmptyAlt,
       imageUrls: [...this.urls],
       brokenImages: this.broken,
       links: this.links,
+      emptyLinks: this.emptyLinks,
+      brokenLinks: [...this.brokenLinks],
       mismatchedLinks: this.mismatched,
       textLength: this.textLength,
       features: this.features.found(),
     }
+  }
+
+  /** @param href absent for the target of a link within the mail */
+  private addUrl(href: string | undefined): void {
+    const url = href?.trim()
+    if (url === undefined || /^#./.test(url)) return
+    const fault = faultOfLink(url)
+    if (fault === 'link_empty') this.emptyLinks += 1
+    if (fault === 'link_broken' && this.brokenLinks.size < MAX_LISTED)
+      this.brokenLinks.add(url.slice(0, MAX_URL))
   }
 
   private endLink(): void {
@@ -123,6 +150,7 @@ class Reader {
     const url = src.trim()
     const shown = url.slice(0, MAX_URL)
     if (alt === undefined && this.withoutAlt.length < MAX_LISTED) this.withoutAlt.push(shown)
+    if (alt?.trim() === '' && this.withEmptyAlt.length < MAX_LISTED) this.withEmptyAlt.push(shown)
     if (/^data:/i.test(url)) return
     if (/^https?:\/\//i.test(url) && URL.canParse(url)) {
       if (this.urls.size < MAX_LISTED && url.length <= MAX_URL) this.urls.add(url)

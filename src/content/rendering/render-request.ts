@@ -7,11 +7,12 @@ import { MergeError, type MergePlace } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { checkRecipients, type CheckRequest, type CheckResult } from './check-recipients.js'
+import { locateFaults, type LocateRequest, type LocateResult } from './locate-faults.js'
 import { renderMail, valuesOf, type MailSource, type SubscriberLinks } from './mail-plan.js'
 import type { MergeData, Merging, RecipientValues } from './merging.js'
 import type { PlanCache } from './plan-cache.js'
 
-export type RenderRequest = MailRequest | ParseRequest | TryRequest | CheckRequest
+export type RenderRequest = MailRequest | ParseRequest | TryRequest | CheckRequest | LocateRequest
 
 /** One mail rendered for one recipient. Its links are not redirected. */
 export interface MailRequest {
@@ -45,6 +46,7 @@ export type RenderResult =
   | ({ readonly kind: 'mail' } & MailSource)
   | { readonly kind: 'parsed' | 'tried' }
   | CheckResult
+  | LocateResult
   /** The source or its data cannot be rendered; with line and column if known. */
   | { readonly kind: 'refused'; readonly message: string }
 
@@ -56,6 +58,7 @@ export function runRenderRequest(request: RenderRequest, plans: PlanCache): Rend
       return { kind: 'parsed' }
     }
     if (request.kind === 'check') return checkRecipients(request, plans)
+    if (request.kind === 'locate') return locateFaults(request, plans)
     const { sources, data } = request
     for (const { source, place } of sources)
       renderTemplate(parseTemplate(source, place), { system: {}, data })

@@ -84,6 +84,8 @@ export const campaigns: typeof texts = {
       recipients: count => (count === 1 ? '1 Empfänger' : `${count} Empfänger`),
       notIn: clients => `Nicht in ${clients}`,
       opensShare: share => `${share} Ihrer Öffnungen`,
+      showBlock: (name, number) => `${name}, Block ${number} der Vorlage`,
+      openTemplate: 'Vorlage öffnen',
       spam: {
         title: 'Spam-Bewertung',
         score: (score, required) => `${score} von ${required} Punkten`,

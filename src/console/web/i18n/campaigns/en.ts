@@ -83,6 +83,8 @@ export const campaigns = {
       recipients: (count: number) => (count === 1 ? '1 recipient' : `${count} recipients`),
       notIn: (clients: string) => `Not in ${clients}`,
       opensShare: (share: string) => `${share} of your opens`,
+      showBlock: (name: string, number: string) => `${name}, block ${number} of the template`,
+      openTemplate: 'Open the template',
       spam: {
         title: 'Spam score',
         score: (score: string, required: string) => `${score} of ${required} points`,

@@ -83,6 +83,8 @@ export const campaigns: typeof texts = {
       recipients: count => (count === 1 ? '1 destinatario' : `${count} destinatarios`),
       notIn: clients => `No en ${clients}`,
       opensShare: share => `${share} de sus aperturas`,
+      showBlock: (name, number) => `${name}, bloque ${number} de la plantilla`,
+      openTemplate: 'Abrir la plantilla',
       spam: {
         title: 'Puntuación de spam',
         score: (score, required) => `${score} de ${required} puntos`,

@@ -84,6 +84,8 @@ export const campaigns: typeof texts = {
       recipients: count => (count === 1 ? '1 destinataire' : `${count} destinataires`),
       notIn: clients => `Pas dans ${clients}`,
       opensShare: share => `${share} de vos ouvertures`,
+      showBlock: (name, number) => `${name}, bloc ${number} du modèle`,
+      openTemplate: 'Ouvrir le modèle',
       spam: {
         title: 'Score de spam',
         score: (score, required) => `${score} points sur ${required}`,

@@ -56,6 +56,8 @@ export const templates: typeof texts = {
       `${name} eingefügt an Stelle ${at} von ${all}${where === '' ? '' : ` in ${where}`}.`,
     moved: (name: string, at: number, all: number, where: string) =>
       `${name} verschoben an Stelle ${at} von ${all}${where === '' ? '' : ` in ${where}`}.`,
+    shown: (name: string, at: number, all: number, where: string) =>
+      `${name} ausgewählt, ${at} von ${all}${where === '' ? '' : ` in ${where}`}.`,
     cannotMove: 'Weiter lässt er sich nicht verschieben.',
     unknownBlock: 'Unbekannter Block',
     unknownBlockText: 'Diese Version kennt diese Art von Block nicht. Er bleibt, wie er ist.',
@@ -263,6 +265,12 @@ export const templates: typeof texts = {
     noChanges: 'Der Inhalt ist derselbe wie jetzt.',
     versionsIntro: 'Wählen Sie eine Version, um zu sehen, wie sie aussah und was sich seither geändert hat.',
     versionRestored: (n: number) => `Version ${n} wurde als neue Version wiederhergestellt.`,
+    fromCheck: {
+      title: 'Gefunden bei der Prüfung der Kampagne',
+      back: 'Zur Kampagne',
+      gone: 'Der Block, um den es bei der Prüfung ging, ist nicht mehr in dieser Vorlage.',
+      old: 'Die Prüfung findet das hier nicht mehr.',
+    },
     saved: {
       title: 'Gespeicherte Blöcke',
       hint: 'Sie werden als Kopien eingefügt: Ändert sich eine, bleiben die anderen, wie sie sind.',
@@ -275,6 +283,11 @@ export const templates: typeof texts = {
       replaces: (name: string) =>
         `Ersetzt, was als „${name}“ gespeichert ist. Vorlagen mit Kopien davon bleiben, wie sie sind.`,
       done: (name: string) => `„${name}“ ist gespeichert`,
+      rename: (name: string) => `Gespeicherten Block „${name}“ umbenennen`,
+      renameIt: 'Umbenennen',
+      renamed: (name: string) => `Er heißt jetzt „${name}“`,
+      taken: (name: string) => `Ein anderer gespeicherter Block heißt „${name}“.`,
+      isNow: (name: string) => `Er heißt inzwischen „${name}“. Trotzdem umbenennen?`,
       remove: (name: string) => `Gespeicherten Block „${name}“ löschen`,
     },
   },

@@ -56,6 +56,8 @@ export const templates = {
       `${name} added at position ${at} of ${all}${where === '' ? '' : ` in ${where}`}.`,
     moved: (name: string, at: number, all: number, where: string) =>
       `${name} moved to position ${at} of ${all}${where === '' ? '' : ` in ${where}`}.`,
+    shown: (name: string, at: number, all: number, where: string) =>
+      `${name} selected, ${at} of ${all}${where === '' ? '' : ` in ${where}`}.`,
     cannotMove: 'It cannot be moved further.',
     unknownBlock: 'Unknown block',
     unknownBlockText: 'This version does not know this type of block. It is kept as it is.',
@@ -256,6 +258,12 @@ export const templates = {
     noChanges: 'The content is the same as now.',
     versionsIntro: 'Choose a version to see how it looked and what changed since.',
     versionRestored: (n: number) => `Version ${n} was restored as a new version.`,
+    fromCheck: {
+      title: 'Found by the check of the campaign',
+      back: 'To the campaign',
+      gone: 'The block that the check found is no longer in this template.',
+      old: 'The check does not find this here any more.',
+    },
     saved: {
       title: 'Saved blocks',
       hint: 'Inserted as copies: a later change of one changes no other.',
@@ -268,6 +276,11 @@ export const templates = {
       replaces: (name: string) =>
         `Replaces what is saved as “${name}”. Templates that hold copies of it stay as they are.`,
       done: (name: string) => `“${name}” is saved`,
+      rename: (name: string) => `Rename the saved block “${name}”`,
+      renameIt: 'Rename',
+      renamed: (name: string) => `It is now called “${name}”`,
+      taken: (name: string) => `Another saved block is called “${name}”.`,
+      isNow: (name: string) => `It is called “${name}” by now. Rename it all the same?`,
       remove: (name: string) => `Delete the saved block “${name}”`,
     },
   },

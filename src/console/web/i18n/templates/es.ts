@@ -56,6 +56,8 @@ export const templates: typeof texts = {
       `${name}: añadido en la posición ${at} de ${all}${where === '' ? '' : ` en ${where}`}.`,
     moved: (name: string, at: number, all: number, where: string) =>
       `${name}: movido a la posición ${at} de ${all}${where === '' ? '' : ` en ${where}`}.`,
+    shown: (name: string, at: number, all: number, where: string) =>
+      `${name}: seleccionado, ${at} de ${all}${where === '' ? '' : ` en ${where}`}.`,
     cannotMove: 'No se puede mover más.',
     unknownBlock: 'Bloque desconocido',
     unknownBlockText: 'Esta versión no conoce este tipo de bloque. Se conserva tal cual.',
@@ -263,6 +265,12 @@ export const templates: typeof texts = {
     noChanges: 'El contenido es el mismo que ahora.',
     versionsIntro: 'Elija una versión para ver cómo era y qué ha cambiado desde entonces.',
     versionRestored: (n: number) => `La versión ${n} se restauró como versión nueva.`,
+    fromCheck: {
+      title: 'Encontrado por la comprobación de la campaña',
+      back: 'A la campaña',
+      gone: 'El bloque que encontró la comprobación ya no está en esta plantilla.',
+      old: 'La comprobación ya no encuentra esto aquí.',
+    },
     saved: {
       title: 'Bloques guardados',
       hint: 'Se insertan como copias: cambiar una no cambia las demás.',
@@ -275,6 +283,11 @@ export const templates: typeof texts = {
       replaces: (name: string) =>
         `Reemplaza lo que está guardado como «${name}». Las plantillas con copias quedan como están.`,
       done: (name: string) => `«${name}» está guardado`,
+      rename: (name: string) => `Cambiar el nombre del bloque guardado «${name}»`,
+      renameIt: 'Cambiar el nombre',
+      renamed: (name: string) => `Ahora se llama «${name}»`,
+      taken: (name: string) => `Otro bloque guardado se llama «${name}».`,
+      isNow: (name: string) => `Entretanto se llama «${name}». ¿Cambiarlo de todos modos?`,
       remove: (name: string) => `Eliminar el bloque guardado «${name}»`,
     },
   },

@@ -56,6 +56,8 @@ export const templates: typeof texts = {
       `${name} ajouté en position ${at} sur ${all}${where === '' ? '' : ` dans ${where}`}.`,
     moved: (name: string, at: number, all: number, where: string) =>
       `${name} déplacé en position ${at} sur ${all}${where === '' ? '' : ` dans ${where}`}.`,
+    shown: (name: string, at: number, all: number, where: string) =>
+      `${name} sélectionné, ${at} sur ${all}${where === '' ? '' : ` dans ${where}`}.`,
     cannotMove: 'Il ne peut pas aller plus loin.',
     unknownBlock: 'Bloc inconnu',
     unknownBlockText: 'Cette version ne connaît pas ce type de bloc. Il est conservé tel quel.',
@@ -263,6 +265,12 @@ export const templates: typeof texts = {
     noChanges: 'Le contenu est le même que maintenant.',
     versionsIntro: 'Choisissez une version pour voir son aspect et ce qui a changé depuis.',
     versionRestored: (n: number) => `La version ${n} a été restaurée comme nouvelle version.`,
+    fromCheck: {
+      title: 'Trouvé par la vérification de la campagne',
+      back: 'Vers la campagne',
+      gone: 'Le bloc que la vérification a trouvé n’est plus dans ce modèle.',
+      old: 'La vérification ne trouve plus cela ici.',
+    },
     saved: {
       title: 'Blocs enregistrés',
       hint: 'Ils sont insérés comme copies : modifier l’une ne change pas les autres.',
@@ -275,6 +283,11 @@ export const templates: typeof texts = {
       replaces: (name: string) =>
         `Remplace ce qui est enregistré sous « ${name} ». Les modèles qui en contiennent des copies restent tels quels.`,
       done: (name: string) => `« ${name} » est enregistré`,
+      rename: (name: string) => `Renommer le bloc enregistré « ${name} »`,
+      renameIt: 'Renommer',
+      renamed: (name: string) => `Il s’appelle maintenant « ${name} »`,
+      taken: (name: string) => `Un autre bloc enregistré s’appelle « ${name} ».`,
+      isNow: (name: string) => `Il s’appelle entre-temps « ${name} ». Le renommer quand même ?`,
       remove: (name: string) => `Supprimer le bloc enregistré « ${name} »`,
     },
   },

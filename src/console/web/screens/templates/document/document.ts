@@ -398,6 +398,19 @@ export function blockAtPath(document: EditorDocument, path: string): Block | und
   return found
 }
 
+/** Its id as written; undefined without one. */
+export function idOf({ written }: Block): string | undefined {
+  const id = isObject(written) ? written['id'] : undefined
+  return typeof id === 'string' ? id : undefined
+}
+
+/** The block with that id; of several the one at that path, which the document may have had before it was edited. */
+export function blockWithId(document: EditorDocument, id: string, path: string): Block | undefined {
+  const found = [...allBlocks(document.blocks)].filter(block => idOf(block) === id)
+  const atPath = blockAtPath(document, path)
+  return found.find(block => block === atPath) ?? (found.length === 1 ? found[0] : undefined)
+}
+
 function changeBlocks(
   document: EditorDocument,
   { parent, slot }: Place,

@@ -6,6 +6,7 @@ import { copyText, pastedBlocks } from '../document/clipboard'
 import {
   allBlocks,
   blocksAt,
+  blockWithId,
   duplicate,
   find,
   insert,
@@ -46,6 +47,8 @@ export class Editor {
   news = $state('')
   /** Block that is to have the focus, once it is in the page. */
   wantsFocus = $state<string>()
+  /** Block that stays in view while texts and images above it get their size, until somebody acts. */
+  keptInView = $state<string>()
   /** Block that is to be saved under a name. */
   wantsName = $state<string>()
   readonly saved = new SavedBlocks()
@@ -95,6 +98,17 @@ export class Editor {
 
   select(key: string | undefined): void {
     this.history = select(this.history, key)
+  }
+
+  /** Selects a block that somebody looks for, in view and with the focus. @returns false if it is not there */
+  show(id: string, path: string): boolean {
+    const block = blockWithId(this.document, id, path)
+    if (!block) return false
+    this.select(block.key)
+    this.wantsFocus = block.key
+    this.keptInView = block.key
+    this.announce(block.key, 'shown')
+    return true
   }
 
   undo(): void {
@@ -243,7 +257,7 @@ export class Editor {
     return blocks.length > 0
   }
 
-  private announce(key: string, what: 'added' | 'moved'): void {
+  private announce(key: string, what: 'added' | 'moved' | 'shown'): void {
     const found = find(this.document, key)
     if (!found) return
     const { block, place, above } = found

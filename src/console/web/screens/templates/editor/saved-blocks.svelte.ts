@@ -1,7 +1,8 @@
 /** Blocks of the workspace that are kept under a name, to be inserted as copies. */
 import type { components } from '#api/rest'
-import { answer, rest } from '../../../api/client'
-import type { ApiFault } from '../../../api/fault'
+import { answer, answerTagged, ifMatch, rest } from '../../../api/client'
+import { ApiFault } from '../../../api/fault'
+import { tr } from '../../../i18n/i18n.svelte'
 import { asFault } from '../../../state/loaded.svelte'
 import { serialiseBlock, type Block } from '../document/document'
 
@@ -35,8 +36,7 @@ export class SavedBlocks {
 
   /** @throws ApiFault */
   async read(id: string): Promise<Structure> {
-    const { data } = await answer(rest.GET('/saved-blocks/{id}', { params: { path: { id } } }))
-    return data.json_structure
+    return (await this.readTagged(id)).body.data.json_structure
   }
 
   /** Under a name that is there, it replaces what is saved. @throws ApiFault */
@@ -57,11 +57,43 @@ export class SavedBlocks {
     await answer(rest.POST('/saved-blocks', { body: { name, json_structure: structure } }))
   }
 
-  /** @returns saves it again @throws ApiFault */
-  async remove({ id, name }: SavedBlock): Promise<() => Promise<void>> {
-    const structure = await this.read(id)
-    await answer(rest.DELETE('/saved-blocks/{id}', { params: { path: { id } } }))
+  /** @returns its tag @throws ApiFault */
+  async tagOf(id: string): Promise<string> {
+    return (await this.readTagged(id)).etag
+  }
+
+  private readTagged(id: string) {
+    return answerTagged(rest.GET('/saved-blocks/{id}', { params: { path: { id } } }))
+  }
+
+  /** @param etag of the version that was seen @throws ApiFault, too if another one has the name */
+  async rename(id: string, name: string, etag: string): Promise<void> {
     await this.load()
-    return () => this.create(name, structure)
+    if (this.isTaken(name, id))
+      throw new ApiFault('conflict', tr().templates.saved.taken(name.trim()), { status: 409, path: 'name' })
+    const params = { path: { id }, header: ifMatch(etag) }
+    try {
+      await answer(rest.PATCH('/saved-blocks/{id}', { params, body: { name: name.trim() } }))
+    } finally {
+      await this.load()
+    }
+  }
+
+  isTaken(name: string, exceptBy: string): boolean {
+    const wanted = name.trim().toLowerCase()
+    return this.all.some(one => one.id !== exceptBy && one.name.toLowerCase() === wanted)
+  }
+
+  /** @returns saves it again @throws ApiFault */
+  async remove({ id }: SavedBlock): Promise<() => Promise<void>> {
+    try {
+      const { body, etag } = await this.readTagged(id)
+      const { name, json_structure: structure } = body.data
+      const params = { path: { id }, header: ifMatch(etag) }
+      await answer(rest.DELETE('/saved-blocks/{id}', { params }))
+      return () => this.create(name, structure)
+    } finally {
+      await this.load()
+    }
   }
 }
