@@ -94,7 +94,13 @@ export async function startPostgres(): Promise<PostgresServer> {
     holdSnapshot(url) {
       const statements = 'begin isolation level repeatable read; select txid_current(); select pg_sleep(3600)'
       const session = start('psql', ['-XqAt', '-c', statements, url], { stdio: 'ignore', env: process.env })
-      return () => void session.kill()
+      // The server does not notice that its client has gone while it sleeps.
+      const end =
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()"
+      return () => {
+        psql(url, end)
+        session.kill()
+      }
     },
     cpuSeconds: () => cpuSecondsWithChildren(child.pid!),
     stop: () => stop(child),

@@ -13,8 +13,9 @@ import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
 import { CampaignHolds } from './claiming/campaign-hold-store.js'
+import { LaneLooks } from './lane-looks.js'
 import { laneFromKey, type Lane } from './lane.js'
-import { clearClaims, listLanes } from './queue-store.js'
+import { clearClaims, listLanes, type LaneDue } from './queue-store.js'
 import { Claimer, type ReadyMessage } from './claiming/claimer.js'
 import { ClockSteps, correctDueTimes } from './clock-changes.js'
 import type { DeliveryAgent, LocateSite, SiteFacts } from './delivery-agent.js'
@@ -72,6 +73,9 @@ export class QueueManager {
   private readonly deliveries: DeliveryRunner
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
+  private readonly looks: LaneLooks
+  /** What others changed was not looked for yet. */
+  private isLookPending = false
   /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false
   private seenVersion: number
@@ -96,6 +100,7 @@ export class QueueManager {
     this.lastAttemptEndAt = clock.monotonic()
     this.seenVersion = parts.database.changes.version('queue')
     this.holds = new CampaignHolds(parts.database.reader)
+    this.looks = new LaneLooks({ clock, list: from => listLanes(parts.database.reader, from) })
     this.outcomes = new OutcomeWriter({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
     const onChange = () => this.wake()
     const memory: OctetSemaphore<Site> = new OctetSemaphore<Site>(clock, LARGE_MEMORY, () => {
@@ -265,8 +270,22 @@ export class QueueManager {
   }
 
   private async loadLanes(): Promise<void> {
-    for (const { lane, dueAt } of await listLanes(this.parts.database.reader)) this.schedule.note(lane, dueAt)
+    this.noteLanes(await this.looks.all())
+  }
+
+  private noteLanes(lanes: readonly LaneDue[]): void {
+    for (const { lane, dueAt } of lanes) this.schedule.note(lane, dueAt)
     this.wake()
+  }
+
+  /** Others have written to the database. */
+  private async lookForChanges(): Promise<void> {
+    const hasFailed = this.areHoldsStale
+    await this.parts.hold?.look()
+    if ((await this.applyHolds()) || hasFailed) return this.loadLanes()
+    const lanes = await this.looks.next()
+    this.isLookPending = lanes === undefined
+    if (lanes) this.noteLanes(lanes)
   }
 
   private watch(): void {
@@ -276,9 +295,9 @@ export class QueueManager {
       if (stepMs < 0) this.correctDueTimes(-stepMs)
       if (stepMs > 0) this.wake()
       const version = database.changes.version('queue')
-      const isLookDue = version !== this.seenVersion || this.areHoldsStale
+      const isLookDue = version !== this.seenVersion || this.areHoldsStale || this.isLookPending
       this.seenVersion = version
-      const look = isLookDue ? this.reload() : Promise.resolve()
+      const look = isLookDue ? this.lookForChanges() : Promise.resolve()
       look
         .catch((error: unknown) => {
           this.areHoldsStale = true

@@ -114,21 +114,30 @@ export async function insertQueueEntries(db: Queries, entries: readonly NewQueue
   await totals.write(db)
 }
 
+export interface LaneDue {
+  readonly lane: string
+  /** When its next message falls due, ms since epoch UTC. */
+  readonly dueAt: number
+}
+
 /**
  * Lanes with messages that are neither held nor claimed, with the earliest due time of each. A recursive walk along the
  * index: it costs one step per lane, not per message.
+ *
+ * @param from messages that fell due before it are left out
  */
-export async function listLanes(db: Queries): Promise<{ lane: string; dueAt: number }[]> {
+export async function listLanes(db: Queries, from = 0): Promise<LaneDue[]> {
+  const free = sql`is_held = 0 and claimed_by is null and next_attempt_at >= ${from}`
   const { rows } = await sql<{ lane: string; due_at: number | null }>`
     with recursive step(lane) as (
-      select min(lane) from queue where is_held = 0 and claimed_by is null
+      select min(lane) from queue where ${free}
       union all
-      select (select min(lane) from queue where is_held = 0 and claimed_by is null and lane > step.lane)
+      select (select min(lane) from queue where ${free} and lane > step.lane)
       from step where step.lane is not null
     )
     select lane,
       (select min(next_attempt_at) from queue
-        where is_held = 0 and claimed_by is null and queue.lane = step.lane) as due_at
+        where ${free} and queue.lane = step.lane) as due_at
     from step where lane is not null`.execute(db)
   return rows.flatMap(row => (row.due_at === null ? [] : [{ lane: row.lane, dueAt: row.due_at }]))
 }

@@ -1,0 +1,56 @@
+import t from 'tap'
+import { LaneLooks } from '../../src/queue/lane-looks.js'
+import { FakeClock } from '../../src/world/time/fake-clock.js'
+
+function open(durationMs: (from: number) => number) {
+  const clock = new FakeClock()
+  const froms: number[] = []
+  const looks = new LaneLooks({
+    clock,
+    list: async from => {
+      froms.push(from)
+      await clock.advance(durationMs(from))
+      return []
+    },
+  })
+  return { clock, looks, froms }
+}
+
+t.test('quick looks find everything each time', async t => {
+  const { clock, looks, froms } = open(() => 40)
+  for (let second = 0; second < 5; second += 1) {
+    await looks.next()
+    await clock.advance(1_000)
+  }
+  t.same(froms, [0, 0, 0, 0, 0])
+})
+
+t.test('while a slow look at everything rests, mail of the last minute is found', async t => {
+  const { clock, looks, froms } = open(from => (from === 0 ? 700 : 10))
+  await looks.next()
+  const startedAt = clock.now() - 700
+  await clock.advance(1_000)
+  t.ok(await looks.next())
+  t.same(froms, [0, startedAt - 60_000])
+  await clock.advance(14_000)
+  await looks.next()
+  t.equal(froms.at(-1), 0, 'and everything after the rest')
+})
+
+t.test('looks that are all slow take a small part of the time', async t => {
+  const { clock, looks, froms } = open(() => 1_000)
+  const began = clock.now()
+  while (clock.now() < began + 210_000) {
+    await looks.next()
+    await clock.advance(1_000)
+  }
+  t.ok(froms.length <= 22, `${froms.length} seconds of 210`)
+  t.ok(froms.filter(from => from === 0).length >= 9)
+})
+
+t.test('everything is looked at whenever it is asked for', async t => {
+  const { looks, froms } = open(() => 1_000)
+  await looks.next()
+  await looks.all()
+  t.same(froms, [0, 0])
+})
