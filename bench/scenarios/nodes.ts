@@ -115,8 +115,10 @@ async function measureCost(bench: Bench, options: NodesOptions, fileRow: Row): P
   await sleep(SETTLE_MS)
   rows.push(await measure('with a snapshot held'))
   postgres.psql(url, deliveredMessages(node.workspaceId, DELIVERED_MEANWHILE))
+  postgres.psql(url, 'select pg_stat_statements_reset()')
   await sleep(SETTLE_MS)
   rows.push(await measure(`and ${DELIVERED_MEANWHILE} delivered since`))
+  const statementsBehindSnapshot = topStatements(postgres, url)
   held()
   postgres.psql(url, waitingMessages(node.workspaceId, waiting))
   // What filling leaves to do is no part of the cost of a mail.
@@ -160,6 +162,10 @@ async function measureCost(bench: Bench, options: NodesOptions, fileRow: Row): P
     ],
   )
   printStatements('The statements that took most of its time', statements)
+  printStatements(
+    `The same behind the snapshot, ${DELIVERED_MEANWHILE} delivered since`,
+    statementsBehindSnapshot,
+  )
   printStatements(`The same with ${waiting} waiting`, statementsBesideWaiting)
 }
 

@@ -1,53 +1,54 @@
 /**
  * Looks for lanes with mail that others committed: other nodes, or the command line.
  *
- * A look takes a step per lane, and on PostgreSQL also meets the index entries of what was delivered while a snapshot is held open. So each kind of
- * look rests for a multiple of its duration. A look at everything that is quick, as it nearly always is, never rests longer than the interval
- * between two looks. While it rests, looks begin shortly before the last one: they read no rows of what was delivered, and miss only mail
- * that has become due earlier, such as held mail that was released.
+ * A look at everything takes a step per lane. On PostgreSQL it also meets the index entries of what was delivered while a snapshot is held open:
+ * seconds, for half an hour's mail. So each kind of look rests for a multiple of its duration. A look that is quick, as it nearly always is,
+ * rests no longer than the interval between two looks. While the look at everything rests, mail that was enqueued lately is looked for; older mail
+ * that others have made due, for example by releasing it, waits for the end of the rest.
  */
 import type { Clock } from '../world/time/clock.js'
 import type { LaneDue } from './queue-store.js'
 
 /** Pause after a look, as a multiple of its duration. */
-const REST = 20
-/** How far clocks and commits of others may lag behind. */
-const OVERLAP_MS = 60_000
+const REST = 50
+/** How far the clocks and commits of others may lag behind. */
+const OVERLAP_MS = 20_000
 
 export interface LaneLooksParts {
   readonly clock: Clock
-  /** @param from due times before it need not be found, ms since epoch UTC; 0: all */
-  readonly list: (from: number) => Promise<LaneDue[]>
+  readonly all: () => Promise<LaneDue[]>
+  /** @param moment ms since epoch UTC */
+  readonly ofNew: (moment: number) => Promise<LaneDue[]>
 }
 
 export class LaneLooks {
   private readonly parts: LaneLooksParts
-  /** When the last look at everything began, and later ones; ms since epoch UTC. */
+  /** When the last look began, ms since epoch UTC. */
   private lastAt = 0
   /** Monotonic, ms. */
-  private readonly restUntil = { all: -Infinity, recent: -Infinity }
+  private readonly restUntil = { all: -Infinity, ofNew: -Infinity }
 
   constructor(parts: LaneLooksParts) {
     this.parts = parts
   }
 
-  /** Whatever was done lately. */
+  /** Does not wait for the end of a rest. */
   all(): Promise<LaneDue[]> {
-    return this.look('all', 0)
+    return this.look('all', () => this.parts.all())
   }
 
   /** @returns undefined if both kinds rest: ask again later */
   async next(): Promise<LaneDue[] | undefined> {
     const now = this.parts.clock.monotonic()
     if (now >= this.restUntil.all) return this.all()
-    if (now < this.restUntil.recent) return undefined
-    return this.look('recent', this.lastAt - OVERLAP_MS)
+    if (now < this.restUntil.ofNew) return undefined
+    return this.look('ofNew', () => this.parts.ofNew(this.lastAt - OVERLAP_MS))
   }
 
-  private async look(kind: 'all' | 'recent', from: number): Promise<LaneDue[]> {
-    const { clock, list } = this.parts
+  private async look(kind: 'all' | 'ofNew', list: () => Promise<LaneDue[]>): Promise<LaneDue[]> {
+    const { clock } = this.parts
     const [startedAt, started] = [clock.now(), clock.monotonic()]
-    const lanes = await list(from)
+    const lanes = await list()
     const ended = clock.monotonic()
     this.restUntil[kind] = ended + REST * (ended - started)
     this.lastAt = startedAt

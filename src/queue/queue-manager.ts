@@ -15,7 +15,7 @@ import type { Random } from '../world/random.js'
 import { CampaignHolds } from './claiming/campaign-hold-store.js'
 import { LaneLooks } from './lane-looks.js'
 import { laneFromKey, type Lane } from './lane.js'
-import { clearClaims, listLanes, type LaneDue } from './queue-store.js'
+import { clearClaims, listLanes, listLanesOfNew, type LaneDue } from './queue-store.js'
 import { Claimer, type ReadyMessage } from './claiming/claimer.js'
 import { ClockSteps, correctDueTimes } from './clock-changes.js'
 import type { DeliveryAgent, LocateSite, SiteFacts } from './delivery-agent.js'
@@ -100,7 +100,12 @@ export class QueueManager {
     this.lastAttemptEndAt = clock.monotonic()
     this.seenVersion = parts.database.changes.version('queue')
     this.holds = new CampaignHolds(parts.database.reader)
-    this.looks = new LaneLooks({ clock, list: from => listLanes(parts.database.reader, from) })
+    const { reader } = parts.database
+    this.looks = new LaneLooks({
+      clock,
+      all: () => listLanes(reader),
+      ofNew: moment => listLanesOfNew(reader, moment),
+    })
     this.outcomes = new OutcomeWriter({ ...parts, onAttempt: attempt => this.noteAttempt(attempt) })
     const onChange = () => this.wake()
     const memory: OctetSemaphore<Site> = new OctetSemaphore<Site>(clock, LARGE_MEMORY, () => {

@@ -7,6 +7,7 @@
  * finding what a crash left costs the same however long the queue is.
  */
 import { sql } from 'kysely'
+import { firstIdAt } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
 import { flag, type Flag } from '../db/tables.js'
@@ -123,23 +124,32 @@ export interface LaneDue {
 /**
  * Lanes with messages that are neither held nor claimed, with the earliest due time of each. A recursive walk along the
  * index: it costs one step per lane, not per message.
- *
- * @param from messages that fell due before it are left out
  */
-export async function listLanes(db: Queries, from = 0): Promise<LaneDue[]> {
-  const free = sql`is_held = 0 and claimed_by is null and next_attempt_at >= ${from}`
+export async function listLanes(db: Queries): Promise<LaneDue[]> {
   const { rows } = await sql<{ lane: string; due_at: number | null }>`
     with recursive step(lane) as (
-      select min(lane) from queue where ${free}
+      select min(lane) from queue where is_held = 0 and claimed_by is null
       union all
-      select (select min(lane) from queue where ${free} and lane > step.lane)
+      select (select min(lane) from queue where is_held = 0 and claimed_by is null and lane > step.lane)
       from step where step.lane is not null
     )
     select lane,
       (select min(next_attempt_at) from queue
-        where ${free} and queue.lane = step.lane) as due_at
+        where is_held = 0 and claimed_by is null and queue.lane = step.lane) as due_at
     from step where lane is not null`.execute(db)
   return rows.flatMap(row => (row.due_at === null ? [] : [{ lane: row.lane, dueAt: row.due_at }]))
+}
+
+/** The same of messages that were enqueued since `moment`: along the primary key, as ids begin with their time. */
+export async function listLanesOfNew(db: Queries, moment: number): Promise<LaneDue[]> {
+  return db
+    .selectFrom('queue')
+    .select(e => ['lane', e.fn.min<number>('next_attempt_at').as('dueAt')])
+    .where('message_id', '>=', firstIdAt(moment))
+    .where('is_held', '=', 0)
+    .where('claimed_by', 'is', null)
+    .groupBy('lane')
+    .execute()
 }
 
 /** Releases the claim and sets the time of the next attempt. */

@@ -21,10 +21,12 @@ import {
   deferEntry,
   findEntries,
   listLanes,
+  listLanesOfNew,
   removeEntries,
 } from '../../src/queue/queue-store.js'
 import type { Database } from '../../src/db/database.js'
 import { readEventsAfter } from '../../src/events/store.js'
+import { firstIdAt } from '../../src/core/ids.js'
 import { insertNode } from '../../src/cluster/node-store.js'
 import { ROLES } from '../../src/cluster/roles.js'
 import { eachDatabase } from '../support/db/database.js'
@@ -59,6 +61,22 @@ eachDatabase(t, 'a look begins at the due time it is given', async (t, database)
   const from = (dueAt: number) => selectDue(database.reader, [{ lane, limit: 10, from: dueAt }], NOW)
   t.same(idsOf((await from(NOW - 8)).get(lane) ?? []), ['2', '3'])
   t.same(idsOf((await from(NOW)).get(lane) ?? []), [])
+})
+
+eachDatabase(t, 'lanes of mail that was enqueued lately are listed by themselves', async (t, database) => {
+  const id = (ms: number) => firstIdAt(ms)
+  await enqueue(database, [
+    { id: id(NOW - 60_000), to: 'a@old.example', dueAt: NOW - 60_000 },
+    { id: id(NOW - 2_000), to: 'a@x.example', dueAt: NOW + 5 },
+    { id: id(NOW - 1_000), to: 'b@x.example', dueAt: NOW },
+    { id: id(NOW - 500), to: 'held@y.example' },
+    { id: id(NOW - 400), to: 'claimed@z.example' },
+  ])
+  await database.write(async tx => {
+    await setHeld(tx.db, { messageIds: [id(NOW - 500)] }, true)
+    await claimEntries(tx.db, [id(NOW - 400)], NOW, 'run 1')
+  })
+  t.same(await listLanesOfNew(database.reader, NOW - 2_000), [{ lane: laneTo('x.example'), dueAt: NOW }])
 })
 
 eachDatabase(t, 'future and held messages and other destinations are not due', async (t, database) => {

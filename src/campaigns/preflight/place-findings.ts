@@ -50,7 +50,7 @@ const SOUGHT: { readonly [C in FindingCode]?: readonly Located[] } = {
 /** About the template as a whole. */
 const OF_WHOLE: ReadonlySet<FindingCode> = new Set(['too_large', 'mostly_images', 'little_text'])
 
-/** Recipients for whom the mail is rendered once more. */
+/** Recipients whose mail is rendered again. */
 const MAX_RECIPIENTS = 10
 
 /** @returns the findings with their places, and images in blocks that say nothing to those who do not see them */
