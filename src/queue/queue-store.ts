@@ -137,19 +137,20 @@ export async function listLanes(db: Queries): Promise<LaneDue[]> {
       (select min(next_attempt_at) from queue
         where is_held = 0 and claimed_by is null and queue.lane = step.lane) as due_at
     from step where lane is not null`.execute(db)
-  return rows.flatMap(row => (row.due_at === null ? [] : [{ lane: row.lane, dueAt: row.due_at }]))
+  return rows.flatMap(toLaneDue)
 }
 
 /** The same of messages that were enqueued since `moment`: along the primary key, as ids begin with their time. */
 export async function listLanesOfNew(db: Queries, moment: number): Promise<LaneDue[]> {
-  return db
-    .selectFrom('queue')
-    .select(e => ['lane', e.fn.min<number>('next_attempt_at').as('dueAt')])
-    .where('message_id', '>=', firstIdAt(moment))
-    .where('is_held', '=', 0)
-    .where('claimed_by', 'is', null)
-    .groupBy('lane')
-    .execute()
+  // Nothing else in the condition: another index must not look as good.
+  const { rows } = await sql<{ lane: string; due_at: number | null }>`
+    select lane, min(case when is_held = 0 and claimed_by is null then next_attempt_at end) as due_at
+    from queue where message_id >= ${firstIdAt(moment)} group by lane`.execute(db)
+  return rows.flatMap(toLaneDue)
+}
+
+function toLaneDue({ lane, due_at: dueAt }: { lane: string; due_at: number | null }): LaneDue[] {
+  return dueAt === null ? [] : [{ lane, dueAt }]
 }
 
 /** Releases the claim and sets the time of the next attempt. */

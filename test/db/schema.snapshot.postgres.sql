@@ -1748,7 +1748,7 @@ CREATE INDEX opt_ins_by_email ON public.opt_ins USING btree (workspace_id, email
 
 CREATE INDEX product_views_by_contact ON public.product_views USING btree (workspace_id, contact_id, viewed_at);
 
-CREATE INDEX queue_by_destination ON public.queue USING btree (destination, message_id);
+CREATE INDEX queue_by_destination ON public.queue USING btree (destination, message_id) WHERE (destination IS NOT NULL);
 
 CREATE INDEX queue_claimed ON public.queue USING btree (claimed_by) WHERE (claimed_by IS NOT NULL);
 

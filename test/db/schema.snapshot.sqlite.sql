@@ -1698,7 +1698,7 @@ CREATE INDEX opt_ins_by_email on opt_ins (workspace_id, email, created_at);
 
 CREATE INDEX product_views_by_contact on product_views (workspace_id, contact_id, viewed_at);
 
-CREATE INDEX queue_by_destination on queue (destination, message_id);
+CREATE INDEX queue_by_destination on queue (destination, message_id) where destination is not null;
 
 CREATE INDEX queue_claimed on queue (claimed_by) where claimed_by is not null;
 

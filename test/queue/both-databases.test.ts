@@ -213,4 +213,10 @@ t.test('statements are planned for a full queue even while it is empty (PostgreS
   const { rows } = await sql<{ 'QUERY PLAN': string }>`
     explain select min(lane) from queue where is_held = 0 and claimed_by is null`.execute(database.reader)
   t.notMatch(rows.map(row => row['QUERY PLAN']).join('\n'), /Seq Scan/)
+  const ids = Array.from({ length: 50 }, (_, at) => `x ${at}`)
+  const deletion = await database.write(({ db }) =>
+    sql<{ 'QUERY PLAN': string }>`
+      explain delete from queue where message_id in (${sql.join(ids)})`.execute(db),
+  )
+  t.match(deletion.rows.map(row => row['QUERY PLAN']).join('\n'), /queue_pkey/)
 })
