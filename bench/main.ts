@@ -9,7 +9,7 @@
  * messages of ninety days in the database (3 GB beside the other files; 50,000 with `--quick`), which takes a minute or
  * two to fill, and prints the limit beside each figure; `audience` does the same with 1,000,000 contacts (50,000 with
  * `--quick`); `nodes`, measured only if named, needs PostgreSQL and root, and `--waiting` says how many messages wait in
- * one of its rows (1,000,000; 10,000,000 take 10 GB and half an hour to fill); `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
+ * one of its rows (1,000,000; 10,000,000 take 10 GB and ten minutes to fill); `console`, measured only if named, opens every screen in Chromium with 1,000,000 contacts and 10,000,000 messages (20 GB; 20,000
  * and 100,000 with `--quick`). `--profile` leaves, in the working folder, CPU profiles of the server's threads: a folder for each row of `accept`,
  * `submission` and `relay`, and one for `api`, `audience`, `clicks`, `webhooks` and `automations` each (read them with the developer tools of
  * any Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
