@@ -3,7 +3,7 @@
  *
  * `samples.ts` includes them.
  */
-import { at, bounce, campaign, IDS, mail, moments, status } from './sample-records.js'
+import { at, bounce, campaign, IDS, mail, moments, rates, stats, status } from './sample-records.js'
 
 const operator = {
   id: IDS.other,
@@ -96,6 +96,7 @@ const certificate = {
 const lastMinute = { accepted: 1_260, delivered: 1_180, deferred: 12, bounced: 9, failed: 0 }
 
 export const ADMIN_SAMPLES = {
+  OwnedCampaign: { ...campaign, stats, rates, workspace_id: IDS.other },
   MailContent: {
     headers: [{ name: 'Subject', value: 'Your order' }],
     text: 'Thank you for your order.',
