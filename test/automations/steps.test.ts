@@ -424,15 +424,12 @@ eachDatabase(
     const flow = await flows.flow({ steps: [{ step_type: 'email', config }] })
     for (const name of ['ann', 'bob']) await flows.enter(flow, await flows.contact(name))
     await flows.settle()
-    t.same(
-      (await flows.runs(flow)).map(({ status, failures }) => [status, failures]),
-      [
-        ['completed', 0],
-        ['active', 0],
-      ],
-    )
+    // Both are due at the same time: either may be first.
+    const shown = async () =>
+      (await flows.runs(flow)).map(({ status, failures }) => `${status} ${failures}`).sort()
+    t.same(await shown(), ['active 0', 'completed 0'])
     await flows.pass(HOUR)
-    t.match((await flows.runs(flow))[1], { status: 'completed' })
+    t.same(await shown(), ['completed 0', 'completed 0'])
   },
 )
 

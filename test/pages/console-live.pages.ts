@@ -1,6 +1,6 @@
 /** Two operators at work at the same time: each sees what the other changes, and loses neither place nor typed words. */
 import t, { type Test } from 'tap'
-import type { Page, Route } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { axeFindings, openBrowser } from '../support/program/browser.js'
 import { addOperator } from '../support/program/operators.js'
@@ -102,13 +102,18 @@ t.test('a list that is being read again stays readable', async t => {
   await upload('email\nnobody\n')
   await visit(bob, `${baseUrl}/console/contacts/import`)
   await shows('the check', () => bob.getByText('Completed').isVisible())
-  const held: Route[] = []
-  await bob.route('**/contacts/imports?*', route => void held.push(route))
+  let isHeld = false
+  let release = () => {}
+  const released = new Promise<undefined>(resolve => (release = () => resolve(undefined)))
+  await bob.route('**/contacts/imports?*', async route => {
+    isHeld = true
+    await released
+    await route.continue()
+  })
   await upload('email\nsomebody@one.example\n')
-  await shows('a wait', async () => held.length > 0 && (await bob.locator('.reading').isVisible()))
+  await shows('a wait', async () => isHeld && (await bob.locator('.reading').isVisible()))
   t.same(await axeFindings(bob), [])
-  await bob.unroute('**/contacts/imports?*')
-  for (const route of held) await route.continue()
+  release()
   await shows('the answer', async () => (await bob.locator('tbody tr').count()) === 2)
 })
 
