@@ -24,7 +24,7 @@ const isPart = ({ of, parts }: LanePart) =>
 export interface LaneLook {
   readonly lane: string
   readonly limit: number
-  /** No entry falls due earlier, ms since epoch UTC. A held snapshot keeps the index entries of what was delivered, which a look from here on does not meet. */
+  /** No entry falls due earlier, ms since epoch UTC. While a snapshot is held open, index entries of delivered mail remain; the search begins behind them. */
   readonly from?: number
   /** If other nodes claim from the lane as well. */
   readonly part?: LanePart

@@ -1,10 +1,10 @@
 /**
  * Looks for lanes with mail that others committed: other nodes, or the command line.
  *
- * A look at everything takes a step per lane. On PostgreSQL it also meets the index entries of what was delivered while a snapshot is held open:
- * seconds, for half an hour's mail. So each kind of look rests for a multiple of its duration. A look that is quick, as it nearly always is,
- * rests no longer than the interval between two looks. While the look at everything rests, mail that was enqueued lately is looked for; older mail
- * that others have made due, for example by releasing it, waits for the end of the rest.
+ * A look at all lanes takes a step per lane. While a snapshot is held open on PostgreSQL, it also passes the index entries of all mail delivered
+ * since: seconds, after half an hour. So each kind of look is followed by a pause of a multiple of its duration. Usually a look is quick, and the
+ * pause is shorter than the interval between two looks. During a longer pause only newly enqueued mail is looked for; older mail that
+ * others have made due, for example by releasing it, waits until the pause ends.
  */
 import type { Clock } from '../world/time/clock.js'
 import type { LaneDue } from './queue-store.js'
@@ -32,12 +32,12 @@ export class LaneLooks {
     this.parts = parts
   }
 
-  /** Does not wait for the end of a rest. */
+  /** Even during a pause. */
   all(): Promise<LaneDue[]> {
     return this.look('all', () => this.parts.all())
   }
 
-  /** @returns undefined if both kinds rest: ask again later */
+  /** @returns undefined during the pauses of both kinds: ask again later */
   async next(): Promise<LaneDue[] | undefined> {
     const now = this.parts.clock.monotonic()
     if (now >= this.restUntil.all) return this.all()

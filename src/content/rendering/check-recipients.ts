@@ -133,7 +133,7 @@ function withoutOwnLinks(facts: HtmlFacts, faulty: readonly string[]): HtmlFacts
   }
 }
 
-/** As it is written in a tag. */
+/** As written in a tag. */
 export function nameOf(lookup: Lookup): string {
   if (lookup.of === 'root') return lookup.name
   return lookup.of === 'loop' ? `@${lookup.variable}` : ['this', ...lookup.path].join('.')

@@ -38,9 +38,9 @@ const BEGIN = [
   `set local statement_timeout = ${STATEMENT_MS}`,
   `set local lock_timeout = ${LOCK_MS}`,
   `set local idle_in_transaction_session_timeout = ${IDLE_MS}`,
-  // Every statement of a write has an index. A queue that is nearly empty, but long with deleted rows that a held snapshot keeps, would be scanned.
+  // Statements that write use an index. The planner would scan a nearly empty queue, even if it is full of deleted rows that a held snapshot keeps.
   'set local enable_seqscan = off',
-  // What has no index, such as the nodes, looks expensive by that: compiling it would take 70 ms each time.
+  // A table without an index for it, such as `nodes`, now has a cost so high that PostgreSQL would compile the statement: 70 ms each time.
   'set local jit = off',
 ].join(';')
 /** Assigned at once, so that a commit whose answer is lost can be looked up. */

@@ -118,11 +118,11 @@ export const messagesTables = ({ serial, octets, keepsPages }: ColumnTypes): str
     -- Deleted while an attempt was under way: no further attempt is made.
     is_withdrawn integer default 0 not null
   )${keepsPages}`,
-  // The condition is always true. It keeps PostgreSQL from walking this whole index for a message id, which looks as cheap as the primary key while
-  // the statistics say that the queue is empty.
+  // The condition is always true. Without it, PostgreSQL may read this whole index to find a message id: while the statistics say
+  // that the queue is empty, that looks as cheap as the primary key.
   'create index queue_by_destination on queue (destination, message_id) where destination is not null',
   'create index queue_claimed on queue (claimed_by) where claimed_by is not null',
-  // A claimed message leaves it, so that what was delivered is not met again while the next due time is looked for.
+  // Claimed messages leave it, so that a search for the next due time does not pass delivered ones.
   'create index queue_due on queue (lane, next_attempt_at, message_id) where is_held = 0 and claimed_by is null',
   'create index queue_held on queue (message_id) where is_held = 1',
   // Partial: a message leaves the first when it is claimed and enters the second only if it is deferred.

@@ -47,9 +47,9 @@ export class Editor {
   news = $state('')
   /** Block that is to have the focus, once it is in the page. */
   wantsFocus = $state<string>()
-  /** Block that stays in view while texts and images above it get their size, until somebody acts. */
+  /** Block that stays in view while texts and images above it get their size, until the user acts. */
   keptInView = $state<string>()
-  /** Block that is to be saved under a name. */
+  /** Block to be saved under a name. */
   wantsName = $state<string>()
   readonly saved = new SavedBlocks()
   private history = $state.raw<History>(begin(parse(null)))
@@ -100,7 +100,7 @@ export class Editor {
     this.history = select(this.history, key)
   }
 
-  /** Selects a block that somebody looks for, in view and with the focus. @returns false if it is not there */
+  /** Selects a block, scrolls to it and focuses it. @returns false if it is not there */
   show(id: string, path: string): boolean {
     const block = blockWithId(this.document, id, path)
     if (!block) return false
