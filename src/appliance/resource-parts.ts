@@ -78,7 +78,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     spawn: spawnThread,
     domains,
     box,
-    passwords: new Passwords(world.random),
+    passwords: new Passwords(world.random, world.passwordCost),
     recheckOperator: operator => recheckOperator({ ...world, database }, operator),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),

@@ -10,6 +10,13 @@ import { openLog, type Log } from './log.js'
 import { systemRandom, type Random } from './random.js'
 import { systemLookup, type SystemLookup } from './dns/host-lookup.js'
 
+/** RFC 7914 §2: N is 2 to the power of `ln`. */
+export interface ScryptCost {
+  readonly ln: number
+  readonly r: number
+  readonly p: number
+}
+
 export interface World {
   readonly clock: Clock
   readonly random: Random
@@ -19,6 +26,8 @@ export interface World {
   readonly tcpServer: TcpServer
   readonly systemLookup: SystemLookup
   readonly machine: Machine
+  /** Cost of hashing passwords with scrypt. Tests, whose passwords are no secret, set a low one. */
+  readonly passwordCost?: ScryptCost
   /** @param servers as `ip:port`; empty for the system's @param signal aborts its lookups */
   openResolver(servers: readonly string[], timeoutMs: number, signal?: AbortSignal): Resolver
 }

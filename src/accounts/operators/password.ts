@@ -5,9 +5,10 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
 import type { Random } from '../../world/random.js'
+import type { ScryptCost } from '../../world/world.js'
 
 /** 64 MiB and about 0.2 s of one core per hash. */
-const COST = { ln: 16, r: 8, p: 1 }
+const COST: ScryptCost = { ln: 16, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
 
@@ -17,17 +18,15 @@ export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 } as const
 const MAX_CONCURRENT = 2
 const MAX_WAITING = 20
 
-type Cost = typeof COST
-
 export class Passwords {
   private readonly random: Random
-  private readonly cost: Cost
+  private readonly cost: ScryptCost
   private readonly waiting: (() => void)[] = []
   private running = 0
   private decoy: Promise<string> | undefined
 
   /** @param cost lower in tests */
-  constructor(random: Random, cost: Cost = COST) {
+  constructor(random: Random, cost: ScryptCost = COST) {
     this.random = random
     this.cost = cost
   }
@@ -52,12 +51,18 @@ export class Passwords {
     return isEqual && stored !== undefined
   }
 
+  /** Whether the hash was made with other parameters than today's; replace it at the next successful sign-in. */
+  isOutdated(stored: string): boolean {
+    const { cost } = parse(stored)
+    return cost.ln !== this.cost.ln || cost.r !== this.cost.r || cost.p !== this.cost.p
+  }
+
   private decoyHash(): Promise<string> {
     this.decoy ??= this.hash(this.random.bytes(HASH_BYTES).toString('base64'))
     return this.decoy
   }
 
-  private async derive(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
+  private async derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost): Promise<Buffer> {
     await this.takeTurn()
     try {
       const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
@@ -87,13 +92,7 @@ export class Passwords {
   }
 }
 
-/** Whether the hash was made with other parameters than today's; replace it at the next successful sign-in. */
-export function isOutdatedHash(stored: string): boolean {
-  const { cost } = parse(stored)
-  return cost.ln !== COST.ln || cost.r !== COST.r || cost.p !== COST.p
-}
-
-function format({ ln, r, p }: Cost, salt: Buffer, hash: Buffer): string {
+function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
   return `$scrypt$ln=${ln},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`
 }
 
@@ -101,7 +100,7 @@ function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '')
 }
 
-function parse(stored: string): { cost: Cost; salt: Buffer; hash: Buffer } {
+function parse(stored: string): { cost: ScryptCost; salt: Buffer; hash: Buffer } {
   const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)$/.exec(stored)
   if (!match) throw new Error('a stored password hash is not a scrypt PHC string')
   const [, ln, r, p, salt = '', hash = ''] = match

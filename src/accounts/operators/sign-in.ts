@@ -24,7 +24,7 @@ import {
   useTotpStep,
   type Operator,
 } from './operator-store.js'
-import { isOutdatedHash, type Passwords } from './password.js'
+import type { Passwords } from './password.js'
 import {
   deleteSession,
   findSession,
@@ -79,7 +79,7 @@ export async function signInWithPassword(
   if (!operator || stored === undefined || !isRight)
     throw await failed(parts, client, login, operator ? 'wrong password' : 'unknown account', operator)
   const needsCode = operator.totpSecret !== null
-  const passwordHash = isOutdatedHash(stored) ? await parts.passwords.hash(password) : undefined
+  const passwordHash = parts.passwords.isOutdated(stored) ? await parts.passwords.hash(password) : undefined
   const token = await parts.database.write(async tx => {
     // The password may have been changed or reset while it was hashed.
     const current = await findOperator(tx.db, { id: operator.id })

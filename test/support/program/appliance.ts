@@ -47,8 +47,15 @@ export async function openTestAppliance(
   const clock = new FakeClock()
   const log = new FakeLog()
   const disk = new FakeDisk()
-  const world = { ...systemWorld(), ...(zone ? { openResolver: () => fakeDns(zone) } : {}) }
-  const server = await openServer(settings.started.config, { ...world, clock, log, disk }, settings)
+  const world = {
+    ...systemWorld(),
+    clock,
+    log,
+    disk,
+    passwordCost: { ln: 4, r: 8, p: 1 },
+    ...(zone ? { openResolver: () => fakeDns(zone) } : {}),
+  }
+  const server = await openServer(settings.started.config, world, settings)
   t.teardown(() => server[Symbol.asyncDispose]())
   const [address] = server.addresses.http
   return {
