@@ -62,7 +62,9 @@ build/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 	@for folder in build/src/console build/$(CHUNKS); do cp -r $(CONSOLE)/files $$folder/console || exit 1; done
 	@touch $@
 
-TAP := NODE_OPTIONS='--import="$(CURDIR)/build/test/support/light-tap.js"' $(BIN)/tap $(TAP_FLAGS)
+# What tests store nobody reads again: it goes into memory where there is enough, since most of a commit is waiting for the disk.
+IN_MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
+TAP := $(IN_MEMORY) NODE_OPTIONS='--import="$(CURDIR)/build/test/support/light-tap.js"' $(BIN)/tap $(TAP_FLAGS)
 TEST_NEEDS := node_modules/.tap-built node_modules/.cache/postgres.tar
 
 # The databases that tests begin with, after all migrations: these are seconds for each test file, reading them is a fraction of one.
@@ -93,21 +95,30 @@ check: node_modules/.installed $(CONSOLE)/types/.written ## types, lint, format
 	$(BIN)/eslint --cache --cache-location node_modules/.cache/eslint .
 	$(BIN)/prettier --check --log-level warn --cache .
 
+# Everything that the suites share, so that they can run side by side.
+test-needs: dist/.built build/.built $(TEST_NEEDS) $(CONSOLE)/types/.written
+
 # ONLY: these files instead of all of the target's.
-test: check dist/.built build/.built $(TEST_NEEDS) ## every check that CI runs
+# Types, lint and format are one process after the other, so they run beside the tests.
+test: test-needs ## every check that needs only Node: types, lint, format, and tests on SQLite
+	@$(MAKE) --no-print-directory check >build/check.out 2>&1 & check=$$!; failed=; \
+	  $(MAKE) --no-print-directory test-files || failed=1; \
+	  wait $$check || failed=1; cat build/check.out; [ -z "$$failed" ]
+
+test-files: dist/.built build/.built $(TEST_NEEDS)
 	$(TAP) $(ONLY)
 
 LONG_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rl --include='*.test.ts' 'support/long.js' test))
-test-long: dist/.built build/.built $(TEST_NEEDS) ## what is tried again and again (kills, random requests, long queues), all of it and not only some
-	POSTROAD_TEST_LONG=1 $(TAP) --timeout=900 $(or $(ONLY),$(LONG_TESTS))
+test-long: dist/.built build/.built $(TEST_NEEDS) ## what is tried again and again (kills, random requests, long queues), all of it and not only some; .ci/run has test-files do it
+	POSTROAD_TEST_LONG=1 $(TAP) $(or $(ONLY),$(LONG_TESTS))
 
 test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
 	$(TAP) $(or $(ONLY),build/test/debian/*.debian.js)
 
-test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
+test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages and the console in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
 	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/pages/*.pages.js)
 
-readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## the README's pictures of the console, as test-pages takes them, into docs/images
+readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## the README's pictures of the console, into docs/images
 	@POSTROAD_PICTURES=docs/images $(TAP) --jobs=1 --timeout=900 build/test/pages/console-pictures.pages.js
 
 WITH_POSTGRES = node build/test/support/db/with-postgres.js
@@ -118,14 +129,29 @@ test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one Pos
 run-test-nodes:
 	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/nodes/*.nodes.js)
 
-# What says the same on either database. What is declared for both runs on PostgreSQL alone here.
-POSTGRES_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase' test) $(shell find test -name '*-served.test.ts'))
+# Declared for both databases, and on PostgreSQL here.
+STORE_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' '^(eachDatabase|onPostgres)\(' test))
+SERVED_TESTS = $(patsubst %.ts,build/%.js,$(shell find test -name '*-served.test.ts'))
 
-test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a real PostgreSQL, which is started for it
+test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a PostgreSQL that is started for it; where none is installed, the stores on PGlite
+ifneq ($(wildcard /usr/lib/postgresql/*/bin/initdb),)
 	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-postgres
+else
+	TEST_PGLITE=1 $(TAP) $(or $(ONLY),$(STORE_TESTS))
+endif
 
 run-test-postgres:
-	$(TAP) --timeout=900 $(or $(ONLY),$(POSTGRES_TESTS))
+	$(TAP) $(or $(ONLY),$(sort $(STORE_TESTS) $(SERVED_TESTS)))
+
+RUN_SUITES = node build/test/support/suites/run-suites.js
+SUITE = test-files
+ROUNDS = 3
+
+test-times: test-needs ## what each file of SUITE (test-files) takes, slowest first: make test-times SUITE=test-nodes
+	@$(RUN_SUITES) $(SUITE)
+
+test-busy: test-needs ## SUITE (test-files) on a machine that is busy with other things, ROUNDS (3) times; lists what failed: make test-busy SUITE=test-pages
+	@$(RUN_SUITES) --busy --rounds $(ROUNDS) $(SUITE)
 
 bench: dist/.built build/.built ## measure acceptance, relay, API and start of the real program; BENCH_FLAGS='--quick --only relay'
 	@node build/bench/main.js $(BENCH_FLAGS)
@@ -138,4 +164,4 @@ fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may th
 
 include packaging/package.mk
 
-.PHONY: node-version help build run check test test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces binary deb
+.PHONY: node-version help build run check test test-needs test-files test-times test-busy test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces binary deb

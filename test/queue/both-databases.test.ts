@@ -20,7 +20,7 @@ import {
 import { countDestinations } from '../../src/queue/operator/queue-status-store.js'
 import { Site, type Turn } from '../../src/queue/pacing/site.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { eachDatabase, postgresDatabase } from '../support/db/database.js'
+import { eachDatabase, onPostgres } from '../support/db/database.js'
 import { enqueue, laneTo, letters, NOW } from '../support/mailroom.js'
 import { bounced, deferred, delivered } from '../support/outcomes.js'
 import { openQueue } from '../support/queue.js'
@@ -205,8 +205,7 @@ eachDatabase(
   },
 )
 
-t.test('statements are planned for a full queue even while it is empty (PostgreSQL)', async t => {
-  const database = await postgresDatabase(t)
+onPostgres(t, 'statements are planned for a full queue even while it is empty', async (t, database) => {
   await enqueue(database, letters('x.example', 1_000, 'x'))
   await database.write(tx => tx.db.deleteFrom('queue').execute())
   await sql`vacuum (analyze) queue`.execute(database.reader)

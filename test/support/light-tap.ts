@@ -11,6 +11,7 @@ import { writeSync } from 'node:fs'
 import module, { syncBuiltinESMExports } from 'node:module'
 import { inspect } from 'node:util'
 import { isMainThread } from 'node:worker_threads'
+import { noteOnExit } from './suites/note-times.js'
 
 Object.assign(module, { register: () => undefined })
 Object.assign(asyncHooks, { createHook: () => ({ enable() {}, disable() {} }) })
@@ -21,3 +22,5 @@ process.on('uncaughtExceptionMonitor', error => {
   if (isMainThread && process.env['TAP'] === '1')
     writeSync(1, `\nnot ok - uncaught ${inspect(error).replaceAll('\n', '\n# ')}\n`)
 })
+
+noteOnExit()

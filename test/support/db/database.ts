@@ -1,6 +1,6 @@
 /**
- * Databases for tests: a temporary SQLite file, and the same tables on PostgreSQL (PGlite), each brought up to date by
- * the real migrations, once in a process. `eachDatabase` runs a test on both, since a store has to mean the same on either.
+ * Databases for tests: a temporary SQLite file, and the same tables on PostgreSQL, each brought up to date by the real migrations, once in a
+ * process. `eachDatabase` declares a test for both, since a store has to mean the same on either.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,9 @@ export async function sqliteDatabase(t: Test, file = sqliteFile(t)): Promise<Dat
 
 /** Path for a database of this test; its folder is removed with the test. */
 export function sqliteFile(t: Test): string {
-  return join(t.testdir(), 'test.db')
+  const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'test.db')
 }
 
 /** A database after all migrations, as a file: they are twenty times as long as everything else that a fresh one takes. */
@@ -85,14 +87,16 @@ async function pgliteDatabase(t: Test): Promise<Database> {
   }
 }
 
-/** For tests of what only PostgreSQL has. Ends with the last test of the file. */
+/** On the server if tests have one, else on PGlite. It ends with the last test of the file, which calls `endPostgres`. */
 export function postgresDatabase(t: Test): Promise<Database> {
   return POSTGRES_SERVER === undefined ? pgliteDatabase(t) : realPostgres(t)
 }
 
+/** `make test-postgres` sets one of the two: PGlite where PostgreSQL is not installed. */
+const IS_ON_POSTGRES = POSTGRES_SERVER !== undefined || process.env['TEST_PGLITE'] === '1'
+
 /**
- * Declares a test twice, on SQLite and on PostgreSQL, which ends with the last test of the file. Where tests have a PostgreSQL server it runs on
- * that alone: `make test` has run the other.
+ * Declares a test for both databases: on SQLite in `make test`, on PostgreSQL in `make test-postgres`.
  *
  * @param name a sentence of behaviour, the same on both
  */
@@ -101,10 +105,17 @@ export function eachDatabase(
   name: string,
   test: (t: Test, database: Database) => Promise<void>,
 ): void {
+  if (IS_ON_POSTGRES) onPostgres(t, name, test)
+  else void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
+}
+
+/** Declares a test of what only PostgreSQL has, for `make test-postgres`; nothing in `make test`. */
+export function onPostgres(
+  t: Test,
+  name: string,
+  test: (t: Test, database: Database) => Promise<void>,
+): void {
+  if (!IS_ON_POSTGRES) return
   t.teardown(endPostgres)
-  if (POSTGRES_SERVER === undefined)
-    void t.test(`${name} (SQLite)`, async t => test(t, await sqliteDatabase(t)))
-  void t.test(`${name} (PostgreSQL)`, async t => {
-    await test(t, await postgresDatabase(t))
-  })
+  void t.test(`${name} (PostgreSQL)`, async t => test(t, await postgresDatabase(t)))
 }

@@ -10,6 +10,7 @@ import { appendFileSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFile
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
+import { cpuMsOf } from '../suites/note-times.js'
 import { serverProgram } from './server-programs.js'
 
 const SETTINGS = [
@@ -121,6 +122,12 @@ export class PostgresServer {
     // Where nobody waits for the dead process, its number stays taken, and the next server would believe it alive.
     for (const file of [join(this.data, 'postmaster.pid'), join(this.folder, '.s.PGSQL.5432.lock')])
       rmSync(file, { force: true })
+  }
+
+  /** Of the server and of all backends that have ended. */
+  get cpuMs(): number {
+    const { pid } = this
+    return pid === undefined ? 0 : cpuMsOf(pid)
   }
 
   get isRunning(): boolean {

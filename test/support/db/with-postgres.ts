@@ -7,6 +7,7 @@ import { openPostgres } from '../../../src/db/postgres/open-postgres.js'
 import { FakeLog } from '../../../src/world/fake-log.js'
 import { systemRandom } from '../../../src/world/random.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { noteTimes, POSTGRES_NOTE } from '../suites/note-times.js'
 import { PostgresServer } from './postgres-server.js'
 import { psql } from './real-postgres.js'
 
@@ -24,6 +25,7 @@ const child = spawn(command, args, {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
 child.on('exit', (code, signal) => {
+  noteTimes({ file: POSTGRES_NOTE, wallMs: Math.round(performance.now()), cpuMs: server.cpuMs })
   server.remove()
   process.exit(code ?? (signal ? 1 : 0))
 })
