@@ -29,7 +29,14 @@ import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import { formatSize } from '../core/units.js'
 import { VERSION } from '../core/version.js'
-import { makeBackup, readBackup, sync, unpackBackup, type BackupFacts } from '../db/sqlite/backup-file.js'
+import {
+  makeBackup,
+  readBackup,
+  requireRestorable,
+  sync,
+  unpackBackup,
+  type BackupFacts,
+} from '../db/sqlite/backup-file.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { countEntries } from '../queue/operator/queue-admin-store.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
@@ -48,12 +55,9 @@ export function backupCommand(program: Command, context: CliContext): void {
   apiCommand(program, 'backup <file>', 'back up the database to a file; the server may be running').action(
     async (file: string, options: CommonOptions) => {
       const target = resolve(file)
+      const isRemote = hasRemote(context, options)
       try {
-        const facts = await (hasRemote(context, options) ? backUpRemote : backUpHere)(
-          context,
-          options,
-          target,
-        )
+        const facts = await (isRemote ? backUpRemote : backUpHere)(context, options, target)
         endProgress()
         const { size } = statSync(target)
         printResult(context, options, { file: target, size, ...toJson(facts) }, () =>
@@ -63,6 +67,8 @@ export function backupCommand(program: Command, context: CliContext): void {
             'not included: the configuration, certificate files and the secrets.key file; back them up separately',
           ].join('\n'),
         )
+        // The file is kept: nothing is missing in it. A remote appliance may be of another version.
+        if (!isRemote) await requireRestorable(target)
       } finally {
         endProgress()
       }
@@ -128,6 +134,7 @@ export function restoreCommand(program: Command, context: CliContext): void {
   ).action(async (file: string, options: ConfirmOptions) => {
     const { config } = readConfig(context, options)
     const facts = readBackup(file)
+    await requireRestorable(file)
     const databaseFile = databaseFileOf(config)
     const isThere = (statSync(databaseFile, { throwIfNoEntry: false })?.size ?? 0) > 0
     if (isThere)
@@ -142,9 +149,9 @@ export function restoreCommand(program: Command, context: CliContext): void {
     mkdirSync(dirname(databaseFile), { recursive: true, mode: 0o700 })
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
     const lock = takeServeLock(config.dataDir)
+    const copy = `${databaseFile}.restoring`
     try {
-      const copy = `${databaseFile}.restoring`
-      for (const end of ['', '-wal', '-shm']) rmSync(copy + end, { force: true })
+      removeDatabase(copy)
       copyOctets(source, copy)
       unpackBackup(copy)
       const waiting = await prepare(context, { ...config, databaseFile: copy })
@@ -162,9 +169,14 @@ export function restoreCommand(program: Command, context: CliContext): void {
       )
     } finally {
       closeSync(source)
+      removeDatabase(copy)
       lock[Symbol.dispose]()
     }
   })
+}
+
+function removeDatabase(file: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
 }
 
 const COPIED_AT_ONCE = 1 << 20

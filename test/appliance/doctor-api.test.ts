@@ -73,3 +73,20 @@ t.test('doctor checks a remote appliance from there', async t => {
   t.match(out, /^\d+ checks: \d+ failed/m)
   t.match(await postroad.run('doctor', '--json', ...remote), { out: /^\[/ })
 })
+
+t.test('doctor sees what was done to the schema since the start', async t => {
+  const postroad = await openTestAppliance(t, { zone: {} })
+  const remote = ['--server', postroad.baseUrl, '--token', await tokenWith(postroad, 'operator')]
+  postroad.sql('create index contacts_by_name on contacts (last_name)')
+  const own = await postroad.run('doctor', ...remote)
+  t.match(
+    own.out,
+    /^ok {4}schema: .* of this version, and what Postroad did not create: index contacts_by_name$/m,
+  )
+  postroad.sql('drop table write_trials')
+  const damaged = await postroad.run('doctor', ...remote)
+  t.match(
+    damaged.out,
+    /^FAIL {2}schema: .*: table write_trials is missing\n {6}it was changed by hand, or created/m,
+  )
+})

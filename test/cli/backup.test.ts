@@ -139,6 +139,37 @@ t.test('an incomplete backup file changes nothing', async t => {
   t.match(await postroad.run('backup', join(folder, 'nowhere', 'b')), { status: 1, err: /nowhere/ })
 })
 
+t.test(
+  'a backup that cannot be served is kept, reported, and refused before it replaces anything',
+  async t => {
+    const other = await initialise(t)
+    const before = other.rowCounts()
+    const files = readdirSync(other.dataDir)
+    for (const [change, reason] of [
+      [
+        "insert into schema_migrations values ('9999-time-travel', '2026-01-05')",
+        /written by a newer Postroad/,
+      ],
+      ['alter table campaigns drop column ab_test', /table campaigns differs/],
+      [
+        'create trigger spy after insert on messages begin delete from messages; end',
+        /trigger spy on messages was added; drop what was added/,
+      ],
+    ] as const) {
+      const postroad = await initialise(t)
+      postroad.sql(change)
+      const file = join(t.testdir(), 'backup')
+      t.match(await postroad.run('backup', file), { status: 1, out: /verified/, err: /cannot be restored/ })
+      const { status, err } = await other.run('restore', file, '--yes')
+      t.equal(status, 1)
+      t.match(err, /backup cannot be restored: the database/)
+      t.match(err, reason)
+      t.same(other.rowCounts(), before)
+      t.same(readdirSync(other.dataDir), files)
+    }
+  },
+)
+
 t.test('a backup with missing rows is refused', async t => {
   const postroad = await initialise(t)
   const file = join(t.testdir(), 'backup')
@@ -158,7 +189,11 @@ t.test('a backup with sealed secrets requires the key they were sealed with', as
   await postroad.json('backup', file)
   const other = install(t)
   t.match(await other.run('restore', file), { status: 1, err: /secrets\.key/ })
-  t.notOk(existsSync(join(other.dataDir, 'postroad.db')))
+  t.same(
+    readdirSync(other.dataDir).filter(name => name.startsWith('postroad.db')),
+    [],
+    'no copy is left',
+  )
   const right = install(t, { env: { POSTROAD_SECRETS_KEY: key } })
   t.match(await right.json('restore', file), { success: true })
 })

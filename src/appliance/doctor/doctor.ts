@@ -5,6 +5,7 @@
  */
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
+import { SchemaError } from '../../db/migrate.js'
 import { listDomainsOfAll } from '../../deliverability/domains/domain-store.js'
 import type { World } from '../../world/world.js'
 import { nameServers, openAppliance, type Appliance } from '../appliance.js'
@@ -13,7 +14,7 @@ import { acmeChecks } from './acme-check.js'
 import { fail, ok, warn, type Check, type Task } from './check.js'
 import { dnsTasks, domainTasks, findSenders } from './dns-checks.js'
 import { Examination } from './examination.js'
-import { configChecks, diskCheck, serverCheck, stateChecks } from './machine-checks.js'
+import { configChecks, diskCheck, schemaCheck, serverCheck, stateChecks } from './machine-checks.js'
 import { portTasks } from './port-checks.js'
 import { checkPublicUrl, type PublicUrlCheck } from './public-url.js'
 
@@ -89,13 +90,17 @@ async function databaseChecks(
   try {
     const appliance = open ?? (await openAppliance({ config, world }))
     try {
-      const checks = [...(await stateChecks(appliance)), ...(await acmeChecks(appliance))]
+      const schema = await schemaCheck(appliance)
+      // The others read its tables.
+      if (schema.status === 'fail') return [schema]
+      const checks = [schema, ...(await stateChecks(appliance)), ...(await acmeChecks(appliance))]
       await startDomains(appliance)
       return checks
     } finally {
       if (!open) await appliance[Symbol.asyncDispose]()
     }
   } catch (error) {
+    if (error instanceof SchemaError) return [fail('schema', error.what, error.fix)]
     return [fail('database', describeError(error), `check ${config.databaseFile ?? 'database.url'}`)]
   }
 }

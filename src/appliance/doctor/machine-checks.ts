@@ -11,6 +11,7 @@ import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import type { Config } from '../../config/config.js'
 import { describeError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
+import { inspectSchema } from '../../db/migrate.js'
 import { countSetAside } from '../../events/set-aside-store.js'
 import { lastEventAt } from '../../events/store.js'
 import { listJobs } from '../../scheduler/job-store.js'
@@ -43,6 +44,14 @@ export async function diskCheck({ limits, dataDir }: Config, { disk }: Pick<Worl
   }
 }
 
+/** It may have been changed since the server started. */
+export async function schemaCheck({ database: { reader, dialect } }: Appliance): Promise<Check> {
+  const { fault, foreign } = await inspectSchema(reader, dialect)
+  if (fault) return fail('schema', fault.what, fault.fix)
+  const more = foreign.length === 0 ? '' : `, and what Postroad did not create: ${foreign.join(', ')}`
+  return ok('schema', `the database has the schema of this version${more}`)
+}
+
 export async function stateChecks(appliance: Appliance): Promise<Check[]> {
   const {
     database: { reader },
@@ -56,7 +65,6 @@ export async function stateChecks(appliance: Appliance): Promise<Check[]> {
     ({ failedAt, endedAt }) => failedAt !== null && failedAt === endedAt,
   )
   return [
-    ok('schema', 'the database has the schema of this version'),
     lastAt > now + CLOCK_TOLERANCE_MS
       ? fail(
           'clock',

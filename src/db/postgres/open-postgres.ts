@@ -2,7 +2,7 @@
  * Opens a database on a PostgreSQL server, which several nodes may share.
  *
  * Used by the composition root and by commands. Migrates the schema first, one node at a time (Kysely's migrator takes an advisory lock).
- * Throws an Error an operator can act on: unreachable, no access, too old a server, newer schema.
+ * Throws an Error an operator can act on: unreachable, no access, too old a server, unusable schema.
  */
 import { Kysely, sql } from 'kysely'
 import { describeError } from '../../core/errors.js'
@@ -100,8 +100,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     await findServer(servers)
     await requireServer(reader)
     await time.check()
-    if (!mayCreate && (await isEmpty(reader)))
-      throw new SchemaError('the PostgreSQL database is empty; run `postroad init` first')
+    if (!mayCreate && (await isEmpty(reader, 'postgres')))
+      throw new SchemaError('the PostgreSQL database is empty', 'run `postroad init` first')
     await migrateToLatest(
       // Index builds and data migrations may take long.
       new Kysely<Tables>({ dialect: postgresDialect(pools.writes) }),

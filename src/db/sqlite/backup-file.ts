@@ -8,8 +8,12 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
+import { Kysely } from 'kysely'
 import { describeError } from '../../core/errors.js'
+import { requireUsable } from '../migrate.js'
+import type { Tables } from '../tables.js'
 import { checkHeader } from './check-file.js'
+import { sqliteDialect } from './sqlite-dialect.js'
 
 export interface BackupFacts {
   /** Ms since epoch UTC. */
@@ -122,6 +126,19 @@ export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
     throw error instanceof Error ? named(error, file) : error
   } finally {
     handle.close()
+  }
+}
+
+/** Whether this program can serve a backup: another version's schema is no damage. @throws Error saying why not */
+export async function requireRestorable(file: string): Promise<void> {
+  const handle = new BetterSqlite(file, { readonly: true, timeout: 5_000 })
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(handle).dialect })
+  try {
+    await requireUsable(db, 'sqlite')
+  } catch (error) {
+    throw new Error(`${file} cannot be restored: ${describeError(error)}`, { cause: error })
+  } finally {
+    await db.destroy()
   }
 }
 

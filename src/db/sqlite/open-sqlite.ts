@@ -2,7 +2,7 @@
  * Opens the embedded SQLite database: one connection for writing, one for reading only.
  *
  * Used by the composition root and by commands. Migrates the schema first. Throws an Error an operator can act on: unreadable or damaged
- * file, newer schema, disk full.
+ * file, unusable schema, disk full.
  */
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
@@ -61,8 +61,9 @@ export async function openSqlite({
   const writer = new Kysely<Tables>({ dialect })
   try {
     if (watch) checkContent(file, writeHandle)
-    if (watch) makeShrinkable(writeHandle, watch.log)
     await migrateToLatest(writer, 'sqlite', mayMigrate)
+    // Afterwards: a database that is refused stays as it was.
+    if (watch) makeShrinkable(writeHandle, watch.log)
   } catch (error) {
     await writer.destroy()
     throw error

@@ -1,33 +1,75 @@
-/** The schema after all migrations as text, in an order that does not depend on the order of creation. */
+/** What the migrations make: as text, in an order that does not depend on the order of creation, and as digests. */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
-import { sql, type Kysely } from 'kysely'
-import { openSqlite } from '../../../src/db/sqlite/open-sqlite.js'
+import { Kysely, sql } from 'kysely'
+import type { Dialect } from '../../../src/db/database.js'
+import { applyPending } from '../../../src/db/migrate.js'
+import { MIGRATIONS } from '../../../src/db/migrations.js'
+import { readSchema, type SchemaDigests } from '../../../src/db/schema.js'
+import { sqliteDialect } from '../../../src/db/sqlite/sqlite-dialect.js'
 import type { Tables } from '../../../src/db/tables.js'
-import { FakeClock } from '../../../src/world/time/fake-clock.js'
+import { upTo } from './migrating.js'
+import { openPglite, pgliteDialect } from './pglite-dialect.js'
 
 const folder = join(process.cwd(), 'test/db')
 export const SNAPSHOTS = {
   sqlite: join(folder, 'schema.snapshot.sqlite.sql'),
   postgres: join(folder, 'schema.snapshot.postgres.sql'),
 }
+/** Digest of the sources of each migration: `{"0001-baseline": "..."}`. */
+export const FROZEN = join(folder, 'frozen-migrations.json')
 
-/** @param file path at which there is no database yet */
-export async function sqliteSchema(file: string): Promise<string> {
-  const database = await openSqlite({ file, clock: new FakeClock() })
-  await database[Symbol.asyncDispose]()
-  const handle = new BetterSqlite(file, { readonly: true })
-  try {
-    const statements = handle
-      .prepare(
-        "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by type desc, name",
-      )
-      .pluck()
-      .all() as string[]
-    return statements.map(statement => `${statement};\n`).join('\n')
-  } finally {
-    handle.close()
+export interface MadeSchema {
+  readonly text: string
+  /** By migration: what exists after it. */
+  readonly digests: ReadonlyMap<string, SchemaDigests>
+}
+
+/** Runs all migrations on a database of its own. */
+export async function makeSchema(dialect: Dialect): Promise<MadeSchema> {
+  await using ends = new AsyncDisposableStack()
+  if (dialect === 'sqlite') {
+    const handle = ends.adopt(new BetterSqlite(':memory:'), opened => void opened.close())
+    const db = new Kysely<Tables>({ dialect: sqliteDialect(handle).dialect })
+    return { digests: await migrate(db, dialect), text: await sqliteSchema(db) }
   }
+  const postgres = ends.adopt(openPglite(), opened => opened.close())
+  const db = new Kysely<Tables>({ dialect: pgliteDialect(postgres) })
+  return { digests: await migrate(db, dialect), text: await postgresSchema(db) }
+}
+
+/** Without comparing the schema with its digests, which may have to be written. */
+async function migrate(db: Kysely<Tables>, dialect: Dialect): Promise<Map<string, SchemaDigests>> {
+  const digests = new Map<string, SchemaDigests>()
+  for (const name of Object.keys(MIGRATIONS)) {
+    await applyPending(db, dialect, upTo(name))
+    const found = await readSchema(db, dialect)
+    digests.set(name, new Map([...found].map(([object, { digest }]) => [object, digest])))
+  }
+  return digests
+}
+
+const SOURCES = join(process.cwd(), 'src/db/migrations')
+
+/** Of its file, and of the files in the folder named as it is without its number. */
+export function sourceDigest(migration: string): string {
+  const folder = migration.replace(/^\d+-/, '')
+  const parts = existsSync(join(SOURCES, folder)) ? readdirSync(join(SOURCES, folder)).sort() : []
+  const hash = createHash('sha256')
+  for (const file of [`${migration}.ts`, ...parts.map(name => join(folder, name))])
+    hash.update(`${file}\n`).update(readFileSync(join(SOURCES, file)))
+  return hash.digest('hex')
+}
+
+/** @param db a database after all migrations */
+export async function sqliteSchema(db: Kysely<Tables>): Promise<string> {
+  const { rows } = await sql<{ statement: string }>`
+    select sql as statement from sqlite_schema where sql is not null and name not like 'sqlite_%' order by type desc, name`.execute(
+    db,
+  )
+  return rows.map(({ statement }) => `${statement};\n`).join('\n')
 }
 
 /** @param db a database after all migrations */
