@@ -7,6 +7,7 @@
  */
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../db/database.js'
+import { snapshot } from '../db/snapshot.js'
 import type { Flag } from '../db/tables.js'
 import { LEASES, type LeaseName } from './leases.js'
 import { ROLES, type NodeState, type Role } from './roles.js'
@@ -130,15 +131,17 @@ export async function deleteOtherNodes(
 
 /** In the order in which they joined. */
 export async function listNodes(db: Queries): Promise<ClusterNode[]> {
-  const nodes = await db
-    .selectFrom('nodes')
-    .leftJoin('drained_nodes', 'drained_nodes.name', 'nodes.name')
-    .selectAll('nodes')
-    .select('drained_nodes.drained_at')
-    .orderBy('nodes.started_at')
-    .orderBy('nodes.id')
-    .execute()
-  const leases = await db.selectFrom('leases').select(['name', 'node_id']).execute()
+  const { nodes, leases } = await snapshot(db, async db => ({
+    nodes: await db
+      .selectFrom('nodes')
+      .leftJoin('drained_nodes', 'drained_nodes.name', 'nodes.name')
+      .selectAll('nodes')
+      .select('drained_nodes.drained_at')
+      .orderBy('nodes.started_at')
+      .orderBy('nodes.id')
+      .execute(),
+    leases: await db.selectFrom('leases').select(['name', 'node_id']).execute(),
+  }))
   return nodes.map(row => ({
     id: row.id,
     name: row.name,

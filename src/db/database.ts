@@ -46,7 +46,7 @@ export interface WriteOptions {
 
 export interface Database extends AsyncDisposable {
   readonly dialect: Dialect
-  /** Sees every acknowledged commit, and briefly also commits not yet durable. Never writes. */
+  /** Sees every acknowledged commit, and briefly also commits not yet durable. Never writes. Its transactions are snapshots (`snapshot.ts`). */
   readonly reader: Queries
   /**
    * For reads that can take over 10 ms: counts, deep pages, search, exports. Like `reader`, but on a server they are queued to threads, and

@@ -5,6 +5,7 @@ import { given } from '../core/given.js'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import { APPLIANCE } from '../core/owner.js'
 import type { Database, Queries } from '../db/database.js'
+import { snapshot } from '../db/snapshot.js'
 import { recordActivity } from '../events/activity-store.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Moment, MomentOrNull, orNull, TextOrNull } from '../http/answer/answer-fields.js'
@@ -15,6 +16,7 @@ import type { Clock } from '../world/time/clock.js'
 import {
   findInboundMail,
   inboundParts,
+  readInboundOctets,
   listInboundMails,
   markUnprocessed,
   type InboundMail,
@@ -137,11 +139,8 @@ export function inboundRoutes({ database, clock }: InboundRouteParts): Route[] {
       params: Params,
       response: MailContentSchema,
       errors: ['not_found'],
-      async handle({ params }) {
-        const pieces: Uint8Array[] = []
-        for await (const piece of inboundParts(reader, await getMail(reader, params.id))) pieces.push(piece)
-        return mailContent(Buffer.concat(pieces))
-      },
+      handle: async ({ params }) =>
+        mailContent(await snapshot(reader, async db => readInboundOctets(db, await getMail(db, params.id)))),
     }),
     adminRoute({
       method: 'POST',

@@ -56,6 +56,12 @@ export function isWaiting(state: WaitingState) {
   return sql<boolean>`id in (select message_id from queue where ${IS_WAITING[state]})`
 }
 
+/** Column of a query that joins the message's row of the queue, if it has one, as `queue`. */
+export const deliveryState = sql<DeliveryState | null>`case
+  when queue.claimed_by is not null then 'sending'
+  when queue.attempts = 0 then 'queued'
+  when queue.attempts > 0 then 'deferred' end`
+
 /** Of those that are in the queue. */
 export async function findDeliveryStates(
   db: Queries,

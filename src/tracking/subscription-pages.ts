@@ -6,6 +6,7 @@
  */
 import { findPublicSender, type PublicSender } from '../accounts/workspace-store.js'
 import type { Database, Queries, Tx } from '../db/database.js'
+import { snapshot } from '../db/snapshot.js'
 import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
 import { noticePage } from '../http/public/document.js'
 import { html, type Html } from '../http/public/html.js'
@@ -135,7 +136,8 @@ export function preferencesPages(parts: SubscriptionParts): PublicRoute[] {
       async handle({ params, texts }) {
         const holder = await findLinkHolder(parts, 'preferences', params['token'] ?? '')
         if (!holder) return badLink(texts)
-        return preferencesAnswer(holder, await readChoices(database.reader, holder), texts)
+        const choices = await snapshot(database.reader, db => readChoices(db, holder))
+        return preferencesAnswer(holder, choices, texts)
       },
     },
     {
@@ -145,8 +147,11 @@ export function preferencesPages(parts: SubscriptionParts): PublicRoute[] {
       async handle({ params, texts, form }) {
         const holder = await findLinkHolder(parts, 'preferences', params['token'] ?? '')
         if (!holder) return badLink(texts)
-        const done = await database.write(tx => act(parts, tx, holder, form))
-        return preferencesAnswer(holder, await readChoices(database.reader, holder), texts, done)
+        const { done, choices } = await database.write(async tx => ({
+          done: await act(parts, tx, holder, form),
+          choices: await readChoices(tx.db, holder),
+        }))
+        return preferencesAnswer(holder, choices, texts, done)
       },
     },
   ]

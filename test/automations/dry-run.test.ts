@@ -22,7 +22,7 @@ async function tried(
   more: { readonly config?: object; readonly doEventsHappen?: boolean; readonly triggerData?: object } = {},
 ) {
   const { parts, owner } = flows
-  const automation = await createAutomation(parts, owner, {
+  const { automation } = await createAutomation(parts, owner, {
     ...{ name: 'x', triggerType: 'manual', triggerConfig: { ...more.config } },
     steps: readNewSteps(steps, parts.newId),
   })

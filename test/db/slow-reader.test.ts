@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Queries } from '../../src/db/database.js'
 import { openSqlite } from '../../src/db/sqlite/open-sqlite.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS } from '../../src/db/slow-read-limits.js'
+import { snapshot } from '../../src/db/snapshot.js'
 import { WAITING_LIMIT_MS } from '../../src/db/sqlite/slow-reader.js'
 import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
@@ -63,11 +64,73 @@ t.test('a long read cannot write, fails with its own error, and gives a bounded 
   await t.rejects(sql`select * from nowhere`.execute(slow), /no such table/)
   const many = sql`with recursive c(n) as (select 1 union all select n + 1 from c where n < 30000) select n from c`
   await t.rejects(many.execute(slow), /more than 20000 rows/)
-  await t.rejects(
-    slow.transaction().execute(async () => {}),
-    /no transactions/,
-  )
   t.same((await countTo(slow, 3)).rows, [{ n: 3 }], 'and the next one is answered')
+})
+
+t.test('the statements of a snapshot see one moment, whatever is committed meanwhile', async t => {
+  const { database, slow } = await open(t)
+  await database.write(({ db }) => sql`create table notes (text)`.execute(db))
+  const count = async (db: Queries) =>
+    (await sql<{ n: number }>`select count(*) as n from notes`.execute(db)).rows[0]?.n
+  for (const reader of [slow, database.exportReader, database.reader]) {
+    await database.write(({ db }) => sql`delete from notes`.execute(db))
+    await snapshot(reader, async db => {
+      t.equal(await count(db), 0)
+      await database.write(({ db }) => sql`insert into notes values ('a')`.execute(db))
+      t.equal(await count(db), 0)
+      t.equal(await count(reader), 1, 'others see the commit')
+      t.same(await Promise.all([count(db), snapshot(db, count)]), [0, 0])
+    })
+    t.equal(await count(reader), 1)
+    await t.rejects(snapshot(reader, db => sql`insert into notes values ('b')`.execute(db)))
+    t.equal(await snapshot(reader, count), 1, 'and the next one begins afterwards')
+  }
+})
+
+t.test('of two snapshots the second waits, and a thread remains for other reads', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { slow } = await open(t, spawn)
+  const none = { columns: [], rows: [] }
+  const first = snapshot(slow, db => countTo(db, 1))
+  const second = snapshot(slow, db => countTo(db, 2))
+  const read = countTo(slow, 3)
+  const sqlIn = (thread: number) =>
+    (threads[thread]?.posted ?? []).map(asked => (asked as { sql: string }).sql.slice(0, 6))
+  await nextTurn()
+  threads[1]?.answer({ columns: ['n'], rows: [[3]] })
+  t.same((await read).rows, [{ n: 3 }])
+  threads[0]?.answer(none)
+  await nextTurn()
+  threads[0]?.answer({ columns: ['n'], rows: [[1]] })
+  await nextTurn()
+  t.same([sqlIn(0), sqlIn(1)], [['begin', 'with r', 'commit'], ['with r']])
+  threads[0]?.answer(none)
+  t.same((await first).rows, [{ n: 1 }])
+  await nextTurn()
+  for (const answer of [none, { columns: ['n'], rows: [[2]] }, none]) {
+    threads[0]?.answer(answer)
+    await nextTurn()
+  }
+  t.same((await second).rows, [{ n: 2 }])
+})
+
+t.test('a snapshot fails once its thread is gone, since another one would see another moment', async t => {
+  const { threads, spawn } = scriptedThreads()
+  const { slow, clock } = await open(t, spawn)
+  const reading = snapshot(slow, async db => {
+    await countTo(db, 1).catch(() => {})
+    return countTo(db, 2)
+  })
+  const refused = t.rejects(reading, { code: 'unavailable' })
+  await nextTurn()
+  threads[0]?.answer({ columns: [], rows: [] })
+  await nextTurn()
+  await clock.advance(RUNNING_LIMIT_MS)
+  await refused
+  const next = countTo(slow, 3)
+  await nextTurn()
+  threads[1]?.answer({ columns: ['n'], rows: [[3]] })
+  t.same((await next).rows, [{ n: 3 }])
 })
 
 t.test('past the bound of those who wait a read is refused, and so is one that waited too long', async t => {

@@ -148,11 +148,12 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
     },
     /** Active. */
     async flow({ trigger = 'manual', config = {}, steps = [] }: Definition): Promise<Automation> {
-      const made = await createAutomation(parts, owner, {
+      const { automation: made } = await createAutomation(parts, owner, {
         ...{ name: 'x', triggerType: trigger, triggerConfig: config },
         steps: readNewSteps(steps, newId),
       })
-      return changeAutomation(parts, owner, made.id, { status: 'active' })
+      const { automation } = await changeAutomation(parts, owner, made.id, { status: 'active' })
+      return automation
     },
     enter: (automation: Automation, contact: Contact, triggerData = {}): Promise<Entry[]> =>
       database.write(tx =>

@@ -236,23 +236,33 @@ t.test("a test returns the receiver's response at once, or that it cannot be rea
 t.test(
   'what fails is tried again on schedule with the same id, eight times, and can then be replayed',
   async t => {
-    const { subscribe, addContact, receiver, clock, pass, tried, deliveries, key, ...postroad } =
-      await open(t)
+    const { subscribe, addContact, receiver, clock, pass, tried, key, ...postroad } = await open(t)
     const { id } = await subscribe('contact.created')
     receiver.answers({ status: 500, body: 'out of order' })
     await addContact('ann@x.example')
     await tried(id, 1)
-    const waits = [5_000, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS]
-    for (const [index, wait] of waits.entries()) {
+    const planned = [
+      5_000,
+      5 * MINUTE_MS,
+      30 * MINUTE_MS,
+      2 * HOUR_MS,
+      5 * HOUR_MS,
+      10 * HOUR_MS,
+      10 * HOUR_MS,
+    ]
+    for (const [index, wait] of planned.entries()) {
       const before = await tried(id, index + 1)
       t.equal(before.status, 'pending')
       t.match(await postroad.post(`${PATH}/deliveries/${before.id}/replay`, {}, { key }), {
         status: 409,
         body: { error: { code: 'conflict' } },
       })
-      const toWait = Date.parse(before.next_attempt_at as string) - clock.now()
-      t.ok(toWait >= 0.9 * wait && toWait <= 1.1 * wait, `${wait} with jitter: ${toWait}`)
-      await pass(toWait)
+      const dueAt = Date.parse(before.next_attempt_at as string)
+      const { started_at: startedAt, duration_ms: durationMs } = before.attempts[index]
+      // The clock may have been turned further since the attempt.
+      const waits = dueAt - Date.parse(startedAt as string) - Number(durationMs)
+      t.ok(waits >= 0.9 * wait && waits <= 1.1 * wait, `${wait} with jitter: ${waits}`)
+      await pass(dueAt - clock.now())
       await tried(id, index + 2)
     }
     const failed = await tried(id, 8)
@@ -265,7 +275,6 @@ t.test(
       status: 202,
       body: { data: { id: failed.id, status: 'pending' } },
     })
-    await until('the replay to succeed', async () => (await deliveries(id, '?status=succeeded')).data[0])
     t.match(await tried(id, 9), { status: 'succeeded', attempts: { length: 9 } })
     t.equal(receiver.received.at(-1)!.headers['x-service-delivery-id'], failed.id)
     t.match(
@@ -384,7 +393,7 @@ t.test('private addresses that the operator does not list are not called', async
   )
   t.match(body, { error: { path: 'targetUrl' } })
   await addContact('ann@x.example')
-  await until('the delivery', async () => (await tried(id, 1)).status === 'succeeded')
+  t.match(await tried(id, 1), { status: 'succeeded' })
   t.equal(receiver.received.length, 1)
 })
 

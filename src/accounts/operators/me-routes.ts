@@ -6,6 +6,7 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTimeOrNull } from '../../core/moments.js'
+import { snapshot } from '../../db/snapshot.js'
 import { Address, DONE, Done, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
@@ -333,7 +334,11 @@ async function meToApi(
   operator: OperatorPrincipal,
 ) {
   const { credential } = operator
-  const account = await findOperator(database.reader, { id: operator.id })
+  const { account, hasOidc, codesLeft } = await snapshot(database.reader, async db => ({
+    account: await findOperator(db, { id: operator.id }),
+    hasOidc: oidcIssuer !== undefined && (await hasIdentity(db, operator.id, oidcIssuer)),
+    codesLeft: await countRecoveryCodes(db, operator.id),
+  }))
   return {
     id: operator.id,
     email: operator.email === '' ? null : operator.email,
@@ -341,8 +346,8 @@ async function meToApi(
     roles: rolesToApi(operator.grants),
     has_password: typeof account?.passwordHash === 'string',
     has_totp: typeof account?.totpSecret === 'string',
-    has_oidc: oidcIssuer !== undefined && (await hasIdentity(database.reader, operator.id, oidcIssuer)),
-    recovery_codes_left: await countRecoveryCodes(database.reader, operator.id),
+    has_oidc: hasOidc,
+    recovery_codes_left: codesLeft,
     limited_to: operator.limitedTo ?? null,
     signed_in_with: credential.kind,
     confirmed_at: isoTimeOrNull(credential.kind === 'session' ? operator.confirmedAt : null),

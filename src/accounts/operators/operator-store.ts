@@ -4,6 +4,7 @@
  * Email addresses are stored in lower case and unique. TOTP secrets are sealed; passwords and recovery codes are stored as hashes.
  */
 import type { Queries } from '../../db/database.js'
+import { statement } from '../../db/statement.js'
 import { isSealed, type SecretBox } from '../secret-box.js'
 import type { RoleGrant, Role } from '../../http/roles.js'
 
@@ -112,37 +113,36 @@ export async function insertOperator(
   return true
 }
 
+const selectById = statement((db, { id }: { id: string }) => withRoles(db).where('operators.id', '=', id))
+
+const selectByEmail = statement((db, { email }: { email: string }) =>
+  withRoles(db).where('operators.email', '=', email),
+)
+
 export async function findOperator(
   db: Queries,
   by: { readonly id: string } | { readonly email: string },
 ): Promise<Operator | undefined> {
-  const row = await db
-    .selectFrom('operators')
-    .selectAll()
-    .$call(query =>
-      'id' in by ? query.where('id', '=', by.id) : query.where('email', '=', by.email.toLowerCase()),
-    )
-    .executeTakeFirst()
-  if (!row) return undefined
-  const roles = await db
-    .selectFrom('operator_roles')
-    .selectAll()
-    .where('operator_id', '=', row.id)
-    .orderBy('workspace_id')
-    .execute()
-  return operatorOf(row, roles)
+  const { rows } = await ('id' in by
+    ? selectById(db, { id: by.id })
+    : selectByEmail(db, { email: by.email.toLowerCase() }))
+  return operatorsOf(rows)[0]
 }
 
 /** All, by address; an appliance has few. */
 export async function listOperators(db: Queries): Promise<Operator[]> {
-  const rows = await db.selectFrom('operators').selectAll().orderBy('email').execute()
-  const roles = await db.selectFrom('operator_roles').selectAll().orderBy('workspace_id').execute()
-  return rows.map(row =>
-    operatorOf(
-      row,
-      roles.filter(role => role.operator_id === row.id),
-    ),
-  )
+  return operatorsOf(await withRoles(db).execute())
+}
+
+/** One row for each role, and one for an operator who has none. */
+function withRoles(db: Queries) {
+  return db
+    .selectFrom('operators')
+    .leftJoin('operator_roles', 'operator_roles.operator_id', 'operators.id')
+    .selectAll('operators')
+    .select(['operator_roles.workspace_id', 'operator_roles.role', 'operator_roles.given_by'])
+    .orderBy('operators.email')
+    .orderBy('operator_roles.workspace_id')
 }
 
 export type OperatorChanges = Partial<
@@ -317,7 +317,22 @@ export async function sealTotpSecrets(db: Queries, box: SecretBox): Promise<void
       await updateOperator(db, id, { totpSecret: box.seal(secret, totpPlace(id)) })
 }
 
-function operatorOf(row: OperatorRow, roles: readonly OperatorRoleRow[]): Operator {
+type RowWithRole = OperatorRow & { readonly [Column in keyof HeldRoleRow]: HeldRoleRow[Column] | null }
+type HeldRoleRow = Omit<OperatorRoleRow, 'operator_id'>
+
+function operatorsOf(rows: readonly RowWithRole[]): Operator[] {
+  const found = new Map<string, Operator & { readonly grants: HeldRole[] }>()
+  for (const row of rows) {
+    const operator = found.get(row.id) ?? operatorOf(row)
+    found.set(row.id, operator)
+    const { workspace_id: workspaceId, role, given_by: givenBy } = row
+    if (workspaceId === null || role === null) continue
+    operator.grants.push(givenBy === 'oidc' ? { workspaceId, role, givenBy } : { workspaceId, role })
+  }
+  return [...found.values()]
+}
+
+function operatorOf(row: OperatorRow): Operator & { readonly grants: HeldRole[] } {
   return {
     id: row.id,
     email: row.email,
@@ -327,9 +342,7 @@ function operatorOf(row: OperatorRow, roles: readonly OperatorRoleRow[]): Operat
     totpStep: row.totp_step,
     createdAt: row.created_at,
     lastSignInAt: row.last_sign_in_at,
-    grants: roles.map(({ workspace_id: workspaceId, role, given_by: givenBy }) =>
-      givenBy === 'oidc' ? { workspaceId, role, givenBy } : { workspaceId, role },
-    ),
+    grants: [],
   }
 }
 

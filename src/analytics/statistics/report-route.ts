@@ -2,7 +2,8 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
-import type { Database } from '../../db/database.js'
+import type { Database, Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { orNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { readTimeRange } from '../../http/time-range.js'
@@ -137,14 +138,14 @@ export function reportRoute(database: Pick<Database, 'reader' | 'slowReader'>, c
       const days = readDays(query, clock.now())
       const filter = readFilter(query)
       const range = { first: days[0] ?? 0, last: days.at(-1) ?? 0 }
-      const counted = filter
-        ? await readFiltered(database, workspaceId, filter, days)
-        : await readAll(database, workspaceId, days)
-      const grouped =
-        query.group_by === undefined
-          ? {}
-          : { groups: await groupsBy(database, workspaceId, query.group_by, range) }
-      return { ...report(readPeriod(query), days, counted), ...grouped }
+      const count = (db: Queries) =>
+        filter ? readFiltered(db, workspaceId, filter, days) : readAll(db, workspaceId, days)
+      const dimension = query.group_by
+      if (dimension === undefined) return report(readPeriod(query), days, await count(database.reader))
+      return snapshot(database.slowReader, async db => ({
+        ...report(readPeriod(query), days, await count(db)),
+        groups: await groupsBy(db, workspaceId, dimension, range),
+      }))
     },
   })
 }
@@ -200,24 +201,20 @@ function refused(path: string, message: string): AppError {
 
 type CountsByDay = ReadonlyMap<number, (name: CounterName) => number>
 
-async function readAll(
-  { reader }: Pick<Database, 'reader'>,
-  workspaceId: string,
-  days: readonly number[],
-): Promise<CountsByDay> {
+async function readAll(db: Queries, workspaceId: string, days: readonly number[]): Promise<CountsByDay> {
   const byDay = new Map<number, Map<CounterName, number>>()
-  for (const { day, name, count } of await readCounters(reader, workspaceId, days[0] ?? 0))
+  for (const { day, name, count } of await readCounters(db, workspaceId, days[0] ?? 0))
     byDay.set(day, (byDay.get(day) ?? new Map<CounterName, number>()).set(name, count))
   return new Map([...byDay].map(([day, counts]) => [day, name => counts.get(name) ?? 0]))
 }
 
 async function readFiltered(
-  { reader }: Pick<Database, 'reader'>,
+  db: Queries,
   workspaceId: string,
   { dimension, value }: Filter,
   days: readonly number[],
 ): Promise<CountsByDay> {
-  const rows = await readGroupDays(reader, workspaceId, dimension, value, days)
+  const rows = await readGroupDays(db, workspaceId, dimension, value, days)
   return new Map(rows.map(row => [row.day, name => row[name]]))
 }
 
@@ -235,19 +232,14 @@ function report(period: string, days: readonly number[], counted: CountsByDay): 
 
 /** The values with the most sends, then the sum of all others, if there are any. */
 async function groupsBy(
-  { slowReader }: Pick<Database, 'slowReader'>,
+  db: Queries,
   workspaceId: string,
   dimension: Dimension,
   range: { readonly first: number; readonly last: number },
 ): Promise<NonNullable<Analytics['groups']>> {
-  const shown = await readGroups(slowReader, workspaceId, dimension, range, MAX_GROUPS)
-  const all = await sumGroups(slowReader, workspaceId, dimension, range)
-  const others = toTotals(name =>
-    Math.max(
-      0,
-      shown.reduce((left, group) => left - group[name], all[name]),
-    ),
-  )
+  const shown = await readGroups(db, workspaceId, dimension, range, MAX_GROUPS)
+  const all = await sumGroups(db, workspaceId, dimension, range)
+  const others = toTotals(name => shown.reduce((left, group) => left - group[name], all[name]))
   const groups = shown.map(group => ({ value: group.value, ...toTotals(name => group[name]) }))
   return Object.values(others).some(count => count > 0) ? [...groups, { value: null, ...others }] : groups
 }

@@ -9,6 +9,7 @@ import { acmeNames } from '../../certificates/acme/names.js'
 import { mayTryAt, renewAt } from '../../certificates/acme/renewal-plan.js'
 import { listNodes } from '../../cluster/node-store.js'
 import { isoTime } from '../../core/moments.js'
+import { snapshot } from '../../db/snapshot.js'
 import type { Appliance } from '../appliance.js'
 import { type Check, fail, ok, warn } from './check.js'
 
@@ -22,7 +23,10 @@ export async function acmeChecks({ config, database, world }: Appliance): Promis
   const { reader } = database
   const now = world.clock.now()
   const names = acmeNames(config, await listNodes(reader))
-  const [state, chain] = [await readAcmeState(reader, acmeDirectory), await readChain(reader, acmeDirectory)]
+  const { state, chain } = await snapshot(reader, async db => ({
+    state: await readAcmeState(db, acmeDirectory),
+    chain: await readChain(db, acmeDirectory),
+  }))
   const next =
     state.fault === null
       ? undefined

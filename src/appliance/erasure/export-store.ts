@@ -10,6 +10,7 @@ import { listContactHours } from '../../audience/contacts/contact-hours-store.js
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
 import { likeText } from '../../db/folded-words.js'
+import { snapshot } from '../../db/snapshot.js'
 import { recipientBucket } from '../../messages/message-store.js'
 import { OWNED, type OwnedRows, type Subject } from './erasure-store.js'
 import { importsOf, mentionOf, mentionsBetween, rejectionsOf } from './mention-store.js'
@@ -47,7 +48,8 @@ export const EXPORT_READERS: Readonly<Record<Section, ReadSection>> = {
   product_views: owned('product_views'),
   form_submissions: owned('opt_ins'),
   automation_runs: readRuns,
-  campaigns: (db, { workspaceIds, contact: { seq } }) => once(campaignsOf(db, workspaceIds, seq)),
+  campaigns: (db, { workspaceIds, contact: { seq } }) =>
+    once(snapshot(db, db => campaignsOf(db, workspaceIds, seq))),
   events: (db, exported) => readLog(db, exported, 'events', 'payload'),
   activity: (db, exported) =>
     readLog(db, exported, 'activities', `subject || ' ' || details || ' ' || changes`),
@@ -103,60 +105,85 @@ async function* readMessages(
   { workspaceIds, email }: Exported,
 ): AsyncGenerator<readonly Shown[]> {
   for (let after = ''; ;) {
-    const rows = await db
-      .selectFrom('messages')
-      .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
-      .selectAll('messages')
-      .select(['from_address', 'from_name', 'subject', 'template_id', 'automation_id'])
-      .where('messages.workspace_id', 'in', workspaceIds)
-      .where('recipient_bucket', '=', recipientBucket(email))
-      .where(sql<boolean>`lower(recipient) = ${email}`)
-      .where('messages.id', '>', after)
-      .orderBy('messages.id')
-      .limit(AT_ONCE)
-      .execute()
-    const ids = rows.map(({ id }) => id)
-    const attempts =
-      ids.length === 0
-        ? []
-        : await db.selectFrom('attempts').selectAll().where('message_id', 'in', ids).orderBy('seq').execute()
-    yield rows.map(row => ({
-      ...shown(row),
-      attempts: attempts.filter(one => one.message_id === row.id).map(shown),
-    }))
-    after = ids.at(-1) ?? ''
+    const rows = await snapshot(db, db => messagesAfter(db, workspaceIds, email, after))
+    yield rows
     if (rows.length < AT_ONCE) return
+    after = rows.at(-1)?.id ?? ''
   }
+}
+
+/** With their attempts. */
+async function messagesAfter(
+  db: Queries,
+  workspaceIds: readonly string[],
+  email: string,
+  after: string,
+): Promise<(Shown & { readonly id: string })[]> {
+  const rows = await db
+    .selectFrom('messages')
+    .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .selectAll('messages')
+    .select(['from_address', 'from_name', 'subject', 'template_id', 'automation_id'])
+    .where('messages.workspace_id', 'in', workspaceIds)
+    .where('recipient_bucket', '=', recipientBucket(email))
+    .where(sql<boolean>`lower(recipient) = ${email}`)
+    .where('messages.id', '>', after)
+    .orderBy('messages.id')
+    .limit(AT_ONCE)
+    .execute()
+  const ids = rows.map(({ id }) => id)
+  const attempts =
+    ids.length === 0
+      ? []
+      : await db.selectFrom('attempts').selectAll().where('message_id', 'in', ids).orderBy('seq').execute()
+  return rows.map(row => ({
+    ...shown(row),
+    id: row.id,
+    attempts: attempts.filter(one => one.message_id === row.id).map(shown),
+  }))
 }
 
 async function* readRuns(db: Queries, { contactIds }: Exported): AsyncGenerator<readonly Shown[]> {
   for (let after = 0; ;) {
-    const runs = await db
-      .selectFrom('automation_runs')
-      .innerJoin('automations', 'automations.seq', 'automation_runs.automation')
-      .selectAll('automation_runs')
-      .select(['automations.id as automation_id', 'automations.name as automation_name'])
-      .where('contact_id', 'in', contactIds)
-      .where('automation_runs.seq', '>', after)
-      .orderBy('automation_runs.seq')
-      .limit(AT_ONCE)
-      .execute()
-    const seqs = runs.map(({ seq }) => seq)
-    const steps =
-      seqs.length === 0
-        ? []
-        : await db
-            .selectFrom('automation_run_steps')
-            .selectAll()
-            .where('run', 'in', seqs)
-            .orderBy('seq')
-            .execute()
-    yield runs.map(run => ({
+    const { runs, last } = await snapshot(db, db => runsAfter(db, contactIds, after))
+    yield runs
+    if (runs.length < AT_ONCE) return
+    after = last
+  }
+}
+
+/** With their steps. @returns also the number of the last one */
+async function runsAfter(
+  db: Queries,
+  contactIds: readonly string[],
+  after: number,
+): Promise<{ readonly runs: readonly Shown[]; readonly last: number }> {
+  const runs = await db
+    .selectFrom('automation_runs')
+    .innerJoin('automations', 'automations.seq', 'automation_runs.automation')
+    .selectAll('automation_runs')
+    .select(['automations.id as automation_id', 'automations.name as automation_name'])
+    .where('contact_id', 'in', contactIds)
+    .where('automation_runs.seq', '>', after)
+    .orderBy('automation_runs.seq')
+    .limit(AT_ONCE)
+    .execute()
+  const seqs = runs.map(({ seq }) => seq)
+  const steps =
+    seqs.length === 0
+      ? []
+      : await db
+          .selectFrom('automation_run_steps')
+          .selectAll()
+          .where('run', 'in', seqs)
+          .orderBy('seq')
+          .execute()
+  return {
+    runs: runs.map(run => ({
       ...shown(run),
       steps: steps.filter(one => one.run === run.seq).map(shown),
-    }))
-    after = seqs.at(-1) ?? 0
-    if (runs.length < AT_ONCE) return
+    })),
+    last: seqs.at(-1) ?? after,
   }
 }
 

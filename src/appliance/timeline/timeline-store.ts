@@ -8,6 +8,7 @@ import { sql, type RawBuilder } from 'kysely'
 import type { Contact } from '../../audience/contacts/contact.js'
 import type { Queries } from '../../db/database.js'
 import { isBehind, type KeysetOrder } from '../../db/listing.js'
+import { snapshot } from '../../db/snapshot.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import { isSpelled, recipientBucket, recipientSpellings } from '../../messages/message-store.js'
 
@@ -59,7 +60,16 @@ const MOMENTS = {
   'email.complained': 'complained_at',
 } as const satisfies Partial<Record<TimelineType, string>>
 
-export async function listTimeline(
+export function listTimeline(
+  db: Queries,
+  workspaceId: string,
+  contact: Contact,
+  page: Page,
+): Promise<Listing<TimelineEntry>> {
+  return snapshot(db, db => listAtOneMoment(db, workspaceId, contact, page))
+}
+
+async function listAtOneMoment(
   db: Queries,
   workspaceId: string,
   contact: Contact,

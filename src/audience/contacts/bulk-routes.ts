@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
+import { snapshot } from '../../db/snapshot.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
@@ -59,16 +60,18 @@ function duplicatesRoute({ database }: AudienceParts): Route {
     async handle({ principal: { workspaceId, isSandbox }, query: { list_id: listId } }, page) {
       const list =
         listId === undefined ? undefined : await requireList(database.reader, workspaceId, listId, 'list_id')
-      const { items, total } = await listDuplicates(database.slowReader, workspaceId, list?.seq, page)
-      const lists = await thingsOf(
-        database.slowReader,
-        LIST_MEMBERS,
-        items.map(({ seq }) => seq),
-      )
-      return {
-        items: items.map(one => shownWith(one, isSandbox, { lists: lists.get(one.seq) ?? [] })),
-        total,
-      }
+      return snapshot(database.slowReader, async db => {
+        const { items, total } = await listDuplicates(db, workspaceId, list?.seq, page)
+        const lists = await thingsOf(
+          db,
+          LIST_MEMBERS,
+          items.map(({ seq }) => seq),
+        )
+        return {
+          items: items.map(one => shownWith(one, isSandbox, { lists: lists.get(one.seq) ?? [] })),
+          total,
+        }
+      })
     },
   })
 }

@@ -1,6 +1,7 @@
 /** Contact routes: list, create, upsert, read, update, delete. */
 import Type from 'typebox'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { cursorQuery } from '../../http/pagination.js'
 import { etagOf, Tagged } from '../../http/preconditions.js'
@@ -134,10 +135,11 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       params: ContactParams,
       response: ContactDetailsSchema,
       errors: ['contact_not_found'],
-      handle: async ({ principal, params }) => {
-        const contact = await requireContact(database.reader, principal.workspaceId, params.id)
-        return new Tagged(await withThings(database.reader, contact, principal), contactEtag(contact))
-      },
+      handle: ({ principal, params }) =>
+        snapshot(database.reader, async db => {
+          const contact = await requireContact(db, principal.workspaceId, params.id)
+          return new Tagged(await withThings(db, contact, principal), contactEtag(contact))
+        }),
     }),
     route({
       method: 'PATCH',

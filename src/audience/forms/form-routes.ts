@@ -4,6 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
@@ -117,14 +118,15 @@ function readingRoutes({ database, clock, publicUrl }: FormParts): Route[] {
       ),
       response: SubmissionsSchema,
       errors: ['not_found'],
-      async handle({ principal: { workspaceId }, params, query: { days = 30 } }) {
-        const { id } = await requireForm(database.reader, workspaceId, params.id)
-        const daily = await dailySubmissions(database.reader, id, clock.now(), days)
-        return {
-          ...(await totalSubmissions(database.reader, id)),
-          days: daily.map(({ day, ...counts }) => ({ date: isoTime(day).slice(0, 10), ...counts })),
-        }
-      },
+      handle: ({ principal: { workspaceId }, params, query: { days = 30 } }) =>
+        snapshot(database.reader, async db => {
+          const { id } = await requireForm(db, workspaceId, params.id)
+          const daily = await dailySubmissions(db, id, clock.now(), days)
+          return {
+            ...(await totalSubmissions(db, id)),
+            days: daily.map(({ day, ...counts }) => ({ date: isoTime(day).slice(0, 10), ...counts })),
+          }
+        }),
     }),
   ]
 }

@@ -10,6 +10,7 @@ import { searchWords } from '../../core/fold.js'
 import { given } from '../../core/given.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database, Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { MAX_PER_KEY, MAX_PER_WORKSPACE } from '../../http/answer/download.js'
 import { downloadRoute, type Route } from '../../http/route.js'
 import type { AudienceParts } from '../audience-parts.js'
@@ -176,13 +177,21 @@ export async function* exportContactsAsJson(
 
 async function* pagesOf(db: Queries, exported: Exported) {
   for (let from = exported.first; ;) {
-    const contacts = await exportPage(db, exported, from, PAGE)
-    const last = contacts.at(-1)
+    const page = await snapshot(db, db => pageFrom(db, exported, from))
+    const last = page.contacts.at(-1)
     if (!last) return
-    const seqs = contacts.map(({ seq }) => seq)
-    const [lists, tags] = [await thingsOf(db, LIST_MEMBERS, seqs), await thingsOf(db, CONTACT_TAGS, seqs)]
-    yield { contacts, lists, tags }
+    yield page
     from = last.seq + 1
+  }
+}
+
+async function pageFrom(db: Queries, exported: Exported, from: number) {
+  const contacts = await exportPage(db, exported, from, PAGE)
+  const seqs = contacts.map(({ seq }) => seq)
+  return {
+    contacts,
+    lists: await thingsOf(db, LIST_MEMBERS, seqs),
+    tags: await thingsOf(db, CONTACT_TAGS, seqs),
   }
 }
 

@@ -5,6 +5,7 @@ import { csvText } from '../../core/csv.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { PageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
@@ -168,9 +169,10 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       params: ImportParams,
       response: ImportDetailsSchema,
       errors: ['not_found'],
-      async handle({ principal: { workspaceId }, params }) {
-        return withRejections(database.reader, await requireImport(database.reader, workspaceId, params.id))
-      },
+      handle: ({ principal: { workspaceId }, params }) =>
+        snapshot(database.reader, async db =>
+          withRejections(db, await requireImport(db, workspaceId, params.id)),
+        ),
     }),
     downloadRoute({
       method: 'GET',

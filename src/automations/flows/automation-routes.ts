@@ -1,6 +1,7 @@
 /** Routes for automations. */
 import Type, { type Static } from 'typebox'
 import { given } from '../../core/given.js'
+import { snapshot } from '../../db/snapshot.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import { Tagged } from '../../http/preconditions.js'
@@ -9,7 +10,7 @@ import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type References } from '../../resource/references.js'
 import type { FlowParts } from '../automation-parts.js'
-import { AUTOMATION_STATUSES, MAX_AUTOMATIONS, MAX_STEPS, type Automation, type Step } from './automation.js'
+import { AUTOMATION_STATUSES, MAX_AUTOMATIONS, MAX_STEPS } from './automation.js'
 import { listAutomations } from './automation-store.js'
 import {
   automationEtag,
@@ -17,8 +18,9 @@ import {
   createAutomation,
   deleteAutomation,
   duplicateAutomation,
-  getAutomation,
+  getFlow,
   type Owner,
+  type WithSteps,
 } from './automations.js'
 import { readNewSteps } from './edit-steps.js'
 import {
@@ -30,7 +32,6 @@ import {
   headToApi,
   NewAutomationBody,
 } from './flow-schema.js'
-import { findSteps } from './step-store.js'
 
 export const AutomationParams = Type.Object({ id: Type.String() })
 
@@ -78,8 +79,7 @@ export const EXAMPLE_AUTOMATION = {
 }
 
 function tagged(
-  automation: Automation,
-  steps: readonly Step[],
+  { automation, steps }: WithSteps,
   viewer?: { readonly mayWrite: boolean },
 ): Tagged<Static<typeof AutomationSchema>> {
   return new Tagged(automationToApi(automation, steps, viewer), automationEtag(automation, steps))
@@ -127,8 +127,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
         const { name, trigger_type: triggerType, trigger_config: triggerConfig = {} } = body
         const steps = readNewSteps(body.steps ?? [], newId)
         const flow = { name, triggerType, triggerConfig, steps }
-        const automation = await createAutomation(parts, ownerOf(principal), flow)
-        return tagged(automation, await findSteps(database.reader, automation.seq))
+        return tagged(await createAutomation(parts, ownerOf(principal), flow))
       },
     }),
     route({
@@ -152,8 +151,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       location: ({ id }: Static<typeof AutomationSchema>) => `/automations/${id}`,
       errors: ['not_found', 'limit_reached'],
       async handle({ principal, params, body }) {
-        const automation = await duplicateAutomation(parts, ownerOf(principal), params.id, body.name)
-        return tagged(automation, await findSteps(database.reader, automation.seq))
+        return tagged(await duplicateAutomation(parts, ownerOf(principal), params.id, body.name))
       },
     }),
     route({
@@ -171,9 +169,8 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       response: AutomationSchema,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const automation = await getAutomation(database.reader, principal.workspaceId, params.id)
-        const viewer = { mayWrite: mayDo(principal, 'automations:write') }
-        return tagged(automation, await findSteps(database.reader, automation.seq), viewer)
+        const flow = await snapshot(database.reader, db => getFlow(db, principal.workspaceId, params.id))
+        return tagged(flow, { mayWrite: mayDo(principal, 'automations:write') })
       },
     }),
     route({
@@ -200,8 +197,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
         const { name, status, trigger_type: triggerType, trigger_config: triggerConfig } = body
         const changes = given({ name, status, triggerType, triggerConfig })
         const owner = ownerOf(principal)
-        const automation = await changeAutomation(parts, owner, params.id, changes, precondition)
-        return tagged(automation, await findSteps(database.reader, automation.seq))
+        return tagged(await changeAutomation(parts, owner, params.id, changes, precondition))
       },
     }),
     route({

@@ -57,6 +57,18 @@ export async function getAutomation(db: Queries, workspaceId: string, id: string
   return found
 }
 
+/** An automation as it was at some moment: an ETag of steps from another one would be of no flow that ever existed. */
+export interface WithSteps {
+  readonly automation: Automation
+  readonly steps: readonly Step[]
+}
+
+/** @param db a transaction or snapshot @throws AppError not_found */
+export async function getFlow(db: Queries, workspaceId: string, id: string): Promise<WithSteps> {
+  const automation = await getAutomation(db, workspaceId, id)
+  return { automation, steps: await findSteps(db, automation.seq) }
+}
+
 /** Covers everything but the run counts, which change all the time. */
 export function automationEtag(automation: Automation, steps: readonly Step[]): string {
   const { id, name, status, triggerType, triggerConfig, activatedAt, updatedAt } = automation
@@ -89,7 +101,7 @@ export async function createAutomation(
   { database, clock, newId }: FlowParts,
   { workspaceId, isSandbox, actor }: Owner,
   { name: givenName, triggerType, triggerConfig, steps }: NewFlow,
-): Promise<Automation> {
+): Promise<WithSteps> {
   const now = clock.now()
   const name = checkName(givenName)
   const automation = {
@@ -115,7 +127,7 @@ export async function createAutomation(
       subject: name,
       createdAt: now,
     })
-    return getAutomation(tx.db, workspaceId, automation.id)
+    return getFlow(tx.db, workspaceId, automation.id)
   })
 }
 
@@ -129,7 +141,7 @@ export async function duplicateAutomation(
   { workspaceId, isSandbox, actor }: Owner,
   id: string,
   givenName: string | undefined,
-): Promise<Automation> {
+): Promise<WithSteps> {
   const now = clock.now()
   return database.write(async tx => {
     const { seq, triggerType, triggerConfig, ...original } = await getAutomation(tx.db, workspaceId, id)
@@ -154,7 +166,7 @@ export async function duplicateAutomation(
       subject: copy.name,
       createdAt: now,
     })
-    return getAutomation(tx.db, workspaceId, copy.id)
+    return getFlow(tx.db, workspaceId, copy.id)
   })
 }
 
@@ -180,7 +192,7 @@ export async function changeAutomation(
   id: string,
   changes: FlowChanges,
   precondition?: Precondition,
-): Promise<Automation> {
+): Promise<WithSteps> {
   const name = changes.name === undefined ? undefined : checkName(changes.name)
   return parts.database.write(async tx => {
     const before = await getUnchanged(tx.db, owner.workspaceId, id, precondition)
@@ -198,7 +210,7 @@ export async function changeAutomation(
     if (Object.keys(changed).length > 0)
       await recordFlowChange(tx, owner, after, { createdAt: after.updatedAt, changes: changed })
     if (changes.status !== undefined) await changeStatus(parts, tx, owner, after, changes.status)
-    return getAutomation(tx.db, owner.workspaceId, id)
+    return getFlow(tx.db, owner.workspaceId, id)
   })
 }
 

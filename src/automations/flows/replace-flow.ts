@@ -20,11 +20,12 @@ import type { Automation, Step, StepTypeName, TriggerType } from './automation.j
 import { raiseVersion, updateAutomation } from './automation-store.js'
 import {
   checkTrigger,
-  getAutomation,
+  getFlow,
   getUnchanged,
   recordFlowChange,
   settingsOf,
   type Owner,
+  type WithSteps,
 } from './automations.js'
 import { findFlowFault } from './check-flow.js'
 import { withBranchIds } from './edit-steps.js'
@@ -96,7 +97,7 @@ export async function replaceFlow(
   id: string,
   written: WrittenFlow,
   precondition?: Precondition,
-): Promise<Automation> {
+): Promise<WithSteps> {
   return parts.database.write(async tx => {
     const before = await getUnchanged(tx.db, owner.workspaceId, id, precondition)
     const stored = await findSteps(tx.db, before.seq)
@@ -128,7 +129,7 @@ export async function replaceFlow(
     const fault = before.status === 'active' ? await findFlowFault(parts, tx.db, automation) : undefined
     if (fault !== undefined) throw new AppError('conflict', `the automation is active: ${fault}`)
     tx.onCommit(parts.wakeRunner)
-    return getAutomation(tx.db, owner.workspaceId, id)
+    return getFlow(tx.db, owner.workspaceId, id)
   })
 }
 

@@ -4,13 +4,14 @@ import { refusal } from '../../audience/checks.js'
 import { findContact, noSuchContact } from '../../audience/contacts/contacts.js'
 import { given } from '../../core/given.js'
 import { isoTime } from '../../core/moments.js'
+import { snapshot } from '../../db/snapshot.js'
 import { Address, Id, IdOrNull, Moment } from '../../http/answer/answer-fields.js'
 import { Tagged } from '../../http/preconditions.js'
 import { route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
 import { STEP_TYPES } from '../flows/automation.js'
 import { AutomationParams, EXAMPLE_AUTOMATION, ownerOf } from '../flows/automation-routes.js'
-import { automationEtag, getAutomation } from '../flows/automations.js'
+import { automationEtag, getFlow } from '../flows/automations.js'
 import { findProblems } from '../flows/check-flow.js'
 import {
   AutomationSchema,
@@ -22,7 +23,6 @@ import {
   problemToApi,
 } from '../flows/flow-schema.js'
 import { readFlow, replaceFlow, type WrittenFlow } from '../flows/replace-flow.js'
-import { findSteps } from '../flows/step-store.js'
 import { dayOf, describeDryStep } from './describe-dry-run.js'
 import { dryRun, MAX_DRY_STEPS, type DryRun } from './dry-run.js'
 import { checkData } from './run-routes.js'
@@ -149,14 +149,13 @@ function replaceRoute(parts: FlowParts): Route {
     response: AutomationSchema,
     errors: ['not_found', 'conflict'],
     async handle({ principal, params, body, precondition }) {
-      const automation = await replaceFlow(
+      const { automation, steps } = await replaceFlow(
         parts,
         ownerOf(principal),
         params.id,
         writtenFlow(body),
         precondition,
       )
-      const steps = await findSteps(parts.database.reader, automation.seq)
       return new Tagged(automationToApi(automation, steps), automationEtag(automation, steps))
     },
   })
@@ -186,9 +185,8 @@ function checkRoute(parts: FlowParts): Route {
     response: CheckAnswer,
     errors: ['not_found'],
     async handle({ principal: { workspaceId }, params, body }) {
-      const stored = await getAutomation(reader, workspaceId, params.id)
-      const storedSteps = await findSteps(reader, stored.seq)
-      const { automation, steps } = readFlow(stored, storedSteps, writtenFlow(body), parts.newId)
+      const stored = await snapshot(reader, db => getFlow(db, workspaceId, params.id))
+      const { automation, steps } = readFlow(stored.automation, stored.steps, writtenFlow(body), parts.newId)
       const problems = await findProblems(parts, reader, automation, steps)
       return { problems: problems.map(problemToApi) }
     },
@@ -242,7 +240,7 @@ function dryRunRoute(parts: FlowParts): Route {
         awaited_events_happen: happen,
         ...flow
       } = body
-      const stored = await getAutomation(reader, workspaceId, params.id)
+      const stored = await snapshot(reader, db => getFlow(db, workspaceId, params.id))
       if ((id === undefined) === (email === undefined))
         throw refusal('contact_id', 'specify either contact_id or email, not both')
       checkData(triggerData)
@@ -252,12 +250,7 @@ function dryRunRoute(parts: FlowParts): Route {
         id === undefined ? { email: email ?? '' } : { id },
       )
       if (!contact) throw noSuchContact()
-      const { automation, steps } = readFlow(
-        stored,
-        await findSteps(reader, stored.seq),
-        writtenFlow(flow),
-        parts.newId,
-      )
+      const { automation, steps } = readFlow(stored.automation, stored.steps, writtenFlow(flow), parts.newId)
       const doEventsHappen = happen === true
       const result = await dryRun(parts, { automation, steps, contact, triggerData, doEventsHappen })
       return { contact_id: contact.id, contact_email: contact.email, ...dryRunToApi(result) }
@@ -312,11 +305,11 @@ function countsRoute({ database }: FlowParts): Route {
     response: CountsSchema,
     errors: ['not_found'],
     async handle({ principal: { workspaceId }, params }) {
-      const db = database.slowReader
-      const { seq } = await getAutomation(database.reader, workspaceId, params.id)
-      const steps = await findSteps(db, seq)
-      const seqs = steps.map(step => step.seq)
-      const [waiting, counts] = [await countRunsAt(db, seqs), await findPathCounts(db, seqs)]
+      const { steps, waiting, counts } = await snapshot(database.slowReader, async db => {
+        const { steps } = await getFlow(db, workspaceId, params.id)
+        const seqs = steps.map(step => step.seq)
+        return { steps, waiting: await countRunsAt(db, seqs), counts: await findPathCounts(db, seqs) }
+      })
       return {
         steps: steps.map(step => {
           const {

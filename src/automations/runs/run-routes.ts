@@ -4,6 +4,7 @@ import { findContact, noSuchContact } from '../../audience/contacts/contacts.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { cursorQuery, type Listing, type Page } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
@@ -115,8 +116,9 @@ function readingRoutes({ database }: FlowParts): Route[] {
       item: RunSchema,
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params, query: { status } }, page) {
-        const automation = await getAutomation(database.reader, workspaceId, params.id)
-        return listShownRuns(database.slowReader, automation, status, page)
+        return snapshot(database.slowReader, async db =>
+          listShownRuns(db, await getAutomation(db, workspaceId, params.id), status, page),
+        )
       },
     }),
     route({
@@ -129,13 +131,13 @@ function readingRoutes({ database }: FlowParts): Route[] {
       params: RunParams,
       response: RunDetailsSchema,
       errors: ['not_found'],
-      async handle({ principal: { workspaceId }, params }) {
-        const { reader } = database
-        const automation = await getAutomation(reader, workspaceId, params.id)
-        const run = await getRun(reader, automation, params.runId)
-        const records = await listStepRecords(reader, run.seq, MAX_RECORDS)
-        return { ...(await describeRun(reader, automation, run)), steps: records.map(recordToApi) }
-      },
+      handle: ({ principal: { workspaceId }, params }) =>
+        snapshot(database.reader, async db => {
+          const automation = await getAutomation(db, workspaceId, params.id)
+          const run = await getRun(db, automation, params.runId)
+          const records = await listStepRecords(db, run.seq, MAX_RECORDS)
+          return { ...(await describeRun(db, automation, run)), steps: records.map(recordToApi) }
+        }),
     }),
   ]
 }

@@ -8,6 +8,7 @@
  */
 import { AppError, describeError } from '../../core/errors.js'
 import type { Queries, Tx } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { isStorageError } from '../../db/transient-error.js'
 import { pauseFor } from '../../world/time/clock.js'
 import { AT_ONCE, Worker } from '../../world/time/worker.js'
@@ -233,8 +234,10 @@ class FlowCache {
   }
 
   private async read(seq: number): Promise<Flow | undefined> {
-    const automation = await findAutomationBySeq(this.reader, seq)
-    return automation && new Flow(automation, await findStoredSteps(this.reader, seq))
+    return snapshot(this.reader, async db => {
+      const automation = await findAutomationBySeq(db, seq)
+      return automation && new Flow(automation, await findStoredSteps(db, seq))
+    })
   }
 }
 

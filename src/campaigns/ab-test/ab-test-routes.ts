@@ -1,6 +1,7 @@
 import { AppError } from '../../core/errors.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { route, type Route } from '../../http/route.js'
 import { EXAMPLE_ID } from '../../msa/rest/send-schema.js'
 import type { CampaignParts } from '../campaign-parts.js'
@@ -36,9 +37,11 @@ export function abTestRoutes(
       exampleAnswer: EXAMPLE,
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params }) {
-        const campaign = await requireTested(database.reader, workspaceId, params.id)
-        const revenue = await findVariantRevenue(database.slowReader, campaign.id)
-        return resultToApi(campaign, await findTest(database.reader, campaign.seq), revenue)
+        const { campaign, test } = await snapshot(database.reader, async db => {
+          const campaign = await requireTested(db, workspaceId, params.id)
+          return { campaign, test: await findTest(db, campaign.seq) }
+        })
+        return resultToApi(campaign, test, await findVariantRevenue(database.slowReader, campaign.id))
       },
     }),
     route({

@@ -5,6 +5,7 @@
  */
 import { sql, type Generated, type Selectable } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { inPieces, statement, type Rows } from '../../db/statement.js'
 import type { Stats } from '../records/campaign.js'
 
@@ -101,7 +102,11 @@ const selectVariants = statement((db, { campaign }: { campaign: number }) =>
 )
 
 /** @returns undefined if the campaign has no test or was not sent */
-export async function findTest(db: Queries, campaign: number): Promise<SentTest | undefined> {
+export function findTest(db: Queries, campaign: number): Promise<SentTest | undefined> {
+  return snapshot(db, db => readTest(db, campaign))
+}
+
+async function readTest(db: Queries, campaign: number): Promise<SentTest | undefined> {
   const [test] = (await selectTest(db, { campaign })).rows as Selectable<TestRow>[]
   if (!test) return undefined
   const { rows } = await selectVariants(db, { campaign })

@@ -6,6 +6,7 @@ import { readConditions } from '../../audience/segments/read-conditions.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
+import { snapshot } from '../../db/snapshot.js'
 import { Id, IntegerOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
 import { EXAMPLE_ID } from '../../msa/rest/send-schema.js'
@@ -175,15 +176,21 @@ export function reportRoutes({ send, renderQueue, findRevenue }: ReportParts): R
       exampleAnswer: EXAMPLE,
       errors: ['not_found'],
       async handle({ principal, params }) {
-        const campaign = await requireCampaign(database.reader, principal.workspaceId, params.id)
-        const times = timelineOf(campaign, await listTimes(database.reader, campaign.seq))
+        const { campaign, times, providers } = await snapshot(database.reader, async db => {
+          const campaign = await requireCampaign(db, principal.workspaceId, params.id)
+          return {
+            campaign,
+            times: timelineOf(campaign, await listTimes(db, campaign.seq)),
+            providers: await listProviders(db, campaign.seq),
+          }
+        })
         const sum = (name: 'machine_opens' | 'machine_clicks') =>
           times.reduce((total, time) => total + time[name], 0)
         return {
           timeline: times,
           machine_opens: sum('machine_opens'),
           machine_clicks: sum('machine_clicks'),
-          providers: (await listProviders(database.reader, campaign.seq)).map(providerToApi),
+          providers: providers.map(providerToApi),
           revenue: await findRevenue(database.slowReader, campaign.id),
         }
       },

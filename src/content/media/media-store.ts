@@ -9,6 +9,7 @@ import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
 import { foldedHasWords } from '../../db/folded-words.js'
 import { newestFirst } from '../../db/listing.js'
+import { snapshot } from '../../db/snapshot.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { ImageKind } from './reading/image.js'
@@ -162,13 +163,15 @@ export async function findImage(
   by: { readonly id: string } | { readonly hash: string },
 ): Promise<MediaImage | undefined> {
   const [column, value] = 'id' in by ? (['id', by.id] as const) : (['hash', by.hash] as const)
-  const row = await db
-    .selectFrom('media')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where(column, '=', value)
-    .executeTakeFirst()
-  return row && fromRow(row, await filesOf(db, [row.seq]))
+  return snapshot(db, async db => {
+    const row = await db
+      .selectFrom('media')
+      .selectAll()
+      .where('workspace_id', '=', workspaceId)
+      .where(column, '=', value)
+      .executeTakeFirst()
+    return row && fromRow(row, await filesOf(db, [row.seq]))
+  })
 }
 
 /** Newest first; every word of the search must occur in the file name or the alt text. */
@@ -178,15 +181,17 @@ export async function listImages(
   search: string | undefined,
   page: Page,
 ): Promise<Listing<MediaImage>> {
-  const live = db
-    .selectFrom('media')
-    .where('workspace_id', '=', workspaceId)
-    .where('deleted_at', 'is', null)
-    .where(foldedHasWords(searchWords(search ?? '')))
-  const found = await newestFirst(live, page, row => row)
-  const seqs = found.items.map(({ seq }) => seq)
-  const files = seqs.length === 0 ? [] : await filesOf(db, seqs)
-  return { ...found, items: found.items.map(row => fromRow(row, files)) }
+  return snapshot(db, async db => {
+    const live = db
+      .selectFrom('media')
+      .where('workspace_id', '=', workspaceId)
+      .where('deleted_at', 'is', null)
+      .where(foldedHasWords(searchWords(search ?? '')))
+    const found = await newestFirst(live, page, row => row)
+    const seqs = found.items.map(({ seq }) => seq)
+    const files = seqs.length === 0 ? [] : await filesOf(db, seqs)
+    return { ...found, items: found.items.map(row => fromRow(row, files)) }
+  })
 }
 
 function filesOf(db: Queries, seqs: readonly number[]): Promise<MediaFileRow[]> {

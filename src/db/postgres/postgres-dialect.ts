@@ -36,6 +36,9 @@ export interface TransactionId {
   readonly serverRun: string
 }
 
+/** All statements of a reader's transaction see the same moment. */
+export const BEGIN_SNAPSHOT = 'begin isolation level repeatable read read only'
+
 /** How transactions begin, and what is reported of them. */
 export interface Framing {
   /**
@@ -43,7 +46,7 @@ export interface Framing {
    * (`SERVER_RUN`); without them, the transaction is refused.
    */
   readonly begin?: () => string
-  /** Faults that the values did not cause become `unavailable`; a writer has to judge them itself. */
+  /** Transactions are snapshots. Faults that the values did not cause become `unavailable`; a writer has to judge them itself. */
   readonly isReader?: boolean
   /** Called for each statement that may change rows. */
   readonly onWrite?: () => void
@@ -81,7 +84,7 @@ class PooledDriver implements Driver {
 
   async beginTransaction(connection: PooledConnection): Promise<void> {
     const begin = this.framing.begin?.()
-    await connection.begin(begin ?? 'begin')
+    await connection.begin(begin ?? (this.framing.isReader ? BEGIN_SNAPSHOT : 'begin'))
     if (begin !== undefined && connection.transaction === undefined) throw new RemovedError()
   }
 

@@ -12,70 +12,119 @@ import {
   type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
+  type Driver,
   type QueryResult,
 } from 'kysely'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
-import { PooledConnection } from './postgres-dialect.js'
+import { BEGIN_SNAPSHOT, PooledConnection } from './postgres-dialect.js'
 import { isTimeout, postgresRefusal } from './postgres-fault.js'
 import { asError } from '../pending-work.js'
 
-const BEGIN = `begin read only; set local statement_timeout = ${RUNNING_LIMIT_MS}`
+const BEGIN = `${BEGIN_SNAPSHOT}; set local statement_timeout = ${RUNNING_LIMIT_MS}`
 
 export function slowPostgresDialect(pool: pg.Pool): Dialect {
-  const connection = new SlowConnection(pool)
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => ({
-      init: async () => {},
-      acquireConnection: async () => connection,
-      beginTransaction: rejectTransactions,
-      commitTransaction: rejectTransactions,
-      rollbackTransaction: rejectTransactions,
-      releaseConnection: async () => {},
-      destroy: () => pool.end(),
-    }),
+    createDriver: () => new SlowDriver(pool),
     createIntrospector: db => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   }
 }
 
-async function rejectTransactions(): Promise<void> {
-  throw new Error('slow reads have no transactions')
-}
-
-/** Takes a connection of the pool for each statement. */
-class SlowConnection implements DatabaseConnection {
+class SlowDriver implements Driver {
   private readonly pool: pg.Pool
 
   constructor(pool: pg.Pool) {
     this.pool = pool
   }
 
+  async init(): Promise<void> {
+    // The pool connects when it has to.
+  }
+
+  async acquireConnection(): Promise<SlowConnection> {
+    return new SlowConnection(this.pool)
+  }
+
+  async beginTransaction(connection: SlowConnection): Promise<void> {
+    await connection.beginSnapshot()
+  }
+
+  async commitTransaction(connection: SlowConnection): Promise<void> {
+    await connection.endSnapshot()
+  }
+
+  async rollbackTransaction(connection: SlowConnection): Promise<void> {
+    await connection.endSnapshot()
+  }
+
+  async releaseConnection(): Promise<void> {
+    // That of the pool went back with its transaction.
+  }
+
+  async destroy(): Promise<void> {
+    await this.pool.end()
+  }
+}
+
+/** Takes a connection of the pool for each statement, or for all of a snapshot. */
+class SlowConnection implements DatabaseConnection {
+  private readonly pool: pg.Pool
+  private snapshot: PooledConnection | undefined
+
+  constructor(pool: pg.Pool) {
+    this.pool = pool
+  }
+
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    if (this.pool.waitingCount >= MAX_WAITING) throw tooBusy()
-    try {
-      return await this.read(query)
-    } catch (error) {
-      throw isTimeout(error) ? tooLong() : postgresRefusal(asError(error))
-    }
+    const { snapshot } = this
+    if (snapshot) return judged(() => snapshot.executeQuery<Row>(query))
+    return judged(async () => {
+      const connection = await this.begin()
+      try {
+        return await connection.executeQuery<Row>(query)
+      } finally {
+        await end(connection)
+      }
+    })
   }
 
   streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
     throw new Error('no store streams')
   }
 
-  private async read<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+  async beginSnapshot(): Promise<void> {
+    this.snapshot = await judged(() => this.begin())
+  }
+
+  async endSnapshot(): Promise<void> {
+    if (this.snapshot) await end(this.snapshot)
+    this.snapshot = undefined
+  }
+
+  private async begin(): Promise<PooledConnection> {
+    if (this.pool.waitingCount >= MAX_WAITING) throw tooBusy()
     const connection = new PooledConnection(await this.pool.connect())
     try {
       await connection.begin(BEGIN)
-      const result = await connection.executeQuery<Row>(query)
-      await connection.commit()
-      return result
+      return connection
     } catch (error) {
-      await connection.rollBack()
+      await end(connection)
       throw error
-    } finally {
-      connection.release()
     }
+  }
+}
+
+/** Nothing was written, so that a rollback ends it as well as a commit, also after an error. */
+async function end(connection: PooledConnection): Promise<void> {
+  await connection.rollBack()
+  connection.release()
+}
+
+async function judged<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    throw isTimeout(error) ? tooLong() : postgresRefusal(asError(error))
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Opens the embedded SQLite database: one connection for writing, one for reading only.
+ * Opens the embedded SQLite database: one connection for writing, two for reading only.
  *
  * Used by the composition root and by commands. Migrates the schema first. Throws an Error an operator can act on: unreadable or damaged
  * file, unusable schema, disk full.
@@ -26,7 +26,8 @@ import { GroupCommit } from './group-commit.js'
 import { migrateToLatest } from '../migrate.js'
 import { StorageWatch, type StorageWatchParts } from './storage-watch.js'
 import type { Log } from '../../world/log.js'
-import { SlowReader, slowReadingDialect, type ReadingLine, type SlowReaderParts } from './slow-reader.js'
+import { SlowReader, type ReadingLine, type SlowReaderParts } from './slow-reader.js'
+import { slowReadingDialect } from './slow-reading-dialect.js'
 import { sqliteDialect, sqliteReadingDialect } from './sqlite-dialect.js'
 import type { Tables } from '../tables.js'
 import { isTransient } from '../transient-error.js'
@@ -71,7 +72,11 @@ export async function openSqlite({
   // Only now, since a migration may have to sort an index of millions of rows.
   readyForWork(writeHandle)
   const readHandle = openReader(file)
-  const reading = sqliteReadingDialect(readHandle, writeHandle, clock)
+  const reading = sqliteReadingDialect({
+    writer: writeHandle,
+    reader: readHandle,
+    snapshots: openReader(file),
+  })
   const reader: Queries = Object.assign(new Kysely<Tables>({ dialect: reading.dialect }), {
     run: reading.run,
   })

@@ -1,7 +1,8 @@
 /**
  * Main module of a reader thread: runs one statement after the other on a read-only connection.
  *
- * Started by `slow-reader.ts`, never imported. Each statement is its own transaction, so that it sees every earlier commit.
+ * Started by `slow-reader.ts`, never imported. Each statement is its own transaction, so that it sees every earlier commit, unless it is
+ * between `begin` and `commit`.
  */
 import { given } from '../../core/given.js'
 import BetterSqlite, { type Statement } from 'better-sqlite3'
@@ -23,8 +24,8 @@ const kept = new Map<string, Prepared>()
 
 interface Prepared {
   readonly statement: Statement<unknown[], unknown[]>
-  /** Column names never change: no migration runs while a server has threads. */
-  readonly columns: readonly string[]
+  /** Column names never change: no migration runs while a server has threads. Undefined for `begin` and `commit`, which return no rows. */
+  readonly columns: readonly string[] | undefined
 }
 
 function prepared(sql: string): Prepared {
@@ -38,12 +39,17 @@ function prepared(sql: string): Prepared {
 }
 
 function prepare(sql: string): Prepared {
-  const statement = handle.prepare<unknown[], unknown[]>(sql).raw(true)
-  return { statement, columns: statement.columns().map(({ name }) => name) }
+  const statement = handle.prepare<unknown[], unknown[]>(sql)
+  if (!statement.reader) return { statement, columns: undefined }
+  return { statement: statement.raw(true), columns: statement.columns().map(({ name }) => name) }
 }
 
 function answer({ sql, parameters }: SlowQuestion): SlowAnswer {
   const { statement, columns } = prepared(sql)
+  if (!columns) {
+    statement.run(...parameters)
+    return { columns: [], rows: [] }
+  }
   const rows: unknown[][] = []
   for (const row of statement.iterate(...parameters)) {
     if (rows.length === maxRows) throw new Error(`more than ${maxRows} rows in one result`)

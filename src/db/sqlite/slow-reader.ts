@@ -4,27 +4,20 @@
  *
  * Used through `Database.slowReader`. Statements are queued in order of arrival; large scans are split into several statements, which the
  * threads share. One thread is reserved for statements that did not take long the last time, so that pages and counts do not wait behind
- * heavy searches. Exports have their own queue: one of their statements runs at a time, and only when no other can. Never writes; no
- * transactions.
+ * heavy searches. Exports have their own queue: one of their statements runs at a time, and only when no other can. Never writes.
+ *
+ * A transaction is a snapshot: it keeps a thread until it ends, one at a time, so that the other thread remains for everybody else.
  *
  * Limits: queue length, wait time, run time and rows per result. SQLite statements here cannot be interrupted: one that takes too long is
  * abandoned, its thread ends after it and is replaced, up to a small number of such threads.
  * Throws `unavailable` if the queue is full or a statement takes too long, otherwise the statement's error.
  */
-import {
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-} from 'kysely'
+import type { QueryResult } from 'kysely'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
-import { namedRow, OwnAdapter } from './sqlite-dialect.js'
+import { namedRow } from './sqlite-dialect.js'
 import { storageRefusal } from './storage-fault.js'
 
 export type SlowReaderParts = Omit<ReadingParts, 'clock'>
@@ -72,6 +65,8 @@ interface Waiting extends Asked {
   readonly line: ReadingLine
   /** On the monotonic clock. */
   readonly since: number
+  /** For the first statement of a snapshot: called with its thread. */
+  readonly keep?: ((thread: ReadingThread) => void) | undefined
 }
 
 export class SlowReader {
@@ -92,9 +87,11 @@ export class SlowReader {
     )
   }
 
+  /** @param keep makes it the first statement of a snapshot; called with the thread that runs it, which then takes nothing else */
   run<Row>(
-    { sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>,
+    { sql, parameters }: SlowQuestion,
     line: ReadingLine,
+    keep?: (thread: ReadingThread) => void,
   ): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
       if (this.isClosed) throw new Error('the database is closed')
@@ -106,8 +103,16 @@ export class SlowReader {
         since: this.clock.monotonic(),
         resolve: resolve as Waiting['resolve'],
         reject,
+        keep,
       })
       this.next()
+    })
+  }
+
+  /** Runs the next statement of a snapshot in its thread. */
+  runIn<Row>(thread: ReadingThread, { sql, parameters }: SlowQuestion): Promise<QueryResult<Row>> {
+    return new Promise((resolve, reject) => {
+      thread.ask(this.timed({ sql, parameters, resolve: resolve as Asked['resolve'], reject }, 'pages'))
     })
   }
 
@@ -126,20 +131,27 @@ export class SlowReader {
     const limitMs = asked.line === 'exports' ? EXPORT_WAITING_LIMIT_MS : WAITING_LIMIT_MS
     const abandoned = this.threads.reduce((sum, thread) => sum + thread.abandoned, 0)
     if (this.clock.monotonic() - asked.since > limitMs || abandoned > MAX_ABANDONED) asked.reject(tooBusy())
-    else free.ask(this.timed(asked))
+    else {
+      asked.keep?.(free)
+      free.ask(this.timed(asked, asked.line))
+    }
     this.next()
   }
 
-  /** In order of arrival, exports last; long statements and exports only if a thread remains for others. */
+  /** In order of arrival, exports last; long statements, snapshots and exports only if a thread remains for others. */
   private takeWaiting(): Waiting | undefined {
     const mayBeLong = this.runningLong < THREADS - 1
-    let at = this.waiting.findIndex(({ line, sql }) => line === 'pages' && (mayBeLong || !this.long.has(sql)))
-    if (at < 0 && mayBeLong) at = this.waiting.findIndex(({ line }) => line === 'exports')
+    const mayKeep = !this.threads.some(({ isKept }) => isKept)
+    const mayRun = (one: Waiting) => mayKeep || !one.keep
+    let at = this.waiting.findIndex(
+      one => one.line === 'pages' && (mayBeLong || !this.long.has(one.sql)) && mayRun(one),
+    )
+    if (at < 0 && mayBeLong) at = this.waiting.findIndex(one => one.line === 'exports' && mayRun(one))
     return at < 0 ? undefined : this.waiting.splice(at, 1)[0]
   }
 
   /** Remembers whether the statement is long, even if it fails. */
-  private timed({ sql, parameters, line, resolve, reject }: Waiting): Asked {
+  private timed({ sql, parameters, resolve, reject }: Asked, line: ReadingLine): Asked {
     const begunAt = this.clock.monotonic()
     const isLong = line === 'exports' || this.long.has(sql)
     if (isLong) this.runningLong += 1
@@ -184,12 +196,14 @@ interface Asked extends SlowQuestion {
  * One thread, which runs one statement at a time. A statement that takes too long is abandoned: its thread ends after it and is replaced,
  * as is a thread that exits.
  */
-class ReadingThread {
+export class ReadingThread {
   private readonly parts: ReadingParts
   private readonly options: SlowReaderOptions
   private readonly onFree: () => void
   private thread: Thread | undefined
   private running: { readonly asked: Asked; readonly timer: Timer } | undefined
+  /** The snapshot that keeps it. */
+  private keeper: object | undefined
   private isClosed = false
   /** Threads still running an abandoned statement. */
   abandoned = 0
@@ -202,10 +216,28 @@ class ReadingThread {
   }
 
   get isFree(): boolean {
-    return !this.running
+    return !this.running && !this.keeper
   }
 
-  /** Call only while it is free. */
+  get isKept(): boolean {
+    return this.keeper !== undefined
+  }
+
+  keep(keeper: object): void {
+    this.keeper = keeper
+  }
+
+  /** False once its transaction is gone with the thread. */
+  isKeptBy(keeper: object): boolean {
+    return this.keeper === keeper
+  }
+
+  release(): void {
+    this.keeper = undefined
+    this.onFree()
+  }
+
+  /** Call only while it runs nothing. */
   ask(asked: Asked): void {
     const timer = this.parts.clock.after(RUNNING_LIMIT_MS, () => this.abandon())
     this.running = { asked, timer }
@@ -239,6 +271,7 @@ class ReadingThread {
       onEnd: ({ exitCode, fault }) => {
         if (thread !== this.thread) return
         this.thread = undefined
+        this.keeper = undefined
         const error = fault?.message ?? `exit code ${exitCode}`
         if (!this.isClosed) this.parts.log.error('slow reader thread exited', { error })
         this.end(asked => asked.reject(new Error(`the slow reader thread exited: ${error}`)))
@@ -250,6 +283,7 @@ class ReadingThread {
   private abandon(): void {
     const { thread, running } = this
     this.thread = undefined
+    this.keeper = undefined
     this.abandoned += 1
     this.parts.log.warn('slow read aborted', {
       sql: running?.asked.sql.slice(0, 500),
@@ -268,34 +302,4 @@ function settle(asked: Asked, answer: SlowAnswer): void {
   }
   const { columns, rows } = answer
   asked.resolve({ rows: rows.map(values => namedRow(columns, values)) })
-}
-
-/** For reads in threads, which use no handle here. */
-export function slowReadingDialect(reader: SlowReader, line: ReadingLine): Dialect {
-  return {
-    createAdapter: () => new OwnAdapter(),
-    createDriver: () => slowReadingDriver(reader, line),
-    createIntrospector: db => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  }
-}
-
-function slowReadingDriver(reader: SlowReader, line: ReadingLine): Driver {
-  const noTransactions = () => Promise.reject(new Error('slow reads have no transactions'))
-  const connection: DatabaseConnection = {
-    executeQuery: query => reader.run(query, line),
-    streamQuery: () => {
-      throw new Error('slow reads are not streamed')
-    },
-  }
-  return {
-    init: async () => {},
-    acquireConnection: () => Promise.resolve(connection),
-    beginTransaction: noTransactions,
-    commitTransaction: noTransactions,
-    rollbackTransaction: noTransactions,
-    releaseConnection: async () => {},
-    // Closed by its owner, since several drivers share the reader.
-    destroy: async () => {},
-  }
 }

@@ -5,7 +5,8 @@
  * between; BEGIN IMMEDIATE waits for the lock instead. Preparing a statement costs more than running it, so frequent ones stay prepared.
  *
  * A connection discards its page cache whenever another one has written. Reads therefore use the writing connection between its
- * transactions, and the reading one, which does not see the open transaction, only during one.
+ * transactions, and the reading one, which does not see the open transaction, only during one. A snapshot has a connection of its own, on
+ * which nobody else reads meanwhile: that one would miss commits.
  */
 import type { Database as SqliteHandle, Statement } from 'better-sqlite3'
 import {
@@ -40,28 +41,32 @@ export function sqliteDialect(handle: SqliteHandle, clock: Clock = systemClock):
   return dialectOf(handle, clock, query => statements.run(query))
 }
 
-/**
- * For reading in the process of a writer.
- *
- * @param handle read-only, on the same file @param writer its page cache is used while it has no open transaction
- */
-export function sqliteReadingDialect(
-  handle: SqliteHandle,
-  writer: SqliteHandle,
-  clock: Clock = systemClock,
-): DirectDialect {
-  const [own, writers] = [new Statements(handle), new Statements(writer)]
-  return dialectOf(handle, clock, query => (writer.inTransaction ? own.run(query) : writers.read(query)))
+export interface ReadingHandles {
+  /** Its page cache is used while it has no open transaction. */
+  readonly writer: SqliteHandle
+  /** Read-only, on the same file, as is the next one. */
+  readonly reader: SqliteHandle
+  readonly snapshots: SqliteHandle
+}
+
+/** For reading in the process of a writer. A transaction is a snapshot. */
+export function sqliteReadingDialect({ writer, reader, snapshots }: ReadingHandles): DirectDialect {
+  const [own, writers] = [new Statements(reader), new Statements(writer)]
+  const run: Run = query => (writer.inTransaction ? own.run(query) : writers.read(query))
+  return { dialect: dialectWith(new ReadingDriver(reader, snapshots, run)), run }
 }
 
 function dialectOf(handle: SqliteHandle, clock: Clock, run: Run): DirectDialect {
-  const dialect: Dialect = {
+  return { dialect: dialectWith(new SqliteDriver(handle, clock, run)), run }
+}
+
+function dialectWith(driver: Driver): Dialect {
+  return {
     createAdapter: () => new OwnAdapter(),
-    createDriver: () => new SqliteDriver(handle, clock, run),
+    createDriver: () => driver,
     createIntrospector: db => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
-  return { dialect, run }
 }
 
 export class OwnAdapter extends SqliteAdapter {
@@ -125,6 +130,74 @@ class SqliteDriver implements Driver {
 
   async destroy(): Promise<void> {
     this.handle.close()
+  }
+}
+
+/** Statements run at once; snapshots take turns on their connection. */
+class ReadingDriver implements Driver {
+  private readonly reader: SqliteHandle
+  private readonly snapshots: SqliteHandle
+  private readonly run: Run
+  private readonly statements: Statements
+  private lastSnapshot: Promise<void> = Promise.resolve()
+
+  constructor(reader: SqliteHandle, snapshots: SqliteHandle, run: Run) {
+    this.reader = reader
+    this.snapshots = snapshots
+    this.run = run
+    this.statements = new Statements(snapshots)
+  }
+
+  async init(): Promise<void> {
+    // The handles are already open.
+  }
+
+  async acquireConnection(): Promise<ReadingConnection> {
+    return new ReadingConnection(this.run)
+  }
+
+  async beginTransaction(connection: ReadingConnection): Promise<void> {
+    const before = this.lastSnapshot
+    this.lastSnapshot = new Promise(resolve => (connection.leave = resolve))
+    await before
+    this.statements.run(CompiledQuery.raw('begin'))
+    connection.run = query => this.statements.run(query)
+  }
+
+  async commitTransaction(): Promise<void> {
+    // SQLite has already rolled back after an I/O error.
+    if (this.snapshots.inTransaction) this.statements.run(CompiledQuery.raw('commit'))
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    await this.commitTransaction()
+  }
+
+  async releaseConnection(connection: ReadingConnection): Promise<void> {
+    connection.leave?.()
+  }
+
+  async destroy(): Promise<void> {
+    this.reader.close()
+    this.snapshots.close()
+  }
+}
+
+class ReadingConnection implements DatabaseConnection {
+  run: Run
+  /** Lets the next snapshot begin. */
+  leave: (() => void) | undefined
+
+  constructor(run: Run) {
+    this.run = run
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    return this.run(query)
+  }
+
+  streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    throw new Error('no store streams')
   }
 }
 

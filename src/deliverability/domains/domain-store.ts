@@ -4,6 +4,7 @@ import { AppError } from '../../core/errors.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
 import { pageWithTotal } from '../../db/listing.js'
+import { snapshot } from '../../db/snapshot.js'
 import { statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
@@ -170,8 +171,8 @@ export async function insertDomain(
 }
 
 export async function findDomain(db: Queries, owner: string, id: string): Promise<Domain | undefined> {
-  const rows = await activeDomains(db).where('owner', '=', owner).where('id', '=', id).execute()
-  return (await withSelectors(db, rows))[0]
+  const [domain] = await readDomains(db, all => all.where('owner', '=', owner).where('id', '=', id))
+  return domain
 }
 
 /** @throws AppError not_found */
@@ -186,12 +187,12 @@ export async function findDomainByName(
   owner: string,
   domain: string,
 ): Promise<Domain | undefined> {
-  const rows = await activeDomains(db).where('owner', '=', owner).where('domain', '=', domain).execute()
-  return (await withSelectors(db, rows))[0]
+  const [found] = await readDomains(db, all => all.where('owner', '=', owner).where('domain', '=', domain))
+  return found
 }
 
 const selectByName = statement((db, { owner, domain }: { owner: string; domain: string }) =>
-  activeDomains(db).where('owner', '=', owner).where('domain', '=', domain),
+  activeDomains(db).selectAll().where('owner', '=', owner).where('domain', '=', domain),
 )
 
 export async function findSendingDomain(
@@ -208,20 +209,8 @@ export function findApplianceDomain(db: Queries, domain: string): ReturnType<typ
   return findSendingDomain(db, APPLIANCE, domain)
 }
 
-export async function listDomains(db: Queries, owner: string, page: Page): Promise<Listing<Domain>> {
-  const rows = await activeDomains(db)
-    .where('owner', '=', owner)
-    .orderBy('domain')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute()
-  const { total } = await db
-    .selectFrom('domains')
-    .select(e => e.fn.countAll<number>().as('total'))
-    .where('owner', '=', owner)
-    .where('removed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return { items: await withSelectors(db, rows), total }
+export function listDomains(db: Queries, owner: string, page: Page): Promise<Listing<Domain>> {
+  return pageOfActive(db, page, domains => domains.where('owner', '=', owner))
 }
 
 /**
@@ -229,26 +218,33 @@ export async function listDomains(db: Queries, owner: string, page: Page): Promi
  *
  * @param name only the domain of this name
  */
-export async function listDomainsOfAll(
+export function listDomainsOfAll(
   db: Queries,
   { owner, name }: { readonly owner?: string | undefined; readonly name?: string | undefined },
   page: Page,
 ): Promise<Listing<Domain>> {
-  const matching = db
-    .selectFrom('domains')
-    .where('removed_at', 'is', null)
-    .where('is_sandbox', '=', 0)
-    .$if(owner !== undefined, query => query.where('owner', '=', owner ?? ''))
-    .$if(name !== undefined, query => query.where('domain', '=', name ?? ''))
-  const rows = matching.selectAll().orderBy('owner').orderBy('domain').limit(page.limit).offset(page.offset)
-  const { items, total } = await pageWithTotal(matching, rows, row => row)
-  return { items: await withSelectors(db, items), total }
+  return pageOfActive(db, page, domains =>
+    domains
+      .where('is_sandbox', '=', 0)
+      .$if(owner !== undefined, query => query.where('owner', '=', owner ?? ''))
+      .$if(name !== undefined, query => query.where('domain', '=', name ?? '')),
+  )
+}
+
+type Choose = (domains: ReturnType<typeof activeDomains>) => ReturnType<typeof activeDomains>
+
+function pageOfActive(db: Queries, page: Page, choose: Choose): Promise<Listing<Domain>> {
+  return snapshot(db, async db => {
+    const matching = choose(activeDomains(db))
+    const rows = matching.selectAll().orderBy('owner').orderBy('domain').limit(page.limit).offset(page.offset)
+    const { items, total } = await pageWithTotal(matching, rows, row => row)
+    return { items: await withSelectors(db, items), total }
+  })
 }
 
 /** A domain of any owner except sandboxes. @throws AppError not_found */
 export async function getDomainOfAny(db: Queries, id: string): Promise<Domain> {
-  const rows = await activeDomains(db).where('id', '=', id).where('is_sandbox', '=', 0).execute()
-  const [domain] = await withSelectors(db, rows)
+  const [domain] = await readDomains(db, all => all.where('id', '=', id).where('is_sandbox', '=', 0))
   if (!domain) throw new AppError('not_found', `no domain with id ${id}`)
   return domain
 }
@@ -302,7 +298,12 @@ function isPublished(row: Selectable<DomainRow>, selector: string): boolean {
 }
 
 function activeDomains(db: Queries) {
-  return db.selectFrom('domains').selectAll().where('removed_at', 'is', null)
+  return db.selectFrom('domains').where('removed_at', 'is', null)
+}
+
+/** Active ones. */
+function readDomains(db: Queries, choose: Choose): Promise<Domain[]> {
+  return snapshot(db, async db => withSelectors(db, await choose(activeDomains(db)).selectAll().execute()))
 }
 
 async function withSelectors(db: Queries, rows: readonly Selectable<DomainRow>[]): Promise<Domain[]> {
@@ -362,16 +363,14 @@ export function keyContext(keyId: string): string {
 export const MAX_CHECK_INTERVAL_MS = 86_400_000
 
 /** Longest due first. Vouched and removed domains are never due. */
-export async function listDueForCheck(db: Queries, now: number, limit: number): Promise<Domain[]> {
-  const rows = await db
-    .selectFrom('domains')
-    .selectAll()
-    .where('next_check_at', 'is not', null)
-    .where(e => e.or([e('next_check_at', '<=', now), e('next_check_at', '>', now + MAX_CHECK_INTERVAL_MS)]))
-    .orderBy('next_check_at')
-    .limit(limit)
-    .execute()
-  return withSelectors(db, rows)
+export function listDueForCheck(db: Queries, now: number, limit: number): Promise<Domain[]> {
+  return readDomains(db, all =>
+    all
+      .where('next_check_at', 'is not', null)
+      .where(e => e.or([e('next_check_at', '<=', now), e('next_check_at', '>', now + MAX_CHECK_INTERVAL_MS)]))
+      .orderBy('next_check_at')
+      .limit(limit),
+  )
 }
 
 export async function markVouched(db: Queries, id: string, verifiedAt: number): Promise<void> {

@@ -6,6 +6,7 @@ import { given } from '../../core/given.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Database, Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { BounceSchema, bounceToApi } from '../../deliverability/bounces/bounce-routes.js'
 import { findBounceOf } from '../../deliverability/bounces/bounce-store.js'
 import { adminDownloadRoute, adminListRoute, adminPageRoute, adminRoute } from '../../http/admin-route.js'
@@ -25,14 +26,19 @@ import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { findContents } from '../../messages/content-store.js'
 import { MESSAGE_STATUSES } from '../../messages/message-status.js'
 import { findAnyMessage, findMessagesOf, type Message } from '../../messages/message-store.js'
-import { findDeliveryStates, WAITING_STATES, type DeliveryState } from '../../queue/delivery-state-store.js'
+import { WAITING_STATES } from '../../queue/delivery-state-store.js'
 import {
   judgeMessage,
   MessageAuthenticationSchema,
   type AuthenticationParts,
 } from './message-authentication.js'
 import { DeliveryStateOrNull, MessageSchema, MessageStatusEnum, SkipReasonEnum } from './message-schema.js'
-import { findRelayedContent, searchMessages, type FoundMessage } from './message-search-store.js'
+import {
+  findRelayedContent,
+  searchMessages,
+  withDeliveryStates,
+  type FoundMessage,
+} from './message-search-store.js'
 import { composeMessage, messageSource, type SourceParts } from './message-source.js'
 import { messageWithTrace } from './message-view.js'
 
@@ -173,17 +179,21 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
       response: DetailSchema,
       errors: ['not_found', 'conflict'],
       async handle({ operator, params }) {
-        const message = await getMessageNamed(database, params.messageId, operator)
-        const [content] = await findContents(reader, [message.contentId])
-        const bounce = await findBounceOf(reader, message.id)
-        return {
-          ...(await messageWithTrace(reader, message)),
-          workspace_id: message.workspaceId,
-          envelope_sender: returnPath(message.id, message.recipient),
-          key_id: content?.submittedBy?.keyId ?? null,
-          peer: content?.submittedBy?.peer ?? null,
-          bounce: bounce ? bounceToApi(bounce) : null,
-        }
+        const { id } = await getMessageNamed(database, params.messageId, operator)
+        return snapshot(reader, async db => {
+          const message = await findAnyMessage(db, id)
+          if (!message) throw noSuchMessage(params.messageId)
+          const [content] = await findContents(db, [message.contentId])
+          const bounce = await findBounceOf(db, id)
+          return {
+            ...(await messageWithTrace(db, message)),
+            workspace_id: message.workspaceId,
+            envelope_sender: returnPath(id, message.recipient),
+            key_id: content?.submittedBy?.keyId ?? null,
+            peer: content?.submittedBy?.peer ?? null,
+            bounce: bounce ? bounceToApi(bounce) : null,
+          }
+        })
       },
     }),
     adminDownloadRoute({
@@ -320,7 +330,7 @@ async function getMessageNamed(
   operator: OperatorPrincipal,
 ): Promise<Message> {
   const [message, ...others] = await findMatching(slowReader, named)
-  if (!message) throw new AppError('not_found', `no message ${named}`)
+  if (!message) throw noSuchMessage(named)
   const workspace = await findActingWorkspace(reader, message.workspaceId)
   requirePermission(operator, 'email:read', workspace?.liveId ?? message.workspaceId)
   if (others.length > 0)
@@ -334,14 +344,16 @@ async function getMessageNamed(
   return message
 }
 
+function noSuchMessage(named: string): AppError {
+  return new AppError('not_found', `no message ${named}`)
+}
+
 async function toFound(db: Queries, messages: readonly FoundMessage[]): Promise<FoundMessageView[]> {
-  const unsettled = messages.filter(({ status }) => status === 'sent').map(({ id }) => id)
-  const states: ReadonlyMap<string, DeliveryState> = await findDeliveryStates(db, unsettled)
-  return messages.map(found => ({
+  return (await withDeliveryStates(db, messages)).map(found => ({
     message_id: found.id,
     workspace_id: found.workspaceId,
     status: found.status,
-    delivery_state: states.get(found.id) ?? null,
+    delivery_state: found.deliveryState,
     reason: found.reason,
     from: found.from,
     to: found.recipient,

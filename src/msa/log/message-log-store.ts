@@ -23,7 +23,7 @@ import {
   type Spellings,
 } from '../../messages/message-store.js'
 import {
-  findDeliveryStates,
+  deliveryState,
   isWaitingState,
   listWaiting,
   type DeliveryState,
@@ -99,16 +99,17 @@ async function withSubjects(db: Queries, found: Found, limit: number): Promise<L
   const rows = await db
     .selectFrom(found.selectAll().orderBy('id', 'desc').limit(limit).as('messages'))
     .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
+    .leftJoin('queue', join =>
+      join.onRef('queue.message_id', '=', 'messages.id').on('messages.status', '=', 'sent'),
+    )
     .selectAll('messages')
-    .select('message_contents.subject')
+    .select(['message_contents.subject', deliveryState.as('delivery_state')])
     .orderBy('messages.id', 'desc')
     .execute()
-  const unsettled = rows.filter(({ status }) => status === 'sent').map(({ id }) => id)
-  const states = await findDeliveryStates(db, unsettled)
   return rows.map(row => ({
     ...messageFromRow(row),
     subject: row.subject,
-    deliveryState: states.get(row.id) ?? null,
+    deliveryState: row.delivery_state,
   }))
 }
 

@@ -19,11 +19,14 @@ import {
   type Spellings,
 } from '../../messages/message-store.js'
 import {
+  deliveryState,
   isWaiting,
   isWaitingState,
   listWaiting,
+  type DeliveryState,
   type WaitingState,
 } from '../../queue/delivery-state-store.js'
+import type { LoggedMessage } from './message-log-store.js'
 
 export interface MessageSearch {
   /** An address, or a whole domain as `@example.com`. */
@@ -98,6 +101,29 @@ export async function searchMessages(
     step = Math.min(step * 4, MAX_STEP)
   }
   return { messages: found, end }
+}
+
+/** Status and place in the queue of messages found before, of the same moment; those deleted since are left out. */
+export async function withDeliveryStates(
+  db: Queries,
+  found: readonly FoundMessage[],
+): Promise<(FoundMessage & { readonly deliveryState: DeliveryState | null })[]> {
+  const states = new Map<string, Pick<LoggedMessage, 'status' | 'reason' | 'deliveryState'>>()
+  for (const list of inLists(found.map(({ id }) => id))) {
+    const rows = await db
+      .selectFrom('messages')
+      .leftJoin('queue', join =>
+        join.onRef('queue.message_id', '=', 'messages.id').on('messages.status', '=', 'sent'),
+      )
+      .select(['messages.id', 'messages.status', 'messages.reason', deliveryState.as('deliveryState')])
+      .where('messages.id', 'in', list)
+      .execute()
+    for (const { id, ...state } of rows) states.set(id, state)
+  }
+  return found.flatMap(one => {
+    const state = states.get(one.id)
+    return state ? [{ ...one, ...state }] : []
+  })
 }
 
 type Candidates = SelectQueryBuilder<Tables, 'messages', object>

@@ -28,7 +28,8 @@ import {
   SendResult,
 } from './send-schema.js'
 import { returnToLimits } from '../../accounts/sending-limit-store.js'
-import type { Tx } from '../../db/database.js'
+import type { Queries, Tx } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { deleteScheduled } from '../sandbox/sandbox-schedule-store.js'
 
@@ -93,14 +94,17 @@ function sendRoute(parts: SendParts): Route {
 
 function messageRoutes(parts: SendParts): Route[] {
   const { database } = parts
-  const { reader } = database
-  const mustFind = async (workspaceId: string, id: string): Promise<Message> => {
-    const message = isUuid(id) ? await findMessage(reader, workspaceId, id.toLowerCase()) : undefined
+  const mustFind = async (db: Queries, workspaceId: string, id: string): Promise<Message> => {
+    const message = isUuid(id) ? await findMessage(db, workspaceId, id.toLowerCase()) : undefined
     if (!message) throw new AppError('not_found', 'no such message')
     return message
   }
-  const groupOf = async (workspaceId: string, id: string): Promise<ScheduledGroup | undefined> =>
-    isUuid(id) ? findGroup(reader, workspaceId, id.toLowerCase()) : undefined
+  const groupOf = async (
+    db: Queries,
+    workspaceId: string,
+    id: string,
+  ): Promise<ScheduledGroup | undefined> =>
+    isUuid(id) ? findGroup(db, workspaceId, id.toLowerCase()) : undefined
   return [
     route({
       method: 'GET',
@@ -113,12 +117,13 @@ function messageRoutes(parts: SendParts): Route[] {
       params: MessageParams,
       response: MessageSchema,
       errors: ['not_found'],
-      async handle({ principal: { workspaceId }, params: { messageId } }) {
-        const group = await groupOf(workspaceId, messageId)
-        return group
-          ? groupWithTrace(reader, group)
-          : messageWithTrace(reader, await mustFind(workspaceId, messageId))
-      },
+      handle: ({ principal: { workspaceId }, params: { messageId } }) =>
+        snapshot(database.reader, async db => {
+          const group = await groupOf(db, workspaceId, messageId)
+          return group
+            ? groupWithTrace(db, group)
+            : messageWithTrace(db, await mustFind(db, workspaceId, messageId))
+        }),
     }),
     route({
       method: 'GET',
@@ -131,12 +136,13 @@ function messageRoutes(parts: SendParts): Route[] {
       params: MessageParams,
       response: MessageStatusSchema,
       errors: ['not_found'],
-      async handle({ principal: { workspaceId }, params: { messageId } }) {
-        const group = await groupOf(workspaceId, messageId)
-        return group
-          ? groupStatus(reader, group)
-          : messageStatus(reader, await mustFind(workspaceId, messageId))
-      },
+      handle: ({ principal: { workspaceId }, params: { messageId } }) =>
+        snapshot(database.reader, async db => {
+          const group = await groupOf(db, workspaceId, messageId)
+          return group
+            ? groupStatus(db, group)
+            : messageStatus(db, await mustFind(db, workspaceId, messageId))
+        }),
     }),
     route({
       method: 'POST',
@@ -162,7 +168,7 @@ function messageRoutes(parts: SendParts): Route[] {
       response: ResendResult,
       errors: ['not_found', 'conflict', 'domain_invalid', 'limit_reached'],
       async handle({ principal, params: { messageId }, body, claim, peer }) {
-        const message = await mustFind(principal.workspaceId, messageId)
+        const message = await mustFind(database.reader, principal.workspaceId, messageId)
         return (await resendEmail(parts, { principal, message, body, claim, peer })).value
       },
     }),

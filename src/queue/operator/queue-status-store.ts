@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import type { Flag } from '../../db/tables.js'
 import { totalsOfAll, type MailBalance } from '../../messages/mail-totals-store.js'
 import { listHeldCampaigns } from '../claiming/campaign-hold-store.js'
@@ -106,7 +107,11 @@ const OLDEST_SCANNED = 1_000
  * @param db the slow reader
  * @param destinations at most a few dozen
  */
-export async function measureQueue(db: Queries, destinations: readonly string[]): Promise<QueueDepth> {
+export function measureQueue(db: Queries, destinations: readonly string[]): Promise<QueueDepth> {
+  return snapshot(db, db => measureAtOneMoment(db, destinations))
+}
+
+async function measureAtOneMoment(db: Queries, destinations: readonly string[]): Promise<QueueDepth> {
   const rows = destinations.length === 0 ? [] : await measureDestinations(db, destinations)
   const { messages } = await count(db)
   const held = await countHeld(db)
@@ -127,8 +132,7 @@ export async function measureQueue(db: Queries, destinations: readonly string[])
     ]),
   )
   const isNamed = new Set(destinations)
-  // The queue may change between the statements.
-  const others = Math.max(0, messages - rows.reduce((sum, row) => sum + row.messages, 0))
+  const others = messages - rows.reduce((sum, row) => sum + row.messages, 0)
   const oldestOther = head.find(row => !isNamed.has(row.destination)) ?? head.at(-1)
   return {
     all: { messages, oldestAt: head[0]?.enqueued_at },

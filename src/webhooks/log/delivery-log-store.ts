@@ -1,5 +1,6 @@
 import { bodyForSubscription } from '../events/webhook-event.js'
 import type { Queries } from '../../db/database.js'
+import { snapshot } from '../../db/snapshot.js'
 import { inLists } from '../../db/statement.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { AttemptResult } from '../delivery/attempt.js'
@@ -30,7 +31,16 @@ export interface DeliveryFilter {
 }
 
 /** Newest first. */
-export async function listDeliveries(
+export function listDeliveries(
+  db: Queries,
+  subscriptionId: string,
+  filter: DeliveryFilter,
+  page: Page,
+): Promise<Listing<LoggedDelivery>> {
+  return snapshot(db, db => listAtOneMoment(db, subscriptionId, filter, page))
+}
+
+async function listAtOneMoment(
   db: Queries,
   subscriptionId: string,
   filter: DeliveryFilter,
@@ -72,9 +82,11 @@ async function countDeliveries(db: Queries, subscriptionId: string, filter: Deli
   return total
 }
 
-export async function findDelivery(db: Queries, id: string): Promise<LoggedDelivery | undefined> {
-  const row = await complete(db).where('webhook_deliveries.id', '=', id).executeTakeFirst()
-  return row && fromRow(row, (await attemptsOf(db, [id])).get(id) ?? [])
+export function findDelivery(db: Queries, id: string): Promise<LoggedDelivery | undefined> {
+  return snapshot(db, async db => {
+    const row = await complete(db).where('webhook_deliveries.id', '=', id).executeTakeFirst()
+    return row && fromRow(row, (await attemptsOf(db, [id])).get(id) ?? [])
+  })
 }
 
 /** Makes a finished delivery pending again, with a fresh set of attempts. @returns false if it was still pending */
