@@ -19,7 +19,6 @@ eachDatabase(
   t,
   'failures at two nodes lock the account at both, exactly at the limit',
   async (t, database) => {
-    if (!database.shared) return
     const [one, two] = [openGuard(database, 'n1'), openGuard(database, 'n2')]
     t.same(await one.failed('192.0.2.1', login()), { throttledForMs: 0 })
     t.equal(await two.lockedForMs('192.0.2.1', login()), 0)
@@ -37,40 +36,53 @@ eachDatabase(
       'also at a node that starts later',
     )
   },
+  'postgres',
 )
 
-eachDatabase(t, 'checks at the same moment count each failure once', async (t, database) => {
-  if (!database.shared) return
-  const [one, two] = [openGuard(database, 'n1'), openGuard(database, 'n2')]
-  for (let at = 0; at < 2; at += 1) await one.failed('192.0.2.1', login())
-  const locked = await Promise.all(Array.from({ length: 10 }, () => two.lockedForMs('192.0.2.1', login())))
-  t.ok(locked.every(ms => ms === 0))
-  t.match(await two.failed('192.0.2.1', login()), { lockedOut: 'address' })
-})
+eachDatabase(
+  t,
+  'checks at the same moment count each failure once',
+  async (t, database) => {
+    const [one, two] = [openGuard(database, 'n1'), openGuard(database, 'n2')]
+    for (let at = 0; at < 2; at += 1) await one.failed('192.0.2.1', login())
+    const locked = await Promise.all(Array.from({ length: 10 }, () => two.lockedForMs('192.0.2.1', login())))
+    t.ok(locked.every(ms => ms === 0))
+    t.match(await two.failed('192.0.2.1', login()), { lockedOut: 'address' })
+  },
+  'postgres',
+)
 
-eachDatabase(t, 'unlocking at one node unlocks at all, and so does a success', async (t, database) => {
-  if (!database.shared) return
-  const [one, two] = [openGuard(database, 'n1'), openGuard(database, 'n2')]
-  for (let at = 0; at < 3; at += 1) await one.failed('192.0.2.1', login())
-  t.equal(await two.forgive('192.0.2.1'), true)
-  t.equal(await one.lockedForMs('192.0.2.1', login()), 0)
-  for (let at = 0; at < 2; at += 1) await one.failed('192.0.2.2', login())
-  await two.lockedForMs('192.0.2.2', login('right'))
-  await two.succeeded('192.0.2.2', login('right'))
-  t.equal(await one.lockedForMs('192.0.2.2', login()), 0)
-  t.same(await one.failed('192.0.2.2', login()), { throttledForMs: 0 }, 'counts from one again')
-})
+eachDatabase(
+  t,
+  'unlocking at one node unlocks at all, and so does a success',
+  async (t, database) => {
+    const [one, two] = [openGuard(database, 'n1'), openGuard(database, 'n2')]
+    for (let at = 0; at < 3; at += 1) await one.failed('192.0.2.1', login())
+    t.equal(await two.forgive('192.0.2.1'), true)
+    t.equal(await one.lockedForMs('192.0.2.1', login()), 0)
+    for (let at = 0; at < 2; at += 1) await one.failed('192.0.2.2', login())
+    await two.lockedForMs('192.0.2.2', login('right'))
+    await two.succeeded('192.0.2.2', login('right'))
+    t.equal(await one.lockedForMs('192.0.2.2', login()), 0)
+    t.same(await one.failed('192.0.2.2', login()), { throttledForMs: 0 }, 'counts from one again')
+  },
+  'postgres',
+)
 
-eachDatabase(t, 'a flood of failures stores a bounded number of rows', async (t, database) => {
-  if (!database.shared) return
-  const clock = new FakeClock()
-  const guard = openGuard(database, 'n1', clock)
-  await Promise.all(
-    Array.from({ length: 300 }, (_, at) => guard.failed(`192.0.2.${at % 250}`, login(String(at)))),
-  )
-  const { rows } = await database.reader
-    .selectFrom('login_failures')
-    .select(e => e.fn.countAll<number>().as('rows'))
-    .executeTakeFirstOrThrow()
-  t.equal(rows, 200)
-})
+eachDatabase(
+  t,
+  'a flood of failures stores a bounded number of rows',
+  async (t, database) => {
+    const clock = new FakeClock()
+    const guard = openGuard(database, 'n1', clock)
+    await Promise.all(
+      Array.from({ length: 300 }, (_, at) => guard.failed(`192.0.2.${at % 250}`, login(String(at)))),
+    )
+    const { rows } = await database.reader
+      .selectFrom('login_failures')
+      .select(e => e.fn.countAll<number>().as('rows'))
+      .executeTakeFirstOrThrow()
+    t.equal(rows, 200)
+  },
+  'postgres',
+)

@@ -108,30 +108,33 @@ async function look(clock: FakeClock, isDone: () => boolean) {
   })
 }
 
-eachDatabase(t, 'nodes at one site divide it, and one alone has all of it', async (t, database) => {
-  if (!database.shared) return
-  const clock = new FakeClock()
-  for (const id of IDS)
-    await database.write(tx => insertNode(tx.db, { id, name: id, roles: ['mta'] }, clock.now(), 60_000))
-  const { one, two } = openNodes(database, clock)
-  t.teardown(() => [one, two].forEach(({ shares }) => shares.stop()))
-  t.same(one.shares.shareOf(facts), { connections: 5, messagesPerMinute: 600 }, 'before anything is known')
-  two.state.inUse = []
-  await look(clock, () => one.shares.shareOf(facts)?.connections === 10)
-  t.same(one.shares.shareOf(facts), { connections: 10, messagesPerMinute: 1_200 })
-  two.state.inUse = [{ site: 'big', backoffLeftMs: 20_000 }]
-  await look(clock, () => one.joined.some(backoffs => backoffs.has('big')))
-  t.same(one.shares.shareOf(facts), { connections: 5, messagesPerMinute: 600 })
-  const leftMs = one.joined.find(backoffs => backoffs.has('big'))?.get('big') ?? 0
-  t.ok(leftMs > 10_000 && leftMs <= 20_000, 'and it waits as long as the other')
-  t.equal(one.joined.filter(backoffs => backoffs.has('big')).length, 1, 'once')
-})
+eachDatabase(
+  t,
+  'nodes at one site divide it, and one alone has all of it',
+  async (t, database) => {
+    const clock = new FakeClock()
+    for (const id of IDS)
+      await database.write(tx => insertNode(tx.db, { id, name: id, roles: ['mta'] }, clock.now(), 60_000))
+    const { one, two } = openNodes(database, clock)
+    t.teardown(() => [one, two].forEach(({ shares }) => shares.stop()))
+    t.same(one.shares.shareOf(facts), { connections: 5, messagesPerMinute: 600 }, 'before anything is known')
+    two.state.inUse = []
+    await look(clock, () => one.shares.shareOf(facts)?.connections === 10)
+    t.same(one.shares.shareOf(facts), { connections: 10, messagesPerMinute: 1_200 })
+    two.state.inUse = [{ site: 'big', backoffLeftMs: 20_000 }]
+    await look(clock, () => one.joined.some(backoffs => backoffs.has('big')))
+    t.same(one.shares.shareOf(facts), { connections: 5, messagesPerMinute: 600 })
+    const leftMs = one.joined.find(backoffs => backoffs.has('big'))?.get('big') ?? 0
+    t.ok(leftMs > 10_000 && leftMs <= 20_000, 'and it waits as long as the other')
+    t.equal(one.joined.filter(backoffs => backoffs.has('big')).length, 1, 'once')
+  },
+  'postgres',
+)
 
 eachDatabase(
   t,
   'a destination with much due mail is split, and each part has one node',
   async (t, database) => {
-    if (!database.shared) return
     const clock = new FakeClock()
     for (const id of IDS)
       await database.write(tx => insertNode(tx.db, { id, name: id, roles: ['mta'] }, clock.now(), 60_000))
@@ -160,4 +163,5 @@ eachDatabase(
       'both were told',
     )
   },
+  'postgres',
 )
