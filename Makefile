@@ -129,8 +129,8 @@ test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one Pos
 run-test-nodes:
 	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/nodes/*.nodes.js)
 
-# Declared for both databases, and on PostgreSQL here.
-STORE_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase|onPostgres' test))
+# Declared for both databases, and on PostgreSQL here; and what only PostgreSQL has.
+STORE_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase|onPostgres' test) $(shell find test -name '*.postgres.ts'))
 SERVED_TESTS = $(patsubst %.ts,build/%.js,$(shell find test -name '*-served.test.ts'))
 
 test-postgres: dist/.built build/.built $(TEST_NEEDS) ## the stores and the served API on a PostgreSQL that is started for it; where none is installed, the stores on PGlite

@@ -13,9 +13,11 @@
  * and 100,000 with `--quick`). `--profile` leaves, in the working folder, CPU profiles of the server's threads: a folder for each row of `accept`,
  * `submission` and `relay`, and one for `api`, `audience`, `clicks`, `webhooks` and `automations` each (read them with the developer tools of
  * any Chromium); its figures are then too low. Ends by itself, within twenty minutes, and takes everything it started
- * with it. Exit status 0 when everything was measured.
+ * with it. A scenario whose foreign program is missing is skipped, with the package to install. Exit status 0 when everything was measured.
  */
+import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { CHROMIUM } from '../test/support/program/browser.js'
 import { measureAccept } from './scenarios/accept.js'
 import { measureApi } from './scenarios/api.js'
 import { measureAudience } from './scenarios/audience.js'
@@ -24,6 +26,7 @@ import { measureCheck } from './scenarios/campaign-check.js'
 import { measureCampaign } from './scenarios/campaign.js'
 import { measureConsole } from './scenarios/console.js'
 import { endWithEverything, temporaryFolder } from './server/children.js'
+import { VERSIONS } from './server/postgres-server.js'
 import { measureAutomations } from './scenarios/automations.js'
 import { measureBacklog } from './scenarios/backlog.js'
 import { measureBouncesAmongReports } from './peers/bounces-among-reports.js'
@@ -35,8 +38,8 @@ import { measureRender } from './scenarios/render.js'
 import { install } from './server/server-process.js'
 import { measureShapes } from './scenarios/shapes.js'
 import { measureStart } from './scenarios/start.js'
-import { measureSubmission } from './scenarios/submission.js'
-import { printFacts } from './table.js'
+import { measureSubmission, POSTFIX_SOURCE } from './scenarios/submission.js'
+import { printFacts, printNotice } from './table.js'
 import { measureTarpits } from './scenarios/tarpits.js'
 import { measureWebhooks } from './scenarios/webhooks.js'
 
@@ -75,12 +78,28 @@ const { values } = parseArgs({
     waiting: { type: 'string' },
   },
 })
-const wanted = values.only.split(',')
-const unknown = wanted.filter(name => !SCENARIOS.some(scenario => scenario === name))
+/** Programs that a scenario cannot do without, and Debian's packages of them. */
+const PROGRAMS: Readonly<Record<string, readonly [path: string, packageName: string]>> = {
+  submission: [POSTFIX_SOURCE, 'postfix'],
+  console: [CHROMIUM, 'chromium'],
+  nodes: [VERSIONS, 'postgresql'],
+}
+
+const named = values.only.split(',')
+const unknown = named.filter(name => !SCENARIOS.some(scenario => scenario === name))
 if (unknown.length > 0) {
   process.stderr.write(`bench: no scenario ${unknown.join(', ')}; there are ${SCENARIOS.join(', ')}\n`)
   process.exit(2)
 }
+const wanted = named.filter(scenario => {
+  const [path, packageName] = PROGRAMS[scenario] ?? []
+  if (path === undefined || existsSync(path)) return true
+  printNotice(
+    `${scenario}: not measured, because ${path} is missing. Install Debian's package ${packageName}.`,
+  )
+  return false
+})
+if (wanted.length === 0) process.exit(1)
 
 endWithEverything(wanted.reduce((sum, scenario) => sum + limitMsOf(scenario), 0))
 const { quick, profile } = values
@@ -161,4 +180,4 @@ if (wanted.includes('nodes'))
     profile,
   })
 if (wanted.includes('tarpits')) await measureTarpits(installation, { seconds: quick ? 15 : 60 })
-process.exit(0)
+process.exit(wanted.length === named.length ? 0 : 1)

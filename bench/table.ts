@@ -22,6 +22,11 @@ export function printFacts(title: string, facts: readonly (readonly [string, str
   print([title, ...facts.map(([name, value]) => `  ${name.padEnd(width)}   ${value}`), ''])
 }
 
+/** A sentence where a table would be. */
+export function printNotice(sentence: string): void {
+  print([sentence, ''])
+}
+
 function print(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`)
 }

@@ -70,7 +70,7 @@ async function freePort(): Promise<number> {
   return server.port
 }
 
-export function isExecutable(file: string): boolean {
+function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK)
     return true

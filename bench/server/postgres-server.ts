@@ -11,7 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { start, stop, temporaryFolder } from './children.js'
 
-const VERSIONS = '/usr/lib/postgresql'
+/** Where Debian installs servers, a folder for each version. */
+export const VERSIONS = '/usr/lib/postgresql'
 const SETTINGS = [
   'listen_addresses=',
   'shared_preload_libraries=pg_stat_statements',

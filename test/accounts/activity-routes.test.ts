@@ -4,6 +4,7 @@ import { openTestAppliance } from '../support/program/appliance.js'
 
 const ACTIVITY = '/api/v1/activity'
 
+// operations: GET /activity
 t.test('changes by keys and operators are logged, newest first', async t => {
   const postroad = await openTestAppliance(t)
   const { key, clock } = postroad
@@ -40,6 +41,7 @@ t.test('changes by keys and operators are logged, newest first', async t => {
   t.notMatch(JSON.stringify(body), /ts_live_\w{20}/, 'no key')
 })
 
+// operations: GET /activity
 t.test('the log can be filtered and paged, and shows only its own workspace', async t => {
   const postroad = await openTestAppliance(t)
   const { key, clock } = postroad

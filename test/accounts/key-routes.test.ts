@@ -20,6 +20,9 @@ async function usualKey(postroad: TestAppliance, ...more: string[]) {
   )
 }
 
+// proves: Other resources > API key introspection fields name
+// proves: Deliverability, domains, analytics, tracking > GET /api-key/permissions; Authentication > 5
+// proves: decisions: Accounts and keys > GET /api-key/permissions -> {name string
 t.test('a key can read its name, type, permissions, rate limit and sandbox flag', async t => {
   const postroad = await openTestAppliance(t)
   const told = async (key: string) => (await postroad.get(PERMISSIONS, { key })).body
@@ -45,12 +48,14 @@ t.test('a key can read its name, type, permissions, rate limit and sandbox flag'
   t.match((await told(await postroad.makeKey())).data, { rate_limit: 0 }, 'none')
 })
 
+// proves: Authentication > 3; decisions: Accounts and keys > Key prefixes ts_live_ and ts_test_
 t.test('live and sandbox keys have different prefixes', async t => {
   const postroad = await openTestAppliance(t)
   t.match((await usualKey(postroad)).key, /^ts_live_[0-9A-Za-z]{32,}$/)
   t.match((await usualKey(postroad, '--sandbox')).key, /^ts_test_[0-9A-Za-z]{32,}$/)
 })
 
+// proves: Authentication > 4
 t.test('a revoked key is unauthorized', async t => {
   const postroad = await openTestAppliance(t)
   const { id, key } = await usualKey(postroad)
@@ -63,6 +68,9 @@ t.test('a revoked key is unauthorized', async t => {
   t.match(await postroad.send(key, good), { status: 401 })
 })
 
+// proves: Errors > 429 | rate_limited | rate_limit_exceeded; Limits > Rate-limit response headers
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
+// at and past limit: Limits > Requests per API key
 t.test('a new key has 100 requests in any minute, counted down in every response', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = await usualKey(postroad)
@@ -91,6 +99,7 @@ t.test('a new key has 100 requests in any minute, counted down in every response
   )
 })
 
+// at and past limit: Limits > Emails per API key
 t.test('a new key has 100 emails per minute, independent of its requests', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = await usualKey(postroad)
@@ -109,6 +118,8 @@ t.test('a new key has 100 emails per minute, independent of its requests', async
   t.match(await postroad.send(key, good), { status: 200 })
 })
 
+// proves: decisions: Accounts and keys > Workspace settings name default_from_email default_from_name
+// at and past limit: Postroad > hourly and daily emails of a workspace
 t.test('a new workspace has 1,000 emails per hour and 10,000 per day', async t => {
   const postroad = await openTestAppliance(t)
   const made = await postroad.json<{ id: string }>('workspace', 'create', 'new')
@@ -125,6 +136,7 @@ t.test('a new workspace has 1,000 emails per hour and 10,000 per day', async t =
   t.match(await postroad.send(postroad.key, good), { status: 200 }, 'other workspaces are unaffected')
 })
 
+// proves: Errors > 400
 t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit is returned', async t => {
   const postroad = await openTestAppliance(t)
   const codeOf = async (key: string, body: unknown) => {
@@ -144,6 +156,7 @@ t.test('of several faults the first in the order 401, 429, 403, 400, rule, limit
   t.equal(await codeOf(key, good), '403 limit_reached')
 })
 
+// proves: Authentication > 1; Errors > 401 | unauthorized
 t.test('the Authorization scheme is case-insensitive, and malformed values are refused', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad

@@ -55,6 +55,8 @@ async function openDays(t: Test, env: Readonly<Record<string, string>>) {
   }
 }
 
+// proves: Other resources > Analytics totals sends campaign_sends api_sends
+// proves: decisions: Deliverability > Analytics {totals daily_api_sends [{date "YYYY-MM-DD"
 t.test('accepted, sent, delivered and bounced mail is counted on its day', async t => {
   const sink = await openSink(t)
   const { onDay, report, key } = await openDays(t, routeTo(sink.port))
@@ -91,6 +93,8 @@ t.test('accepted, sent, delivered and bounced mail is counted on its day', async
   })
 })
 
+// proves: Deliverability, domains, analytics, tracking > GET /analytics
+// at and past limit: Limits > Analytics period
 t.test('a period is 1, 7, 30 or 90 days, 30 by default', async t => {
   const { ask, report } = await open(t)
   for (const [query, days] of [
@@ -112,6 +116,8 @@ t.test('a period is 1, 7, 30 or 90 days, 30 by default', async t => {
     )
 })
 
+// proves: Deliverability, domains, analytics, tracking > GET /analytics
+// at and past limit: Limits > Analytics period
 t.test('mail sent more than 90 days ago is not counted', async t => {
   const { onDay, report, key } = await openDays(t, { POSTROAD_MTA_CAPTURE: 'true' })
   await onDay(0, client => sendTo(client, key, ['ann@one.test'], 'delivered', 1))
@@ -125,6 +131,8 @@ t.test('mail sent more than 90 days ago is not counted', async t => {
   })
 })
 
+// proves: Other resources > Analytics totals sends campaign_sends api_sends
+// proves: decisions: Deliverability > Analytics {totals daily_api_sends [{date "YYYY-MM-DD"
 t.test('neither the sandbox nor other workspaces are counted; the sandbox has separate counters', async t => {
   const { report, key, ...postroad } = await open(t)
   const sandbox = await postroad.makeKey('--sandbox')
@@ -143,6 +151,7 @@ t.test('neither the sandbox nor other workspaces are counted; the sandbox has se
   t.match(await report('', stranger), { accepted: 1, sends: 1, delivered: 1, ...none })
 })
 
+// proves: Deliverability, domains, analytics, tracking > GET /analytics
 t.test('a report can be filtered or grouped by tag, sender domain and campaign', async t => {
   const { report, key, ...postroad } = await open(t)
   await postroad.send(key, { ...good, to: ['ann@one.test', 'bob@one.test'], tags: ['receipt'] })

@@ -20,6 +20,9 @@ async function open(t: Test) {
 /** JSON of exactly so many octets. */
 const metadataOf = (octets: number) => ({ note: 'x'.repeat(octets - '{"note":""}'.length) })
 
+// proves: Errors > contact_not_found
+// answers: POST /conversions: contact_not_found
+// at limit: Postroad > metadata of conversions and product views
 t.test('a conversion of an unknown contact is a 404 contact_not_found and is not recorded', async t => {
   const { convert, list } = await open(t)
   for (const body of [
@@ -38,6 +41,10 @@ t.test('a conversion of an unknown contact is a 404 contact_not_found and is not
   })
 })
 
+// proves: Other resources > Conversion contact_id (required) value (required)
+// proves: Deliverability, domains, analytics, tracking > POST /conversions
+// proves: decisions: Deliverability > Conversion contact_id UUID value number
+// past limit: Postroad > metadata of conversions and product views
 t.test('an invalid conversion is refused, naming the field, before the contact is looked up', async t => {
   const { convert } = await open(t)
   for (const [body, path] of [
@@ -59,6 +66,11 @@ t.test('an invalid conversion is refused, naming the field, before the contact i
     )
 })
 
+// proves: Other resources > Product view (tracking) contact_email (required)
+// proves: Deliverability, domains, analytics, tracking > POST /track/product-view; Errors > contact_not_found
+// proves: decisions: Deliverability > Product view product_name product_url image_url
+// answers: POST /track/product-view: contact_not_found
+// at limit: Postroad > metadata of conversions and product views
 t.test('a product view of an unknown contact is a 404 contact_not_found', async t => {
   const { look, ...postroad } = await open(t)
   for (const body of [
@@ -81,6 +93,10 @@ t.test('a product view of an unknown contact is a 404 contact_not_found', async 
   t.equal(postroad.rowCounts()['product_views'], 0)
 })
 
+// proves: Other resources > Product view (tracking) contact_email (required)
+// proves: Deliverability, domains, analytics, tracking > POST /track/product-view
+// proves: decisions: Deliverability > Product view product_name product_url image_url
+// past limit: Postroad > metadata of conversions and product views
 t.test('an invalid product view is refused, naming the field, before the contact is looked up', async t => {
   const { look } = await open(t)
   for (const [body, path] of [
@@ -103,6 +119,10 @@ t.test('an invalid product view is refused, naming the field, before the contact
     )
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /track/product-view | GET /conversions
+// proves: Deliverability, domains, analytics, tracking > POST /conversions
+// proves: decisions: Deliverability > Conversion contact_id UUID value number
+// operations: GET /conversions/{id}
 t.test('conversions and product views are recorded, by default in the currency of the workspace', async t => {
   const { convert, look, list, key, ...postroad } = await open(t)
   const { body } = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })

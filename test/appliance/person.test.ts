@@ -244,6 +244,7 @@ async function open(t: Test) {
   return { postroad, key, add, read }
 }
 
+// answers: GET /contacts/{id}/export: contact_not_found; GET /contacts/{id}/timeline: contact_not_found
 t.test('the timeline and the export of a contact are read over HTTP', async t => {
   const { postroad, key, add, read } = await open(t)
   const list = await add('/lists', { name: 'News' })

@@ -22,6 +22,10 @@ const MADE_AT_THE_SHELL: Readonly<Record<string, readonly string[]>> = {
 }
 
 for (const { things, most, rest } of TABLES)
+  // proves: Errors > limit_reached
+  // answers: POST /lists: limit_reached; POST /lists/{id}/restore: limit_reached; POST /segments: limit_reached
+  // answers: POST /segments/{id}/restore: limit_reached; POST /tags: limit_reached
+  // answers: POST /tags/{id}/restore: limit_reached; PUT /contacts: limit_reached
   t.test(`a workspace has at most so many ${things}; where one is deleted there is room again`, async t => {
     const postroad = await openTestAppliance(t)
     const key = await postroad.makeKey()

@@ -31,6 +31,10 @@ async function openPuts(t: Test) {
   return { ...opened, addPut: (body: object) => opened.put(CONTACTS, body, { key }) }
 }
 
+// proves: What the service does > Contacts lists segments and tags
+// proves: Contact > id | email | first_name | last_name | attributes | subscribed | created_at | lists
+// proves: Contacts > POST /contacts | GET /contacts/:id
+// proves: decisions: Contacts > Additive fields updated_at bounced (boolean)
 t.test('a contact is created with the given fields and added to a list', async t => {
   const { add, addPost, show } = await open(t)
   const list = await addPost('/lists', { name: 'News' })
@@ -60,6 +64,7 @@ t.test('a contact is created with the given fields and added to a list', async t
   t.match(await show(made.body.data.id), { status: 200, body: { data: contact } })
 })
 
+// proves: decisions: Added after the whole contract > Erasure POST /contacts/erase {email} removes
 t.test('an erased person is gone everywhere, and a suppression still holds', async t => {
   const { add, addPost, show, list, key, ...postroad } = await open(t)
   const { id } = (await add({ email: 'ann@x.example', first_name: 'Ann' })).body.data
@@ -80,6 +85,11 @@ t.test('an erased person is gone everywhere, and a suppression still holds', asy
   })
 })
 
+// proves: What the service does > Contacts lists segments and tags
+// proves: Contact > id | email | first_name | last_name | attributes | subscribed | created_at | lists
+// proves: States and transitions > Contact PATCH subscribed; Contacts > POST /contacts | PATCH /contacts/:id
+// proves: decisions: Contacts > Additive fields updated_at bounced (boolean) | attributes PATCH merges a null
+// answers: PATCH /contacts/{id}: duplicate; POST /contacts: duplicate
 t.test('an address is a contact once, whatever its case', async t => {
   const { add, change } = await open(t)
   const ann = await add({ email: 'ann@x.example' })
@@ -96,6 +106,8 @@ t.test('an address is a contact once, whatever its case', async t => {
   t.match(await change(ann.body.data.id, { email: 'ANN@X.example' }), { status: 200 })
 })
 
+// proves: States and transitions > Contact PATCH subscribed; Contacts > PATCH /contacts/:id
+// proves: decisions: Contacts > attributes PATCH merges a null
 t.test('only the fields given change; attributes are merged, and null clears', async t => {
   const { add, change, clock } = await open(t)
   const { id } = (
@@ -125,6 +137,9 @@ t.test('only the fields given change; attributes are merged, and null clears', a
   t.match(await change(id, { email: 'lee@x.example' }), { body: { data: { email: 'lee@x.example' } } })
 })
 
+// proves: Contacts > POST /contacts; decisions: Contacts > Additive fields updated_at bounced (boolean)
+// answers: POST /contacts: not_found
+// at and past limit: Limits > Contact first_name, last_name
 t.test('what cannot be a contact is refused by name', async t => {
   const { add, list } = await open(t)
   const refused = async (body: object, path: string) =>
@@ -152,6 +167,9 @@ t.test('what cannot be a contact is refused by name', async t => {
   })
 })
 
+// proves: Contacts > GET /contacts/:id | DELETE /contacts/:id
+// answers: DELETE /contacts/{id}: contact_not_found; GET /contacts/{id}: contact_not_found
+// answers: PATCH /contacts/{id}: contact_not_found
 t.test('a missing contact is a 404 contact_not_found', async t => {
   const { change, show, remove } = await open(t)
   const missing = { status: 404, body: { error: { code: 'contact_not_found' } } }
@@ -162,6 +180,7 @@ t.test('a missing contact is a 404 contact_not_found', async t => {
   }
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
 t.test('an upsert makes a contact, and changes the one that is there', async t => {
   const { key, ...postroad } = await open(t)
   const put = (body: object) => postroad.put(CONTACTS, body, { key })
@@ -173,6 +192,8 @@ t.test('an upsert makes a contact, and changes the one that is there', async t =
   })
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// answers: PUT /contacts: not_found, conflict
 t.test('an upsert adds to lists and tags, and takes nothing away', async t => {
   const { key, addPost, addPut, ...postroad } = await openPuts(t)
   const news = (await addPost('/lists', { name: 'News' })).body.data.id
@@ -205,6 +226,8 @@ t.test('an upsert adds to lists and tags, and takes nothing away', async t => {
   t.notMatch(await postroad.get('/api/v1/tags', { key }), { body: { data: [{}, {}, { name: 'unused' }] } })
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// operations: POST /contacts/batch
 t.test('a thousand contacts are upserted at once, each with its own result', async t => {
   const { key, addPost, list, ...postroad } = await openPuts(t)
   const batch = (contacts: readonly object[]) => postroad.post(`${CONTACTS}/batch`, { contacts }, { key })
@@ -250,6 +273,7 @@ t.test('a thousand contacts are upserted at once, each with its own result', asy
   t.match(await list('?email=more@x.example'), { data: [] })
 })
 
+// proves: Contacts > GET /contacts
 t.test('contacts are searched by words in address and names, and filtered, newest first', async t => {
   const { add, emails, list } = await open(t)
   for (const [email, first, last] of [

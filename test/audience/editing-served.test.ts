@@ -48,6 +48,12 @@ const KINDS = [
 ]
 
 for (const { path, made, first, second } of KINDS)
+  // proves: decisions: Automations > Status draft active paused other
+  // answers: DELETE /contacts/{id}: precondition_failed; DELETE /forms/{id}: precondition_failed
+  // answers: DELETE /lists/{id}: precondition_failed; DELETE /segments/{id}: precondition_failed
+  // answers: DELETE /tags/{id}: precondition_failed; PATCH /contacts/{id}: precondition_failed
+  // answers: PATCH /forms/{id}: precondition_failed; PATCH /lists/{id}: precondition_failed
+  // answers: PATCH /segments/{id}: precondition_failed; PATCH /tags/{id}: precondition_failed
   t.test(`of two editors of ${path} who saw the same state, the second gets a conflict`, async t => {
     const { call } = await open(t)
     const { id } = (await call('POST', path, made)).body.data
@@ -69,6 +75,7 @@ for (const { path, made, first, second } of KINDS)
     t.equal((await call('DELETE', one, undefined, { 'If-Match': '*' })).status, 200)
   })
 
+// proves: decisions: Automations > Status draft active paused other
 t.test('joining a list or getting a tag is no conflict for those who edit it', async t => {
   const { call } = await open(t)
   const list = (await call('POST', '/lists', { name: 'News' })).body.data.id
@@ -103,6 +110,9 @@ t.test('a change is in the activity log with the settings before and after', asy
   })
 })
 
+// proves: Lists, segments, tags > GET, PATCH, DELETE /lists/:id | GET, PATCH, DELETE /tags/:id
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: POST /lists/{id}/restore: not_found; POST /tags/{id}/restore: not_found
 t.test('a deleted list or tag is restored with its contacts, and counts them right', async t => {
   const { call, clock } = await open(t)
   const ids = []
@@ -137,6 +147,9 @@ t.test('a deleted list or tag is restored with its contacts, and counts them rig
   t.match((await call('GET', '/activity?action=list.restored')).body.data, [{ subject: 'News' }, {}])
 })
 
+// proves: Lists, segments, tags > GET, PATCH, DELETE /tags/:id
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: POST /tags/{id}/restore: duplicate
 t.test('a tag whose name was taken meanwhile is not restored', async t => {
   const { call } = await open(t)
   const { id } = (await call('POST', '/tags', { name: 'vip' })).body.data
@@ -150,6 +163,11 @@ t.test('a tag whose name was taken meanwhile is not restored', async t => {
   t.match(await call('POST', `/tags/${id}/restore`, {}), { status: 200, body: { data: { name: 'vip' } } })
 })
 
+// proves: Lists, segments, tags > GET, PATCH, DELETE /lists/:id | GET, PATCH, DELETE /segments/:id
+// proves: Lists, segments, tags > GET, PATCH, DELETE /tags/:id
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: POST /forms/{id}/restore: not_found; POST /lists/{id}/restore: not_found
+// answers: POST /segments/{id}/restore: not_found; POST /tags/{id}/restore: not_found
 t.test('deleted segments and forms are restored; after thirty days nothing is', async t => {
   const { call, clock, baseUrl } = await open(t)
   const kinds = []
@@ -177,6 +195,11 @@ t.test('deleted segments and forms are restored; after thirty days nothing is', 
     t.match(await call('POST', `${path}/nothing/restore`, {}), { status: 404 }, path)
 })
 
+// proves: Lists, segments, tags > GET, PATCH, DELETE /lists/:id | GET, PATCH, DELETE /segments/:id
+// proves: Lists, segments, tags > GET, PATCH, DELETE /tags/:id
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: POST /forms/{id}/restore: not_found; POST /lists/{id}/restore: not_found
+// answers: POST /segments/{id}/restore: not_found; POST /tags/{id}/restore: not_found
 t.test('what another workspace deleted cannot be restored', async t => {
   const { call, ...postroad } = await open(t)
   const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
@@ -188,6 +211,8 @@ t.test('what another workspace deleted cannot be restored', async t => {
   }
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: GET /forms/{id}/submissions: not_found
 t.test('submissions of a form are counted in total and by day', async t => {
   const { call, clock, baseUrl } = await open(t)
   const { id } = (await call('POST', '/forms', { name: 'Sign-up' })).body.data

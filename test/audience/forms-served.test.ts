@@ -62,6 +62,9 @@ async function open(t: Test) {
   }
 }
 
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: PATCH /forms/{id}: not_found
+// operations: GET /forms/{id}
 t.test('a form is made, shown, changed and deleted', async t => {
   const { get, post, patch, remove, make, see } = await open(t)
   const list = await make('/lists', { name: 'News' })
@@ -106,8 +109,10 @@ t.test('a form is made, shown, changed and deleted', async t => {
   t.equal((await see(`/f/${MADE_UP}`)).status, 404)
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
+// answers: PATCH /forms/{id}: conflict; POST /forms: not_found, conflict
 t.test('what cannot be a form is refused by name', async t => {
-  const { post, make } = await open(t)
+  const { post, patch, make } = await open(t)
   const dynamic = await make('/lists', {
     name: 'Old',
     type: 'dynamic',
@@ -116,6 +121,11 @@ t.test('what cannot be a form is refused by name', async t => {
   const form = (body: object) => post('/forms', { name: 'x', ...body })
   t.match(await form({ list_ids: [MADE_UP] }), { status: 404, body: { error: { path: 'list_ids.0' } } })
   t.match(await form({ list_ids: [dynamic] }), { status: 409, body: { error: { code: 'conflict' } } })
+  const made = await make('/forms', { name: 'x' })
+  t.match(await patch(`/forms/${made}`, { list_ids: [dynamic] }), {
+    status: 409,
+    body: { error: { code: 'conflict' } },
+  })
   for (const [body, path] of [
     [{ name: ' ' }, 'name'],
     [{ redirect_url: 'javascript:alert(1)' }, 'redirect_url'],
@@ -134,6 +144,7 @@ t.test('what cannot be a form is refused by name', async t => {
     t.match(await form(body), { status: 400, body: { error: { code: 'validation_error', path } } }, path)
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
 t.test(
   'the page of a form asks with labels, escaped, and leads back to nowhere but its own address',
   async t => {
@@ -161,6 +172,7 @@ t.test(
   },
 )
 
+// proves: decisions: Deliverability > Forms (additive the source of
 t.test('a submitted form creates a contact, adds it to the lists, and is reported once', async t => {
   const { form, see, make, contact, events } = await open(t)
   const list = await make('/lists', { name: 'News' })
@@ -243,6 +255,7 @@ t.test('what was filled in badly comes back with its faults, each beside its fie
   t.equal(await contact('a@b.example'), undefined)
 })
 
+// proves: decisions: Contacts > List type static (default) or
 t.test('with double opt-in nothing happens before the button behind the link is pressed', async t => {
   const { form, see, make, contact, events, linkTo } = await open(t)
   const list = await make('/lists', { name: 'News', double_opt_in: true })
@@ -279,6 +292,7 @@ t.test('with double opt-in nothing happens before the button behind the link is 
   )
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
 t.test('a confirmed submission is counted when it is made and when it is confirmed', async t => {
   const { form, see, get, linkTo, clock } = await open(t)
   const path = await form({ name: 'x', double_opt_in: true })
@@ -334,6 +348,7 @@ t.test('nobody learns from the answer who is a contact, or suppressed', async t 
   t.notOk((await captured()).some(({ recipient }) => recipient === 'stopped@mail.example'))
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
 t.test('a form cannot flood a mailbox, and one address cannot flood a form', async t => {
   const { form, see, captured, clock, linkTo } = await open(t)
   const path = await form({ name: 'x', double_opt_in: true })
@@ -373,6 +388,7 @@ t.test('an expired link says so and leads back to the form; an invalid one gets 
   t.equal(await contact('ann@mail.example'), undefined)
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
 t.test(
   'a submission with the hidden field filled in is not stored, and its sender is asked to submit again',
   async t => {
@@ -421,6 +437,8 @@ t.test('check boxes say whether they are required, as all fields do', async t =>
   }
 })
 
+// proves: decisions: Deliverability > Forms (additive the source of
+// operations: GET /forms/{id}/embed
 t.test('a form stands in a page elsewhere as plain HTML, and is sent from there as JSON too', async t => {
   const { form, see, get } = await open(t)
   const path = await form({ name: 'x', fields: [NAME], redirect_url: 'https://shop.example/' })

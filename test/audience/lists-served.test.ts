@@ -31,6 +31,9 @@ async function open(t: Test) {
   }
 }
 
+// proves: Other resources > List fields name (required) description
+// proves: Lists, segments, tags > GET /lists | POST /lists | GET, PATCH, DELETE /lists/:id
+// proves: decisions: Contacts > PATCH bodies list {name? description?
 t.test('a list is made, shown, changed and deleted; its members stay', async t => {
   const { get, post, patch, remove, contact, make, clock } = await open(t)
   const made = await post('/lists', { name: ' News ', description: 'Monthly', public: true })
@@ -69,6 +72,8 @@ t.test('a list is made, shown, changed and deleted; its members stay', async t =
   t.match((await get(`/contacts/${ann}`)).body.data, { email: 'ann@x.example', lists: [] })
 })
 
+// proves: Lists, segments, tags > GET /lists/:id/members | POST, DELETE /lists/:id/members
+// proves: decisions: Contacts > List type static (default) or | PATCH bodies list {name? description?
 t.test(
   'contacts are put into a list and taken out, by body or query; what is so already is skipped',
   async t => {
@@ -102,6 +107,9 @@ t.test(
   },
 )
 
+// proves: Contacts > POST /contacts
+// proves: decisions: Contacts > Additive fields updated_at bounced (boolean) | List type static (default) or
+// answers: DELETE /lists/{id}/members: conflict; POST /contacts: conflict; POST /lists/{id}/members: conflict
 t.test('the members of a dynamic list follow from its conditions, and cannot be edited', async t => {
   const { get, post, remove, patch, contact, make, emails } = await open(t)
   const list = `/lists/${await make('/lists', { name: 'Old', type: 'dynamic', conditions: LEGACY })}`
@@ -126,6 +134,8 @@ t.test('the members of a dynamic list follow from its conditions, and cannot be 
   })
 })
 
+// proves: Contacts > GET /contacts/duplicates
+// answers: GET /contacts/duplicates: not_found
 t.test('contacts in more than one list are found, of all lists or of one', async t => {
   const { get, post, contact, make } = await open(t)
   const [news, shop, other] = [
@@ -154,6 +164,11 @@ t.test('contacts in more than one list are found, of all lists or of one', async
   })
 })
 
+// proves: Other resources > Tag name (required) color (string
+// proves: Lists, segments, tags > GET /tags | POST /tags | GET, PATCH, DELETE /tags/:id | GET /tags/:id/contacts
+// proves: Lists, segments, tags > POST, DELETE /tags/:id/contacts
+// proves: decisions: Contacts > PATCH bodies list {name? description?
+// answers: PATCH /tags/{id}: duplicate; POST /tags: duplicate
 t.test('a tag is made once, put on contacts and taken off, and goes from all when it is deleted', async t => {
   const { get, post, patch, remove, contact, make, emails, clock } = await open(t)
   const made = await post('/tags', { name: 'VIP', color: '#36C', description: 'Best' })
@@ -192,6 +207,10 @@ t.test('a tag is made once, put on contacts and taken off, and goes from all whe
   t.match(await post('/tags', { name: 'VIP' }), { status: 201, body: { data: { contact_count: 0 } } })
 })
 
+// proves: States and transitions > Contact POST delete-all with confirm true; Contacts > POST /contacts/delete-all
+// proves: Errors > confirmation_required; decisions: Contacts > POST /contacts/restore {contact_ids? string[] <=
+// answers: POST /contacts/delete-all: confirmation_required
+// at and past limit: Limits > Soft-deleted contacts restorable
 t.test('deleting all asks for confirmation, and can be taken back for thirty days', async t => {
   const { get, post, contact, make } = await open(t)
   const list = `/lists/${await make('/lists', { name: 'News' })}`
@@ -228,6 +247,8 @@ t.test('deleting all asks for confirmation, and can be taken back for thirty day
   t.match(await post('/contacts/restore', {}), { status: 400 })
 })
 
+// proves: Contacts > POST /contacts/bulk-delete; decisions: Contacts > attributes PATCH merges a null
+// at and past limit: Limits > Bulk contact delete
 t.test('many contacts are deleted for good at once, up to 5,000', async t => {
   const { get, post, contact } = await open(t)
   const ids = [await contact('ann'), await contact('bob'), await contact('eve')]
@@ -247,6 +268,7 @@ t.test('many contacts are deleted for good at once, up to 5,000', async t => {
   })
 })
 
+// proves: Contacts > POST /contacts/bulk-delete; decisions: Contacts > attributes PATCH merges a null
 t.test('contacts deleted restorably come back with their lists and tags', async t => {
   const { get, post, contact, make } = await open(t)
   const [ann, bob] = [await contact('ann'), await contact('bob')]
@@ -264,6 +286,11 @@ t.test('contacts deleted restorably come back with their lists and tags', async 
   t.match((await get(`/lists/${list}`)).body, { data: { member_count: 1 } })
 })
 
+// proves: Other resources > Segment name (required) conditions =
+// proves: Lists, segments, tags > GET /segments | POST /segments | GET, PATCH, DELETE /segments/:id
+// proves: Lists, segments, tags > POST /segments/:id/estimate | GET /segments/:id/contacts
+// proves: decisions: Contacts > Segment match all or any
+// proves: decisions: Added after the whole contract > Segment rules With a number
 t.test('a segment is made, counted and listed; those that may be mailed are counted apart', async t => {
   const { get, post, patch, remove, contact, make } = await open(t)
   const conditions = {
@@ -311,6 +338,8 @@ t.test('a segment is made, counted and listed; those that may be mailed are coun
   t.match(await post(`/segments/${every}/estimate`, {}), { body: { data: { count: 0 } } })
 })
 
+// proves: Lists, segments, tags > POST /segments/:id/estimate
+// operations: POST /segments/estimate
 t.test(
   'conditions can be estimated before they are saved, with a sample for who may see contacts',
   async t => {
@@ -352,6 +381,8 @@ t.test(
   },
 )
 
+// proves: Other resources > Segment name (required) conditions =; decisions: Contacts > Segment match all or any
+// proves: decisions: Added after the whole contract > Segment rules With a number
 t.test('conditions that cannot be asked are refused, their rule named', async t => {
   const { post } = await open(t)
   const refused = async (rule: object, path: string) =>
@@ -381,6 +412,7 @@ t.test('conditions that cannot be asked are refused, their rule named', async t 
   })
 })
 
+// proves: Contacts > GET /contacts; decisions: Contacts > Additive fields updated_at bounced (boolean)
 t.test('a contact follows what happens to its mail and its address', async t => {
   const own = await open(t)
   const { post, get, put, remove, contact } = own
@@ -427,6 +459,9 @@ t.test('a contact follows what happens to its mail and its address', async t => 
   await until('the bounce to be forgotten', async () => (await live()).bounced === false)
 })
 
+// proves: States and transitions > Contact POST delete-all with confirm true; Contacts > POST /contacts/delete-all
+// proves: decisions: Contacts > POST /contacts/restore {contact_ids? string[] <=
+// answers: POST /contacts/delete-all: conflict; POST /contacts/restore: conflict
 t.test('while all contacts are being deleted, nobody deletes or restores all of them again', async t => {
   const { post, contact, ...postroad } = await open(t)
   await contact('ann')

@@ -137,6 +137,9 @@ t.test('segments, lists and automations keep working when a tag or list is renam
   t.equal(await count(segment), 0, 'the automation has taken the tag off')
 })
 
+// proves: Errors > conflict; decisions: Added after the whole contract > References Deleting a list tag
+// answers: DELETE /automations/{id}: conflict; DELETE /lists/{id}: conflict; DELETE /segments/{id}: conflict
+// answers: DELETE /tags/{id}: conflict; DELETE /templates/{id}: conflict
 t.test(
   'what an active automation, a segment, a dynamic list or a form uses is deleted by force alone',
   async t => {
@@ -194,6 +197,7 @@ t.test('what a scheduled campaign uses is deleted by force alone', async t => {
   }
 })
 
+// proves: decisions: Added after the whole contract > Segment rules With a number
 t.test('rules ask who received, opened and clicked a campaign, and what contacts bought', async t => {
   const { make, count, post, get } = await open(t)
   const campaign = await openCampaignDraft(make)
@@ -225,6 +229,7 @@ t.test('rules ask who received, opened and clicked a campaign, and what contacts
   t.match((await get(`/lists/${await make('/lists', list)}/members`)).body.data, [{ email: 'ann@x.example' }])
 })
 
+// proves: decisions: Added after the whole contract > Segment rules With a number
 t.test(
   'a rule about campaigns, purchases or coming days that cannot be asked is refused with its path',
   async t => {
@@ -249,6 +254,7 @@ t.test(
   },
 )
 
+// proves: decisions: Added after the whole contract > Segment rules With a number
 t.test('a campaign that a rule names is not deleted without force', async t => {
   const { make, remove } = await open(t)
   const campaign = await openCampaignDraft(make)

@@ -46,6 +46,9 @@ const refused = (code: string, path?: string) => ({
   body: { error: { code, ...(path === undefined ? {} : { path }) } },
 })
 
+// proves: What the service does > Automations (multi-step flows) and campaigns
+// proves: Automation > Creation fields name (required) trigger_type; States and transitions > Automation DELETE
+// proves: Automations > POST /automations | GET /automations | GET /automations/:id | DELETE /automations/:id
 t.test(
   'an automation is created as a draft, shown with steps and run statistics, listed and deleted',
   async t => {
@@ -117,6 +120,8 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   move_to_flow: { targetFlowId: '', exitCurrentFlow: true },
 }
 
+// proves: Automation > A step has step_type config | email | delay | condition | tag | add_to_list, remove_from_list
+// proves: Automation > update_attribute | webhook | wait_for_event | move_to_flow
 t.test('a step without config gets the defaults of its type; snake_case is accepted', async t => {
   const { post } = await open(t)
   const { body } = await post('/automations', { name: 'All', trigger_type: 'manual' })
@@ -170,6 +175,8 @@ const FAULTS: readonly (readonly [string, object, string])[] = [
   ['move_to_flow', { exitCurrentFlow: 'no' }, 'exitCurrentFlow'],
 ]
 
+// proves: Automation > A step has step_type config | email | delay | condition | tag | add_to_list, remove_from_list
+// proves: Automation > update_attribute | webhook | wait_for_event | move_to_flow
 t.test('an invalid config gives a 400 that names the field, and nothing is created', async t => {
   const { get, post } = await open(t)
   for (const [step_type, config, field] of FAULTS) {
@@ -202,6 +209,7 @@ t.test('an invalid config gives a 400 that names the field, and nothing is creat
   t.same((await get('/automations')).body.pagination.total, 0)
 })
 
+// proves: decisions: Automations > steps[] at creation may carry
 t.test('branches may refer to client-chosen step ids, which are replaced by new ones', async t => {
   const { post } = await open(t)
   const { body } = await post('/automations', {
@@ -282,6 +290,8 @@ t.test('a duplicate is a draft with the same trigger and steps, whose branches l
   t.match(await patch(`/automations/${orphan.body.data.id}`, { status: 'active' }), refused('conflict'))
 })
 
+// proves: Automations > POST /automations/:id/steps | PUT /automations/:id/steps | PATCH /automations/:id/steps/:stepId
+// proves: Automations > DELETE /automations/:id/steps/:stepId; decisions: Automations > steps[] at creation may carry
 t.test('steps are added, updated, reordered in one request and deleted; positions have no gaps', async t => {
   const { get, post, put, patch, remove } = await open(t)
   const { body } = await post('/automations', {
@@ -422,6 +432,11 @@ t.test('a read-only key sees no secrets of a webhook; sending the mask back keep
   )
 })
 
+// proves: States and transitions > Automation PATCH with status currently draft
+// proves: States and transitions > Automation PATCH with status currently active
+// proves: States and transitions > Automation PATCH with status currently paused | Full set of automation status
+// proves: Automations > PATCH /automations/:id; decisions: Automations > Status draft active paused other
+// answers: PATCH /automations/{id}: conflict
 t.test(
   'status changes other than draft to active, active to paused and paused to active give a 409',
   async t => {
@@ -442,6 +457,12 @@ t.test(
   },
 )
 
+// proves: States and transitions > Automation PATCH with status currently draft
+// proves: States and transitions > Automation PATCH with status currently active
+// proves: States and transitions > Automation PATCH with status currently paused | Full set of automation status
+// proves: Automations > PATCH /automations/:id
+// proves: decisions: Automations > Status draft active paused other | steps[] at creation may carry
+// answers: PATCH /automations/{id}: conflict
 t.test('activation is refused for missing references and for loops without a delay or wait', async t => {
   const { post, patch, get, remove, foreign } = await openTwo(t)
   const html = '<p>Hello</p>'
@@ -551,6 +572,8 @@ t.test('automations of other workspaces and of the sandbox are not found', async
   t.equal((await get(`/automations/${body.data.id}`)).status, 200)
 })
 
+// answers: POST /automations: limit_reached; POST /automations/{id}/duplicate: limit_reached
+// answers: POST /automations/{id}/steps: limit_reached
 t.test('a workspace has at most 500 automations with at most 200 steps each', async t => {
   const { post, remove, sql, workspaceId } = await open(t)
   const delays = Array.from({ length: 200 }, () => ({ step_type: 'delay' }))
@@ -577,6 +600,10 @@ t.test('a workspace has at most 500 automations with at most 200 steps each', as
   t.equal((await post('/automations', one)).status, 201)
 })
 
+// proves: decisions: Automations > Status draft active paused other
+// answers: DELETE /automations/{id}: precondition_failed; DELETE /automations/{id}/steps/{stepId}: precondition_failed
+// answers: PATCH /automations/{id}: precondition_failed; PATCH /automations/{id}/steps/{stepId}: precondition_failed
+// answers: POST /automations/{id}/steps: precondition_failed; PUT /automations/{id}/steps: precondition_failed
 t.test('an automation changes only as its editor saw it, where the editor says so', async t => {
   const { post, key: _, ...postroad } = await open(t)
   const key = await postroad.makeKey()

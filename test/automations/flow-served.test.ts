@@ -38,6 +38,7 @@ async function open(t: Test) {
   }
 }
 
+// operations: PUT /automations/{id}/flow
 t.test('a flow is replaced at once: known steps stay, others are new, the rest is deleted', async t => {
   const { get, put, id, delay, tag, webhook } = await open(t)
   const answer = await put(`/automations/${id}/flow`, {
@@ -73,6 +74,7 @@ t.test('a flow is replaced at once: known steps stay, others are new, the rest i
   t.match(await put(`/automations/${id}/flow`, { name: 'Hello' }), { body: { data: { version: 2 } } })
 })
 
+// answers: PUT /automations/{id}/flow: precondition_failed
 t.test('a flow is not replaced over the change of somebody else, nor by nonsense', async t => {
   const { get, put, id, delay } = await open(t)
   const outdated = await put(`/automations/${id}/flow`, { steps: [] }, { 'If-Match': '"old"' })
@@ -87,6 +89,8 @@ t.test('a flow is not replaced over the change of somebody else, nor by nonsense
   t.match(await get(`/automations/${id}`), { body: { data: { version: 1 } } })
 })
 
+// answers: PUT /automations/{id}/flow: conflict
+// operations: GET /automations/{id}/step-counts
 t.test('an active automation takes steps without faults only, and keeps its trigger', async t => {
   const { put, patch, post, get, id, delay } = await open(t)
   t.match(await patch(`/automations/${id}`, { status: 'active' }), { status: 200 })
@@ -108,6 +112,7 @@ t.test('an active automation takes steps without faults only, and keeps its trig
   })
 })
 
+// operations: POST /automations/{id}/check
 t.test('everything wrong with an automation is told step by step, stored or not', async t => {
   const { post, id, delay } = await open(t)
   t.match(await post(`/automations/${id}/check`, {}), { status: 200, body: { data: { problems: [] } } })
@@ -133,6 +138,7 @@ t.test('everything wrong with an automation is told step by step, stored or not'
   ])
 })
 
+// answers: POST /automations/{id}/dry-run: contact_not_found
 t.test('an automation is tried on a contact, as it is stored or as it is written', async t => {
   const { post, id } = await open(t)
   await post('/contacts', { email: 'ann@example.com', attributes: { plan: 'pro' } })

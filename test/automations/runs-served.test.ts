@@ -67,6 +67,8 @@ async function open(t: Test, ...keyOptions: string[]) {
   }
 }
 
+// proves: Automation > A step has step_type config | email | delay | condition | tag | add_to_list, remove_from_list
+// proves: Automation > update_attribute | webhook | wait_for_event | move_to_flow
 t.test('a month of delays, waits and branches, step by step', async t => {
   const { make, post, patch, flow, enter, pass, onceLong, get, run } = await open(t)
   const template = await make('/templates', { name: 'T', html: '<p>Hello {{first_name}}</p>' })
@@ -147,6 +149,12 @@ t.test('a month of delays, waits and branches, step by step', async t => {
   })
 })
 
+// proves: Automation > Run status values active completed
+// proves: States and transitions > Automation run | Run statuses active completed failed
+// proves: Automations > GET /automations/:id/runs | POST /automations/:id/runs/:runId/cancel
+// proves: decisions: Automations > Run id automation_id contact_id contact_email
+// answers: POST /automations/{id}/runs/{runId}/cancel: conflict
+// operations: GET /automations/{id}/runs/{runId}
 t.test('runs are listed by status, cancelled, and shown with their trigger', async t => {
   const { make, post, flow, enter, get } = await open(t)
   await make('/contacts', { email: 'ann@one.test' })
@@ -187,6 +195,9 @@ t.test('runs are listed by status, cancelled, and shown with their trigger', asy
   t.equal((await get(`${path}/runs?status=running`)).status, 400)
 })
 
+// proves: Automations > POST /automations/:id/trigger
+// proves: decisions: Automations > trigger_type and trigger_config contact_created {}
+// answers: POST /automations/{id}/trigger: contact_not_found, conflict
 t.test('the API starts runs only for contacts, and only in active automations', async t => {
   const { make, post, patch, flow } = await open(t)
   const ann = await make('/contacts', { email: 'ann@one.test', attributes: { plan: 'free' } })
@@ -220,6 +231,10 @@ t.test('the API starts runs only for contacts, and only in active automations', 
   t.equal((await post(`${paying}/trigger`, { contact_id: ann })).status, 202)
 })
 
+// proves: Automation > Run status values active completed
+// proves: States and transitions > Automation run | Run statuses active completed failed
+// proves: Automations > GET /automations/:id/runs | POST /automations/:id/runs/:runId/cancel
+// proves: decisions: Automations > Run id automation_id contact_id contact_email
 t.test('runs are paused with their automation and cancelled when it is deleted', async t => {
   const { make, patch, remove, flow, enter, pass, get, run, post } = await open(t)
   const ann = await make('/contacts', { email: 'ann@one.test' })
@@ -248,6 +263,7 @@ t.test('runs are paused with their automation and cancelled when it is deleted',
   t.equal((await get(`${other}/runs`)).status, 404)
 })
 
+// proves: decisions: Automations > trigger_type and trigger_config contact_created {}
 t.test('contact events start runs: created, joined a list, tagged, purchased, viewed a page', async t => {
   const { make, post, patch, flow, get, pass } = await open(t)
   const list = await make('/lists', { name: 'News' })
@@ -304,6 +320,10 @@ t.test('contact events start runs: created, joined a list, tagged, purchased, vi
   t.match(await runsOf(flows.date), [{ trigger_data: { field: 'birthday', date: '2026-01-06' } }])
 })
 
+// proves: Automation > Run status values active completed
+// proves: States and transitions > Automation run | Run statuses active completed failed
+// proves: Automations > GET /automations/:id/runs
+// proves: decisions: Automations > Run id automation_id contact_id contact_email
 t.test('a webhook step to a non-public address is retried, then the run fails', async t => {
   const { make, flow, enter, pass, onceLong, run, get } = await open(t)
   const ann = await make('/contacts', { email: 'ann@one.test' })

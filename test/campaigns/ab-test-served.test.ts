@@ -82,6 +82,7 @@ async function linksIn({ capture }: Pick<Opened, 'capture'>, message: string): P
   return [...found].map(([, path]) => path!)
 }
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('a sample gets the variants in equal parts, and the rest the one that people clicked', async t => {
   const opened = await open(t)
   const { draft, sendIt, get, clock, ended } = opened
@@ -134,6 +135,7 @@ t.test('a sample gets the variants in equal parts, and the rest the one that peo
   t.equal(new Set((await recipients(id)).map(({ message_id }) => message_id)).size, 20)
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('what was bought counts for the variant that the buyer got, or for the others', async t => {
   const { draft, sendIt, post, get, ended, result, resultOnce, recipients, click } = await open(t)
   const id = await draft(addresses(8), {
@@ -193,6 +195,7 @@ t.test('what was bought counts for the variant that the buyer got, or for the ot
   ])
 })
 
+// proves: Campaigns and templates > GET /campaigns/:id
 t.test('the click map of a variant shows its own email with the clicks of its sample', async t => {
   const { draft, sendIt, post, get, make, ended, resultOnce, recipients, click } = await open(t)
   const link = (name: string) => `<a href="https://shop.test/${name}">${name}</a>`
@@ -266,6 +269,8 @@ t.test('the click map of a variant shows its own email with the clicks of its sa
   })
 })
 
+// proves: Campaigns and templates > POST /campaigns
+// answers: POST /campaigns/{id}/ab-test/winner: conflict
 t.test('a person chooses the winner, once, and the archive shows it', async t => {
   const opened = await open(t)
   const { draft, sendIt, get, post, patch, ended, resultOnce, mails, baseUrl } = opened
@@ -308,6 +313,7 @@ t.test('a person chooses the winner, once, and the archive shows it', async t =>
   t.match(resend.body.data, { ab_test: null, subject: 'Beta', resend_of: id })
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('a cancelled test sends no rest, and a paused one is not decided', async t => {
   const opened = await open(t)
   const { draft, sendIt, post, clock, ended, resultOnce, result, mails, one } = opened
@@ -331,6 +337,7 @@ t.test('a cancelled test sends no rest, and a paused one is not decided', async 
   t.equal(one('select count(*) from campaign_variants where letter is not null'), 0)
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('where the lead may be chance, a test may wait for a person', async t => {
   const { draft, sendIt, post, clock, ended, resultOnce, mails } = await open(t)
   const ab_test = {
@@ -375,10 +382,14 @@ t.test('a test whose sample is everybody is completed once it is decided', async
 t.test('a test without recipients ends at once', async t => {
   const { draft, sendIt, ended } = await open(t)
   const id = await draft([], { ab_test: { variants: TWO, sample_percent: 20 } })
-  await sendIt(id)
-  await ended(id, ({ status }) => status === 'completed')
+  t.match(await sendIt(id), { status: 202, body: { data: { total_recipients: 0 } } })
+  await t.resolves(
+    ended(id, ({ status }) => status === 'completed'),
+    'it is completed',
+  )
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('a scheduled test draws its sample from who is there at its start', async t => {
   const { draft, sendIt, post, get, clock, ended, resultOnce } = await open(t)
   const id = await draft(addresses(6), {
@@ -397,6 +408,8 @@ t.test('a scheduled test draws its sample from who is there at its start', async
   await ended(id, ({ status }) => status === 'completed')
 })
 
+// proves: Campaigns and templates > POST /campaigns
+// answers: GET /campaigns/{id}/ab-test: not_found
 t.test('what cannot be a test is refused by name', async t => {
   const { draft, patch, post, get, sendIt, make } = await open(t, { isTracked: false })
   const id = await draft(addresses(2))

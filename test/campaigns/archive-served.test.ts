@@ -33,6 +33,8 @@ async function openArchive(t: Test) {
   }
 }
 
+// proves: Campaigns and templates > POST /campaigns
+// operations: GET /archive
 t.test('what is archived is listed once it is sent, newest first, and nothing else is', async t => {
   const { sent, draftOf, page, get, workspaceId } = await openArchive(t)
   t.match((await page()).text, /Nothing has been published here yet/)
@@ -94,6 +96,7 @@ t.test('the feed is RSS with the same campaigns', async t => {
   t.match(feed.items[0]?.link, new RegExp(`/archive/${workspaceId}/${id}$`))
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('a campaign is taken out of the archive and put back after it was sent, if it was in it', async t => {
   const { sent, page, patch, get, draftOf, sendIt } = await openArchive(t)
   const id = await sent({ archive: true })

@@ -68,6 +68,8 @@ async function draftOf(
 
 const WORDS = `<p>${'Here is what is new in our shop this month. '.repeat(5)}</p>`
 
+// proves: Campaigns and templates > POST /campaigns
+// operations: POST /campaigns/{id}/check; GET /campaigns/{id}/check
 t.test('it finds who lacks which merge value, and whose links are empty or broken', async t => {
   const postroad = await openCampaigns(t)
   const id = await draftOf(
@@ -420,6 +422,7 @@ t.test('a check goes on without rspamd that fails or answers something else', as
   }
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('what would refuse the campaign is found before it is sent', async t => {
   const postroad = await openCampaigns(t)
   const { make, post, get, remove, sendIt, campaignOnce, run, workspaceId } = postroad

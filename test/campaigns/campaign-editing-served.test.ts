@@ -36,6 +36,8 @@ async function open(t: Test) {
 const TEST = { variants: [{}, { subject: 'Other news' }], sample_percent: 20 }
 const CONFLICT = { status: 412, body: { error: { code: 'precondition_failed', path: 'If-Match' } } }
 
+// proves: decisions: Automations > Status draft active paused other
+// answers: DELETE /campaigns/{id}: precondition_failed; PATCH /campaigns/{id}: precondition_failed
 t.test(
   'of two people who edit a campaign the second gets a conflict, and nothing is overwritten',
   async t => {
@@ -80,6 +82,8 @@ t.test(
   },
 )
 
+// proves: decisions: Automations > Status draft active paused other
+// answers: PATCH /campaigns/{id}: precondition_failed
 t.test('sending a draft is a conflict for those who edit it, counting its mail is none', async t => {
   const { call, draft, tagOf, sendIt, post, completed, change } = await open(t)
   const id = await draft(addresses(2), { archive: true, rate_per_hour: 3_600 })

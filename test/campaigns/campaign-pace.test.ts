@@ -122,6 +122,7 @@ t.test(
   },
 )
 
+// proves: States and transitions > Campaign statuses after draft and
 t.test('a domain that is taken away before its time comes fails the campaign, which says so', async t => {
   const { draft, sendIt, campaignOnce, get, remove, run, workspaceId, clock } = await openCampaigns(t)
   await run('domain', 'add', 'shop.test', '--workspace', workspaceId, '--vouch')

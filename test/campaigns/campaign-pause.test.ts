@@ -31,6 +31,7 @@ async function openPaused(t: Parameters<typeof openSink>[0]) {
   return { ...postroad, sink, id, act, onWire }
 }
 
+// proves: decisions: Added after the whole contract > Campaigns A scheduled campaign evaluates
 t.test(
   'pause holds what is queued, also over a command of another process; resume sends each once',
   async t => {
@@ -71,6 +72,7 @@ t.test(
   },
 )
 
+// proves: decisions: Added after the whole contract > Campaigns A scheduled campaign evaluates
 t.test('cancel withdraws what is held, and its recipients read cancelled', async t => {
   const { sink, id, act, onWire, get, one, campaignOnce } = await openPaused(t)
   t.match(await act('cancel'), { status: 200, body: { data: { status: 'cancelled' } } })

@@ -2,6 +2,8 @@
 import t from 'tap'
 import { addresses, MADE_UP, openCampaigns } from './open-campaigns.js'
 
+// proves: Other resources > Campaign name subject template_id (all; States and transitions > Campaign POST create
+// proves: Campaigns and templates > GET /campaigns | POST /campaigns | GET /campaigns/:id
 t.test('a campaign is made as a draft, read, listed, changed and deleted', async t => {
   const { get, post, patch, remove, make } = await openCampaigns(t)
   const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
@@ -54,6 +56,8 @@ t.test('a campaign is made as a draft, read, listed, changed and deleted', async
   t.equal((await remove(`/campaigns/${id}`)).status, 404)
 })
 
+// proves: Campaigns and templates > POST /campaigns
+// operations: POST /campaigns/{id}/duplicate
 t.test(
   'a duplicate is a draft with the same content, audience and settings, whatever the campaign is',
   async t => {
@@ -115,6 +119,9 @@ t.test(
   },
 )
 
+// proves: Other resources > Campaign name subject template_id (all; States and transitions > Campaign POST create
+// proves: Campaigns and templates > POST /campaigns
+// answers: PATCH /campaigns/{id}: template_not_found; POST /campaigns: template_not_found, not_found
 t.test('what cannot be a campaign is refused by name', async t => {
   const { post, make, patch } = await openCampaigns(t)
   const [template, list] = [
@@ -189,6 +196,8 @@ t.test('a campaign of another workspace, or of the sandbox, does not exist', asy
   }
 })
 
+// proves: decisions: Added after the whole contract > Campaigns A scheduled campaign evaluates
+// operations: GET /campaigns/{id}/audience
 t.test('the audience says who is meant, who may be mailed, and why the others may not', async t => {
   const { draft, get, post, patch, make } = await openCampaigns(t)
   const id = await draft(addresses(6))
@@ -217,6 +226,8 @@ t.test('the audience says who is meant, who may be mailed, and why the others ma
   t.match((await get(`/campaigns/${id}/audience`)).body.data, { total: 1, mailable: 1 })
 })
 
+// proves: Email > Applies to POST /email/send POST
+// answers: POST /campaigns: idempotency_conflict
 t.test('a campaign made with an Idempotency-Key is made once', async t => {
   const { draft, get, post } = await openCampaigns(t)
   const { template_id, list_id } = (await get(`/campaigns/${await draft([])}`)).body.data

@@ -22,9 +22,12 @@ async function pathsIn(raw: string) {
   }
 }
 
+// proves: Campaigns and templates > GET /campaigns/:id
+// answers: GET /campaigns/{id}/click-map: not_found; GET /campaigns/{id}/report: not_found
+// answers: GET /campaigns/{id}/segments/{segment_id}: conflict
 t.test('the report says when, at whose provider, in which segment and on which link', async t => {
   const opened = await openCampaigns(t, { env: { POSTROAD_PUBLIC_URL: 'https://mail.shop.test' } })
-  const { draft, sendIt, campaignOnce, get, post, make, capture, clock, baseUrl } = opened
+  const { draft, sendIt, campaignOnce, get, post, make, change, capture, clock, baseUrl } = opened
   const template = await make('/templates', {
     name: 'Two links',
     html:
@@ -118,6 +121,11 @@ t.test('the report says when, at whose provider, in which segment and on which l
     { currency: 'EUR', conversions: 2, value: 20 },
     { currency: 'USD', conversions: 1, value: 5 },
   ])
+  change(['update campaigns set recipients_pruned_at = finished_at'])
+  t.match(await get(`/campaigns/${id}/segments/${segment}`), {
+    status: 409,
+    body: { error: { code: 'conflict', message: 'the recipients of this campaign are no longer kept' } },
+  })
   t.equal((await get('/campaigns/x/report')).status, 404)
   t.equal((await get('/campaigns/x/click-map')).status, 404)
 })
@@ -129,6 +137,7 @@ interface Report {
   readonly revenue: readonly object[]
 }
 
+// proves: Campaigns and templates > GET /campaigns/:id
 t.test('hours are counted up to the fourth midnight after the start, then days up to ninety', t => {
   const start = Date.parse('2026-03-01T22:40:00Z')
   const of = (text: string) => {
@@ -145,6 +154,7 @@ t.test('hours are counted up to the fourth midnight after the start, then days u
   t.end()
 })
 
+// proves: Campaigns and templates > GET /campaigns/:id
 t.test('badges stand where links are, whatever the HTML', t => {
   const html =
     '<!-- <a href="https://x.test/no"> --><a class=b href=https://x.test/a>A</a><a href="mailto:a@x.test">M</a>' +

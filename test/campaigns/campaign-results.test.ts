@@ -86,6 +86,8 @@ t.test('opens, clicks and unsubscribes are counted, each recipient once where th
   t.equal((await get(`/campaigns/${id}/recipients?status=nonsense`)).status, 400)
 })
 
+// proves: Campaigns and templates > POST /campaigns
+// answers: POST /campaigns/{id}/resend: conflict
 t.test(
   'a resend goes to those who had it and have not opened it, or not clicked, when it starts',
   async t => {

@@ -8,6 +8,9 @@ import { addresses, openCampaigns } from './open-campaigns.js'
 
 const conflict = { status: 409, body: { error: { code: 'conflict' } } }
 
+// proves: Other resources > Analytics totals sends campaign_sends api_sends
+// proves: States and transitions > Campaign POST send
+// proves: Campaigns and templates > GET /campaigns/:id | POST /campaigns/:id/send/api
 t.test('a campaign goes to everybody in the list who may be mailed, once each, and is completed', async t => {
   const { draft, sendIt, campaignOnce, get, post, patch, one, capture } = await openCampaigns(t)
   const id = await draft(addresses(150), { subject: 'Hi {{firstName|you}}', from_name: 'Shop' })
@@ -71,6 +74,8 @@ t.test('a campaign goes to everybody in the list who may be mailed, once each, a
   t.match(analytics, { campaign_sends: 148, delivered: 148 })
 })
 
+// proves: Email > Applies to POST /email/send POST
+// answers: POST /campaigns/{id}/send/api: idempotency_conflict
 t.test('sending takes an Idempotency-Key, without which it is refused, and happens once', async t => {
   const { draft, sendIt, campaignOnce, post, one } = await openCampaigns(t)
   const id = await draft(addresses(3))
@@ -93,6 +98,10 @@ t.test('sending takes an Idempotency-Key, without which it is refused, and happe
   t.equal(one('select count(*) from messages'), 3)
 })
 
+// proves: States and transitions > Campaign POST send | Campaign statuses after draft and
+// proves: Campaigns and templates > POST /campaigns/:id/send/api
+// answers: DELETE /campaigns/{id}: conflict; PATCH /campaigns/{id}: conflict; POST /campaigns/{id}/resume: conflict
+// answers: POST /campaigns/{id}/send/api: conflict
 t.test('what was sent is neither changed, sent again nor deleted', async t => {
   const { draft, sendIt, patch, remove, post } = await openCampaigns(t)
   const id = await draft(addresses(1))
@@ -104,6 +113,8 @@ t.test('what was sent is neither changed, sent again nor deleted', async t => {
   t.match(await post(`/campaigns/${id}/resume`, {}), refused)
 })
 
+// proves: States and transitions > Campaign POST send; Campaigns and templates > POST /campaigns/:id/send/api
+// answers: POST /campaigns/{id}/send/api: missing_from_email, domain_invalid, template_not_found, invalid_schedule
 t.test('a campaign is checked for completeness when it is sent', async t => {
   const { draft, sendIt, patch, remove, get, run, workspaceId } = await openCampaigns(t)
   const id = await draft(addresses(2))
@@ -127,6 +138,8 @@ t.test('a campaign is checked for completeness when it is sent', async t => {
   t.match((await get(`/campaigns/${id}`)).body.data, { status: 'draft' })
 })
 
+// proves: Campaigns and templates > POST /campaigns/:id/send/api
+// proves: decisions: Added after the whole contract > Campaigns A scheduled campaign evaluates
 t.test('a scheduled campaign evaluates its segment when it starts, and never again', async t => {
   const { draft, sendIt, campaignOnce, get, patch, make, one, clock } = await openCampaigns(t)
   const id = await draft(addresses(5))
@@ -178,6 +191,8 @@ t.test('a scheduled campaign whose list is deleted before its time fails, and ma
   t.equal(one('select count(*) from messages'), 0)
 })
 
+// proves: Campaigns and templates > POST /campaigns/:id/send/api
+// proves: decisions: Added after the whole contract > Campaigns A scheduled campaign evaluates
 t.test('who unsubscribes, bounces, is suppressed or deleted before the hand-over is skipped', async t => {
   const { draft, sendIt, campaignOnce, get, post, patch, remove, one, clock } = await openCampaigns(t)
   // Its recipients are fixed now, and handed over when the window opens.
@@ -222,6 +237,9 @@ t.test('who would get an empty subject is skipped, and the others get theirs', a
   t.match(data, [{ reason: 'empty_subject' }, { reason: 'empty_subject' }])
 })
 
+// proves: States and transitions > Campaign statuses after draft and
+// answers: POST /campaigns/{id}/cancel: conflict; POST /campaigns/{id}/pause: conflict
+// answers: POST /campaigns/{id}/resume: conflict
 t.test('pause stops the hand-over, resume continues with the rest, cancel is final', async t => {
   const { draft, sendIt, campaignOnce, post, get, one, clock } = await openCampaigns(t)
   const id = await draft(addresses(40), { rate_per_hour: 3_600 })
@@ -251,6 +269,7 @@ t.test('pause stops the hand-over, resume continues with the rest, cancel is fin
   t.match(await post(`/campaigns/${id}/resume`, {}), conflict)
 })
 
+// proves: States and transitions > Campaign statuses after draft and
 t.test('a campaign paused before its time is scheduled again when it is resumed, or cancelled', async t => {
   const { draft, sendIt, post, campaignOnce, clock, one } = await openCampaigns(t)
   const [id, other] = [await draft(addresses(2)), await draft(addresses(2, 'y.test'))]
@@ -269,6 +288,7 @@ t.test('a campaign paused before its time is scheduled again when it is resumed,
   t.equal(one('select count(*) from messages'), 2)
 })
 
+// proves: States and transitions > Campaign statuses after draft and
 t.test('cancel takes back what is still queued', async t => {
   const { draft, sendIt, post, campaignOnce, one } = await openCampaigns(t, {
     // Nobody answers there.
@@ -305,6 +325,7 @@ t.test(
   },
 )
 
+// answers: POST /campaigns/{id}/test: limit_reached, missing_from_email, domain_invalid, template_not_found
 t.test('a test is refused for what the campaign would be refused for, and for limits', async t => {
   const { draft, post, patch, remove, get, run, workspaceId } = await openCampaigns(t)
   const id = await draft([])
@@ -321,6 +342,8 @@ t.test('a test is refused for what the campaign would be refused for, and for li
   t.match(await test(), { status: 404, body: { error: { code: 'template_not_found' } } })
 })
 
+// proves: Email > Applies to POST /email/send POST
+// answers: POST /campaigns: conflict
 t.test('a request that comes while the first is in flight is a conflict, and sends nothing', async t => {
   const { draft, sendIt, campaignOnce, get, post, one } = await openCampaigns(t)
   const id = await draft(addresses(3))
@@ -339,6 +362,7 @@ t.test('a request that comes while the first is in flight is a conflict, and sen
   t.equal((await get('/campaigns')).body.pagination.total, 2)
 })
 
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('with a sandbox key a campaign runs to its end without mail, and the simulator plays', async t => {
   const { draft, sendIt, as, makeKey, campaignOnce, one } = await openCampaigns(t)
   const sandbox = as(await makeKey('--sandbox'))

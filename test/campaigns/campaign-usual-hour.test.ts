@@ -10,6 +10,7 @@ import { openCampaigns, type Shown } from './open-campaigns.js'
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
 const HOUR_MS = 3_600_000
 
+// proves: Campaigns and templates > POST /campaigns
 t.test(
   'each mail goes out at the hour in which its recipient visits most, once, through a pause',
   async t => {
@@ -62,6 +63,7 @@ t.test(
   },
 )
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('a visit by a person counts for its hour, and is erased with the person', async t => {
   const opened = await openCampaigns(t, { env: { POSTROAD_PUBLIC_URL: 'https://mail.shop.test' } })
   const { draft, sendIt, campaignOnce, get, post, capture, clock, baseUrl, one } = opened
@@ -92,6 +94,7 @@ t.test('a visit by a person counts for its hour, and is erased with the person',
   t.equal(one('select count(*) from contact_hours'), 0)
 })
 
+// proves: Campaigns and templates > POST /campaigns
 t.test('a usual hour is within a day of the start', t => {
   const start = Date.parse('2026-03-01T22:40:00Z')
   const at = (hour?: number) => new Date(dueAtHour(start, hour)).toISOString().slice(0, 16)

@@ -6,6 +6,7 @@ import { rss } from './feed-server.js'
 import { clientOf } from '../support/api/client.js'
 import { until } from '../support/until.js'
 
+// answers: GET /feeds/{id}: not_found
 t.test('a feed is made, read, listed, changed and deleted, and the activity log says so', async t => {
   const { body, post, get, patch, remove, list, template } = await openFeeds(t)
   const made = await post('/feeds', { ...body, timezone: 'America/New_York', max_items: 3 })
@@ -41,6 +42,7 @@ t.test('a feed is made, read, listed, changed and deleted, and the activity log 
   )
 })
 
+// operations: POST /feeds
 t.test(
   'new items are sent once to everybody at the scheduled time, and what was there before is not',
   async t => {
@@ -69,6 +71,7 @@ t.test(
   },
 )
 
+// operations: POST /feeds
 t.test(
   'on request a run is at once, its answer kept for the same key; more than max_items are left out for good',
   async t => {
@@ -91,6 +94,7 @@ t.test(
   },
 )
 
+// operations: POST /feeds
 t.test('without a new item nothing is sent, and the history says so', async t => {
   const { makeFeed, runAfter, mailCount, server, get } = await openFeeds(t)
   server.answer('/feed', { body: rss(['old']), headers: { etag: '"1"' } })
@@ -111,6 +115,7 @@ t.test('the newest items that a feed contains already are sent with the first ru
   t.match(await runNow(id), { body: { data: { status: 'sent', new_items: 2, sent_items: 2 } } })
 })
 
+// operations: POST /feeds
 t.test('a preview renders what would be sent, and sends and remembers nothing', async t => {
   const { makeFeed, publish, runNow, post, mailCount } = await openFeeds(t)
   const id = await makeFeed()
@@ -176,6 +181,7 @@ t.test('private addresses are refused unless the operator allows them', async t 
   })
 })
 
+// answers: POST /feeds: not_found, template_not_found
 t.test('settings that cannot be meant are refused by name', async t => {
   const { body, post } = await openFeeds(t)
   for (const [fields, path] of [
@@ -231,6 +237,7 @@ t.test('a run that fails is tried again, then is in the history, the activity lo
   t.match((await get('/health')).body.data, { reasons: [] })
 })
 
+// answers: PATCH /feeds/{id}: template_not_found; POST /feeds/{id}/preview: missing_from_email, template_not_found
 t.test(
   'a run fails if template, list or sender are gone, and enabled feeds keep them from being deleted',
   async t => {
@@ -320,6 +327,7 @@ t.test('a copy or resend of its campaign has the same items', async t => {
   }
 })
 
+// answers: POST /feeds/{id}/run: conflict
 t.test('of two runs at the same time one sends, and the other gives way', async t => {
   const { makeFeed, runNow, server, mailsOf, mailCount, until } = await withGate(t)
   const id = await makeFeed()
@@ -335,6 +343,7 @@ t.test('of two runs at the same time one sends, and the other gives way', async 
   t.equal(await mailCount(), 2)
 })
 
+// answers: PATCH /feeds/{id}: conflict
 t.test('a feed that was run while its new URL was being read is not changed', async t => {
   const { makeFeed, runNow, patch, server, until, publish } = await withGate(t)
   const id = await makeFeed()
@@ -358,6 +367,7 @@ async function withGate(t: Parameters<typeof openFeeds>[0]) {
   return { ...opened, until, server: { ...opened.server, hold } }
 }
 
+// answers: DELETE /feeds/{id}: precondition_failed; PATCH /feeds/{id}: precondition_failed
 t.test('two people who edit a feed do not overwrite each other', async t => {
   const { makeFeed, baseUrl, key, get } = await openFeeds(t)
   const id = await makeFeed()
@@ -372,6 +382,7 @@ t.test('two people who edit a feed do not overwrite each other', async t => {
   t.match((await get(`/feeds/${id}`)).body.data, { name: 'One' })
 })
 
+// answers: POST /feeds: limit_reached
 t.test('a workspace has at most a hundred feeds', async t => {
   const { makeFeed, post, body } = await openFeeds(t)
   for (let count = 0; count < 100; count += 1) await makeFeed({ enabled: false })

@@ -8,7 +8,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 
 const MINUTE = 60_000
 
-/** What the database does, in memory (`limit-use-store.test.ts` holds the statement to the same). */
+/** What the database does, in memory (`limit-use-store.postgres.ts` holds the statement to the same). */
 class Table {
   readonly held = new Map<string, Map<string, { held: number; until: number }>>()
 

@@ -62,7 +62,7 @@ async function open(t: Test, options: ApplianceOptions = {}) {
     see: (path: string) => postroad.get(MEDIA + path, { key }),
     change: (path: string, body: object, headers = {}) =>
       postroad.patch(MEDIA + path, body, { key, headers }),
-    remove: (path: string) => postroad.delete(MEDIA + path, { key }),
+    remove: (path: string, headers = {}) => postroad.delete(MEDIA + path, { key, headers }),
     restore: (id: string) => postroad.post(`${MEDIA}/${id}/restore`, {}, { key }),
     /** The file at a public URL, which need not be reachable under its name. */
     fetched: async (url: string) => {
@@ -76,8 +76,10 @@ async function open(t: Test, options: ApplianceOptions = {}) {
   }
 }
 
+// answers: DELETE /media/{id}: precondition_failed; PATCH /media/{id}: precondition_failed
+// operations: GET /media/{id}
 t.test('an image is uploaded, listed, found, changed and served', async t => {
-  const { upload, see, change, fetched, get } = await open(t, {
+  const { upload, see, change, remove, fetched, get } = await open(t, {
     toml: 'public_url = "https://mail.shop.example"',
   })
   const file = await picture('png', 40, 20)
@@ -125,6 +127,7 @@ t.test('an image is uploaded, listed, found, changed and served', async t => {
     body: { data: { file_name: 'flag.png', alt_text: null, url } },
   })
   t.match(await change(`/${id}`, { alt_text: 'Late' }, { 'If-Match': etag }), { status: 412 })
+  t.match(await remove(`/${id}`, { 'If-Match': etag }), { status: 412 })
   t.match(await change(`/${id}`, { alt_text: 'x'.repeat(1_001) }), { status: 400 })
   t.match(await change(`/${id}`, { file_name: '/' }), { status: 400, body: { error: { path: 'file_name' } } })
   t.match(await see('?search=flag&limit=1&count=false'), { body: { data: [{ id }] } })
@@ -140,6 +143,7 @@ t.test('an image is uploaded, listed, found, changed and served', async t => {
   t.match(await change(`/${MADE_UP}`, {}), { status: 404 })
 })
 
+// answers: POST /media: unsupported_media_type
 t.test('a form uploads too, and the content decides what the file is', async t => {
   const { baseUrl, key, upload, fetched } = await open(t)
   const form = new FormData()
@@ -356,6 +360,26 @@ t.test('a key needs the permission for templates', async t => {
   t.match(await get(MEDIA, sender), { status: 403 })
 })
 
+// answers: POST /media: request_timeout
+t.test('an upload that stalls is answered after a minute, and nothing of it is kept', async t => {
+  const { baseUrl, key, clock, see } = await open(t)
+  const stalled: RequestInit = {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'image/png' },
+    body: new ReadableStream({ start: controller => controller.enqueue(Buffer.from('\x89PNG', 'latin1')) }),
+    duplex: 'half',
+  }
+  let answer: Response | undefined
+  void fetch(baseUrl + MEDIA, stalled).then(response => (answer = response))
+  const { status, body } = await until('the answer', async () => {
+    await clock.advance(61_000)
+    return answer && { status: answer.status, body: await answer.json() }
+  })
+  t.match([status, body], [408, { error: { code: 'request_timeout' } }])
+  t.same((await see('')).body.data, [])
+})
+
+// answers: POST /media/{id}/restore: not_found
 t.test('a deleted image is no longer served, and can be restored for 30 days', async t => {
   const { stored, see, remove, restore, fetched, clock, sql } = await open(t)
   const { id, url } = await stored(await picture('png', 20, 20))
@@ -377,6 +401,7 @@ t.test('a deleted image is no longer served, and can be restored for 30 days', a
   t.equal(sql('select * from media_parts').length, 1, 'with its files')
 })
 
+// answers: DELETE /media/{id}: conflict
 t.test('an image that a template shows is deleted by force only', async t => {
   const { stored, remove, post } = await open(t)
   const { id, variants } = await stored(await picture('jpeg', 700, 100))
@@ -389,6 +414,8 @@ t.test('an image that a template shows is deleted by force only', async t => {
   t.match(await remove(`/${String(id)}?force=true`), { status: 200 })
 })
 
+// answers: POST /media: limit_reached
+// operations: GET /media/usage
 t.test('a library has a limit, and deleted images make room', async t => {
   const { stored, upload, see, remove, restore } = await open(t, { toml: '[media]\nworkspace_size = "20KB"' })
   const noise = (seed: number) => {

@@ -112,10 +112,7 @@ t.test('loops provide item, index, first and last, and nest', async t => {
   ]
   t.equal(
     render(
-      '{{#each rows}}{{@index}}{{this.name}}{{#if @first}} first{{/if}}{{#if @last}} last{{/if};}}{{/each}}'.replace(
-        '{{/if};}}',
-        '{{/if}};',
-      ),
+      '{{#each rows}}{{@index}}{{this.name}}{{#if @first}} first{{/if}}{{#if @last}} last{{/if}};{{/each}}',
       { rows },
     ),
     '0a first;1b last;',

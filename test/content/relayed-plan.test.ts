@@ -76,7 +76,7 @@ t.test('endless, malformed and excessive parts are left unchanged', t => {
     `${head}Content-Type: text/html\r\nContent-Transfer-Encoding: x-uuencode\r\n\r\nbegin 644 x\r\n`,
     `${head}Content-Type: message/rfc822\r\n\r\n${head}Content-Type: text/html\r\n\r\n<p>x</p>\r\n`,
     `${head}Content-Type: text/calendar\r\n\r\nBEGIN:VCALENDAR\r\n`,
-    'From: a@b.test\r\n\r\n'.replace('\r\n\r\n', '\r\nContent-Type: image/png\r\n\r\n'),
+    'From: a@b.test\r\nContent-Type: image/png\r\n\r\n',
   ])
     t.equal(finished(Buffer.from(message)).toString(), message, message.slice(0, 120))
   t.end()

@@ -27,6 +27,8 @@ async function open(t: Test) {
   }
 }
 
+// answers: DELETE /saved-blocks/{id}: precondition_failed; PATCH /saved-blocks/{id}: precondition_failed
+// operations: GET /saved-blocks/{id}
 t.test('blocks are saved, listed, found, changed and deleted', async t => {
   const { create, get, change, remove, ask } = await open(t)
   const made = await create(saved)
@@ -77,6 +79,7 @@ t.test('blocks are saved, listed, found, changed and deleted', async t => {
   )
 })
 
+// proves: Campaigns and templates > GET /templates
 t.test('any document of the contract comes back as it was sent', async t => {
   const { create } = await open(t)
   let kept = 0
@@ -90,6 +93,7 @@ t.test('any document of the contract comes back as it was sent', async t => {
   t.ok(kept > 20)
 })
 
+// proves: Campaigns and templates > GET /templates
 t.test('blocks are validated as those of a template are', async t => {
   const { create, change } = await open(t)
   const nested = (levels: number): object =>
@@ -132,6 +136,7 @@ t.test('blocks are validated as those of a template are', async t => {
   t.match(await change(String(body.data.id), { json_structure: { blocks: [] } }), { status: 400 })
 })
 
+// answers: POST /saved-blocks: limit_reached
 t.test('a workspace has at most 500, and sees none of another', async t => {
   const { create, get, ...postroad } = await open(t)
   const made = await create(saved)

@@ -28,6 +28,9 @@ async function open(t: Test) {
   }
 }
 
+// proves: What the service does > Templates with a merge-tag language
+// proves: Template > Creation fields name (required) html | Other template record fields and
+// proves: Campaigns and templates > GET /templates | POST /templates | GET /templates/:id
 t.test('a template is created with version 1, returned in full and listed without content', async t => {
   const { create, get } = await open(t)
   const structure = { blocks: [{ id: 'a', type: 'spacer', content: { height: 5 } }], settings: {} }
@@ -53,6 +56,7 @@ t.test('a template is created with version 1, returned in full and listed withou
   t.notOk('html' in list.data[0]! || 'json_structure' in list.data[0]!)
 })
 
+// proves: Template > html is what is sent
 t.test('a structure without html is rendered', async t => {
   const { create } = await open(t)
   const blocks = [{ id: 'a', type: 'header', content: { text: 'Hello {{firstName}}' } }]
@@ -60,6 +64,9 @@ t.test('a structure without html is rendered', async t => {
   t.match(body, { data: { html: /<h1[^>]*>Hello \{\{firstName\}\}<\/h1>/, json_structure: { blocks } } })
 })
 
+// proves: Template > blocks | settings.fontFamily | settings.contentWidth
+// proves: Template > settings.backgroundColor, contentBackgroundColor, defaultTextColor | header | text | button
+// proves: Template > image | divider | spacer | html
 t.test('every block type of the contract is accepted and rendered with its fields', async t => {
   const { create } = await open(t)
   const blocks: [string, object, string[]][] = [
@@ -141,6 +148,8 @@ t.test('every block type of the contract is accepted and rendered with its field
   }
 })
 
+// proves: Template > Every update creates a new; Campaigns and templates > PATCH /templates/:id
+// answers: GET /templates/{id}/versions/{n}: not_found; POST /templates/{id}/versions/{n}/restore: not_found
 t.test('every update creates a version that can be read and restored', async t => {
   const { made, patch, get, post } = await open(t)
   const id = await made()
@@ -172,6 +181,7 @@ t.test('every update creates a version that can be read and restored', async t =
   t.match(await post(`/${id}/versions/9/restore`), { status: 404, body: { error: { code: 'not_found' } } })
 })
 
+// proves: Template > html is what is sent
 t.test('html and structure: given fields are replaced, and null removes the structure', async t => {
   const { made, patch } = await open(t)
   const id = await made()
@@ -185,6 +195,8 @@ t.test('html and structure: given fields are replaced, and null removes the stru
   })
 })
 
+// proves: Template > Creation fields name (required) html | html is what is sent
+// proves: Campaigns and templates > POST /templates
 t.test('an invalid template is rejected by field name, merge tags with line and column', async t => {
   const { create, made, patch, get } = await open(t)
   const cases: [object, string, RegExp?][] = [
@@ -222,6 +234,7 @@ t.test('an invalid template is rejected by field name, merge tags with line and 
   t.match(await get(`/${id}/versions`), { body: { pagination: { total: 1 } } })
 })
 
+// proves: decisions: Added after the whole contract > Blocks Every block's content has
 t.test('an unknown block field is rejected with its path', async t => {
   const { create } = await open(t)
   const text = (content: object) => ({ id: 't', type: 'text', content })
@@ -239,6 +252,7 @@ t.test('an unknown block field is rejected with its path', async t => {
   t.equal(await refused({ ...rule, blocks: [text({ html: 'For some' })] }), undefined)
 })
 
+// proves: decisions: Added after the whole contract > Unsubscribe link Whether a mail
 t.test('an unsubscribe link hidden from the recipient does not count', async t => {
   const { made, post } = await open(t)
   const link = '<a href="{{unsubscribe_url}}">Stop</a>'
@@ -302,6 +316,8 @@ t.test(
   },
 )
 
+// proves: What the service does > Templates with a merge-tag language; Template > Other template record fields and
+// proves: Campaigns and templates > GET /templates
 t.test('search matches each word in the name ignoring case and accents; wildcards are literal', async t => {
   const { made, get } = await open(t)
   for (const name of ['Été 2026 sale', 'Winter Sale', '100% off']) await made({ name })
@@ -315,6 +331,12 @@ t.test('search matches each word in the name ignoring case and accents; wildcard
   t.same(await found('_'), [])
 })
 
+// proves: Template > Deleting is a soft delete; Campaigns and templates > DELETE /templates/:id
+// proves: Errors > template_not_found
+// answers: DELETE /templates/{id}: template_not_found; GET /templates/{id}: template_not_found
+// answers: GET /templates/{id}/versions: template_not_found; GET /templates/{id}/versions/{n}: template_not_found
+// answers: PATCH /templates/{id}: template_not_found; POST /templates/{id}/preview: template_not_found
+// answers: POST /templates/{id}/versions/{n}/restore: template_not_found
 t.test('a deleted template is gone everywhere', async t => {
   const { made, remove, get, patch, post } = await open(t)
   const id = await made()
@@ -343,6 +365,7 @@ t.test('a sandbox has separate templates', async t => {
   t.match(await get('', sandbox), { body: { pagination: { total: 1 } } })
 })
 
+// answers: POST /templates/{id}/preview: contact_not_found
 t.test('a preview is rendered with template_data and the footer, and sends nothing', async t => {
   const { made, post, addContact } = await open(t)
   const id = await made({ html: '<body><p>Hi {{name|you}} {{current_year}}</p></body>' })
@@ -377,6 +400,7 @@ t.test('a preview is rendered with template_data and the footer, and sends nothi
   })
 })
 
+// operations: POST /templates/preview
 t.test('content that is not stored is previewed as a template with it would be', async t => {
   const { made, post, addContact } = await open(t)
   const blocks = [
@@ -407,6 +431,7 @@ t.test('content that is not stored is previewed as a template with it would be',
   })
 })
 
+// answers: POST /templates/preview: contact_not_found
 t.test('a preview of faulty content says where the fault is', async t => {
   const { post } = await open(t)
   const refused = async (body: object, error: object) =>
@@ -427,6 +452,7 @@ t.test('a preview of faulty content says where the fault is', async t => {
   t.match(await post('/preview', { html: 'x', contact_id: UNKNOWN }), { status: 404 })
 })
 
+// answers: POST /templates/{id}/restore: template_not_found
 t.test('a deleted template is restored with its versions', async t => {
   const { made, get, patch, post, remove } = await open(t)
   const id = await made()
@@ -460,6 +486,9 @@ t.test('changes are recorded in the activity log', async t => {
   )
 })
 
+// proves: decisions: Automations > Status draft active paused other
+// answers: DELETE /templates/{id}: precondition_failed; PATCH /templates/{id}: precondition_failed
+// answers: POST /templates/{id}/versions/{n}/restore: precondition_failed
 t.test('of two updates with the same ETag only the first succeeds', async t => {
   const { made, key, ...postroad } = await open(t)
   const path = `/api/v1/templates/${await made()}`

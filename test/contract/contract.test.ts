@@ -1,19 +1,19 @@
 /**
- * Keeps the table "rule -> test" complete: every rule of the contract, every operation, error and limit of the running appliance
- * has a row that names a test, and every test named exists and runs over HTTP.
+ * Every rule of the contract, every operation, error and limit of the running appliance has a test over HTTP that says so in a comment
+ * (`read-claims.ts`), and every comment names something that exists.
  *
- * The contract is read if it lies beside the project; otherwise that part is skipped.
+ * The contract is read if it lies beside the project; otherwise its places are not checked.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { nearestName } from '../../src/config/key-names.js'
 import { ERRORS } from '../../src/core/errors.js'
 import { readOperations, type Operation } from '../support/api/api-document.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { LIMITS } from './limits.js'
+import { LIMITS, type BoundInSchema } from './limits.js'
+import { readClaims, type ClaimKind } from './read-claims.js'
 import { readPlaces, type Place } from './read-contract.js'
-import type { BoundInSchema, TestName } from './row.js'
-import { findTestFile } from './test-titles.js'
-import { NOT_BUILT, ROWS, UNPROVOKED } from './table.js'
+import { NOT_BUILT, OWN_RULES, UNPROVOKED } from './table.js'
 
 /** Classes of operations for answers that one test shows of many at once. */
 const CLASSES: Readonly<Record<string, (operation: Operation) => boolean>> = {
@@ -25,69 +25,115 @@ const CLASSES: Readonly<Record<string, (operation: Operation) => boolean>> = {
   bodied: ({ body }) => body !== undefined,
 }
 
-const ANSWERS = new Set(ROWS.flatMap(({ answers = [] }) => answers))
+/** What opens the whole server with its HTTP listener. */
+const OPENERS = /\b(openTestAppliance|openCampaigns|openFeeds|openServer|initialise)\(/
 
-/** @returns the error answers that the operation describes, as `code` */
-function describedCodes({ responses }: Operation): string[] {
+const files = globSync('test/**/*.test.ts').map(file => {
+  const text = readFileSync(file, 'utf8')
+  return { ...readClaims(file, text), runsAppliance: OPENERS.test(text) }
+})
+const claims = files.flatMap(file => file.claims)
+
+/** @returns what tests claim of this kind, each once */
+function claimed(...kinds: readonly ClaimKind[]): Set<string> {
+  return new Set(claims.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name))
+}
+
+/** Claims of names that do not exist, each with the file, the line and the nearest name that does. */
+function unknownClaims(known: ReadonlySet<string>, ...kinds: readonly ClaimKind[]): string[] {
+  return claims
+    .filter(({ kind, name }) => kinds.includes(kind) && !known.has(name))
+    .map(({ name, where }) => `${where}: unknown "${name}"; nearest: "${nearestName(name, known) ?? 'none'}"`)
+}
+
+/** Described by the appliance; names and paths as in the contract, without `/api/v1`. */
+const operations: readonly Operation[] = await readOperations((await openTestAppliance(t)).baseUrl).then(
+  all => all.map(operation => ({ ...operation, name: operation.name.replace(' /api/v1/', ' /') })),
+)
+
+/** Error answers that the operation describes, as `POST /email/send: no_content`. */
+function describedAnswers({ name, responses }: Operation): string[] {
   return Object.entries(responses)
     .filter(([status]) => Number(status) >= 400)
     .flatMap(([, { content }]) => Object.keys(content['application/json']?.examples ?? {}))
+    .map(code => `${name}: ${code}`)
 }
 
-function isShown(operation: Operation, code: string): boolean {
-  return (
-    ANSWERS.has(`${operation.name}: ${code}`) ||
-    Object.entries(CLASSES).some(([name, holds]) => ANSWERS.has(`${name}: ${code}`) && holds(operation))
+t.test('comments that name rules stand directly above tests of the running appliance', t => {
+  const elsewhere = files.filter(({ runsAppliance }) => !runsAppliance).flatMap(file => file.claims)
+  t.same(
+    [
+      ...files.flatMap(({ faults }) => faults),
+      ...elsewhere.map(({ where }) => `${where}: the file does not run the appliance`),
+    ],
+    [],
   )
-}
-
-async function operationsOf(t: Parameters<typeof openTestAppliance>[0]): Promise<Operation[]> {
-  return readOperations((await openTestAppliance(t)).baseUrl)
-}
-
-function faultOfTest({ file, title }: TestName): string[] {
-  const found = findTestFile(file)
-  if (!found) return [`test/${file}.test.ts does not exist`]
-  if (!found.titles.has(title)) return [`${file} has no test "${title}"`]
-  return found.runsAppliance ? [] : [`${file} does not run the appliance`]
-}
-
-t.test('every row and every limit names existing tests of the running appliance', t => {
-  t.same(repeated(ROWS.map(({ rule }) => rule)), [], 'rules are unique')
-  const groups = new Set(NOT_BUILT.map(({ name }) => name))
-  const faults = [
-    ...ROWS.flatMap(({ rule, tests, waitsFor }) => [
-      ...tests.flatMap(faultOfTest).map(fault => `${rule}: ${fault}`),
-      ...(tests.length > 0 || waitsFor !== undefined ? [] : [`${rule}: no test`]),
-      ...(waitsFor === undefined || groups.has(waitsFor)
-        ? []
-        : [`${rule}: waits for ${waitsFor}, which is built`]),
-    ]),
-    ...LIMITS.flatMap(({ name, at, past }) => [
-      ...[...at, ...past].flatMap(faultOfTest).map(fault => `${name}: ${fault}`),
-      ...(at.length > 0 && past.length > 0 ? [] : [`${name}: not tested on both sides`]),
-    ]),
-  ]
-  t.same(faults, [])
+  t.ok(claims.length > 500, `${claims.length} claims`)
   t.end()
 })
 
-t.test('every operation has a row', async t => {
-  const named = new Set([
-    ...[...ANSWERS].map(answer => answer.split(': ')[0] ?? ''),
-    ...LIMITS.flatMap(({ schema = [] }) => schema.map(({ operation }) => operation)),
+t.test('a comment that is misspelt, unreadable or not above a test is reported', t => {
+  const written = [
+    '// proves: Email > to | subject; Errors > 400',
+    '// answers: POST /email/send: no_content, domain_invalid; keyed: unauthorized',
+    '// Any other comment: it may stand in between.',
+    '// at and past limit: Limits > Subject length',
+    "t.test('a mail is sent', async t => {",
+    '  // operations: GET /email',
+    '  t.ok(await send())',
+    '})',
+    '// proof: Email > to',
+    '// proves: Email',
+    '// answers: POST /email/send',
+    "await t.test('another', async t => {})",
+    '// proves: Email > to',
+    '',
+    "t.test('with a line between', async t => {})",
+  ]
+  const { claims, faults } = readClaims('a.test.ts', written.join('\n'))
+  t.same(
+    claims.map(({ kind, name, where }) => [kind, name, where]),
+    [
+      ['place', 'Email > to', 'a.test.ts:1'],
+      ['place', 'Email > subject', 'a.test.ts:1'],
+      ['place', 'Errors > 400', 'a.test.ts:1'],
+      ['answer', 'POST /email/send: no_content', 'a.test.ts:2'],
+      ['answer', 'POST /email/send: domain_invalid', 'a.test.ts:2'],
+      ['answer', 'keyed: unauthorized', 'a.test.ts:2'],
+      ['at', 'Limits > Subject length', 'a.test.ts:4'],
+      ['past', 'Limits > Subject length', 'a.test.ts:4'],
+    ],
+  )
+  t.same(faults, [
+    'a.test.ts:6: not directly above a test',
+    'a.test.ts:9: unknown keyword "proof"',
+    'a.test.ts:10: "Email" cannot be read',
+    'a.test.ts:11: "POST /email/send" cannot be read',
+    'a.test.ts:13: not directly above a test',
   ])
-  const texts = ROWS.flatMap(({ rule, from }) => [rule, ...from]).map(withoutParameterNames)
+  t.end()
+})
+
+t.test('every operation has a test', t => {
+  const named = new Set([
+    ...claimed('operation'),
+    ...[...claimed('answer')].map(answer => answer.split(': ')[0]),
+    ...Object.values(LIMITS).flatMap(bounds => bounds.map(({ operation }) => operation)),
+  ])
+  const places = [...claimed('place')].map(withoutParameterNames)
   const isNamed = ({ name, method, path }: Operation) => {
     const short = withoutParameterNames(path.replace(/^\/api\/v1/, ''))
     return (
-      named.has(name) || texts.some(text => text.includes(method) && text.split(/[\s,;()]+/).includes(short))
+      named.has(name) ||
+      places.some(place => place.includes(method) && place.split(/[\s,;()]+/).includes(short))
     )
   }
   t.same(
-    (await operationsOf(t)).filter(operation => !isNamed(operation)).map(({ name }) => name),
+    operations.filter(operation => !isNamed(operation)).map(({ name }) => name),
     [],
   )
+  t.same(unknownClaims(new Set(operations.map(({ name }) => name)), 'operation'), [])
+  t.end()
 })
 
 /** `/lists/:id` and `/lists/{id}` become `/lists/*`. */
@@ -95,13 +141,16 @@ function withoutParameterNames(text: string): string {
   return text.replace(/:\w+|\{\w+\}/g, '*')
 }
 
-t.test('every error that an operation describes has a row', async t => {
-  const operations = await operationsOf(t)
+t.test('every error that an operation describes has a test', t => {
   t.ok(operations.length > 25)
+  const answers = claimed('answer')
+  const isShown = (operation: Operation, answer: string) =>
+    answers.has(answer) ||
+    Object.entries(CLASSES).some(
+      ([name, holds]) => holds(operation) && answers.has(answer.replace(operation.name, name)),
+    )
   const missing = operations.flatMap(operation =>
-    describedCodes(operation)
-      .filter(code => !isShown(operation, code))
-      .map(code => `${operation.name}: ${code}`),
+    describedAnswers(operation).filter(answer => !isShown(operation, answer)),
   )
   t.same(
     missing.filter(answer => !(answer in UNPROVOKED)),
@@ -113,32 +162,29 @@ t.test('every error that an operation describes has a row', async t => {
     'excused answers are shown nowhere',
   )
   const known = new Set([
-    ...operations.flatMap(operation => describedCodes(operation).map(code => `${operation.name}: ${code}`)),
+    ...operations.flatMap(describedAnswers),
     ...Object.keys(CLASSES).flatMap(name => Object.keys(ERRORS).map(code => `${name}: ${code}`)),
   ])
-  t.same(
-    [...ANSWERS].filter(answer => !known.has(answer)),
-    [],
-    'rows name only answers that some operation describes',
-  )
+  t.same(unknownClaims(known, 'answer'), [], 'tests name only answers that some operation describes')
+  t.end()
 })
 
-t.test('groups that are not built have no route', async t => {
-  const operations = await operationsOf(t)
+t.test('groups that are not built have no route', t => {
   const built = NOT_BUILT.flatMap(({ name, paths }) =>
     operations
       .filter(({ path }) => paths.some(prefix => path.startsWith(prefix)))
-      .map(operation => `${operation.name} is built: the group "${name}" needs rows`),
+      .map(operation => `${operation.name} is built: the group "${name}" needs tests`),
   )
   t.same(built, [])
+  t.end()
 })
 
 /** Codes that only the admin API uses, which is tested in `test/accounts/operators/`. */
 const ADMIN_CODES = ['sign_in_required']
 
-t.test('every code of the error table has a row', t => {
-  const shown = new Set([...ANSWERS].map(answer => answer.split(': ')[1]))
-  const later = NOT_BUILT.flatMap(({ places }) => places.filter(place => place.startsWith('Errors > ')))
+t.test('every code of the error table has a test', t => {
+  const shown = new Set([...claimed('answer')].map(answer => answer.split(': ')[1]))
+  const later = NOT_BUILT.flatMap(({ places }) => places)
   const missing = Object.keys(ERRORS).filter(
     code => !shown.has(code) && !ADMIN_CODES.includes(code) && !later.includes(`Errors > ${code}`),
   )
@@ -146,11 +192,21 @@ t.test('every code of the error table has a row', t => {
   t.end()
 })
 
-t.test('the appliance describes the limits of the table, and every paged list has its own', async t => {
-  const operations = await operationsOf(t)
-  const bounds = LIMITS.flatMap(({ schema = [] }) => schema)
+t.test('every limit is tested on both sides', t => {
+  const names = Object.keys(LIMITS)
+  const [at, past] = [claimed('at'), claimed('past')]
   t.same(
-    bounds.filter(bound => readBound(operations, bound) !== bound.value),
+    names.filter(name => !at.has(name) || !past.has(name)),
+    [],
+  )
+  t.same(unknownClaims(new Set(names), 'at', 'past'), [])
+  t.end()
+})
+
+t.test('the appliance describes the limits of the table, and every paged list has its own', t => {
+  const bounds = Object.values(LIMITS).flat()
+  t.same(
+    bounds.filter(bound => readBound(bound) !== bound.value),
     [],
   )
   const listed = new Set(bounds.filter(({ field }) => field === 'limit').map(({ operation }) => operation))
@@ -161,6 +217,7 @@ t.test('the appliance describes the limits of the table, and every paged list ha
     paged.map(({ name }) => name).filter(name => !listed.has(name)),
     [],
   )
+  t.end()
 })
 
 /** The parts of a JSON Schema that hold bounds. */
@@ -170,7 +227,7 @@ interface Bounded extends Readonly<Record<string, unknown>> {
   readonly properties?: Readonly<Record<string, Bounded>>
 }
 
-function readBound(operations: readonly Operation[], { operation, field, keyword }: BoundInSchema): unknown {
+function readBound({ operation, field, keyword }: BoundInSchema): unknown {
   const found = operations.find(({ name }) => name === operation)
   const parameter = found?.parameters.find(({ name }) => name === field)
   let schema = (parameter?.schema ?? found?.body?.schema) as Bounded | undefined
@@ -178,53 +235,54 @@ function readBound(operations: readonly Operation[], { operation, field, keyword
   return [schema, ...(schema?.anyOf ?? [])].map(one => one?.[keyword]).find(value => value !== undefined)
 }
 
+t.test('every rule that no page states has a test', t => {
+  t.same(
+    OWN_RULES.filter(rule => !claimed('place').has(rule)),
+    [],
+  )
+  t.end()
+})
+
 const CONTRACT = '../shared/interface-spec.md'
 const DECISIONS = '../shared/decisions.md'
 const isBeside = existsSync(CONTRACT) && existsSync(DECISIONS)
 
 t.test(
-  'every rule and every table row of the contract has a row',
+  'every rule and every table row of the contract has a test',
   { skip: isBeside ? false : `${CONTRACT} is not beside the project` },
-  async t => {
+  t => {
     const places = [
       ...readPlaces(readFileSync(CONTRACT, 'utf8')),
       ...readPlaces(readFileSync(DECISIONS, 'utf8'), 'decisions: '),
     ]
     t.ok(places.length > 200, `${places.length} places`)
-    const named = new Set([...ROWS.flatMap(({ from }) => from), ...LIMITS.map(({ name }) => name)])
+    const named = new Set([...claimed('place'), ...Object.keys(LIMITS)])
     t.same(
       places.filter(place => !named.has(place.name) && !isLater(place)).map(({ name }) => name),
       [],
     )
     const known = new Set(places.map(({ name }) => name))
-    const pointing = [...named, ...NOT_BUILT.flatMap(one => one.places)].filter(name => name.includes(' > '))
     t.same(
-      pointing.filter(name => !known.has(name)),
+      unknownClaims(new Set([...known, ...OWN_RULES]), 'place'),
       [],
-      'every place the table names exists',
+      'every place that a test names exists',
     )
     t.same(
-      [
-        ...new Set(
-          places
-            .filter(({ name, section }) => named.has(name) && isLaterSection(section))
-            .map(({ name }) => name),
-        ),
-      ],
+      [...Object.keys(LIMITS), ...NOT_BUILT.flatMap(one => one.places)].filter(
+        name => !known.has(name) && !name.startsWith('Postroad > '),
+      ),
+      [],
+      'every place that a table names exists',
+    )
+    t.same(
+      [...new Set(places.filter(place => named.has(place.name) && isLater(place)).map(({ name }) => name))],
       [],
       'no place is both built and not built',
     )
+    t.end()
   },
 )
 
 function isLater({ name, section }: Place): boolean {
-  return isLaterSection(section) || NOT_BUILT.some(({ places }) => places.includes(name))
-}
-
-function isLaterSection(section: string): boolean {
-  return NOT_BUILT.some(({ sections }) => sections.includes(section))
-}
-
-function repeated(names: readonly string[]): string[] {
-  return names.filter((name, at) => names.indexOf(name) !== at)
+  return NOT_BUILT.some(({ places, sections }) => sections.includes(section) || places.includes(name))
 }

@@ -1,12 +1,12 @@
 /**
  * Reads the places of the contract that state a rule: table rows, numbered rules and bullets, each with a name.
  *
- * Called by `contract.test.ts`. A name is the section and the beginning of what stands there, so that it stays the same
- * when a sentence is added behind it, and is a new one for a new rule. Pure.
+ * Called by `contract.test.ts`. A name is the beginning of the heading and of the rule, so that it stays the same when a
+ * sentence is appended, and changes for a new rule. Pure.
  */
 
 export interface Place {
-  /** Heading under which it stands, the nearest one. */
+  /** The nearest heading above it, cut to its first words. */
   readonly section: string
   /** E.g. `Email > to`, `Authentication > 4`, `Limits > Subject length`. */
   readonly name: string
@@ -20,7 +20,7 @@ interface Line {
   readonly cells: readonly string[]
 }
 
-/** Words of a bullet that name it. */
+/** Words that name a bullet or a heading. */
 const NAMING_WORDS = 5
 
 /** @param document put before the section where several documents are read, e.g. `decisions: ` */
@@ -40,7 +40,7 @@ function readLines(markdown: string): Line[] {
     const heading = /^##+ (.*)$/.exec(text)?.[1]
     const numbered = /^\d+\. (.*)$/.exec(text)?.[1]
     const bullet = /^- (.*)$/.exec(text)?.[1]
-    if (heading !== undefined) section = heading
+    if (heading !== undefined) section = heading.split(' ').slice(0, NAMING_WORDS).join(' ')
     else if (numbered !== undefined) lines.push({ section, kind: 'numbered', cells: [numbered] })
     else if (bullet !== undefined) lines.push({ section, kind: 'bullet', cells: [bullet] })
     else if (/^\|[-|]+\|$/.test(text)) lines.pop()
@@ -60,7 +60,7 @@ function nameOf(line: Line, lines: readonly Line[], at: number): string {
   const same = lines.filter(other => other.section === line.section && other.kind === line.kind)
   if (line.kind === 'numbered') return String(same.indexOf(lines[at]!) + 1)
   const words = (one: Line) =>
-    one.kind === 'row' ? one.cells : (one.cells[0] ?? '').replace(/[`:;,.]/g, '').split(' ')
+    one.kind === 'row' ? one.cells : (one.cells[0] ?? '').replace(/[`:;,.]|\*\*/g, '').split(' ')
   // Methods without their path name nothing.
   const first = line.kind !== 'row' ? NAMING_WORDS : /^[A-Z]+(, [A-Z]+)*$/.test(line.cells[0] ?? '') ? 2 : 1
   const nameAt = (one: Line, count: number) => words(one).slice(0, count).join(' ')

@@ -47,6 +47,10 @@ async function open(t: Test) {
   }
 }
 
+// proves: Message status record > status | bounce_type; Other resources > Bounce filterable by type (permanent
+// proves: States and transitions > Message statuses sent delivered bounced
+// proves: Deliverability, domains, analytics, tracking > GET /bounces/:id
+// proves: decisions: Email > Message status machine scheduled ->
 t.test("a rejection bounces the message and records the server's reply", async t => {
   const { bounce, read, key, ...postroad } = await open(t)
   const message = await bounce('gone@Gmail.com')
@@ -91,6 +95,7 @@ t.test("a rejection bounces the message and records the server's reply", async t
   t.same([one.status, one.body], [200, { data: body.data[0] }])
 })
 
+// proves: decisions: Deliverability > A recipient is suppressed only
 t.test('a recipient is suppressed only for causes of the recipient', async t => {
   const { bounce, key, ...postroad } = await open(t)
   for (const name of ['gone', 'full', 'broken', 'disliked']) await bounce(`${name}@one.test`)
@@ -102,6 +107,8 @@ t.test('a recipient is suppressed only for causes of the recipient', async t => 
   })
 })
 
+// proves: Other resources > Bounce filterable by type (permanent
+// proves: Deliverability, domains, analytics, tracking > GET /bounces
 t.test('bounces are filtered by type, address and time, and paged, newest first', async t => {
   const { bounce, read, emails, clock, ...postroad } = await open(t)
   const types = new Map<string, string>()
@@ -141,6 +148,9 @@ t.test('bounces are filtered by type, address and time, and paged, newest first'
   })
 })
 
+// proves: Message status record > status | bounce_type
+// proves: States and transitions > Message statuses sent delivered bounced
+// proves: decisions: Email > Message status machine scheduled ->
 t.test('a deferred message reads as sent, with its next attempt, until it is delivered', async t => {
   const { sink, key, clock, ...postroad } = await open(t)
   sink.atRcpt = 'defer'

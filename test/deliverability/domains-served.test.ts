@@ -47,6 +47,8 @@ async function open(t: Test) {
 
 const requiredOf = (records: readonly DnsRecord[]) => records.filter(({ required }) => required)
 
+// answers: GET /domains/{id}/report-statistics: domain_invalid; GET /domains/{id}/reports: domain_invalid
+// answers: GET /domains/{id}/reports/{reportId}: domain_invalid
 t.test('reports about an unverified domain are rejected', async t => {
   const { add, key, ...postroad } = await open(t)
   const { id } = (await add('shop.example')).body.data
@@ -59,6 +61,10 @@ t.test('reports about an unverified domain are rejected', async t => {
   )
 })
 
+// proves: Conventions > A single resource is returned | Timestamps are ISO 8601 strings
+// proves: Other resources > Domain domain (string) Adding returns
+// proves: Deliverability, domains, analytics, tracking > POST /domains; Errors > 200 | 201
+// proves: decisions: Deliverability > DNS record in dns_records {type
 t.test('adding a domain returns the records to publish', async t => {
   const { add, show } = await open(t)
   const { status, body } = await add(' Shop.Example. ')
@@ -97,6 +103,9 @@ t.test('adding a domain returns the records to publish', async t => {
   t.match(await show(body.data.id as string), { status: 200, body: { data: body.data as object } })
 })
 
+// proves: Other resources > Domain domain (string) Adding returns
+// proves: Deliverability, domains, analytics, tracking > POST /domains; Errors > 409 | duplicate
+// answers: POST /domains: duplicate
 t.test('a domain exists once per workspace, and may exist in another', async t => {
   const { add, ...postroad } = await open(t)
   t.match(await add('shop.example'), { status: 201 })
@@ -106,6 +115,8 @@ t.test('a domain exists once per workspace, and may exist in another', async t =
   t.match(await postroad.post(DOMAINS, { domain: 'shop.example' }, { key: stranger }), { status: 201 })
 })
 
+// proves: Other resources > Domain domain (string) Adding returns
+// proves: Deliverability, domains, analytics, tracking > POST /domains
 t.test('an invalid domain is rejected by field name', async t => {
   const { add, key, ...postroad } = await open(t)
   for (const domain of [
@@ -134,6 +145,10 @@ t.test('an invalid domain is rejected by field name', async t => {
   t.match((await postroad.get(DOMAINS, { key })).body, { data: [], pagination: { total: 0 } })
 })
 
+// proves: What the service does > Sending domains (custom-domain verification) suppressions
+// proves: States and transitions > Domain
+// proves: Deliverability, domains, analytics, tracking > GET /domains/:id | POST /domains/:id/verify
+// proves: decisions: Deliverability > DNS record in dns_records {type
 t.test('with its records published a domain is verified, and mail is sent in its name', async t => {
   const { add, verify, show, publish, clock, ...postroad } = await open(t)
   const { id, dns_records: records } = (await add('shop.example')).body.data as {
@@ -171,6 +186,11 @@ t.test('with its records published a domain is verified, and mail is sent in its
   )
 })
 
+// proves: What the service does > Sending domains (custom-domain verification) suppressions
+// proves: States and transitions > Domain; Email > 4
+// proves: Deliverability, domains, analytics, tracking > POST /domains/:id/verify; Errors > domain_invalid
+// proves: decisions: Deliverability > DNS record in dns_records {type
+// answers: POST /email/send: domain_invalid
 t.test(
   'without one of its DKIM records a domain is not verified, and the values in DNS are shown',
   async t => {
@@ -195,6 +215,7 @@ t.test(
   },
 )
 
+// proves: Conventions > A list is returned as; Deliverability, domains, analytics, tracking > GET /domains
 t.test('domains are listed by name in pages, for their workspace', async t => {
   const { add, key, ...postroad } = await open(t)
   for (const domain of ['c.example', 'a.example', 'b.example']) await add(domain)
@@ -211,6 +232,7 @@ t.test('domains are listed by name in pages, for their workspace', async t => {
   t.same(await names('', await postroad.makeKey('--workspace', id)), [])
 })
 
+// proves: Deliverability, domains, analytics, tracking > GET /domains/:id | DELETE /domains/:id; Errors > 200 | 201
 t.test('a removed domain is gone and can be added again', async t => {
   const { add, remove, show, verify } = await open(t)
   const { id } = (await add('shop.example')).body.data as { id: string }
@@ -221,6 +243,8 @@ t.test('a removed domain is gone and can be added again', async t => {
   t.not(again.body.data.id, id)
 })
 
+// proves: decisions: Deliverability > DNS record in dns_records {type
+// answers: POST /domains/{id}/rotate-dkim: conflict
 t.test('a domain with unpublished standby keys or a recent rotation is not rotated', async t => {
   const { add, publish, key, ...postroad } = await open(t)
   const { id, dns_records: records } = (await add('shop.example')).body.data as {

@@ -21,6 +21,11 @@ async function open(t: Test) {
   }
 }
 
+// proves: Conventions > A single resource is returned | Timestamps are ISO 8601 strings
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions | DELETE /suppressions/:email
+// proves: Errors > 200 | 201 | 409 | duplicate; decisions: Email > POST /suppressions with a wider
+// proves: decisions: Deliverability > Suppression {email reason scope source_message_id
+// answers: POST /suppressions: duplicate
 t.test('an address is suppressed once, whatever its case, and again after removal', async t => {
   const { add, remove } = await open(t)
   t.match(await add({ email: 'Ann@X.example' }), {
@@ -44,6 +49,8 @@ t.test('an address is suppressed once, whatever its case, and again after remova
   t.match(await add({ email: 'ann@x.example' }), { status: 201 })
 })
 
+// proves: decisions: Added after the whole contract > Suppressions and contacts POST and
+// answers: PATCH /contacts/{id}: conflict
 t.test('a contact is unsubscribed while a manual suppression exists, and resubscribed after it', async t => {
   const { add, remove, key, ...postroad } = await open(t)
   const made = await postroad.post('/api/v1/contacts', { email: 'ann@x.example' }, { key })
@@ -59,6 +66,9 @@ t.test('a contact is unsubscribed while a manual suppression exists, and resubsc
   t.equal(await isSubscribed(), true)
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions
+// proves: decisions: Email > POST /suppressions with a wider
+// proves: decisions: Deliverability > Suppression {email reason scope source_message_id
 t.test('a wider scope widens the entry; the same or a narrower one is a duplicate', async t => {
   const { add, list, key, clock, ...postroad } = await open(t)
   await add({ email: 'ann@x.example', reason: 'unsubscribe' })
@@ -76,6 +86,9 @@ t.test('a wider scope widens the entry; the same or a narrower one is a duplicat
   t.match((await list()).data, [{ reason: 'hard_bounce', scope: 'all' }])
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions
+// proves: decisions: Email > POST /suppressions with a wider
+// proves: decisions: Deliverability > Suppression {email reason scope source_message_id
 t.test('an entry is found, honoured and removed in any notation of its domain', async t => {
   const { add, remove, emails, key, ...postroad } = await open(t)
   const forms = ['@Bücher.example', '@XN--BCHER-KVA.example', '@bücher.example.', ' @bu\u0308cher.EXAMPLE ']
@@ -96,6 +109,9 @@ t.test('an entry is found, honoured and removed in any notation of its domain', 
   t.equal((await remove('Ann@BÜCHER.example')).status, 200)
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions
+// proves: decisions: Email > POST /suppressions with a wider
+// proves: decisions: Deliverability > Suppression {email reason scope source_message_id
 t.test('an invalid suppression is rejected by field name', async t => {
   const { add, list } = await open(t)
   for (const [body, path] of [
@@ -117,6 +133,8 @@ t.test('an invalid suppression is rejected by field name', async t => {
   t.same((await list()).data, [])
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions
+// operations: POST /suppressions/batch; POST /suppressions/bulk-delete
 t.test('many entries are added and removed at once', async t => {
   const { emails, list, key, ...postroad } = await open(t)
   const bulk = (path: string, body: object) => postroad.post(`${SUPPRESSIONS}${path}`, body, { key })
@@ -153,6 +171,8 @@ t.test('many entries are added and removed at once', async t => {
   t.match(await bulk('/bulk-delete', { emails: tooMany }), { status: 400 })
 })
 
+// proves: Other resources > Suppression an email address filterable
+// proves: Deliverability, domains, analytics, tracking > GET /suppressions
 t.test('the list is filtered by reason, scope and address, and paged', async t => {
   const { add, list, emails, clock, ...postroad } = await open(t)
   for (const [email, reason] of [
@@ -179,6 +199,9 @@ t.test('the list is filtered by reason, scope and address, and paged', async t =
   t.match(await postroad.delete(`${SUPPRESSIONS}/a@x.example`, { key: stranger }), { status: 404 })
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions | DELETE /suppressions/:email
+// proves: decisions: Email > Suppression scope all stops every | POST /suppressions with a wider
+// proves: decisions: Deliverability > Suppression {email reason scope source_message_id
 t.test('a suppressed address or domain is not mailed until removed', async t => {
   const { add, remove, key, ...postroad } = await open(t)
   await add({ email: 'ann@x.example' })
@@ -195,6 +218,9 @@ t.test('a suppressed address or domain is not mailed until removed', async t => 
   t.match(await postroad.send(key, { ...mail, to: 'who@closed.example' }), { body: { data: { sent: 1 } } })
 })
 
+// proves: Deliverability, domains, analytics, tracking > POST /suppressions
+// proves: decisions: Email > Suppression scope all stops every | POST /suppressions with a wider
+// proves: decisions: Deliverability > Suppression {email reason scope source_message_id
 t.test('an unsubscribed recipient still gets single sends and batches', async t => {
   const { add, key, ...postroad } = await open(t)
   t.match(await add({ email: 'ann@x.example', reason: 'unsubscribe' }), {

@@ -35,6 +35,7 @@ async function walk(get: (path: string) => Promise<Page>, path: string, limit: n
   }
 }
 
+// proves: decisions: Added after the whole contract > Idempotency-Key is accepted on every
 t.test('every long list is read to its end by cursor, and says the same total on each page', async t => {
   const { get, add, postroad } = await open(t)
   const list = await add('/lists', { name: 'News' })
@@ -96,6 +97,7 @@ t.test('every long list is read to its end by cursor, and says the same total on
   }
 })
 
+// proves: decisions: Added after the whole contract > Idempotency-Key is accepted on every
 t.test(
   'a cursor of another list, order or filter, of another workspace, or one that was changed is refused',
   async t => {
@@ -128,6 +130,8 @@ t.test(
   },
 )
 
+// proves: Contacts > GET /contacts
+// answers: GET /contacts: not_found
 t.test('contacts are listed by address, list, tag, segment and moment, in the order asked for', async t => {
   const { get, add } = await open(t)
   const emails = async (query: string) => {

@@ -28,6 +28,8 @@ function speak(t: Test, { addresses }: TestAppliance, ...texts: string[]): Promi
   })
 }
 
+// proves: decisions: Email > Optional fields null is as
+// answers: bodied: unsupported_media_type
 t.test('a body may be gzip; any other coding or charset is a 415 on every route that takes one', async t => {
   const { baseUrl, ...appliance } = await openTestAppliance(t)
   const key = await appliance.makeKey('--sandbox')
@@ -62,6 +64,8 @@ t.test('what gzip unfolds to is bounded while it unfolds', async t => {
   t.match(answer, { status: 400, text: /body is larger than/ })
 })
 
+// proves: decisions: Email > Optional fields null is as
+// answers: any: method_not_allowed
 t.test(
   'a method that a path does not take is a 405 with Allow, and an unknown path is a 401 without a key',
   async t => {
@@ -82,6 +86,7 @@ t.test(
   },
 )
 
+// answers: any: headers_too_large
 t.test(
   'what is no HTTP request, and headers without end, are refused in the form of every error',
   async t => {
@@ -138,6 +143,7 @@ t.test('a request that names no host or two, and CONNECT, are refused in the sam
   )
 })
 
+// answers: bodied: request_timeout
 t.test('a body that does not arrive in time is a 408', async t => {
   const appliance = await openTestAppliance(t)
   const { key, clock } = appliance
@@ -152,6 +158,7 @@ t.test('a body that does not arrive in time is a 408', async t => {
   t.match(answer, /^HTTP\/1\.1 408 [^]*"code":"request_timeout"/)
 })
 
+// proves: Postroad > a body has a bounded number of levels and values
 t.test('a body of too many values or levels is a 400, with an Idempotency-Key and without', async t => {
   const { baseUrl, ...appliance } = await openTestAppliance(t)
   const key = await appliance.makeKey('--sandbox')

@@ -41,6 +41,7 @@ async function replyToMail({ addresses, clock, key }: TestAppliance, listener: '
 
 const onSqlite = { skip: POSTGRES_SERVER !== undefined && 'only SQLite is a file on this disk' }
 
+// answers: POST /email/send: unavailable
 t.test('below the disk reserve new mail is refused by every way, and health says so', onSqlite, async t => {
   const postroad = await open(t)
   const { disk, clock, key } = postroad
@@ -74,6 +75,7 @@ t.test('below the disk reserve new mail is refused by every way, and health says
   t.match(await postroad.get('/health'), { status: 200 })
 })
 
+// answers: POST /email/send: unavailable
 t.test(
   'a database that is moved away under the server is noticed before anything is answered with 200',
   onSqlite,
@@ -98,6 +100,7 @@ t.test(
   },
 )
 
+// proves: What the service does > Health check endpoint that needs
 t.test('health reports a database that cannot write as failing', async t => {
   const postroad = await open(t)
   hideTable(postroad, 'write_trials')

@@ -74,7 +74,7 @@ const refused: Readonly<Record<string, string>> = {
 for (const [what, text] of Object.entries(refused))
   t.test(`an address with ${what} is rejected`, async t => {
     t.equal(parseAddress(text), undefined)
-    t.type((readAddress(text) as { fault: string }).fault, 'string')
+    t.match(readAddress(text), { fault: /\w/ })
   })
 
 t.test('lengths are counted in octets, and one beyond the limit is rejected', async t => {

@@ -17,6 +17,7 @@ const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' 
 const NOW = Date.parse('2026-01-05T10:00:00Z')
 const MINUTE = 60_000
 
+// proves: decisions: Email > GET /email (additive) message log
 t.test('the log can be asked for a tag, alone and with other fields, in pages', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad
@@ -52,6 +53,7 @@ t.test('the log can be asked for a tag, alone and with other fields, in pages', 
   t.match(await log({ is_sandbox: 'perhaps' }), { error: { code: 'validation_error', path: 'is_sandbox' } })
 })
 
+// proves: decisions: Email > GET /email (additive) message log | Optional fields null is as
 t.test('the log shows the messages of the workspace, newest first, and can be asked by field', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad

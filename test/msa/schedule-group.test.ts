@@ -23,6 +23,7 @@ const statusOf = async (postroad: TestAppliance, id: string) =>
 const cancel = (postroad: TestAppliance, id: string) =>
   postroad.delete(`/api/v1/email/${id}`, { key: postroad.key })
 
+// proves: decisions: Email > Scheduled send one message_id stands | Scheduled group its status is
 t.test('recipients stand in the order of the request, skipped ones with their reason', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('suppress', 'add', 'gone@one.test', '--workspace', postroad.workspaceId)
@@ -60,6 +61,7 @@ t.test('recipients stand in the order of the request, skipped ones with their re
   t.match(await postroad.get(`/api/v1/email/${id}`, { key }), { status: 404 })
 })
 
+// proves: decisions: Email > Scheduled send one message_id stands | Scheduled group its status is
 t.test('while any recipient waits the group is scheduled, and then what they got to', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await schedule(postroad, ['ann@one.test', 'bob@two.test', 'carl@two.test'])
@@ -88,6 +90,7 @@ t.test('while any recipient waits the group is scheduled, and then what they got
   )
 })
 
+// proves: Email > 9
 t.test('a scheduled send with nobody left to mail is answered as an immediate one', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('suppress', 'add', 'gone@one.test', '--workspace', postroad.workspaceId)
@@ -115,6 +118,7 @@ t.test('a scheduled send with nobody left to mail is answered as an immediate on
   })
 })
 
+// proves: decisions: Email > Suppression scope all stops every
 t.test('who is suppressed while the mail waits was never sent it', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await schedule(postroad, 'late@one.test')
@@ -125,6 +129,8 @@ t.test('who is suppressed while the mail waits was never sent it', async t => {
   t.match(found, { status: 'suppressed', sent_at: null, reason: 'suppressed' })
 })
 
+// proves: States and transitions > Scheduled email DELETE /email/:messageId before delivery
+// proves: Email > DELETE /email/:messageId
 t.test('what is called back is given back to the limits of its hour and day', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=3', 'daily_limit=4')
@@ -140,6 +146,8 @@ t.test('what is called back is given back to the limits of its hour and day', as
   t.match(await send(['c@one.test']), { status: 200 })
 })
 
+// proves: States and transitions > Scheduled email DELETE /email/:messageId before delivery
+// proves: Email > DELETE /email/:messageId
 t.test('what was counted in an hour that is over is not given to this one', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=2', 'daily_limit=0')

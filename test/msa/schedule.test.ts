@@ -35,6 +35,10 @@ interface ScheduledRecipient {
 
 const conflict = { status: 409, body: { error: { code: 'conflict' } } }
 
+// proves: States and transitions > Scheduled email DELETE /email/:messageId already sent
+// proves: Email > DELETE /email/:messageId | 9; Errors > 200 | 201 | 202
+// proves: decisions: Email > Scheduled send one message_id stands
+// answers: DELETE /email/{messageId}: conflict
 t.test('a scheduled mail waits for its time and is then sent', async t => {
   const postroad = await openTestAppliance(t)
   const { status, body } = await postroad.send(postroad.key, {
@@ -64,6 +68,9 @@ t.test('a scheduled mail waits for its time and is then sent', async t => {
   t.match(await statusOf(postroad, id), { status: 'delivered' })
 })
 
+// proves: Email > send_at | 5; Errors > invalid_schedule; decisions: Email > Optional fields null is as
+// answers: POST /email/send: invalid_schedule
+// at and past limit: Limits > Scheduling horizon
 t.test('send_at has to be a moment in the next 72 hours', async t => {
   const postroad = await openTestAppliance(t)
   const before = postroad.rowCounts()
@@ -106,6 +113,7 @@ t.test('send_at has to be a moment in the next 72 hours', async t => {
     )
 })
 
+// proves: decisions: Email > Scheduled send one message_id stands | Scheduled group its status is
 t.test('one id stands for all recipients of a scheduled send', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('suppress', 'add', 'gone@one.test', '--workspace', postroad.workspaceId)
@@ -127,6 +135,10 @@ t.test('one id stands for all recipients of a scheduled send', async t => {
   t.match(await cancel(postroad, id), conflict)
 })
 
+// proves: States and transitions > Scheduled email DELETE /email/:messageId before delivery
+// proves: States and transitions > Scheduled email DELETE /email/:messageId already sent
+// proves: Email > DELETE /email/:messageId; decisions: Email > Scheduled send one message_id stands
+// answers: DELETE /email/{messageId}: conflict
 t.test('what was called back is never sent', async t => {
   const postroad = await openTestAppliance(t)
   const single = await schedule(postroad)
@@ -148,6 +160,7 @@ t.test('what was called back is never sent', async t => {
   t.match(await statusOf(postroad, single), { status: 'cancelled', attempts: 0, next_attempt_at: null })
 })
 
+// proves: decisions: Email > Scheduled send one message_id stands | Scheduled group its status is
 t.test('one recipient of several can be called back alone', async t => {
   const postroad = await openTestAppliance(t)
   const id = await schedule(postroad, { to: ['ann@one.test', 'bob@two.test'] })
@@ -158,6 +171,9 @@ t.test('one recipient of several can be called back alone', async t => {
   t.match(await statusOf(postroad, id), { status: 'cancelled' })
 })
 
+// proves: States and transitions > Scheduled email DELETE /email/:messageId already sent
+// proves: Email > DELETE /email/:messageId; decisions: Email > Scheduled send one message_id stands
+// answers: DELETE /email/{messageId}: conflict
 t.test('mail that was never scheduled, unknown mail and that of others cannot be called back', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await postroad.send(postroad.key, good)
@@ -172,6 +188,8 @@ t.test('mail that was never scheduled, unknown mail and that of others cannot be
   t.match(await statusOf(postroad, id), { status: 'scheduled' })
 })
 
+// proves: States and transitions > Scheduled email DELETE /email/:messageId before delivery
+// proves: Email > DELETE /email/:messageId
 t.test('a mail that is called back the moment it is due is sent or cancelled, never both', async t => {
   const postroad = await openTestAppliance(t)
   const ids: string[] = []
@@ -194,6 +212,7 @@ t.test('a mail that is called back the moment it is due is sent or cancelled, ne
   })
 })
 
+// proves: decisions: Email > Suppression scope all stops every
 t.test('a recipient suppressed in the meantime is not mailed', async t => {
   const postroad = await openTestAppliance(t)
   const id = await schedule(postroad)
@@ -204,6 +223,8 @@ t.test('a recipient suppressed in the meantime is not mailed', async t => {
   t.match(await cancel(postroad, id), conflict)
 })
 
+// proves: Email > 7; Errors > 403 | limit_reached
+// answers: POST /email/send: limit_reached
 t.test('limits count when a send is scheduled', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=1')
@@ -214,6 +235,8 @@ t.test('limits count when a send is scheduled', async t => {
   })
 })
 
+// proves: What the service does > A sandbox key mode produces; Email > 8
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('with a sandbox key a scheduled send plays its outcome when its time has come', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')
@@ -241,6 +264,8 @@ t.test('with a sandbox key a scheduled send plays its outcome when its time has 
   t.match(postroad.rowCounts(), { queue: 0, sandbox_schedule: 0, captured_mails: 0 })
 })
 
+// proves: What the service does > A sandbox key mode produces; Email > 8
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('with a sandbox key a scheduled send reads as sent when its time has come', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')

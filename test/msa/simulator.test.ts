@@ -23,6 +23,11 @@ function events(postroad: TestAppliance): { kind: string; is_sandbox: number; pa
   }
 }
 
+// proves: What the service does > Delivery status lookup per message
+// proves: Message status record > message_id | status | to | sent_at, delivered_at, opened_at, clicked_at, bounced_at
+// proves: Message status record > bounce_type; States and transitions > Message statuses sent delivered bounced
+// proves: Email > GET /email/:messageId/status
+// proves: decisions: Email > Message status machine scheduled -> | Sandbox each workspace has a
 t.test('each address plays what it is named after', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')
@@ -52,6 +57,7 @@ t.test('each address plays what it is named after', async t => {
     t.match(await play(postroad, key, to), { status: 'sent', delivered_at: null, bounced_at: null }, to)
 })
 
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('simulated results are events of the sandbox and suppress nobody', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')
@@ -75,6 +81,7 @@ t.test('simulated results are events of the sandbox and suppress nobody', async 
   t.match(postroad.rowCounts(), { suppressions: 0, queue: 0 })
 })
 
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('batches play as well', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')
@@ -85,6 +92,7 @@ t.test('batches play as well', async t => {
   t.same(log.data.map((one: { status: string }) => one.status).sort(), ['bounced', 'opened'])
 })
 
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('for a live key they are addresses like any other', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await postroad.send(postroad.key, { ...good, to: 'bounced@simulator.test' })

@@ -91,7 +91,11 @@ t.test('it survives kill -9', async t => {
   await asFresh(
     'for i in $(seq 100); do postroad-try capture list --json >caught; if grep -q bob@one.test caught; then exit 0; fi; sleep 0.1; done; cat log; exit 1',
   )
-  t.pass('what was answered with 200 is delivered by the next process')
+  t.match(
+    await asFresh('cat caught'),
+    /bob@one\.test/,
+    'what was answered with 200 is delivered by the next process',
+  )
 })
 
 t.test('it imports contacts while it serves: the programs of those threads are inside', async t => {

@@ -107,8 +107,7 @@ t.test(
     await page.getByText('1 contact was deleted.').waitFor()
     await page.getByRole('button', { name: 'Undo' }).last().click()
     await page.getByRole('heading', { name: 'person8@recipient.example' }).waitFor()
-    await page.getByText('team').waitFor()
-    t.pass('the contact is back, with its attributes')
+    await t.resolves(page.getByText('team').waitFor(), 'the contact is back, with its attributes')
   },
 )
 
@@ -209,9 +208,11 @@ t.test('the same holds for segments, forms and workspaces', async t => {
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('button', { name: 'Undo' }).click()
-    await page.getByRole('heading', { name: 'Mine' }).waitFor()
+    await t.resolves(
+      page.getByRole('heading', { name: 'Mine' }).waitFor(),
+      `what was deleted is back: ${path}`,
+    )
   }
-  t.pass('what was deleted is back')
 })
 
 t.test('a form shows how often it was submitted', async t => {

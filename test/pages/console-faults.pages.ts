@@ -145,8 +145,10 @@ for (const form of FORMS)
         t.equal(await field.inputValue(), text, `${cause}: "${text}" is kept`)
     }
     const says = async (cause: string, text: string | RegExp) => {
-      await page.getByRole('alert').filter({ hasText: text }).first().waitFor()
-      t.pass(`${cause}: it says so`)
+      await t.resolves(
+        page.getByRole('alert').filter({ hasText: text }).first().waitFor(),
+        `${cause}: it says so`,
+      )
       await keeps(cause)
     }
 
@@ -187,8 +189,7 @@ for (const form of FORMS)
     await dialog.getByLabel('Email address').fill(email)
     await dialog.getByLabel('Password').fill(PASSWORD)
     await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await form.sent(page).first().waitFor()
-    t.pass('and then it is done')
+    await t.resolves(form.sent(page).first().waitFor(), 'and then it is done')
   })
 
 t.test('what was sent without an answer is not done twice', async t => {

@@ -331,8 +331,10 @@ t.test('while the server is away the console says so', async t => {
   await page.getByRole('alert').filter({ hasText: 'The server is not responding. What you see' }).waitFor()
   await page.context().setOffline(false)
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await page.getByRole('alert').first().waitFor({ state: 'detached' })
-  t.pass('and says no more of it once it is back')
+  await t.resolves(
+    page.getByRole('alert').first().waitFor({ state: 'detached' }),
+    'and says no more of it once it is back',
+  )
 })
 
 t.test('languages and the theme are kept', async t => {

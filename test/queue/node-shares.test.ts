@@ -8,7 +8,7 @@ import { SitePace } from '../../src/queue/pacing/site-pace.js'
 import { shareOfSite } from '../../src/queue/pacing/site-share.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { eachDatabase } from '../support/db/database.js'
+import { onPostgres } from '../support/db/database.js'
 import { addWorkspace, enqueue, laneTo, letters } from '../support/mailroom.js'
 import { until } from '../support/until.js'
 
@@ -108,8 +108,7 @@ async function look(clock: FakeClock, isDone: () => boolean) {
   })
 }
 
-eachDatabase(t, 'nodes at one site divide it, and one alone has all of it', async (t, database) => {
-  if (!database.shared) return
+onPostgres(t, 'nodes at one site divide it, and one alone has all of it', async (t, database) => {
   const clock = new FakeClock()
   for (const id of IDS)
     await database.write(tx => insertNode(tx.db, { id, name: id, roles: ['mta'] }, clock.now(), 60_000))
@@ -127,11 +126,10 @@ eachDatabase(t, 'nodes at one site divide it, and one alone has all of it', asyn
   t.equal(one.joined.filter(backoffs => backoffs.has('big')).length, 1, 'once')
 })
 
-eachDatabase(
+onPostgres(
   t,
   'a destination with much due mail is split, and each part has one node',
   async (t, database) => {
-    if (!database.shared) return
     const clock = new FakeClock()
     for (const id of IDS)
       await database.write(tx => insertNode(tx.db, { id, name: id, roles: ['mta'] }, clock.now(), 60_000))

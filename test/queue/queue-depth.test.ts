@@ -13,10 +13,9 @@ eachDatabase(t, 'the queue is measured in total, held, and for named destination
   await enqueue(database, [...letters('gmail.com', 3, 'g'), ...letters('x.example', 2, 'x')])
   await database.write(tx => setHeld(tx.db, { messageIds: ['x1'] }, true))
   const depth = await measureQueue(database.reader, ['gmail.com', 'gmx.de'])
-  t.match(depth, { all: { messages: 5 }, held: 1, others: { messages: 2 } })
+  t.match(depth, { all: { messages: 5 }, held: 1, others: { messages: 2, oldestAt: NOW } })
   t.same([...depth.named.keys()], ['gmail.com'])
-  t.match(depth.named.get('gmail.com'), { messages: 3, oldestAt: Number })
-  t.type(depth.others.oldestAt, 'number')
+  t.match(depth.named.get('gmail.com'), { messages: 3, oldestAt: NOW })
 })
 
 eachDatabase(t, 'an empty queue has no oldest message', async (t, database) => {

@@ -240,13 +240,11 @@ t.test('while outcomes cannot be written nothing is lost and no delivery starts'
 /** Nothing about this message can be written there. */
 const poison = (database: Database, on: string, column: string) =>
   database.write(async ({ db }) => {
+    const row = on.startsWith('insert') ? 'new' : 'old'
     await sql
       .raw(
         `create trigger poison_${on.replaceAll(' ', '_')} before ${on}
-         when old_or_new.${column} = 'm2' begin select raise(abort, 'poison'); end`.replace(
-          'old_or_new',
-          on.startsWith('insert') ? 'new' : 'old',
-        ),
+         when ${row}.${column} = 'm2' begin select raise(abort, 'poison'); end`,
       )
       .execute(db)
   })

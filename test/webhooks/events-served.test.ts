@@ -35,6 +35,8 @@ async function open(t: Test, isSandbox = false) {
   }
 }
 
+// proves: Events > contact.created | contact.updated | contact.subscribed | contact.unsubscribed
+// proves: Events > The contents of data per; decisions: Webhooks > Event data email* message_id to
 t.test('changes of contacts are events', async t => {
   const { make, patch, told } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example', attributes: { plan: 'Pro' } })
@@ -47,6 +49,7 @@ t.test('changes of contacts are events', async t => {
   t.match(await told('contact.subscribed'), [{ contact_id: id, list_id: null, source: 'api' }])
 })
 
+// proves: Postroad > event contact.deleted
 t.test('deleted contacts are events, singly, in bulk and all together', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const added = async (email: string) => (await make('/contacts', { email }))['id'] ?? ''
@@ -79,6 +82,8 @@ t.test('a deletion that could not be delivered before the person was erased neve
   t.equal((await receiver.has(tried, 'contact.deleted')).length, tried)
 })
 
+// proves: Events > list.member_added | list.member_removed
+// proves: decisions: Added after the whole contract > List events contactsubscribed/contactunsubscribed accompany every
 t.test('joining and leaving lists are events', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
@@ -99,6 +104,7 @@ t.test('joining and leaving lists are events', async t => {
   t.same(await told('contact.unsubscribed'), [subscription])
 })
 
+// proves: decisions: Added after the whole contract > List events contactsubscribed/contactunsubscribed accompany every
 t.test('a contact subscribes to the list that it is created in or imported into', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'Friends' })
@@ -141,6 +147,8 @@ t.test('each contact of an import has events of its own', async t => {
   t.equal(new Set(joined.map(({ contact_id }) => contact_id)).size, 120)
 })
 
+// proves: Events > contact.created | contact.updated | contact.subscribed | contact.unsubscribed | form.submitted
+// proves: Events > The contents of data per; decisions: Webhooks > Event data email* message_id to
 t.test('a form submission is an event with source form', async t => {
   const { make, told, receiver, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'Friends' })
@@ -156,6 +164,8 @@ t.test('a form submission is an event with source form', async t => {
   t.equal(receiver.received.length, 4)
 })
 
+// proves: Events > email.sent | email.delivered | email.opened | email.clicked | email.bounced | email.complained
+// proves: decisions: Webhooks > emailsent fires when the message
 t.test('handing over and delivering mail are events', async t => {
   const { make, told } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
@@ -176,6 +186,9 @@ t.test('handing over and delivering mail are events', async t => {
   t.match(await told('email.delivered'), [{ ...mail, remote_mta: String }])
 })
 
+// proves: Events > email.sent | email.delivered | email.opened | email.clicked | email.bounced | email.complained
+// proves: decisions: Webhooks > emailsent fires when the message; Postroad > event email.failed
+// proves: decisions: Added after the whole contract > Opens and clicks A click
 t.test('opens, clicks, bounces and complaints are events', async t => {
   const { make, told, key, ...postroad } = await open(t, true)
   for (const outcome of ['bounced', 'complained', 'clicked', 'failed'])
@@ -203,6 +216,7 @@ t.test('opens, clicks, bounces and complaints are events', async t => {
   )
 })
 
+// proves: Events > conversion.created
 t.test('a conversion is an event', async t => {
   const { make, told } = await open(t)
   const { id } = await make('/contacts', { email: 'ann@x.example' })
@@ -210,6 +224,7 @@ t.test('a conversion is an event', async t => {
   t.same(await told('conversion.created'), [conversion])
 })
 
+// proves: Events > flow.triggered | flow.completed
 t.test('entering and completing an automation are events', async t => {
   const { make, patch, told } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
@@ -225,6 +240,7 @@ t.test('entering and completing an automation are events', async t => {
   t.match(await told('flow.completed'), [run])
 })
 
+// proves: Events > Automation webhook steps (see step
 t.test('a webhook step of an automation is a separate request', async t => {
   const { make, patch, told, receiver } = await open(t)
   const { id = '' } = await make('/contacts', { email: 'ann@x.example' })
@@ -246,6 +262,7 @@ t.test('a webhook step of an automation is a separate request', async t => {
   t.notOk('x-service-signature' in step!.headers)
 })
 
+// proves: Events > campaign.sent | campaign.completed
 t.test('start and completion of a campaign are events', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'News' })
@@ -263,6 +280,7 @@ t.test('start and completion of a campaign are events', async t => {
   t.match(await told('email.sent', 2), [{ campaign_id: campaign['id'] }, { campaign_id: campaign['id'] }])
 })
 
+// proves: Events > campaign.completed; Postroad > event campaign.winner_required
 t.test('an A/B test that waits for a person is an event', async t => {
   const { make, told, key, ...postroad } = await open(t)
   const list = await make('/lists', { name: 'News' })

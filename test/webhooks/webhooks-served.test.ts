@@ -36,6 +36,12 @@ function isStandard({ headers, body }: Received, secret: string): boolean {
   }
 }
 
+// proves: What the service does > Webhook subscriptions for real-time event
+// proves: Webhooks > GET /webhooks/triggers | POST /webhooks/triggers | DELETE /webhooks/triggers?id=:webhookId
+// proves: Authentication > 6
+// proves: Events > Body JSON object with event | Headers | X-Service-Signature | X-Service-Event
+// proves: Events > X-Service-Delivery-Id | X-Service-Webhook-Id | The signature is HMAC-SHA256 with
+// proves: decisions: Webhooks > Creation returns secret once (whsec_
 t.test('a webhook is made, listed, told of its event alone, and deleted', async t => {
   const { subscribe, addContact, list, receiver, ...postroad } = await open(t)
   const made = await subscribe('contact.created')
@@ -75,6 +81,7 @@ t.test('a webhook is made, listed, told of its event alone, and deleted', async 
   t.equal(receiver.received.length, 1)
 })
 
+// proves: Webhooks > POST /webhooks/triggers; decisions: Webhooks > Targets (subscriptions tests and automation
 t.test('what cannot be a webhook is refused by name', async t => {
   const { key, list, ...postroad } = await open(t, '')
   const target = 'https://hooks.example.com/x'
@@ -113,6 +120,9 @@ t.test('what cannot be a webhook is refused by name', async t => {
   })
 })
 
+// proves: What the service does > Webhook subscriptions for real-time event
+// proves: Webhooks > DELETE /webhooks/triggers?id=:webhookId
+// answers: DELETE /webhooks/triggers: not_found; GET /webhooks/{id}: not_found; PATCH /webhooks/{id}: not_found
 t.test('what no webhook has as its id is not found', async t => {
   const { key, ...postroad } = await open(t)
   const missing = { status: 404, body: { error: { code: 'not_found' } } }
@@ -123,6 +133,7 @@ t.test('what no webhook has as its id is not found', async t => {
   }
 })
 
+// proves: Webhooks > GET /webhooks/triggers
 t.test('a webhook can be read and changed, and its secret is never shown again', async t => {
   const { subscribe, addContact, receiver, ...postroad } = await open(t)
   const { key } = postroad
@@ -155,6 +166,7 @@ t.test('a webhook can be read and changed, and its secret is never shown again',
     t.ok(actions.includes(action), action)
 })
 
+// proves: Webhooks > GET /webhooks/triggers
 t.test('a webhook cannot be changed to what could not be created', async t => {
   const { subscribe, ...postroad } = await open(t)
   const { key } = postroad
@@ -173,6 +185,8 @@ t.test('a webhook cannot be changed to what could not be created', async t => {
   t.match((await postroad.get(`${PATH}/${id}`, { key })).body.data, { event: 'contact.created' })
 })
 
+// proves: Webhooks > POST /webhooks/triggers
+// answers: POST /webhooks/triggers: limit_reached
 t.test('a workspace can have 200 webhooks', async t => {
   const { key, ...postroad } = await open(t)
   const ask = () =>
@@ -181,6 +195,9 @@ t.test('a workspace can have 200 webhooks', async t => {
   t.match(await ask(), { status: 403, body: { error: { code: 'limit_reached' } } })
 })
 
+// proves: Authentication > 6; Events > X-Service-Signature | The signature is HMAC-SHA256 with
+// proves: decisions: Webhooks > Creation returns secret once (whsec_
+// operations: POST /webhooks/{id}/rotate-secret
 t.test('both signatures hold, the old secret for a day after a rotation as well', async t => {
   const { subscribe, addContact, receiver, clock, pass, key, ...postroad } = await open(t)
   const { id, secret } = await subscribe('contact.created')
@@ -207,6 +224,8 @@ t.test('both signatures hold, the old secret for a day after a rotation as well'
   t.match(third.headers['x-service-signature'], /^t=\d+,v1=[0-9a-f]{64}$/)
 })
 
+// proves: Webhooks > POST /webhooks/:id/test; Events > Test deliveries are sent with
+// proves: decisions: Webhooks > Attempts at 0 5 s
 t.test("a test returns the receiver's response at once, or that it cannot be reached", async t => {
   const { subscribe, receiver, key, ...postroad } = await open(t)
   const { id, secret } = await subscribe('email.clicked')
@@ -233,6 +252,8 @@ t.test("a test returns the receiver's response at once, or that it cannot be rea
   t.match(nobody, { success: false, status_code: 0, response_time_ms: Number, error: /ECONNREFUSED/ })
 })
 
+// proves: decisions: Webhooks > Attempts at 0 5 s
+// answers: POST /webhooks/deliveries/{id}/replay: conflict
 t.test(
   'what fails is tried again on schedule with the same id, eight times, and can then be replayed',
   async t => {
@@ -286,6 +307,9 @@ t.test(
   },
 )
 
+// proves: decisions: Webhooks > Attempts at 0 5 s
+// answers: POST /webhooks/{id}/replay: conflict
+// operations: POST /webhooks/{id}/enable
 t.test('all that failed since a moment is replayed, and nothing else', async t => {
   const { subscribe, addContact, receiver, clock, deliveries, key, ...postroad } = await open(t)
   const { id } = await subscribe('contact.created')
@@ -309,6 +333,7 @@ t.test('all that failed since a moment is replayed, and nothing else', async t =
   t.match(await replay('2026-01-01'), { body: { data: { replayed: 0 } } }, 'what succeeded is not told again')
 })
 
+// proves: decisions: Webhooks > Attempts at 0 5 s
 t.test('410 disables a webhook at once, with a notice in the activity log and in /health', async t => {
   const { subscribe, addContact, receiver, list, clock, key, ...postroad } = await open(t)
   const { id } = await subscribe('contact.created')
@@ -327,6 +352,7 @@ t.test('410 disables a webhook at once, with a notice in the activity log and in
   t.equal(receiver.received.length, 1)
 })
 
+// proves: decisions: Webhooks > Attempts at 0 5 s
 t.test(
   'five days of nothing but failures disable a webhook, and one success among them does not',
   async t => {
@@ -352,6 +378,7 @@ t.test(
   },
 )
 
+// proves: decisions: Webhooks > Attempts at 0 5 s
 t.test('Retry-After is honoured', async t => {
   const { subscribe, addContact, receiver, clock, pass, tried } = await open(t)
   const { id } = await subscribe('contact.created')
@@ -383,6 +410,7 @@ t.test('sandbox webhooks receive only sandbox events, live ones only live events
   )
 })
 
+// proves: Webhooks > POST /webhooks/triggers; decisions: Webhooks > Targets (subscriptions tests and automation
 t.test('private addresses that the operator does not list are not called', async t => {
   const { subscribe, addContact, receiver, tried, key, ...postroad } = await open(t, '127.0.0.0/8')
   const { id } = await subscribe('contact.created')
@@ -397,6 +425,7 @@ t.test('private addresses that the operator does not list are not called', async
   t.equal(receiver.received.length, 1)
 })
 
+// proves: Webhooks > POST /webhooks/triggers; decisions: Webhooks > Targets (subscriptions tests and automation
 t.test('where the list is for permitted workspaces, only their settings open it', async t => {
   const toml = '[webhooks]\nallow_networks_for = "permitted"'
   const { subscribe, addContact, receiver, key, workspaceId, ...postroad } = await open(

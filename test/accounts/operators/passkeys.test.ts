@@ -310,7 +310,7 @@ eachDatabase(t, 'of a passkey and its copy, used at the same moment, one signs i
   let writes = 0
   // The first write takes the challenge, the second opens the session.
   const write = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
-    if (++writes === 2) t.ok(await signInWithPasskey(parts, second, home))
+    if (++writes === 2) await t.resolves(signInWithPasskey(parts, second, home))
     return database.write(work)
   }
   const slow = Object.create(database, { write: { value: write } }) as Database

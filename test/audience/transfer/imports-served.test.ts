@@ -57,6 +57,9 @@ interface Answer {
   readonly error: { readonly code: string; readonly path: string; readonly message: string }
 }
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// answers: POST /contacts/import: not_found
+// operations: GET /contacts/imports/{id}
 t.test('a CSV file creates contacts, in a list and with tags, and reports each rejected row', async t => {
   const { imported, make, contacts, show, send } = await open(t)
   const list = await make('/lists', { name: 'News' })
@@ -175,6 +178,7 @@ t.test('an existing contact changes only in the columns of the file, and no chan
   t.equal(rows()['events'], before + 1)
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
 t.test('a file cannot resubscribe contacts who opted out, and can unsubscribe others', async t => {
   const { imported, make, contacts } = await open(t)
   await make('/contacts', { email: 'gone@x.example', subscribed: false })
@@ -194,6 +198,7 @@ t.test('a file cannot resubscribe contacts who opted out, and can unsubscribe ot
   })
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
 t.test(
   'a file is read in the charset that it is in, with commas, semicolons or tabs, as a form, or folded',
   async t => {
@@ -239,6 +244,8 @@ t.test(
   },
 )
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// answers: POST /contacts/import: conflict, unsupported_media_type
 t.test('a file that cannot be meant is refused before anything is imported', async t => {
   const { send, imported, contacts, at, make } = await open(t)
   const mapping = (text: string) => ({ query: { mapping: text } })
@@ -283,6 +290,8 @@ t.test('a file that cannot be meant is refused before anything is imported', asy
   t.same(await contacts(), [])
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// answers: POST /contacts/import: request_timeout
 t.test('a file that does not come on is not waited for, and nothing of it is kept', async t => {
   const { baseUrl, key, clock, at, rows } = await open(t)
   const stalled: RequestInit = {
@@ -299,6 +308,8 @@ t.test('a file that does not come on is not waited for, and nothing of it is kep
   t.same((await at('/imports')).body.data, [])
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// answers: POST /contacts/imports/{id}/cancel: conflict
 t.test('an import is cancelled while it waits or works, and what was done stays', async t => {
   const { send, cancel, show, imported } = await open(t)
   const rows = Array.from({ length: 20_000 }, (_, at) => `c${at}@x.example`).join('\n')
@@ -310,6 +321,8 @@ t.test('an import is cancelled while it waits or works, and what was done stays'
   t.match((await show(body.data.import_id)).body.data, { status: 'cancelled' })
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// operations: GET /contacts/imports/{id}/rejected
 t.test('rejected rows come back as a file, which is imported again once corrected', async t => {
   const { imported, download, contacts } = await open(t)
   const { id } = await imported('email,name\nann,=Ann\nbob@x.example,Bob\n')
@@ -321,6 +334,7 @@ t.test('rejected rows come back as a file, which is imported again once correcte
   t.equal((await download(`/imports/${MADE_UP}/rejected`)).status, 404)
 })
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
 t.test(
   'an export is what an import takes: coming back it changes nothing, and elsewhere it makes the same',
   async t => {
@@ -370,6 +384,8 @@ t.test(
   },
 )
 
+// proves: decisions: Contacts > PUT /contacts {email } (additive)
+// answers: GET /contacts/export: not_found
 t.test(
   'an export is of all contacts, or of those that a filter, list, segment or tag leaves, oldest first',
   async t => {

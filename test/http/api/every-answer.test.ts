@@ -53,6 +53,7 @@ function showsLimits(t: Test, { headers }: Answer, name: string): void {
   t.ok(headers.get('x-request-id'), name)
 }
 
+// proves: Limits > Rate-limit response headers
 t.test('every route shows the limits of its caller, whether it answers or refuses', async t => {
   const { operations, ask, key } = await open(t)
   for (const operation of operations) {
@@ -62,6 +63,8 @@ t.test('every route shows the limits of its caller, whether it answers or refuse
   }
 })
 
+// proves: Errors > validation_error
+// answers: any: validation_error
 t.test('what a query cannot be is a 400 on every route, naming the field', async t => {
   const { operations, ask, key } = await open(t)
   for (const operation of operations) {
@@ -72,6 +75,9 @@ t.test('what a query cannot be is a 400 on every route, naming the field', async
   }
 })
 
+// proves: Errors > 429 | rate_limited | rate_limit_exceeded
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
+// answers: keyed: rate_limited
 t.test(
   'a key over its rate is a 429 on every route that needs one, and passes after Retry-After',
   async t => {
@@ -93,6 +99,8 @@ t.test(
   },
 )
 
+// proves: Authentication > 4; Errors > workspace_not_found
+// answers: keyed: workspace_not_found
 t.test(
   'a key of a removed workspace is a 404 workspace_not_found on every route that needs a workspace',
   async t => {
@@ -108,6 +116,8 @@ t.test(
   },
 )
 
+// proves: Errors > 500 | internal_error
+// answers: keyed: internal_error
 t.test(
   'a broken database is a 500 on every route that needs a key, and tells nothing of the inside',
   async t => {
@@ -131,6 +141,7 @@ t.test(
   },
 )
 
+// answers: keyed: unavailable
 t.test(
   'a database that another process holds locked is a 503 with Retry-After, and is waited for',
   async t => {
@@ -179,6 +190,7 @@ async function passUntil(clock: FakeClock, done: Promise<unknown>): Promise<void
   }
 }
 
+// proves: Postroad > a local inbox that cannot be read is a 500
 t.test('a local inbox that cannot be read is a 500 as well', async t => {
   const appliance = await open(t)
   hideTable(appliance, 'captured_mails')
@@ -190,6 +202,7 @@ t.test('a local inbox that cannot be read is a 500 as well', async t => {
   showTable(appliance, 'captured_mails')
 })
 
+// proves: Postroad > routes for this machine alone are hidden from others
 t.test('a route for this machine alone is a 404 through a proxy', async t => {
   const { baseUrl } = await open(t)
   for (const path of ['/capture', '/capture/1']) {
@@ -199,6 +212,8 @@ t.test('a route for this machine alone is a 404 through a proxy', async t => {
   }
 })
 
+// proves: Conventions > A list is returned as
+// at and past limit: Limits > Pagination
 t.test('every list begins at the first of at most 100, and shows up to 1,000', async t => {
   const { operations, ask, key } = await open(t)
   const lists = operations.filter(

@@ -88,6 +88,7 @@ function withValue(whole: unknown, schema: Bounded, [name, ...rest]: Case['place
   return { ...fields, [name]: withValue(fields[name], inner ?? {}, rest, value) }
 }
 
+// proves: Errors > validation_error
 t.test(
   'one past each bound of a body is a 400 that names the field; the bound itself is not refused',
   async t => {

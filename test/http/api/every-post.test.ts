@@ -99,6 +99,7 @@ async function open(t: Test, sender = 'example.com') {
 const isReadOnly = ({ parameters }: Operation) =>
   parameters.some(({ name, description }) => name === 'Idempotency-Key' && /ignored/.test(description ?? ''))
 
+// proves: decisions: Added after the whole contract > Idempotency-Key is accepted on every
 t.test('every POST accepts an Idempotency-Key, and a repeat gets the first answer', async t => {
   const { operations, post } = await open(t)
   const succeeded: string[] = []
@@ -125,6 +126,8 @@ t.test('every POST accepts an Idempotency-Key, and a repeat gets the first answe
   t.ok(succeeded.length > 25, `only ${succeeded.join(', ')} succeeded`)
 })
 
+// proves: decisions: Added after the whole contract > Idempotency-Key is accepted on every
+// answers: posting: conflict, idempotency_conflict
 t.test('a repeat of an interrupted POST is refused, and so is one with another body', async t => {
   const { operations, post, inDatabase, claimOf, clock } = await open(t)
   let interrupted = 0
@@ -150,6 +153,7 @@ t.test('a repeat of an interrupted POST is refused, and so is one with another b
   t.ok(interrupted > 25)
 })
 
+// proves: decisions: Added after the whole contract > Idempotency-Key is accepted on every
 t.test('an answer with a secret is repeated, and stored sealed', async t => {
   const { operations, post, inDatabase, claimOf } = await open(t)
   for (const operation of operations.filter(({ path }) => /triggers|rotate-secret/.test(path))) {
@@ -164,6 +168,8 @@ t.test('an answer with a secret is repeated, and stored sealed', async t => {
   }
 })
 
+// proves: decisions: Added after the whole contract > Idempotency-Key is accepted on every
+// operations: GET /automations/{id}/steps/{stepId}
 t.test('every 201 has a Location, where what was created can be read', async t => {
   // The example adds example.com.
   const { operations, post, baseUrl, key, inDatabase } = await open(t, 'sender.example')

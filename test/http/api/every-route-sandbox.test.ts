@@ -121,6 +121,7 @@ function namings({ pathParameters }: Operation, names: readonly string[]): (() =
   return pathParameters.length === 0 ? [() => ''] : names.map(name => () => name)
 }
 
+// proves: Postroad > a sandbox key neither sees nor touches live data
 t.test('every route called with a sandbox key leaves live rows unchanged and shows none', async t => {
   const { postroad, operations, names, sandboxKey } = await open(t)
   t.ok(operations.length >= 20)
@@ -179,6 +180,7 @@ t.test('a live key does see what the sandbox must not', async t => {
   for (const name of names) t.ok(seen.includes(name), name)
 })
 
+// proves: Postroad > a sandbox key neither sees nor touches live data
 t.test('nothing of a sandbox shows to a live key, or to another sandbox', async t => {
   const postroad = await openTestAppliance(t)
   const operations = (await readOperations(postroad.baseUrl)).filter(({ needsKey }) => needsKey)

@@ -53,6 +53,7 @@ function madeUp(name: string): string {
   return name === 'email' ? 'nobody@nowhere.example' : MADE_UP
 }
 
+// proves: Postroad > the API describes itself, without anything internal
 t.test('the description is valid OpenAPI 3.1, and its examples pass their own schemas', async t => {
   const { baseUrl, operations } = await open(t)
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as never
@@ -167,6 +168,8 @@ t.test('examples of requests work as they are pasted, and answers are what is de
   }
 })
 
+// proves: Authentication > 1; Errors > 401 | unauthorized
+// answers: keyed: unauthorized
 t.test('without a valid key every route but the open ones is a 401', async t => {
   const { keyed, ask } = await open(t)
   t.ok(keyed.length >= 10)
@@ -178,6 +181,9 @@ t.test('without a valid key every route but the open ones is a 401', async t => 
     }
 })
 
+// proves: Authentication > 4; Errors > 403
+// proves: decisions: Accounts and keys > Permissions are resourceaction emailsend emailread
+// answers: permitted: forbidden
 t.test('with a key that lacks the permission, every route that needs one is a 403', async t => {
   const { keyed, ask, ...appliance } = await open(t)
   const keys = {
@@ -207,6 +213,8 @@ function codeOfMissing({ path }: Operation): string {
   return CODES_OF_MISSING.find(([begin]) => below.startsWith(begin))?.[1] ?? 'not_found'
 }
 
+// proves: Errors > not_found
+// answers: naming: not_found
 t.test('what does not exist is a 404 on every route that names one thing', async t => {
   const { operations, ask, key } = await open(t)
   const naming = operations.filter(({ pathParameters }) => pathParameters.length > 0)
@@ -219,6 +227,7 @@ t.test('what does not exist is a 404 on every route that names one thing', async
     }
 })
 
+// proves: Conventions > Resources belong to a workspace; Authentication > 2
 t.test("another workspace's things are a 404 as well", async t => {
   const { keyed, ask, makeWorkspace } = await open(t)
   const [owner, stranger] = [await makeWorkspace('owner'), await makeWorkspace('stranger')]
@@ -283,6 +292,8 @@ const REQUESTS_PER_ROUTE = often(15, 60)
 /** With the other fields of a head it may come to 16 KB. */
 const LONG_PATH = 15_000
 
+// proves: Errors > 400 | 404 | validation_error
+// answers: any: validation_error
 t.test('whatever is sent, the answer is described and never an error of the server', async t => {
   const { operations, ask, makeWorkspace, log } = await open(t)
   const key = await makeWorkspace('fuzz')

@@ -2,6 +2,8 @@
 import t from 'tap'
 import { openTestAppliance } from '../../support/program/appliance.js'
 
+// proves: What the service does > Health check endpoint that needs
+// proves: Deliverability, domains, analytics, tracking > GET /health
 t.test('health needs no key, below the version and at the root', async t => {
   const postroad = await openTestAppliance(t)
   for (const path of ['/api/v1/health', '/health'])
@@ -16,6 +18,7 @@ t.test('health needs no key, below the version and at the root', async t => {
   )
 })
 
+// operations: GET /health/ready
 t.test('a load balancer reads whether the node is ready, without a key', async t => {
   const postroad = await openTestAppliance(t)
   for (const path of ['/api/v1/health/ready', '/health/ready'])
@@ -31,6 +34,7 @@ t.test('a load balancer reads whether the node is ready, without a key', async t
   })
 })
 
+// proves: Postroad > the API describes itself, without anything internal
 t.test('the description is at /openapi.json, with the base URL, and contains nothing internal', async t => {
   const postroad = await openTestAppliance(t)
   const { status, body } = await postroad.get('/openapi.json')
@@ -44,6 +48,7 @@ t.test('the description is at /openapi.json, with the base URL, and contains not
   )
 })
 
+// proves: Limits > Rate-limit response headers
 t.test('an unknown path is a 404 in the form of every error', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad
@@ -61,6 +66,7 @@ t.test('an unknown path is a 404 in the form of every error', async t => {
   }
 })
 
+// proves: Errors > 429
 t.test('callers without a valid key are counted by address, and refused beyond their rate', async t => {
   const postroad = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '3' } })
   const { key } = postroad

@@ -7,6 +7,7 @@ import {
   assertNoFaults,
 } from '../../../src/mail/relay/relayed-header.js'
 import { hasDkimSignature, protectionOf } from '../../../src/mail/relay/readable-parts.js'
+import { assertLinear } from '../../support/count-steps.js'
 import { mail, raw, utf8 } from '../../support/mime-corpus/build.js'
 import { mimeCorpus } from '../../support/mime-corpus/corpus.js'
 
@@ -63,10 +64,7 @@ t.test('names and subjects are decoded from any charset', async t => {
     header(FROM, 'Subject: =?utf-8?B?R3LDvA==?= =?utf-8?Q?=C3?=\r\n =?utf-8?Q?=9Fe_x?= y').subject,
     'Grüße x y',
   )
-  t.equal(
-    header(FROM, 'Subject: =?utf-8*de?q?=C3=BC?= =?no-such?q?a?= =?broken').subject,
-    'ü a =?broken'.replace(' a', 'a'),
-  )
+  t.equal(header(FROM, 'Subject: =?utf-8*de?q?=C3=BC?= =?no-such?q?a?= =?broken').subject, 'üa =?broken')
   t.match(header('From: =?utf-8?Q?J=C3=BCrgen?= <a@example.com>').from, [{ name: 'Jürgen' }])
   t.match(header('From: "Doe, \\"Ann\\"" <a@example.com>').from, [{ name: 'Doe, "Ann"' }])
   t.match(header('From: a@example.com (Ann (the) Doe)').from, [{ name: 'Ann (the) Doe' }])
@@ -168,7 +166,7 @@ t.test('hostile headers are parsed in linear time', async t => {
     ';a="',
   ])
     for (const name of ['From', 'To', 'Subject', 'Content-Type'])
-      t.type(header(`${name}: ${value.repeat(Math.floor(60_000 / value.length))}`).faults.length, 'number')
+      assertLinear(t, count => header(`${name}: ${value.repeat(count)}`), 500, `${name}: ${value}`)
 })
 
 t.test('mail signed or encrypted by its author is detected', async t => {

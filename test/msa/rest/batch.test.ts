@@ -19,6 +19,9 @@ const many = (count: number) =>
     subject: `No. ${index}`,
   }))
 
+// proves: What the service does > Batch email up to 1000
+// proves: Batch record > batch_id | status | total, sent, failed | created_at, completed_at
+// proves: Email > POST /email/batch | GET /email/batch/:batchId; Errors > 200 | 201 | 202
 t.test('each message of a batch is mailed to its own recipient with its own content', async t => {
   const postroad = await openTestAppliance(t)
   const { status, body } = await send(postroad, [
@@ -52,6 +55,8 @@ t.test('each message of a batch is mailed to its own recipient with its own cont
   t.equal(postroad.rowCounts()['messages'], 3, 'the copy is a message as well')
 })
 
+// proves: Email > POST /email/batch; decisions: Email > Batch schema error anywhere ->
+// past limit: Limits > Messages in one batch
 t.test('a fault of form in any message refuses the whole batch and names it', async t => {
   const postroad = await openTestAppliance(t)
   const before = postroad.rowCounts()
@@ -76,6 +81,9 @@ t.test('a fault of form in any message refuses the whole batch and names it', as
   t.same(postroad.rowCounts(), before, 'nothing was accepted')
 })
 
+// proves: Email > POST /email/batch | track_opens | track_clicks
+// at and past limit: Limits > Subject length | from_name length | HTML size; Postroad > size of text
+// at limit: Limits > Messages in one batch
 t.test('a message of a batch has the bounds of a single send', async t => {
   const postroad = await openTestAppliance(t)
   const kilobytes = 'x'.repeat(256 * 1_024)
@@ -109,6 +117,7 @@ t.test('a message of a batch has the bounds of a single send', async t => {
   t.equal(postroad.rowCounts()['messages'], before)
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
 t.test('a copy to what is no address fails its message, and is not left out silently', async t => {
   const postroad = await openTestAppliance(t)
   const { status, body } = await send(postroad, [
@@ -127,6 +136,8 @@ t.test('a copy to what is no address fails its message, and is not left out sile
   ])
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
+// at and past limit: Postroad > copies of a batch
 t.test('the copies of all messages of a batch have a bound', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=0', 'daily_limit=0')
@@ -145,6 +156,8 @@ t.test('the copies of all messages of a batch have a bound', async t => {
   })
 })
 
+// proves: States and transitions > Batch statuses processing completed failed
+// proves: decisions: Email > Batch schema error anywhere ->
 t.test('what the rules of sending refuse fails one message alone', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('domain', 'add', 'pending.test', '--workspace', postroad.workspaceId)
@@ -192,6 +205,7 @@ t.test('what the rules of sending refuse fails one message alone', async t => {
   t.match(none, { status: 202, body: { data: { status: 'failed', sent: 0, failed: 1 } } })
 })
 
+// proves: Batch record > created_at, completed_at; Email > GET /email/batch/:batchId
 t.test('results are paged', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await send(postroad, [...many(5), { ...good, text: '' }])
@@ -203,6 +217,9 @@ t.test('results are paged', async t => {
   t.same(await indexes('?offset=6'), [])
 })
 
+// proves: What the service does > Batch email up to 1000; Batch record > batch_id | status | total, sent, failed
+// proves: Email > POST /email/batch
+// at limit: Limits > Messages in one batch
 t.test('a batch of a thousand is accepted and mailed', async t => {
   const postroad = await openTestAppliance(t)
   const { status, body } = await send(postroad, many(1_000))
@@ -215,6 +232,8 @@ t.test('a batch of a thousand is accepted and mailed', async t => {
   })
 })
 
+// proves: States and transitions > Batch statuses processing completed failed
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
 t.test(
   'messages are released at the email rate of the key, those of two batches one after the other',
   async t => {
@@ -250,6 +269,9 @@ t.test(
   },
 )
 
+// proves: Errors > limit_reached
+// answers: POST /email/batch: limit_reached
+// at and past limit: Postroad > hourly and daily emails of a workspace
 t.test('a batch that would cross a limit of the workspace is refused whole', async t => {
   const postroad = await openTestAppliance(t)
   for (const limit of ['hourly_limit', 'daily_limit']) {
@@ -269,6 +291,8 @@ t.test('a batch that would cross a limit of the workspace is refused whole', asy
   t.match(await send(postroad, many(1)), { status: 403 })
 })
 
+// proves: What the service does > A sandbox key mode produces; Email > 8
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('a batch of a sandbox key is completed at once and mails nobody', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox', '--email-rate-limit', '1')
@@ -277,6 +301,7 @@ t.test('a batch of a sandbox key is completed at once and mails nobody', async t
   t.match(postroad.rowCounts(), { messages: 3, queue: 0, sending_usage: 0 })
 })
 
+// proves: Batch record > created_at, completed_at; Email > GET /email/batch/:batchId
 t.test('a batch is for its own workspace, and for keys that may', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await send(postroad, [good])

@@ -15,6 +15,7 @@ import { addWorkspace, CONTENT, DAY_MS, NOW } from '../../support/mailroom.js'
 
 const good = { from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
+// proves: decisions: Email > Suppression scope all stops every
 t.test('a workspace may mark its mail as marketing: who unsubscribed does not get it', async t => {
   const postroad = await openTestAppliance(t)
   const { key, workspaceId } = postroad

@@ -55,6 +55,8 @@ const fault = (path: string, message: RegExp) => ({
   body: { error: { code: 'validation_error', path, message } },
 })
 
+// proves: Email > template_data; Content rendering rules > Contact tags {{firstName}} or {{first_name}}
+// proves: decisions: Email > html and template_id both given
 t.test("each recipient's mail is merged with their contact and the data of the request", async t => {
   const { contact, mails } = await open(t)
   await contact({ email: 'Ann@one.test', first_name: 'Ann', attributes: { plan: 'gold', company: 'Acme' } })
@@ -124,6 +126,11 @@ const LANGUAGE: readonly (readonly [string, string])[] = [
   ['{{{attributes.plan}}}{{email}} {{{plan}}}', 'ann@one.test BIG'],
 ]
 
+// proves: Content rendering rules > Contact tags {{firstName}} or {{first_name}}
+// proves: Content rendering rules > System tags {{unsubscribe_url}} {{preferences_url}} {{company_name}}
+// proves: Content rendering rules > Fallback and format {{field|fallback}} uses
+// proves: Content rendering rules > Conditions {{#if expr}}{{else}}{{/if}} and {{#unless
+// proves: Content rendering rules > Loops {{#each arrayName}}{{/each}} over arrays | Every key of template_data is
 t.test('the whole language is understood where mail is sent', async t => {
   const { contact, mail, command, workspaceId } = await open(t)
   await command('workspace', 'set', workspaceId, 'company_name=Birds')
@@ -145,6 +152,7 @@ t.test('the whole language is understood where mail is sent', async t => {
   )
 })
 
+// proves: decisions: Rendering > Values merged into HTML are
 t.test('a value becomes no markup, no header and no script', async t => {
   const { mail } = await open(t)
   const made = await mail({
@@ -157,6 +165,7 @@ t.test('a value becomes no markup, no header and no script', async t => {
   t.match(made.html, `<p>${escaped}</p><a href="#" title="${escaped}">go</a><div><b>"Tom"</b></div>`)
 })
 
+// proves: Email > template_id | template_data; decisions: Email > html and template_id both given
 t.test('a template is sent with its html, and what the request says goes before it', async t => {
   const { template, mail, patch } = await open(t)
   const id = await template('<h1>Hi {{name}}</h1>')
@@ -175,6 +184,8 @@ t.test('a template is sent with its html, and what the request says goes before 
   t.match((await mail({ template_id: id })).html, '<h1>Second</h1>')
 })
 
+// proves: Email > template_id | 3; Errors > template_not_found
+// answers: POST /email/send: template_not_found
 t.test('an unknown, deleted or foreign template is refused in the documented order', async t => {
   const { template, send, batch, remove, command, post } = await open(t)
   const missing = { status: 404, body: { error: { code: 'template_not_found', path: 'template_id' } } }
@@ -198,6 +209,7 @@ t.test('an unknown, deleted or foreign template is refused in the documented ord
   })
 })
 
+// proves: decisions: Rendering > Values merged into HTML are
 t.test('what cannot be read or filled in is refused with its place, and nothing is accepted', async t => {
   const { send, batch, template, rowCounts } = await open(t)
   const loops = '{{#each list}}{{#each this.more}}{{this}}{{/each}}{{/each}}'
@@ -274,6 +286,7 @@ t.test(
   },
 )
 
+// proves: decisions: Rendering > Values merged into HTML are
 t.test('a line break of a contact never ends the subject', async t => {
   const { contact, mail } = await open(t)
   await contact({ email: 'ann@one.test', attributes: { line: 'a\r\nBcc: eve@evil.test' } })
@@ -282,6 +295,7 @@ t.test('a line break of a contact never ends the subject', async t => {
   t.notOk(headers.has('bcc'))
 })
 
+// proves: Content rendering rules > Every key of template_data is
 t.test('each message of a batch is filled in with its own data', async t => {
   const { batch, template, received, get } = await open(t)
   const id = await template('<p>Hi {{name}}</p>')
@@ -353,6 +367,11 @@ t.test('a sandbox reads live templates and its own, and live mail none of the sa
   t.match(await send({ html: '{{#if}}' }, sandbox), { status: 400 })
 })
 
+// proves: What the service does > Email compliance the service checks
+// proves: Content rendering rules > System tags {{unsubscribe_url}} {{preferences_url}} {{company_name}}
+// proves: Content rendering rules > contains `{{unsubscribe_url}}` and a physical address
+// proves: Content rendering rules > contains `{{unsubscribe_url}}` but no address | no `{{unsubscribe_url}}`
+// proves: decisions: Email > Compliance "contains an address" means
 t.test('the footer is as much as the mail lacks, with links of this message', async t => {
   const { mail, command, workspaceId } = await open(t)
   await command('workspace', 'set', workspaceId, 'company_name=Birds & Co', 'company_address=1 Main St')
@@ -385,6 +404,7 @@ t.test('the footer is as much as the mail lacks, with links of this message', as
   t.notOk(text.html)
 })
 
+// proves: decisions: Email > Compliance "contains an address" means
 t.test('marketing tells how to unsubscribe in its header, whatever is in it', async t => {
   const { mail, command, workspaceId } = await open(t)
   await command('workspace', 'set', workspaceId, 'marketing=true')
@@ -394,6 +414,7 @@ t.test('marketing tells how to unsubscribe in its header, whatever is in it', as
   t.match(lines, 'List-Unsubscribe-Post: List-Unsubscribe=One-Click')
 })
 
+// proves: decisions: Email > Compliance "contains an address" means
 t.test('signatures are over what was filled in, and over List-Unsubscribe', async t => {
   const { contact, command, workspaceId, received, send } = await open(t)
   const domain = await command<PublishedDomain>(

@@ -27,6 +27,7 @@ async function open(t: Test) {
   return { ...postroad, key, send, delivered, resend, postroad }
 }
 
+// operations: POST /email/{messageId}/resend
 t.test('a message is sent again as a new one, attachments and header fields included', async t => {
   const { send, delivered, resend, key, postroad } = await open(t)
   const content = Buffer.alloc(300_000, 'abcdefgh').toString('base64')
@@ -65,6 +66,7 @@ t.test('a message is sent again as a new one, attachments and header fields incl
   })
 })
 
+// operations: POST /email/{messageId}/resend
 t.test('another address gets it too', async t => {
   const { send, delivered, resend } = await open(t)
   const first = await send()
@@ -106,6 +108,7 @@ t.test('a repeated request with an Idempotency-Key sends nothing twice', async t
   t.match(other, { status: 409, body: { error: { code: 'idempotency_conflict' } } })
 })
 
+// answers: POST /email/{messageId}/resend: conflict
 t.test('what cannot be sent again is refused with the reason, and nothing is sent', async t => {
   const { send, delivered, resend, key, clock, postroad } = await open(t)
   const first = await send()
@@ -124,6 +127,7 @@ t.test('what cannot be sent again is refused with the reason, and nothing is sen
   t.equal(((await postroad.get('/api/v1/email?limit=10', { key })).body.data as unknown[]).length, 2)
 })
 
+// answers: POST /email/{messageId}/resend: domain_invalid
 t.test('a domain that may no longer send is refused', async t => {
   const { send, delivered, resend, workspaceId, postroad } = await open(t)
   await postroad.run('domain', 'add', 'shop.test', '--workspace', workspaceId, '--vouch')
@@ -136,6 +140,7 @@ t.test('a domain that may no longer send is refused', async t => {
   })
 })
 
+// answers: POST /email/{messageId}/resend: limit_reached
 t.test('a copy counts against the limits of its workspace', async t => {
   const { send, delivered, resend, workspaceId, clock, postroad } = await open(t)
   const first = await send()

@@ -17,6 +17,9 @@ for (const [name, path, body, error, success] of [
   ['a batch', 'batch', { messages: [good, good] }, UNEXPECTED, 202],
   ['a scheduled send', 'send', later, { code: 'schedule_failed', message: /could not be scheduled/ }, 202],
 ] as const)
+  // proves: Email > 5; Errors > 500 | schedule_failed | internal_error
+  // proves: decisions: Email > Idempotency scope = workspace +
+  // answers: POST /email/send: internal_error, schedule_failed
   t.test(`${name} that cannot be stored is a 500, leaves nothing, and can be repeated`, async t => {
     const postroad = await openTestAppliance(t)
     await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=2')
@@ -60,6 +63,8 @@ async function open(t: Test) {
   return { ...postroad, batch }
 }
 
+// proves: Errors > conflict; decisions: Email > Idempotency scope = workspace +
+// answers: POST /email/batch: conflict
 t.test('fifty equal batches at once become one', async t => {
   const { batch, ...postroad } = await open(t)
   const answers = await Promise.all(Array.from({ length: 50 }, () => batch('once')))
@@ -72,6 +77,9 @@ t.test('fifty equal batches at once become one', async t => {
     if (status !== 202) t.match({ status, body }, { status: 409, body: { error: { code: 'conflict' } } })
 })
 
+// proves: Email > The same key with a | Keys expire after 1 hour; Errors > idempotency_conflict
+// answers: POST /email/batch: idempotency_conflict
+// at and past limit: Limits > Idempotency key lifetime
 t.test('the key of a batch counts for its body, and for an hour', async t => {
   const { batch, clock, ...postroad } = await open(t)
   const first = await batch('b')
@@ -88,6 +96,8 @@ t.test('the key of a batch counts for its body, and for an hour', async t => {
   t.equal(postroad.rowCounts()['messages'], 7)
 })
 
+// proves: Email > The header is Idempotency-Key with
+// at and past limit: Postroad > length of an Idempotency-Key
 t.test('an Idempotency-Key has 1 to 255 printable characters', async t => {
   const { key, ...postroad } = await open(t)
   for (const path of ['send', 'batch']) {

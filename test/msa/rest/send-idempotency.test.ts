@@ -13,6 +13,9 @@ function send(postroad: TestAppliance, idempotencyKey: string, body: object = go
 
 const messages = (postroad: TestAppliance) => postroad.rowCounts()['messages']
 
+// proves: Email > A first request is executed | A repeat with the same | The same key with a
+// proves: Errors > idempotency_conflict; decisions: Email > Idempotency scope = workspace +
+// answers: POST /email/send: idempotency_conflict
 t.test('a repeated send is answered as the first was, and mails nobody again', async t => {
   const postroad = await openTestAppliance(t)
   const first = await send(postroad, 'order-1')
@@ -31,6 +34,8 @@ t.test('a repeated send is answered as the first was, and mails nobody again', a
   t.equal(messages(postroad), 3)
 })
 
+// proves: Errors > conflict; decisions: Email > Idempotency scope = workspace +
+// answers: POST /email/send: conflict
 t.test('fifty at once become one mail', async t => {
   const postroad = await openTestAppliance(t)
   const answers = await Promise.all(Array.from({ length: 50 }, () => send(postroad, 'once')))
@@ -42,6 +47,8 @@ t.test('fifty at once become one mail', async t => {
     if (status !== 200) t.match({ status, body }, { status: 409, body: { error: { code: 'conflict' } } })
 })
 
+// proves: Errors > conflict; decisions: Email > Idempotency scope = workspace +
+// answers: POST /email/send: conflict
 t.test('a repeat that comes while the first is in flight is a conflict', async t => {
   const postroad = await openTestAppliance(t)
   const unlock = lockDatabase(postroad)
@@ -56,6 +63,7 @@ t.test('a repeat that comes while the first is in flight is a conflict', async t
   t.equal(messages(postroad), 1)
 })
 
+// proves: decisions: Email > Idempotency scope = workspace +
 t.test('a refused request is not remembered: once corrected, it can be sent with the same key', async t => {
   const postroad = await openTestAppliance(t)
   const broken = await send(postroad, 'k', { ...good, text: '' })
@@ -68,6 +76,8 @@ t.test('a refused request is not remembered: once corrected, it can be sent with
   t.match(await send(postroad, 'k'), { status: 200 }, 'a repeat is no further mail for the limit')
 })
 
+// proves: Email > Keys expire after 1 hour
+// at and past limit: Limits > Idempotency key lifetime
 t.test('a key and its stored response expire after an hour', async t => {
   const postroad = await openTestAppliance(t)
   await send(postroad, 'a')
@@ -81,6 +91,7 @@ t.test('a key and its stored response expire after an hour', async t => {
   t.match(postroad.rowCounts(), { messages: 3, kept_answers: 1 })
 })
 
+// proves: decisions: Email > Idempotency scope = workspace +
 t.test('a key is known by workspace and kind of key, not by API key', async t => {
   const postroad = await openTestAppliance(t)
   await send(postroad, 'same')
@@ -95,6 +106,7 @@ t.test('a key is known by workspace and kind of key, not by API key', async t =>
   t.equal(messages(postroad), 3)
 })
 
+// proves: decisions: Email > Idempotency scope = workspace +
 t.test('a repeat needs a valid key and its permission like any request', async t => {
   const postroad = await openTestAppliance(t)
   await send(postroad, 'k')
@@ -103,6 +115,8 @@ t.test('a repeat needs a valid key and its permission like any request', async t
   t.match(await send(postroad, 'k', good, 'ts_live_none'), { status: 401 })
 })
 
+// proves: Email > Applies to POST /email/send POST | A first request is executed | A repeat with the same
+// proves: decisions: Email > Idempotency scope = workspace +
 t.test('scheduled sends and batches are repeated in the same way', async t => {
   const postroad = await openTestAppliance(t)
   const scheduled = { ...good, send_at: '2026-01-05T11:00:00Z' }

@@ -5,6 +5,8 @@ import { openTestAppliance } from '../../support/program/appliance.js'
 const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 const recipients = (count: number) => Array.from({ length: count }, (_, index) => `user${index}@one.test`)
 
+// proves: Authentication > 1; Errors > 401
+// answers: POST /email/send: unauthorized
 t.test('a request without a valid key is refused before anything else', async t => {
   const postroad = await openTestAppliance(t)
   const before = postroad.rowCounts()
@@ -24,6 +26,8 @@ t.test('a request without a valid key is refused before anything else', async t 
   t.match(await postroad.send(postroad.key, good), { status: 200 })
 })
 
+// proves: Authentication > 4
+// answers: POST /email/send: workspace_not_found
 t.test('a key of a removed workspace gets an error that says so', async t => {
   const postroad = await openTestAppliance(t)
   const { id } = await postroad.json<{ id: string }>('workspace', 'create', 'short-lived')
@@ -32,6 +36,9 @@ t.test('a key of a removed workspace gets an error that says so', async t => {
   t.match(await postroad.send(key, good), { status: 404, body: { error: { code: 'workspace_not_found' } } })
 })
 
+// proves: Authentication > 4; Errors > 403
+// proves: decisions: Accounts and keys > Permissions are resourceaction emailsend emailread
+// answers: POST /email/send: forbidden
 t.test('a key may do what its permissions say and nothing else', async t => {
   const postroad = await openTestAppliance(t)
   const sender = await postroad.makeKey('--permissions', 'email:send')
@@ -50,6 +57,8 @@ t.test('a key may do what its permissions say and nothing else', async t => {
   }
 })
 
+// proves: Errors > 429 | rate_limit_exceeded; decisions: Accounts and keys > Each key has rate_limit (requests/min
+// answers: POST /email/send: rate_limited
 t.test('requests beyond the rate of a key are refused before their body is looked at', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--rate-limit', '2')
@@ -67,6 +76,7 @@ t.test('requests beyond the rate of a key are refused before their body is looke
   t.match(await postroad.send(key, good), { status: 200 }, 'after Retry-After')
 })
 
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
 t.test("recipients beyond a key's email rate are refused whole", async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--email-rate-limit', '3')
@@ -82,6 +92,7 @@ t.test("recipients beyond a key's email rate are refused whole", async t => {
   t.match(await postroad.send(key, { ...good, to: recipients(2) }), { status: 200 }, 'after Retry-After')
 })
 
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
 t.test('a request that no minute of its key has room for is refused for good, and told why', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--email-rate-limit', '3')
@@ -94,6 +105,7 @@ t.test('a request that no minute of its key has room for is refused for good, an
   t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 }, 'and used nothing up')
 })
 
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
 t.test('who is skipped uses nothing of the email rate up', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--email-rate-limit', '3')
@@ -115,6 +127,9 @@ for (const [limit, window, windowMs] of [
   ['hourly_limit', 'hour', 3_600_000],
   ['daily_limit', 'day', 86_400_000],
 ] as const)
+  // proves: Email > 7; Errors > 403 | limit_reached
+  // answers: POST /email/send: limit_reached
+  // at and past limit: Postroad > hourly and daily emails of a workspace
   t.test(`a request that would cross the ${limit} is refused whole`, async t => {
     const postroad = await openTestAppliance(t)
     const { key } = postroad
@@ -154,6 +169,7 @@ for (const [limit, window, windowMs] of [
     t.match(await postroad.send(key, { ...good, to: recipients(3) }), { status: 200 }, 'in the next one')
   })
 
+// proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
 t.test('a request refused by the limit of its workspace uses nothing of its key up', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--email-rate-limit', '3')
@@ -171,6 +187,8 @@ for (const [name, status, code] of [
   ['the hourly limit', 403, 'limit_reached'],
   ['the daily limit', 403, 'limit_reached'],
 ] as const)
+  // proves: decisions: Accounts and keys > Each key has rate_limit (requests/min
+  // past limit: Postroad > hourly and daily emails of a workspace
   t.test(`of fifty sends at once no more pass than ${name} allows`, async t => {
     const postroad = await openTestAppliance(t)
     const settings = {
@@ -190,6 +208,8 @@ for (const [name, status, code] of [
     t.equal(postroad.rowCounts()['messages'], 7)
   })
 
+// proves: decisions: Accounts and keys > Workspace settings name default_from_email default_from_name
+// at limit: Postroad > hourly and daily emails of a workspace
 t.test('a limit of 0 means unlimited', async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad
@@ -198,6 +218,8 @@ t.test('a limit of 0 means unlimited', async t => {
     t.match(await postroad.send(key, { ...good, to: recipients(100) }), { status: 200 })
 })
 
+// proves: What the service does > A sandbox key mode produces; Email > 8
+// proves: decisions: Email > Sandbox each workspace has a
 t.test('with a sandbox key mail is stored and goes nowhere', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey('--sandbox')

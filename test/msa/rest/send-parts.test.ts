@@ -30,12 +30,14 @@ async function receive(postroad: TestAppliance, fields: object) {
 const namesOf = (field: ParsedMail['to']) =>
   [field ?? []].flat().flatMap(({ value }) => value.map(({ address }) => address))
 
+// proves: Email > 6; decisions: Email > to array one message (own
 t.test('each recipient of to sees itself alone', async t => {
   const postroad = await openTestAppliance(t)
   const { mails } = await receive(postroad, { to: ['ann@one.test', 'bob@two.test'] })
   for (const [to, mail] of mails) t.same([namesOf(mail.to), mail.cc], [[to], undefined])
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content | Every mail has one Message-ID
 t.test('with copies all see to and cc, and nobody sees a blind copy', async t => {
   const postroad = await openTestAppliance(t)
   const { data, mails } = await receive(postroad, {
@@ -57,6 +59,7 @@ t.test('with copies all see to and cc, and nobody sees a blind copy', async t =>
   t.equal(new Set(ids).size, 3, 'without copies each recipient gets a separate mail')
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
 t.test('with blind copies alone the recipients stay unknown to each other', async t => {
   const postroad = await openTestAppliance(t)
   const { mails } = await receive(postroad, { to: ['ann@one.test', 'bob@two.test'], bcc: ['dora@two.test'] })
@@ -65,6 +68,7 @@ t.test('with blind copies alone the recipients stay unknown to each other', asyn
   t.same(namesOf(mails.get('dora@two.test')?.to), ['ann@one.test', 'bob@two.test'])
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
 t.test('attachments arrive as they were, those that the HTML shows within it', async t => {
   const postroad = await openTestAppliance(t)
   const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 255, 10, 13])
@@ -106,6 +110,7 @@ t.test('attachments arrive as they were, those that the HTML shows within it', a
   t.equal(postroad.rowCounts()['message_parts'], 4, 'kept once for both')
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
 t.test('attachments are taken as clients write them', async t => {
   const postroad = await openTestAppliance(t)
   const message = Buffer.from('From: a@b.test\nSubject: Hi\n\nHello.\n')
@@ -134,6 +139,8 @@ t.test('attachments are taken as clients write them', async t => {
   t.match(raw, /message\/rfc822\r\nContent-Transfer-Encoding: 7bit/)
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
+// at and past limit: Postroad > size of a message with its attachments
 t.test('attachments that cannot be are refused, and nothing of them stays', async t => {
   const postroad = await openTestAppliance(t, { env: { POSTROAD_LIMITS_MESSAGE_SIZE: '1MB' } })
   const file = { filename: 'a.txt', content: 'YQ==' }
@@ -174,6 +181,7 @@ t.test('attachments that cannot be are refused, and nothing of them stays', asyn
   t.match(await postroad.send(postroad.key, { ...good, attachments: [fits] }), { status: 200 })
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
 t.test('own header fields are written, those of the server are refused', async t => {
   const postroad = await openTestAppliance(t)
   const { mails } = await receive(postroad, {
@@ -228,6 +236,7 @@ t.test('own header fields are written, those of the server are refused', async t
     )
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
 t.test('tags are kept with the message and sent to nobody', async t => {
   const postroad = await openTestAppliance(t)
   const { results, mails } = await receive(postroad, { tags: ['welcome', 'Größe'] })
@@ -242,6 +251,8 @@ t.test('tags are kept with the message and sent to nobody', async t => {
     )
 })
 
+// proves: decisions: Email > cc bcc attachments [{filename content
+// at and past limit: Limits > Recipients in one send
 t.test('to, cc and bcc together have at most a hundred addresses', async t => {
   const postroad = await openTestAppliance(t)
   const people = (count: number, name: string) =>

@@ -20,6 +20,8 @@ async function send(postroad: TestAppliance, to: string | string[]) {
   return body.data as { sent: number; failed: number; skipped: number; total: number; results: Result[] }
 }
 
+// proves: What the service does > Transactional email one message to; Email > POST /email/send | 6
+// proves: decisions: Email > to array one message (own | Message status machine scheduled ->
 t.test('suppressed, invalid and repeated recipients are skipped and do not fail the others', async t => {
   const postroad = await openTestAppliance(t)
   const owner = ['--workspace', postroad.workspaceId]
@@ -61,6 +63,7 @@ t.test('suppressed, invalid and repeated recipients are skipped and do not fail 
   t.match(await statusOf(5), { status: 'failed', reason: 'duplicate' })
 })
 
+// proves: Email > 6; decisions: Email > to array one message (own
 t.test('whatever an entry of a list holds, it fails nobody else', async t => {
   const postroad = await openTestAppliance(t)
   const odd = [
@@ -81,6 +84,7 @@ t.test('whatever an entry of a list holds, it fails nobody else', async t => {
   t.match(body.data, { status: 'failed', reason: 'invalid', to: 'b@one.test ' })
 })
 
+// proves: decisions: Email > A mail's addresses may have
 t.test('names are taken with the addresses and shown in the mail, results have the bare ones', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await postroad.send(postroad.key, {
@@ -123,6 +127,7 @@ t.test('names are taken with the addresses and shown in the mail, results have t
   )
 })
 
+// proves: Email > to
 t.test('a single suppressed recipient is no error', async t => {
   const postroad = await openTestAppliance(t)
   const owner = ['--workspace', postroad.workspaceId]
@@ -137,12 +142,17 @@ t.test('a single suppressed recipient is no error', async t => {
   t.match(await send(postroad, 'gone@one.test'), { sent: 1, skipped: 0 })
 })
 
+// proves: Email > 6; decisions: Email > to array one message (own
 t.test('a list of only invalid addresses is answered, and no mail is sent', async t => {
   const postroad = await openTestAppliance(t)
   t.match(await send(postroad, ['x', 'y']), { sent: 0, failed: 0, skipped: 2, total: 2 })
   t.equal(postroad.rowCounts()['queue'], 0)
 })
 
+// proves: What the service does > Delivery status lookup per message
+// proves: Message status record > message_id | to | sent_at, delivered_at, opened_at, clicked_at, bounced_at
+// proves: Email > GET /email/:messageId/status; decisions: Email > GET /email (additive) message log
+// operations: GET /email/{messageId}
 t.test("a message's status and trace are for its own workspace", async t => {
   const postroad = await openTestAppliance(t)
   const { key } = postroad

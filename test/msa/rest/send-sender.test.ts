@@ -21,6 +21,7 @@ function textOf(field: AddressObject | undefined): string | undefined {
   return mailbox && `${mailbox.name}|${mailbox.address ?? ''}`
 }
 
+// proves: Email > reply_to; decisions: Email > From (1) from_email's domain verified
 t.test('a verified domain sends under its own name', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('domain', 'add', 'Sender.test', '--vouch', '--workspace', postroad.workspaceId)
@@ -37,6 +38,8 @@ t.test('a verified domain sends under its own name', async t => {
   })
 })
 
+// proves: What the service does > Every workspace may send from; Email > from_email
+// proves: decisions: Email > From (1) from_email's domain verified
 t.test('a domain that was not added sends from the shared address and is answered at its own', async t => {
   const postroad = await openTestAppliance(t)
   const from_email = 'me@else.test'
@@ -51,6 +54,7 @@ t.test('a domain that was not added sends from the shared address and is answere
   })
 })
 
+// proves: decisions: Email > From (1) from_email's domain verified
 t.test('a domain below a verified one is another domain', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('domain', 'add', 'sender.test', '--vouch', '--workspace', postroad.workspaceId)
@@ -59,6 +63,7 @@ t.test('a domain below a verified one is another domain', async t => {
   })
 })
 
+// proves: decisions: Email > From (1) from_email's domain verified
 t.test('a domain that another workspace has verified is not verified here', async t => {
   const postroad = await openTestAppliance(t)
   const other = await postroad.json<{ id: string }>('workspace', 'create', 'other')
@@ -69,6 +74,8 @@ t.test('a domain that another workspace has verified is not verified here', asyn
   })
 })
 
+// proves: Email > 4; Errors > domain_invalid
+// answers: POST /email/send: domain_invalid
 t.test('an added domain that is not verified is refused', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('domain', 'add', 'sender.test', '--workspace', postroad.workspaceId)
@@ -80,6 +87,7 @@ t.test('an added domain that is not verified is refused', async t => {
   t.same(postroad.rowCounts(), before)
 })
 
+// proves: decisions: Email > From (1) from_email's domain verified
 t.test('without a shared address a domain that was not added is refused', async t => {
   const postroad = await openTestAppliance(t, { env: { POSTROAD_MTA_SHARED_ADDRESS: '' } })
   const before = postroad.rowCounts()
@@ -90,6 +98,10 @@ t.test('without a shared address a domain that was not added is refused', async 
   t.same(postroad.rowCounts(), before)
 })
 
+// proves: What the service does > Every workspace may send from; Email > from_email | from_name | 2
+// proves: Errors > missing_from_email
+// proves: decisions: Accounts and keys > Workspace settings name default_from_email default_from_name
+// answers: POST /email/send: missing_from_email
 t.test("the workspace's defaults stand in for what the request leaves out", async t => {
   const postroad = await openTestAppliance(t)
   t.match(await postroad.send(postroad.key, good), {

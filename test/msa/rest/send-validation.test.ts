@@ -215,6 +215,12 @@ const inOrder: Refusal[] = [
   },
 ]
 
+// proves: Email > to | subject | html | text | template_id | template_data | from_name | reply_to | track_opens
+// proves: Email > track_clicks | 1 | 2 | 3
+// proves: Errors > 400 | validation_error | missing_from_email | template_not_found | no_content
+// proves: decisions: Email > html and template_id both given | A mail's addresses may have
+// answers: POST /email/send: validation_error, no_content, missing_from_email, template_not_found
+// past limit: Limits > Recipients in one send | Subject length | from_name length | HTML size; Postroad > size of text
 t.test('every refused request names its fault and leaves nothing behind', async t => {
   const postroad = await openTestAppliance(t)
   await postroad.json('domain', 'add', 'pending.test', '--workspace', postroad.workspaceId)
@@ -243,6 +249,10 @@ t.test('every refused request names its fault and leaves nothing behind', async 
   )
 })
 
+// proves: What the service does > Transactional email one message to
+// proves: Email > POST /email/send | to | subject | html | text | template_data | from_name
+// proves: decisions: Email > html and template_id both given
+// at limit: Limits > Recipients in one send | Subject length | from_name length | HTML size; Postroad > size of text
 t.test('what is as large as allowed is accepted', async t => {
   const postroad = await openTestAppliance(t)
   for (const [name, body] of Object.entries({
@@ -265,6 +275,7 @@ t.test('what is as large as allowed is accepted', async t => {
     t.match(await postroad.send(postroad.key, body), { status: 200 }, name)
 })
 
+// proves: decisions: Email > Optional fields null is as
 t.test('null for an optional field is as if it were left out', async t => {
   const postroad = await openTestAppliance(t)
   const optional = [
@@ -292,6 +303,7 @@ t.test('null for an optional field is as if it were left out', async t => {
   })
 })
 
+// proves: Email > subject
 t.test('tags are stripped from the subject', async t => {
   const postroad = await openTestAppliance(t)
   const { body } = await postroad.send(postroad.key, { ...good, subject: '<b>5 < 6</b> & <i>more</i>' })

@@ -153,9 +153,8 @@ async function play(t: Test, client: SmtpClient, script: string): Promise<void> 
     send()
     const said = await client.readLine()
     if (said === undefined) throw new Error(`the server closed where it should have said: ${pattern}`)
-    if (!matches(said, pattern))
+    if (!t.ok(matches(said, pattern), `the server says ${pattern}`, { said }))
       throw new Error(`the server said "${said}" where it should have said: ${pattern}`)
-    t.pass(said)
   }
   for (const line of lines) {
     const [, verb = '', rest = ''] = /^(\S+) ?(.*)$/.exec(line) ?? []
