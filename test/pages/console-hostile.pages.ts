@@ -11,8 +11,8 @@ import { gzipSync } from 'node:zlib'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
-import { openBrowser } from '../support/program/browser.js'
-import { addOperator, tokenWith } from '../support/program/operators.js'
+import { openConsole } from '../support/program/console.js'
+import { tokenWith } from '../support/program/operators.js'
 
 /** Would run in HTML, in an attribute, and as a link. */
 const hostile = (name: string) =>
@@ -30,9 +30,7 @@ async function watch(
   t: Test,
   { baseUrl, workspaceId, json }: Pick<TestAppliance, 'baseUrl' | 'workspaceId' | 'json'>,
 ) {
-  const { link } = await addOperator({ json })
-  const see = await openBrowser(t)
-  const { page } = await see({ shape: 'wide', scheme: 'light' })
+  const { page, settled } = await openConsole(t, { baseUrl, json })
   const dialogs: string[] = []
   page.on('dialog', dialog => {
     dialogs.push(dialog.message())
@@ -41,8 +39,6 @@ async function watch(
   await page.addInitScript(
     `window.broken = []; addEventListener('securitypolicyviolation', event => window.broken.push(event.violatedDirective + ' ' + event.blockedURI))`,
   )
-  await page.goto(`${baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').first().waitFor()
   /** Opens a screen, and sees that these texts are there and nothing has run. */
   const look = async (path: string, ...texts: readonly string[]) => {
     await page.goto(`${baseUrl}/console${path}${path.includes('?') ? '&' : '?'}workspace=${workspaceId}`)
@@ -54,7 +50,7 @@ async function watch(
         .first()
         .waitFor({ timeout: 5_000 })
         .catch(() => t.fail(`${path}: shows ${text}`))
-    await page.waitForLoadState('networkidle')
+    await settled()
     const { ran, broken } = await page.evaluate<Watched>('({ ran: window.ran, broken: window.broken })')
     t.equal(ran, undefined, `${path}: nothing ran`)
     t.same(broken, [], `${path}: the policy had nothing to stop`)
