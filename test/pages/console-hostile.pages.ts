@@ -30,7 +30,7 @@ async function watch(
   t: Test,
   { baseUrl, workspaceId, json }: Pick<TestAppliance, 'baseUrl' | 'workspaceId' | 'json'>,
 ) {
-  const { page, settled } = await openConsole(t, { baseUrl, json })
+  const { page, go, turnTo, settled } = await openConsole(t, { baseUrl, json })
   const dialogs: string[] = []
   page.on('dialog', dialog => {
     dialogs.push(dialog.message())
@@ -39,10 +39,11 @@ async function watch(
   await page.addInitScript(
     `window.broken = []; addEventListener('securitypolicyviolation', event => window.broken.push(event.violatedDirective + ' ' + event.blockedURI))`,
   )
+  await go('/')
+  await settled()
   /** Opens a screen, and sees that these texts are there and nothing has run. */
   const look = async (path: string, ...texts: readonly string[]) => {
-    await page.goto(`${baseUrl}/console${path}${path.includes('?') ? '&' : '?'}workspace=${workspaceId}`)
-    await page.getByRole('heading', { level: 1 }).waitFor()
+    await turnTo(`${path}${path.includes('?') ? '&' : '?'}workspace=${workspaceId}`)
     for (const text of texts)
       await page
         .getByText(text)
@@ -50,7 +51,6 @@ async function watch(
         .first()
         .waitFor({ timeout: 5_000 })
         .catch(() => t.fail(`${path}: shows ${text}`))
-    await settled()
     const { ran, broken } = await page.evaluate<Watched>('({ ran: window.ran, broken: window.broken })')
     t.equal(ran, undefined, `${path}: nothing ran`)
     t.same(broken, [], `${path}: the policy had nothing to stop`)

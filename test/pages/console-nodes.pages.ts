@@ -6,8 +6,8 @@
 import t from 'tap'
 import { PostgresServer } from '../support/db/postgres-server.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { ALL_LOOKS } from '../support/program/browser.js'
-import { openConsole } from '../support/program/console.js'
+import { ALL_LOOKS, lookAs } from '../support/program/browser.js'
+import { openConsole, WIDE } from '../support/program/console.js'
 import { openNodes } from '../support/program/database-nodes.js'
 import { until } from '../support/until.js'
 
@@ -54,11 +54,10 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   t.match(await dialog.innerText(), /their work will wait: Delivery, Background work\./)
   await page.keyboard.press('Escape')
   for (const looking of ALL_LOOKS) {
-    const visitor = await openConsole(t, served, { looking })
-    await visitor.go('/health')
-    await visitor.page.getByText('mx2.example.com').waitFor()
-    await visitor.inspect(`console-nodes, ${looking.shape}, ${looking.scheme}`)
+    await lookAs(page, looking)
+    await inspect(`console-nodes, ${looking.shape}, ${looking.scheme}`)
   }
+  await lookAs(page, WIDE)
   await two.getByRole('button', { name: 'Resume' }).click()
   await dialog.getByRole('button', { name: 'Resume' }).click()
   await page.getByText('mx2.example.com is resumed.').waitFor()

@@ -49,8 +49,8 @@ let browser: Promise<Browser> | undefined
 
 function startBrowser(t: Test): Promise<Browser> {
   const started = chromium.launch({ executablePath: CHROMIUM, headless: true, args: BROWSER_FLAGS })
-  let file = t
-  while (file.parent) file = file.parent as Test
+  // The test that all tests of the file are in.
+  const file = (t.parent ?? t) as unknown as { teardown(end: () => Promise<void>): void }
   file.teardown(async () => (await started).close())
   return started
 }
@@ -78,13 +78,33 @@ export async function openBrowser(t: Test): Promise<(looking: Looking) => Promis
 
 const axeScript = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What axe finds wrong with the current page: rule and element. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/**
+ * What axe finds wrong with the current page: rule and element.
+ *
+ * @param within selector of the part that is looked at, e.g. a dialog above a page without findings; default: the whole page
+ * @param rules `colours`: contrast alone, for a page that is also looked at in another scheme
+ */
+export async function axeFindings(
+  page: Page,
+  within = 'html',
+  rules: 'all' | 'colours' = 'all',
+): Promise<string[]> {
   // Reading the script takes longer than running it, and it stays until the document goes.
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axeScript)
-  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })')
+  const runOnly = rules === 'all' ? {} : { runOnly: ['color-contrast', 'link-in-text-block'] }
+  const options = JSON.stringify({ resultTypes: ['violations'], ...runOnly })
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(within)}, ${options})`)
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
 }
+
+/** Gives a page another form, as a window that is resized. */
+export async function lookAs(page: Page, { shape, scheme }: Looking): Promise<void> {
+  await page.setViewportSize(SHAPES[shape])
+  await page.emulateMedia({ colorScheme: scheme })
+}
+
+/** All rules in the light; in the dark, of the same page, those about colours: nothing else changes with the scheme. */
+export const rulesFor = ({ scheme }: Looking) => (scheme === 'light' ? 'all' : 'colours')
 
 /** Whether something is wider than the screen. */
 export function isTooWide(page: Page): Promise<boolean> {

@@ -1,5 +1,5 @@
 /** The console in Chromium, with an operator signed in: what tests of its screens share. */
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import type { Test } from 'tap'
 import { until } from '../until.js'
 import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from './browser.js'
@@ -14,14 +14,16 @@ export interface Console {
   readonly page: Page
   /** Address of the operator. */
   readonly email: string
-  /** Opens a path below `/console`. */
-  go(path: string): Promise<void>
+  /** Loads a path below `/console`. */
+  readonly go: (path: string) => Promise<void>
+  /** Opens a path below `/console` without loading the page again, as Back does. Messages of the screen before stay. */
+  readonly turnTo: (path: string) => Promise<void>
   /** What the browser complained of, except what was expected. */
-  complaints(): string[]
+  readonly complaints: () => string[]
   /** Resolves once the screen has drawn what it asked the server for. */
-  settled(): Promise<void>
+  readonly settled: () => Promise<void>
   /** The current screen has no finding of axe, fits, and the browser complains of nothing. */
-  inspect(name: string): Promise<void>
+  readonly inspect: (name: string) => Promise<void>
 }
 
 export interface ConsoleOptions {
@@ -41,12 +43,19 @@ export async function openConsole(
   const { page, complaints } = await (await openBrowser(t))(looking)
   await signInByLink(page, appliance, link)
   const settled = watchRequests(page)
+  const urlOf = (path: string) => `${appliance.baseUrl}/console${path}`
   const unexpected = () => complaints.filter(text => !expected?.test(text))
   return {
     page,
     email,
     async go(path) {
-      await page.goto(`${appliance.baseUrl}/console${path}`)
+      await page.goto(urlOf(path))
+    },
+    async turnTo(path) {
+      await page.evaluate(
+        `history.pushState(null, '', ${JSON.stringify(urlOf(path))}); dispatchEvent(new Event('popstate'))`,
+      )
+      await settled()
     },
     complaints: unexpected,
     settled,
@@ -80,8 +89,9 @@ export function watchRequests(page: Page): () => Promise<void> {
   // The stream of changes never ends.
   const isCounted = (url: string) => !url.includes('/live/stream')
   page.on('request', request => (begun += isCounted(request.url()) ? 1 : 0))
-  for (const event of ['requestfinished', 'requestfailed'] as const)
-    page.on(event, request => (ended += isCounted(request.url()) ? 1 : 0))
+  const onEnded = (request: Request) => (ended += isCounted(request.url()) ? 1 : 0)
+  page.on('requestfinished', onEnded)
+  page.on('requestfailed', onEnded)
   return async () => {
     await page.getByRole('heading', { level: 1 }).first().waitFor({ state: 'attached' })
     await until('the requests of the screen to end', async () => {

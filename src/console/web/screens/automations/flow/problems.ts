@@ -24,7 +24,11 @@ export function problemsIn(problems: readonly Problem[], order: readonly string[
  * @returns undefined if it was refused for another reason, or not answered
  */
 export function problemsOfRefusal(
-  { code, message, path = '' }: { readonly code: string; readonly message: string; readonly path?: string | undefined },
+  {
+    code,
+    message,
+    path = '',
+  }: { readonly code: string; readonly message: string; readonly path?: string | undefined },
   order: readonly string[],
 ): FoundProblem[] | undefined {
   if (code !== 'validation_error') return undefined
