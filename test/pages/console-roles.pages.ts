@@ -3,11 +3,13 @@
  *
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
+import type { Response } from 'playwright-core'
 import t from 'tap'
 import type { Role } from '../../src/http/roles.js'
 import { once } from '../support/once.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { openConsole } from '../support/program/console.js'
+import { openConsole, signInByLink } from '../support/program/console.js'
+import { addOperator } from '../support/program/operators.js'
 
 /** Screens in the navigation under Mail and Sending, and what of them changes something. */
 interface Seen {
@@ -62,6 +64,9 @@ const filledAppliance = once(async () => {
   return { postroad, message }
 })
 
+/** One browser, in which one operator after the other signs in. */
+const sharedConsole = once(async () => openConsole(t, (await filledAppliance()).postroad))
+
 const PARTS = ['Preview', 'Text', 'Source', 'Headers', 'Attachments', 'Authentication']
 
 /** That an owner in all workspaces is refused nothing is seen in `console.pages.ts`, on every screen. */
@@ -73,13 +78,19 @@ for (const reach of ['all workspaces', 'one workspace'] as const)
     t.test(`in ${reach}, the ${role} sees what it may see and do, and nothing is refused`, async t => {
       const { postroad, message } = await filledAppliance()
       const isAll = reach === 'all workspaces'
-      const account = { role, ...(isAll ? {} : { workspace: postroad.workspaceId }) }
-      const { page, go, settled } = await openConsole(t, postroad, { account })
+      const { page, go, settled } = await sharedConsole()
+      const { link } = await addOperator(postroad, {
+        role,
+        ...(isAll ? {} : { workspace: postroad.workspaceId }),
+      })
+      await signInByLink(page, postroad, link)
       const refused: string[] = []
-      page.on('response', response => {
+      const note = (response: Response) => {
         if (response.status() === 403 || response.status() === 404)
           refused.push(`${response.status()} ${new URL(response.url()).pathname}`)
-      })
+      }
+      page.on('response', note)
+      t.teardown(() => page.off('response', note))
       const { screens, onMessage, ...seen } = SEEN[role]
       const has = async (name: string, isThere: boolean) =>
         t.equal((await page.getByRole('button', { name }).count()) > 0, isThere, name)
