@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 import type { Looking } from '../support/program/browser.js'
 import { openConsole, WIDE } from '../support/program/console.js'
+import { until } from '../support/until.js'
 
 const TICK_MS = 250
 const CONTACTS = 60
@@ -236,7 +237,8 @@ t.test('of two people who edit a campaign the second is told, and loses nothing'
   t.equal(await page.getByRole('dialog').count(), 0, 'what nobody has seen is not sent')
   await page.getByRole('button', { name: 'Reload', exact: true }).click()
   await conflict.waitFor({ state: 'hidden' })
-  t.equal(await subject.inputValue(), 'Theirs')
+  // The notice goes when the read begins.
+  await until('their subject', async () => (await subject.inputValue()) === 'Theirs')
 
   await subject.fill('Too late')
   await send(id)
