@@ -50,12 +50,12 @@ dist/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 # bundled, with what several of them use in chunks: tap looks at every module that a test file or one of its threads loads,
 # which was most of what a run took. The threads' programs lie beside the chunks, where the code in these looks for them.
 # What only tests use stays outside; there must be one tap.
-TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator esbuild mailauth mailparser oidc-provider openapi-typescript smtp-server typescript
+TEST_ONLY := tap @electric-sql/pglite @hey-api/openapi-ts @seriousme/openapi-schema-validator axe-core esbuild mailauth mailparser oidc-provider openapi-typescript playwright-core smtp-server typescript
 CHUNKS := test/chunks
 build/.built: node_modules/.installed $(CONSOLE)/.built $(TS) $(BROWSER)
 	@rm -rf build
-	@$(ESBUILD) $(filter-out %.test.ts,$(TS)) --outdir=build --outbase=.
-	@$(ESBUILD) $(filter %.test.ts,$(TS)) --outdir=build --outbase=. --splitting --chunk-names=$(CHUNKS)/[hash] $(BUNDLE) \
+	@$(ESBUILD) $(filter-out %.test.ts %.pages.ts,$(TS)) --outdir=build --outbase=.
+	@$(ESBUILD) $(filter %.test.ts %.pages.ts,$(TS)) --outdir=build --outbase=. --splitting --chunk-names=$(CHUNKS)/[hash] $(BUNDLE) \
 	  $(TEST_ONLY:%=--external:%)
 	@$(ESBUILD) $(THREADS) --outdir=build/$(CHUNKS) --entry-names=[name] $(BUNDLE)
 	@for folder in build/src/http/openapi build/$(CHUNKS); do $(BUILD_BROWSER) --outdir=$$folder/browser || exit 1; done
@@ -91,6 +91,7 @@ $(CONSOLE)/types/.written: build/.built
 check: node_modules/.installed $(CONSOLE)/types/.written ## types, lint, format
 	$(BIN)/tsc -p test/tsconfig.json
 	$(BIN)/tsc -p src/http/openapi/browser/tsconfig.json
+	$(BIN)/tsc -p test/console/logic/tsconfig.json
 	$(BIN)/svelte-check --workspace src/console/web --tsconfig ./tsconfig.json --fail-on-warnings --output human
 	$(BIN)/eslint --cache --cache-location node_modules/.cache/eslint .
 	$(BIN)/prettier --check --log-level warn --cache .
@@ -115,11 +116,11 @@ test-long: dist/.built build/.built $(TEST_NEEDS) ## what is tried again and aga
 test-debian: dist/.built build/.built $(TEST_NEEDS) ## what needs root and Debian packages: foreign SMTP server and DKIM verifiers (.ci/run installs them)
 	$(TAP) $(or $(ONLY),build/test/debian/*.debian.js)
 
-test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages and the console in Debian's Chromium: clicked through, held to axe, pictures in build/pages (.ci/run installs it)
+test-pages: dist/.built build/.built $(TEST_NEEDS) ## public pages in Debian's Chromium: clicked through, held to axe, with POSTROAD_PICTURES=FOLDER pictured (.ci/run installs it)
 	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/pages/*.pages.js)
 
-readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## the README's pictures of the console, into docs/images
-	@POSTROAD_PICTURES=docs/images $(TAP) --jobs=1 --timeout=900 build/test/pages/console-pictures.pages.js
+readme-pictures: dist/.built build/.built $(TEST_NEEDS) ## take the README's pictures of the console into docs/images
+	@$(TAP) --jobs=1 --timeout=900 build/test/pages/write-readme-pictures.js
 
 WITH_POSTGRES = node build/test/support/db/with-postgres.js
 

@@ -14,6 +14,7 @@ export default tseslint.config(
           './test/tsconfig.json',
           './src/http/openapi/browser/tsconfig.json',
           './src/console/web/tsconfig.json',
+          './test/console/logic/tsconfig.json',
         ],
         tsconfigRootDir: import.meta.dirname,
       },

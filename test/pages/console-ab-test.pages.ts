@@ -4,9 +4,9 @@
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
 import t, { type Test } from 'tap'
-import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import type { Looking } from '../support/program/browser.js'
+import { openConsole } from '../support/program/console.js'
 
 const TICK_MS = 250
 const CONTACTS = 20
@@ -17,7 +17,7 @@ async function open(t: Test, looking: Looking) {
   await appliance.run('workspace', 'set', appliance.workspaceId, ...settings, 'company_address=1 High Street')
   const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
   t.teardown(() => clearInterval(ticking))
-  const key = await appliance.makeKey()
+  const { key } = appliance
   const post = async (path: string, body: object) =>
     (await appliance.post(`/api/v1${path}`, body, { key })).body.data
   const { id: list } = await post('/lists', { name: 'Readers' })
@@ -30,27 +30,17 @@ async function open(t: Test, looking: Looking) {
   const { id: campaign } = await post('/campaigns', {
     ...{ name: 'May news', subject: 'News of May', template_id: template, list_id: list },
   })
-  const { link } = await addOperator(appliance)
-  const { page, complaints } = await (await openBrowser(t))(looking)
-  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
-  await page.locator('#navigation').waitFor({ state: 'attached' })
-  // Before the sign-in. A check that there is none of yet, and a test that is refused, answer 404 and 400.
-  const before = complaints.length
+  // A check that there is none of yet, and a test that is refused, answer 404 and 400.
+  const { page, go, inspect } = await openConsole(t, appliance, { looking, expected: /status of 40[04]/ })
   return {
     page,
+    go,
+    inspect,
     campaign: String(campaign),
     get: async (path: string) => (await appliance.get(`/api/v1${path}`, { key })).body.data,
     post,
     send: (id: string) =>
       appliance.post(`/api/v1/campaigns/${id}/send/api`, {}, { key, headers: { 'Idempotency-Key': id } }),
-    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
-    inspect: async (name: string) => {
-      await takePicture(page, name, looking)
-      t.same(await axeFindings(page), [], `${name}: axe`)
-      t.equal(await isTooWide(page), false, `${name}: nothing is cut off`)
-      const others = complaints.slice(before).filter(text => !/status of 40[04]/.test(text))
-      t.same(others, [], `${name}: the browser complains of nothing`)
-    },
   }
 }
 

@@ -4,11 +4,9 @@
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
 import t, { type Test } from 'tap'
-import { axeFindings, openBrowser, takePicture } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import { openConsole } from '../support/program/console.js'
 
-const LOOKING = { shape: 'wide', scheme: 'light' } as const
 const PEOPLE = 1_000
 const TICK_MS = 250
 
@@ -26,27 +24,9 @@ async function open(t: Test) {
   // Screens hear of changes once a second of the server's clock.
   const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
   t.teardown(() => clearInterval(ticking))
-  const { link } = await addOperator(appliance)
-  const see = await openBrowser(t)
-  const visitor = await see(LOOKING)
-  const { page, complaints } = visitor
-  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').waitFor({ state: 'attached' })
-  // The look for a session before the sign-in is refused, of which browsers complain.
-  const before = complaints.length
-  return {
-    appliance,
-    page,
-    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
-    inspect: async (name: string) => {
-      await page.waitForLoadState('networkidle')
-      await takePicture(page, name, LOOKING)
-      t.same(await axeFindings(page), [], `${name}: axe`)
-      // Browsers complain of every refused request.
-      const others = complaints.slice(before).filter(text => !text.includes('status of 412'))
-      t.same(others, [], `${name}: the browser complains of nothing`)
-    },
-  }
+  // A version that somebody else has saved is refused with 412.
+  const { page, go, inspect } = await openConsole(t, appliance, { expected: /status of 412/ })
+  return { appliance, page, go, inspect }
 }
 
 t.test(

@@ -4,13 +4,13 @@
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
 import t, { type Test } from 'tap'
-import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import type { Looking } from '../support/program/browser.js'
+import { openConsole, WIDE } from '../support/program/console.js'
 
 const TICK_MS = 250
 
-async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light' }) {
+async function open(t: Test, looking: Looking = WIDE) {
   const appliance = await openTestAppliance(t)
   await appliance.run(
     'workspace',
@@ -22,30 +22,20 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
   )
   const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
   t.teardown(() => clearInterval(ticking))
-  const key = await appliance.makeKey()
+  const { key } = appliance
   const post = async (path: string, body: object) =>
     (await appliance.post(`/api/v1${path}`, body, { key })).body.data
   await post('/templates', { name: 'Hello', html: '<p>Hello {{first_name}}</p>' })
   await post('/contacts', { email: 'ann@one.example', first_name: 'Ann', attributes: { plan: 'pro' } })
   await post('/contacts', { email: 'bob@one.example', first_name: 'Bob', attributes: { plan: 'free' } })
-  const { link } = await addOperator(appliance)
-  const { page, complaints } = await (await openBrowser(t))(looking)
-  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
-  await page.locator('#navigation').waitFor({ state: 'attached' })
-  // Before the sign-in.
-  const before = complaints.length
+  const { page, go, inspect } = await openConsole(t, appliance, { looking })
   return {
     page,
+    go,
+    inspect,
     post,
     get: async (path: string) => (await appliance.get(`/api/v1${path}`, { key })).body.data,
     patch: (path: string, body: object) => appliance.patch(`/api/v1${path}`, body, { key }),
-    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
-    inspect: async (name: string) => {
-      await takePicture(page, name, looking)
-      t.same(await axeFindings(page), [], `${name}: axe`)
-      t.equal(await isTooWide(page), false, `${name}: nothing is cut off`)
-      t.same(complaints.slice(before), [], `${name}: the browser complains of nothing`)
-    },
   }
 }
 

@@ -5,16 +5,9 @@
  */
 import { simpleParser } from 'mailparser'
 import t, { type Test } from 'tap'
-import {
-  axeFindings,
-  isTooWide,
-  openBrowser,
-  PICTURES,
-  takePicture,
-  type Looking,
-} from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import { takePicture, type Looking } from '../support/program/browser.js'
+import { openConsole, WIDE } from '../support/program/console.js'
 import { until, untilLater } from '../support/until.js'
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
@@ -24,12 +17,12 @@ const HTML =
   'style="display:inline-block;padding:12px 20px;background:#14532d;color:#fff">To the sale</a></p>'
 const DOMAINS = ['gmail.com', 'gmail.com', 'outlook.com', 'yahoo.com', 'one.example', 'two.example']
 
-async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light' }) {
+async function open(t: Test, looking: Looking = WIDE) {
   const appliance = await openTestAppliance(t, { env: { POSTROAD_PUBLIC_URL: 'https://mail.shop.test' } })
   const { clock, baseUrl, workspaceId } = appliance
   const settings = ['default_from_email=news@shop.example', 'hourly_limit=0', 'daily_limit=0']
   await appliance.run('workspace', 'set', workspaceId, ...settings, 'company_address=1 High Street')
-  const key = await appliance.makeKey()
+  const { key } = appliance
   const get = async (path: string) => (await appliance.get(`/api/v1${path}`, { key })).body.data
   const post = async (path: string, body: object, headers = {}) =>
     (await appliance.post(`/api/v1${path}`, body, { key, headers })).body.data
@@ -78,34 +71,20 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
     })
     return id
   }
-  const { link } = await addOperator(appliance)
-  const { page, complaints } = await (await openBrowser(t))(looking)
-  /** Before the sign-in, and a check that there is none of yet. */
-  let before = 0
   return {
-    ...{ page, post, get, sent, send, clock, visit, pathsIn, template, list },
-    signIn: async () => {
-      await page.goto(`${baseUrl}/console/#/link/${link}`)
-      await page.locator('#navigation').waitFor({ state: 'attached' })
-      before = complaints.length
-    },
-    go: (path: string) => page.goto(`${baseUrl}/console${path}`),
-    inspect: async (name: string) => {
-      await takePicture(page, name, looking)
-      t.same(await axeFindings(page), [], `${name}: axe`)
-      t.equal(await isTooWide(page), false, `${name}: nothing is cut off`)
-      t.same(complaints.slice(before), [], `${name}: the browser complains of nothing`)
-    },
+    ...{ post, get, sent, send, clock, visit, pathsIn, template, list },
+    /** Late: the clock of the appliance moves on by hours before. */
+    signIn: () => openConsole(t, appliance, { looking }),
   }
 }
 
 t.test('the report shows the clicks on the mail itself, and two campaigns are compared', async t => {
-  const { page, get, post, sent, signIn, go, inspect } = await open(t)
+  const { get, post, sent, signIn } = await open(t)
   const first = await sent('May news', 12, 6)
   await sent('June news', 8, 2)
   const [{ id: contact }] = await get('/contacts?search=reader10%40')
   await post('/conversions', { contact_id: contact, value: 49.9, currency: 'EUR' })
-  await signIn()
+  const { page, go, inspect } = await signIn()
   await go(`/campaigns/${first}`)
   const mail = page.frameLocator('iframe[title="The mail with the clicks of each link"]')
   await mail.getByText('1 · 33.3%').waitFor()
@@ -119,7 +98,7 @@ t.test('the report shows the clicks on the mail itself, and two campaigns are co
   await inspect('console-campaign-report-full')
   // Frames out of sight are blank in a picture of the whole page.
   await page.locator('iframe[title^="The mail"]').scrollIntoViewIfNeeded()
-  await page.screenshot({ path: `${PICTURES}/console-click-map-wide-light.png` })
+  await takePicture(page, 'console-click-map', WIDE, false)
   await page.getByLabel('Figure').selectOption('clicks')
   await page.getByRole('img', { name: 'Over time: Clicks' }).waitFor()
 
@@ -132,9 +111,9 @@ t.test('the report shows the clicks on the mail itself, and two campaigns are co
 })
 
 t.test('the report is read on a phone in the dark', async t => {
-  const { page, sent, signIn, go, inspect } = await open(t, { shape: 'narrow', scheme: 'dark' })
+  const { sent, signIn } = await open(t, { shape: 'narrow', scheme: 'dark' })
   const id = await sent('May news', 5, 2)
-  await signIn()
+  const { page, go, inspect } = await signIn()
   await go(`/campaigns/${id}`)
   await page.frameLocator('iframe[title^="The mail"]').getByText('1 · 50%').waitFor()
   await inspect('console-campaign-report-full')
@@ -145,7 +124,7 @@ t.test('the report is read on a phone in the dark', async t => {
 
 t.test('of an A/B test, each variant has its own click map, conversions and revenue', async t => {
   const opened = await open(t)
-  const { page, get, post, send, clock, visit, pathsIn, template, list, signIn, go, inspect } = opened
+  const { get, post, send, clock, visit, pathsIn, template, list, signIn } = opened
   const { id: other } = await post('/templates', {
     name: 'Teapots',
     html: '<h1>Tea time</h1><p>Have a look at our <a href="https://shop.example/teapots">teapots</a>.</p>',
@@ -171,7 +150,7 @@ t.test('of an A/B test, each variant has its own click map, conversions and reve
     await clock.advance(30_000)
     return (await get(`/campaigns/${id}`)).stats.unique_clicks === 4
   })
-  await signIn()
+  const { page, go, inspect } = await signIn()
   await go(`/campaigns/${id}`)
   const card = (name: string) => page.getByRole('listitem').filter({ hasText: name })
   await card('Variant B').getByText('3 (50%)').first().waitFor()
@@ -196,7 +175,7 @@ t.test('of an A/B test, each variant has its own click map, conversions and reve
   await page.getByText('Clicks by the recipients in the sample').waitFor()
   await inspect('console-ab-test-figures')
   await page.locator('iframe[title^="The mail"]').scrollIntoViewIfNeeded()
-  await page.screenshot({ path: `${PICTURES}/console-click-map-variant-wide-light.png` })
+  await takePicture(page, 'console-click-map-variant', WIDE, false)
   await page.getByLabel('Clicks of').selectOption({ label: 'Variant A' })
   await page.getByRole('row', { name: '1. https://shop.example/jugs 1 1 100%' }).waitFor()
 })

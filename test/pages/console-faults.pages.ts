@@ -7,25 +7,26 @@
 import t, { type Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { openBrowser } from '../support/program/browser.js'
-import { addOperator } from '../support/program/operators.js'
+import { openConsole } from '../support/program/console.js'
+import { once } from '../support/once.js'
 
 const PASSWORD = 'correct horse battery staple'
 
-async function open(t: Test) {
-  const appliance = await openTestAppliance(t)
-  const { baseUrl } = appliance
-  const { email, link } = await addOperator(appliance)
-  const see = await openBrowser(t)
-  const { page } = await see({ shape: 'wide', scheme: 'light' })
-  await page.goto(`${baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').first().waitFor()
+/** Shared: each form has its own operator and its own records. */
+const sharedAppliance = once(() => openTestAppliance(t))
+
+async function open(t: Test, openAppliance = sharedAppliance) {
+  const appliance = await openAppliance()
+  const { page, email } = await openConsole(t, appliance)
+  return { ...appliance, appliance, page, email }
+}
+
+/** For tests that sign in again. */
+async function setPassword({ page, baseUrl }: Pick<Opened, 'page' | 'baseUrl'>): Promise<void> {
   await page.request.put(`${baseUrl}/api/admin/v1/me/password`, {
     data: { password: PASSWORD },
     headers: { Origin: baseUrl, 'Sec-Fetch-Site': 'same-origin' },
   })
-  const key = await appliance.makeKey()
-  return { ...appliance, appliance, page, key, email }
 }
 
 type Opened = Awaited<ReturnType<typeof open>>
@@ -49,13 +50,13 @@ const FORMS: readonly Form[] = [
       await page.getByRole('button', { name: 'Suppress' }).first().click()
       const dialog = page.getByRole('dialog', { name: 'Suppress' })
       const field = dialog.getByLabel('Address or domain')
-      await field.fill('ann@one.test')
+      await field.fill('gone@one.test')
       return {
-        typed: [[field, 'ann@one.test']],
+        typed: [[field, 'gone@one.test']],
         send: () => dialog.getByRole('button', { name: 'Suppress' }).click(),
       }
     },
-    sent: page => page.getByRole('row', { name: /ann@one\.test/ }),
+    sent: page => page.getByRole('row', { name: /gone@one\.test/ }),
   },
   {
     name: 'change a list',
@@ -139,6 +140,7 @@ for (const form of FORMS)
   t.test(`${form.name}: no word is lost, whatever goes wrong`, async t => {
     const opened = await open(t)
     const { page, email } = opened
+    await setPassword(opened)
     const { typed, send } = await form.begin(opened)
     const keeps = async (cause: string) => {
       for (const [field, text] of typed)
@@ -193,7 +195,7 @@ for (const form of FORMS)
   })
 
 t.test('what was sent without an answer is not done twice', async t => {
-  const { page, baseUrl, appliance, key } = await open(t)
+  const { page, baseUrl, appliance, key } = await open(t, () => openTestAppliance(t))
   const mail = { to: ['ann@one.test'], from_email: 'me@sender.test', subject: 'Hi', text: 'Hello' }
   const { body } = await appliance.send(key, mail)
   const [{ message_id: id } = { message_id: '' }] = body.data.results as { message_id: string }[]

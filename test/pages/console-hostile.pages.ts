@@ -11,8 +11,8 @@ import { gzipSync } from 'node:zlib'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
 import { openTestAppliance, type TestAppliance } from '../support/program/appliance.js'
-import { openBrowser } from '../support/program/browser.js'
-import { addOperator, tokenWith } from '../support/program/operators.js'
+import { openConsole } from '../support/program/console.js'
+import { tokenWith } from '../support/program/operators.js'
 
 /** Would run in HTML, in an attribute, and as a link. */
 const hostile = (name: string) =>
@@ -30,9 +30,7 @@ async function watch(
   t: Test,
   { baseUrl, workspaceId, json }: Pick<TestAppliance, 'baseUrl' | 'workspaceId' | 'json'>,
 ) {
-  const { link } = await addOperator({ json })
-  const see = await openBrowser(t)
-  const { page } = await see({ shape: 'wide', scheme: 'light' })
+  const { page, go, turnTo, settled } = await openConsole(t, { baseUrl, json })
   const dialogs: string[] = []
   page.on('dialog', dialog => {
     dialogs.push(dialog.message())
@@ -41,12 +39,11 @@ async function watch(
   await page.addInitScript(
     `window.broken = []; addEventListener('securitypolicyviolation', event => window.broken.push(event.violatedDirective + ' ' + event.blockedURI))`,
   )
-  await page.goto(`${baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').first().waitFor()
+  await go('/')
+  await settled()
   /** Opens a screen, and sees that these texts are there and nothing has run. */
   const look = async (path: string, ...texts: readonly string[]) => {
-    await page.goto(`${baseUrl}/console${path}${path.includes('?') ? '&' : '?'}workspace=${workspaceId}`)
-    await page.getByRole('heading', { level: 1 }).waitFor()
+    await turnTo(`${path}${path.includes('?') ? '&' : '?'}workspace=${workspaceId}`)
     for (const text of texts)
       await page
         .getByText(text)
@@ -54,7 +51,6 @@ async function watch(
         .first()
         .waitFor({ timeout: 5_000 })
         .catch(() => t.fail(`${path}: shows ${text}`))
-    await page.waitForLoadState('networkidle')
     const { ran, broken } = await page.evaluate<Watched>('({ ran: window.ran, broken: window.broken })')
     t.equal(ran, undefined, `${path}: nothing ran`)
     t.same(broken, [], `${path}: the policy had nothing to stop`)

@@ -2,26 +2,16 @@
 import t, { type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { axeFindings, openBrowser } from '../support/program/browser.js'
-import { addOperator } from '../support/program/operators.js'
+import { axeFindings } from '../support/program/browser.js'
+import { openConsole } from '../support/program/console.js'
 import { until, untilLater } from '../support/until.js'
-
-const WIDE = { shape: 'wide', scheme: 'light' } as const
 
 async function open(t: Test) {
   const postroad = await openTestAppliance(t)
-  const see = await openBrowser(t)
-  const enter = async () => {
-    const { link } = await addOperator(postroad)
-    const { page } = await see(WIDE)
-    await page.goto(`${postroad.baseUrl}/console/#/link/${link}`)
-    await page.getByRole('navigation').waitFor({ state: 'attached' })
-    return page
-  }
   return {
     ...postroad,
-    ann: await enter(),
-    bob: await enter(),
+    /** Signs in an operator. */
+    enter: () => openConsole(t, postroad),
     /** The clock of the appliance stands still otherwise. */
     shows: (what: string, look: () => Promise<boolean>) => untilLater(postroad.clock, what, look),
   }
@@ -33,7 +23,9 @@ async function visit(page: Page, url: string): Promise<void> {
 }
 
 t.test('a contact that one operator adds shows on the screen of the other, who is typing', async t => {
-  const { ann, bob, baseUrl, shows } = await open(t)
+  const { enter, baseUrl, shows } = await open(t)
+  const { page: ann } = await enter()
+  const { page: bob } = await enter()
   await visit(ann, `${baseUrl}/console/contacts`)
   await visit(bob, `${baseUrl}/console/contacts`)
   const search = bob.getByRole('searchbox', { name: 'Address or name' })
@@ -50,7 +42,8 @@ t.test('a contact that one operator adds shows on the screen of the other, who i
 })
 
 t.test('a long list keeps its rows and its place when somebody changes it', async t => {
-  const { bob, baseUrl, key, shows, ...postroad } = await open(t)
+  const { enter, baseUrl, key, shows, ...postroad } = await open(t)
+  const { page: bob } = await enter()
   await Promise.all(
     Array.from({ length: 150 }, (_, n) =>
       postroad.post(
@@ -92,7 +85,8 @@ t.test('a long list keeps its rows and its place when somebody changes it', asyn
 })
 
 t.test('a list that is being read again stays readable', async t => {
-  const { bob, baseUrl, key, shows } = await open(t)
+  const { enter, baseUrl, key, shows } = await open(t)
+  const { page: bob } = await enter()
   const upload = (body: string) =>
     fetch(`${baseUrl}/api/v1/contacts/import?dry_run=true`, {
       method: 'POST',
@@ -118,7 +112,9 @@ t.test('a list that is being read again stays readable', async t => {
 })
 
 t.test('words typed in a form stay when somebody else changes the record', async t => {
-  const { ann, bob, baseUrl, key, shows, ...postroad } = await open(t)
+  const { enter, baseUrl, key, shows, ...postroad } = await open(t)
+  const { page: ann } = await enter()
+  const { page: bob } = await enter()
   const { body } = await postroad.post('/api/v1/lists', { name: 'News' }, { key })
   const { id } = (body as { data: { id: string } }).data
   await visit(ann, `${baseUrl}/console/lists/${id}`)
@@ -136,7 +132,8 @@ t.test('words typed in a form stay when somebody else changes the record', async
 })
 
 t.test('words typed while a record is read again stay', async t => {
-  const { ann, baseUrl, key, shows, ...postroad } = await open(t)
+  const { enter, baseUrl, key, shows, ...postroad } = await open(t)
+  const { page: ann } = await enter()
   const { body } = await postroad.post('/api/v1/lists', { name: 'News' }, { key })
   const { id } = (body as { data: { id: string } }).data
   await visit(ann, `${baseUrl}/console/lists/${id}`)
@@ -159,7 +156,8 @@ t.test('words typed while a record is read again stay', async t => {
 })
 
 t.test('words typed while a change is saved stay', async t => {
-  const { ann, baseUrl, key, ...postroad } = await open(t)
+  const { enter, baseUrl, key, ...postroad } = await open(t)
+  const { page: ann } = await enter()
   const { body } = await postroad.post('/api/v1/lists', { name: 'News' }, { key })
   const { id } = (body as { data: { id: string } }).data
   await visit(ann, `${baseUrl}/console/lists/${id}`)
@@ -181,7 +179,8 @@ t.test('words typed while a change is saved stay', async t => {
 })
 
 t.test('what changes after a screen is read, before its stream begins, is shown', async t => {
-  const { ann, baseUrl, key, shows, ...postroad } = await open(t)
+  const { enter, baseUrl, key, shows, ...postroad } = await open(t)
+  const { page: ann } = await enter()
   let goOn = (): void => {}
   const isHeld = new Promise<void>(resolve => (goOn = resolve))
   await ann.route('**/live/stream*', async route => {
@@ -198,7 +197,8 @@ t.test('what changes after a screen is read, before its stream begins, is shown'
 })
 
 t.test('rows that are ticked stay ticked while everything is read again', async t => {
-  const { ann, baseUrl, key, shows, ...postroad } = await open(t)
+  const { enter, baseUrl, key, shows, ...postroad } = await open(t)
+  const { page: ann, settled } = await enter()
   await postroad.post('/api/v1/suppressions', { email: 'bob@two.test', reason: 'manual' }, { key })
   await postroad.post(
     '/api/v1/email/send',
@@ -214,20 +214,18 @@ t.test('rows that are ticked stay ticked while everything is read again', async 
   ] as const) {
     await visit(ann, `${baseUrl}/console${path}`)
     await ann.getByLabel(name).check()
-    let reads = 0
-    ann.on('response', response => {
-      if (response.url().includes('/admin/v1/workspaces')) reads += 1
-    })
     // A workspace more, as somebody else adds it.
-    await postroad.run('workspace', 'create', `beside ${name}`)
-    await shows('the read', async () => reads > 0)
-    await ann.evaluate('new Promise(resolve => setTimeout(resolve, 500))')
+    await postroad.run('workspace', 'create', `beside ${path}`)
+    const chooser = ann.getByRole('combobox', { name: 'Workspace' })
+    await shows('the workspace', async () => (await chooser.innerText()).includes(`beside ${path}`))
+    await settled()
     t.ok(await ann.getByLabel(name).isChecked(), name)
   }
 })
 
 t.test('a read that is answered after signing out asks nobody to sign in again', async t => {
-  const { ann, baseUrl, key, shows, ...postroad } = await open(t)
+  const { enter, baseUrl, key, shows, ...postroad } = await open(t)
+  const { page: ann } = await enter()
   await visit(ann, `${baseUrl}/console/lists`)
   await ann.getByText('No lists yet').waitFor()
   const held: (() => void)[] = []

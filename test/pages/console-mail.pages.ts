@@ -4,9 +4,8 @@
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
 import t, { type Test } from 'tap'
-import { openBrowser } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import { openConsole } from '../support/program/console.js'
 
 const HOSTILE =
   '<!doctype html><body onload="document.title=\'ran\'"><h1>Hello</h1><script>parent.document.title="ran"</script>' +
@@ -15,14 +14,8 @@ const HOSTILE =
 
 async function open(t: Test) {
   const appliance = await openTestAppliance(t)
-  const { baseUrl } = appliance
-  const { link } = await addOperator(appliance)
-  const see = await openBrowser(t)
-  const { page, complaints } = await see({ shape: 'wide', scheme: 'light' })
-  await page.goto(`${baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').first().waitFor()
-  const before = complaints.length
-  const key = await appliance.makeKey()
+  const { key } = appliance
+  const { page, go, complaints } = await openConsole(t, appliance)
   const send = async (more: object) => {
     const mail = { from_email: 'shop@sender.example', subject: 'Your order', text: 'Thank you.', ...more }
     const { body } = await appliance.post('/api/v1/email/send', mail, { key })
@@ -32,12 +25,7 @@ async function open(t: Test) {
     }
     return only ?? results[0]?.message_id ?? ''
   }
-  const go = (path: string) => page.goto(`${baseUrl}/console${path}`)
-  return {
-    ...{ ...appliance, key, page, send, go },
-    /** Since the sign-in; before it, the look for a session was answered 401. */
-    complaints: () => complaints.slice(before),
-  }
+  return { ...appliance, page, send, go, complaints }
 }
 
 t.test('hostile HTML is shown in a frame where it can do nothing', async t => {

@@ -6,19 +6,11 @@
 import t from 'tap'
 import { PostgresServer } from '../support/db/postgres-server.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import {
-  ALL_LOOKS,
-  axeFindings,
-  isTooWide,
-  openBrowser,
-  takePicture,
-  type Looking,
-} from '../support/program/browser.js'
+import { ALL_LOOKS, lookAs } from '../support/program/browser.js'
+import { openConsole, WIDE } from '../support/program/console.js'
 import { openNodes } from '../support/program/database-nodes.js'
-import { addOperator } from '../support/program/operators.js'
 import { until } from '../support/until.js'
 
-const WIDE: Looking = { shape: 'wide', scheme: 'light' }
 const named = (number: number, more = {}) => ({
   env: { POSTROAD_HOSTNAME: `mx${number}.example.com`, POSTROAD_MTA_CAPTURE: 'true', ...more },
 })
@@ -31,13 +23,9 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
     named(2, { POSTROAD_ROLES_SCHEDULER: 'false' }),
   ])
   await until('both to be known', async () => (await first.json<unknown[]>('nodes')).length === 2)
-  const { link } = await addOperator(first)
-  const see = await openBrowser(t)
-  const { page, complaints } = await see(WIDE)
-  const baseUrl = nodes[0]?.baseUrl ?? ''
-  await page.goto(`${baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').waitFor()
-  await page.goto(`${baseUrl}/console/health`)
+  const served = { ...first, baseUrl: nodes[0]?.baseUrl ?? '' }
+  const { page, go, inspect, complaints } = await openConsole(t, served)
+  await go('/health')
   const list = page.getByRole('list', { name: 'Nodes' })
   const rowOf = (name: string) => list.getByRole('listitem').filter({ hasText: name })
   const [one, two] = [rowOf('mx1.example.com'), rowOf('mx2.example.com')]
@@ -57,7 +45,7 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   t.match(await one.innerText(), /Active/, 'nothing happened')
   await two.getByRole('button', { name: 'Drain' }).click()
   t.notMatch(await dialog.innerText(), /No other node/)
-  t.same(await axeFindings(page), [], 'axe')
+  await inspect('console-nodes-drain')
   await dialog.getByRole('button', { name: 'Drain' }).click()
   await page.getByText('mx2.example.com is draining.').waitFor()
   await two.getByText('Drained', { exact: true }).waitFor()
@@ -66,32 +54,18 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
   t.match(await dialog.innerText(), /their work will wait: Delivery, Background work\./)
   await page.keyboard.press('Escape')
   for (const looking of ALL_LOOKS) {
-    const visitor = await see(looking)
-    await visitor.page.goto(`${baseUrl}/console/`)
-    await visitor.page.context().addCookies(await page.context().cookies())
-    await visitor.page.goto(`${baseUrl}/console/health`)
-    await visitor.page.getByText('mx2.example.com').waitFor()
-    await takePicture(visitor.page, 'console-nodes', looking)
-    const at = `${looking.shape}, ${looking.scheme}`
-    t.same(await axeFindings(visitor.page), [], `${at}: axe`)
-    t.equal(await isTooWide(visitor.page), false, `${at}: nothing is cut off`)
+    await lookAs(page, looking)
+    await inspect(`console-nodes, ${looking.shape}, ${looking.scheme}`)
   }
+  await lookAs(page, WIDE)
   await two.getByRole('button', { name: 'Resume' }).click()
   await dialog.getByRole('button', { name: 'Resume' }).click()
   await page.getByText('mx2.example.com is resumed.').waitFor()
   await two.getByText('Active', { exact: true }).waitFor()
-  // Whether somebody is signed in is asked by a request that is refused if not.
-  t.same(
-    complaints.filter(text => !text.includes('401 (Unauthorized)')),
-    [],
-    'the browser complains of nothing',
-  )
+  t.same(complaints(), [], 'the browser complains of nothing')
 
-  const viewer = await see(WIDE)
-  const { link: another } = await addOperator(first, { role: 'viewer' })
-  await viewer.page.goto(`${baseUrl}/console/#/link/${another}`)
-  await viewer.page.getByRole('navigation').waitFor()
-  await viewer.page.goto(`${baseUrl}/console/health`)
+  const viewer = await openConsole(t, served, { account: { role: 'viewer' } })
+  await viewer.go('/health')
   const seen = viewer.page.getByRole('list', { name: 'Nodes' })
   await seen.getByText('mx2.example.com').waitFor()
   t.equal(await seen.getByRole('button').count(), 0, 'a viewer changes nothing')
@@ -99,11 +73,8 @@ t.test('an operator drains a node and resumes it, and is told what nobody else w
 
 t.test('with SQLite there is no list of nodes', async t => {
   const appliance = await openTestAppliance(t)
-  const { link } = await addOperator(appliance)
-  const { page } = await (await openBrowser(t))(WIDE)
-  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').waitFor()
-  await page.goto(`${appliance.baseUrl}/console/health`)
+  const { page, go } = await openConsole(t, appliance)
+  await go('/health')
   await page.getByRole('heading', { name: 'Locked sign-ins' }).waitFor()
   await page.getByText('Nothing needs attention.').or(page.getByText('Needs attention')).first().waitFor()
   t.equal(await page.getByRole('heading', { name: 'Nodes' }).count(), 0)

@@ -6,21 +6,17 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { picture } from '../support/content/images.js'
-import { axeFindings, isTooWide, openBrowser, takePicture, type Looking } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import type { Looking } from '../support/program/browser.js'
+import { openConsole, WIDE } from '../support/program/console.js'
 
 const TICK_MS = 250
 
-async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light' }) {
+async function open(t: Test, looking: Looking = WIDE) {
   const appliance = await openTestAppliance(t)
-  const { link } = await addOperator(appliance)
-  const see = await openBrowser(t)
-  const { page, complaints } = await see(looking)
-  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
-  await page.locator('#navigation').waitFor({ state: 'attached' })
-  const before = complaints.length
-  const key = await appliance.makeKey()
+  const { key } = appliance
+  // A version that somebody else has saved is refused with 412.
+  const { page, go, inspect } = await openConsole(t, appliance, { looking, expected: /status of 412/ })
   const api = async (method: 'get' | 'post' | 'patch', path: string, body: object = {}) => {
     const answer =
       method === 'get'
@@ -31,22 +27,14 @@ async function open(t: Test, looking: Looking = { shape: 'wide', scheme: 'light'
   return {
     page,
     api,
-    go: (path: string) => page.goto(`${appliance.baseUrl}/console${path}`),
+    go,
+    inspect,
     /** Screens hear of changes once a second of the server's clock; renderings would time out by a clock that always runs fast. */
     hears: async (seen: Promise<unknown>) => {
       const ticking = setInterval(() => void appliance.clock.advance(1_000), TICK_MS)
       await seen.finally(() => clearInterval(ticking))
     },
     idInUrl: () => /templates\/([\w-]+)/.exec(page.url())?.[1] ?? '',
-    inspect: async (name: string) => {
-      // Frames that were taken away while they loaded never count as loaded.
-      await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {})
-      await takePicture(page, name, looking)
-      t.same(await axeFindings(page), [], `${name}: axe`)
-      t.equal(await isTooWide(page), false, `${name}: nothing is cut off`)
-      const others = complaints.slice(before).filter(text => !text.includes('status of 412'))
-      t.same(others, [], `${name}: the browser complains of nothing`)
-    },
   }
 }
 
@@ -81,7 +69,7 @@ function outline({ blocks }: Structure): unknown[] {
   )
 }
 
-t.test('a mail is built by dragging, saved, and the same after a reload', async t => {
+t.test('a template begins blank, and is previewed for a contact, on a phone and in the dark', async t => {
   const { page, api, go, idInUrl, inspect } = await open(t)
   await api('post', '/contacts', { email: 'ann@recipient.example', first_name: 'Ann' })
   await go('/templates')
@@ -90,14 +78,7 @@ t.test('a mail is built by dragging, saved, and the same after a reload', async 
   await blankTemplate(page, 'By mouse')
   await inspect('console-template-blank')
 
-  await tile(page, 'Columns').dragTo(page.getByText('Drag a block here'))
-  await block(page, /^Columns/).waitFor()
-  await tile(page, 'Text').dragTo(canvas(page).getByRole('list', { name: 'Column 2' }))
-  const text = block(page, /^Text/)
-  await text.getByRole('textbox').fill('In the second column')
-  // Above the middle of the first block.
-  await tile(page, 'Heading').dragTo(block(page, /^Columns/), { targetPosition: { x: 5, y: 5 } })
-  await block(page, /^Heading, 1 of 2/).waitFor()
+  await tile(page, 'Heading').click()
   await block(page, /^Heading/)
     .getByRole('textbox')
     .fill('Hello ')
@@ -108,27 +89,10 @@ t.test('a mail is built by dragging, saved, and the same after a reload', async 
   await page.getByLabel('If there is no value').fill('there')
   await page.getByRole('button', { name: /^First name/ }).click()
   await inspect('console-template-blocks')
-
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('Saved as version 2').waitFor()
-  const wanted = ['header: Hello {{first_name|there}}', [[], ['text: <p>In the second column</p>']]]
-  t.same(outline((await api('get', `/templates/${idInUrl()}`)).json_structure), wanted)
-
-  await text.hover()
-  await text.click()
-  await text.getByTitle('Drag to move').dragTo(canvas(page).getByRole('list', { name: 'Column 1' }))
-  await page.getByText('Text moved to position 1 of 1 in Columns, Column 1.').waitFor()
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('Saved as version 2').waitFor()
-
-  await page.reload()
-  await canvas(page).getByRole('list', { name: 'Column 2' }).getByText('In the second column').waitFor()
-  t.equal(
-    await block(page, /^Heading, 1 of 2/)
-      .innerText()
-      .then(found => found.includes('Hello')),
-    true,
-  )
+  const stored = async () => outline((await api('get', `/templates/${idInUrl()}`)).json_structure)
+  t.same(await stored(), ['header: Hello {{first_name|there}}'])
 
   await page.getByRole('button', { name: 'Preview' }).click()
   const mail = page.frameLocator('iframe[title="Preview"]')
@@ -142,50 +106,55 @@ t.test('a mail is built by dragging, saved, and the same after a reload', async 
   t.match(page.url(), /view=preview.*device=phone/, 'the view can be shared')
 })
 
-t.test('a mail is built by the keyboard alone', async t => {
-  const { page, api, go, idInUrl } = await open(t)
-  const focused = () =>
-    page.evaluate<string>(
-      "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText ?? '').trim()",
-    )
-  const tabTo = async (name: RegExp) => {
-    for (let presses = 0; presses < 150 && !name.test(await focused()); presses++)
-      await page.keyboard.press('Tab')
-    t.match(await focused(), name)
-  }
+/** Two columns, with a text in the second one. */
+const COLUMNS = [
+  {
+    id: 'c',
+    type: 'columns',
+    content: {
+      columns: [{ blocks: [] }, { blocks: [{ id: 'a', type: 'text', content: { html: '<p>Typed</p>' } }] }],
+    },
+  },
+]
+
+t.test('a block is dragged by its handle to another column, and back by undo', async t => {
+  const { page, api, go } = await open(t)
+  const { id } = await api('post', '/templates', { name: 'Columns', json_structure: { blocks: COLUMNS } })
+  await go(`/templates/${id}`)
+  const text = block(page, /^Text/)
+  await text.hover()
+  await text.click()
+  await text.getByTitle('Drag to move').dragTo(canvas(page).getByRole('list', { name: 'Column 1' }))
+  await page.getByText('Text moved to position 1 of 1 in Columns, Column 1.').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await canvas(page).getByRole('list', { name: 'Column 2' }).getByText('Typed').waitFor()
+  t.equal(await page.getByText(/^Not saved/).count(), 0, 'nothing is left to be saved')
+})
+
+/** What has the focus, by its label or its text. */
+const focused = (page: Page) =>
+  page.evaluate<string>(
+    "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText ?? '').trim()",
+  )
+
+t.test('blocks are formatted, duplicated, moved and deleted by the keyboard alone', async t => {
+  const { page, api, go } = await open(t)
+  const { id } = await api('post', '/templates', { name: 'Columns', json_structure: { blocks: COLUMNS } })
+  await go(`/templates/${id}`)
   const announced = (text: string) => page.getByText(text, { exact: true }).waitFor()
-  const press = (...keys: readonly string[]) =>
-    keys.reduce((done, key) => done.then(() => page.keyboard.press(key)), Promise.resolve())
-
-  await go('/templates')
-  await page.getByText('No templates').waitFor()
-  await tabTo(/^New template$/)
-  await press('Enter')
-  await page.getByRole('dialog').waitFor()
-  await page.keyboard.type('By keys')
-  await press('Tab', 'ArrowUp', 'ArrowUp')
-  t.equal(await page.getByRole('radio', { name: 'Blank' }).isChecked(), true)
-  await press('Enter')
-  await page.getByText('Drag a block here').waitFor()
-
-  await tabTo(/^Columns$/)
-  await press('Enter')
-  await announced('Columns added at position 1 of 1.')
-  t.match(await focused(), /^Columns, 1 of 1$/, 'the new block has the focus')
-  await tabTo(/^Text$/)
-  await press('Enter')
-  await announced('Text added at position 2 of 2.')
-  await press('Alt+ArrowUp')
-  await announced('Text moved to position 1 of 1 in Columns, Column 2.')
+  const press = async (...keys: readonly string[]) => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
+  await block(page, /^Text/).focus()
   await press('Alt+ArrowLeft')
   await announced('Text moved to position 1 of 1 in Columns, Column 1.')
-  t.match(await focused(), /^Text, 1 of 1$/, 'the focus goes along')
+  t.match(await focused(page), /^Text, 1 of 1$/, 'the focus goes along')
   await press('Enter', 'Control+a')
   await page.keyboard.type('Typed ')
   await press('Control+b')
   await page.keyboard.type('boldly')
   await press('Escape')
-  t.match(await focused(), /^Text, 1 of 1$/)
+  t.match(await focused(page), /^Text, 1 of 1$/)
 
   await press('Control+d', 'Alt+ArrowRight')
   await announced('Text moved to position 1 of 1 in Columns, Column 2.')
@@ -199,9 +168,61 @@ t.test('a mail is built by the keyboard alone', async t => {
   await page.getByText('Saved as version 2').waitFor()
   const html = '<p>Typed <strong>boldly</strong></p>'
   const wanted = [[[`text: ${html}`], [`text: ${html}`]]]
-  t.same(outline((await api('get', `/templates/${idInUrl()}`)).json_structure), wanted)
+  t.same(outline((await api('get', `/templates/${id}`)).json_structure), wanted)
   await page.reload()
   await canvas(page).getByRole('list', { name: 'Column 1' }).getByText('Typed boldly').waitFor()
+})
+
+t.test('Enter leads to the text of a block, also while what edits it is still being loaded', async t => {
+  const { page, api, go, idInUrl } = await open(t)
+  let release = (): void => {}
+  const released = new Promise<void>(resolve => (release = resolve))
+  await page.route(/\/text-view-[^/]*\.js$/, async route => {
+    await released
+    await route.continue()
+  })
+  await go('/templates')
+  await blankTemplate(page, 'In a hurry')
+  await tile(page, 'Heading').press('Enter')
+  await page.getByText('Heading added at position 1 of 1.', { exact: true }).waitFor()
+  const heading = block(page, /^Heading/)
+  t.equal(await heading.getByRole('textbox').count(), 0, 'it cannot be edited yet')
+  await page.keyboard.press('Enter')
+  // Keys of the console: nothing that is typed at a text leads elsewhere.
+  for (const key of ['g', 'o', '?']) await page.keyboard.press(key)
+  release()
+  await heading.getByRole('textbox').and(page.locator(':focus')).waitFor()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('Hello ')
+  const tool = page
+    .getByRole('toolbar', { name: 'Text tools' })
+    .getByRole('button', { name: 'Insert a merge tag' })
+  await tool.press('Enter')
+  await page.getByRole('button', { name: /^First name/ }).press('Enter')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2').waitFor()
+  const stored = (await api('get', `/templates/${idInUrl()}`)).json_structure
+  t.same(outline(stored), ['header: Hello {{first_name}}'])
+})
+
+t.test('a merge tag comes after a text that was typed beside the canvas', async t => {
+  const { page, api, go, idInUrl } = await open(t)
+  await go('/templates')
+  await blankTemplate(page, 'Beside')
+  await tile(page, 'Heading').click()
+  await page.locator('#block-fields').getByLabel('Text', { exact: true }).fill('Hello ')
+  await block(page, /^Heading/)
+    .getByText('Hello')
+    .waitFor()
+  const tool = page
+    .getByRole('toolbar', { name: 'Text tools' })
+    .getByRole('button', { name: 'Insert a merge tag' })
+  await tool.click()
+  await page.getByRole('button', { name: /^First name/ }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Saved as version 2').waitFor()
+  const stored = (await api('get', `/templates/${idInUrl()}`)).json_structure
+  t.same(outline(stored), ['header: Hello {{first_name}}'])
 })
 
 t.test('what is typed is kept through a reload, and nobody overwrites anybody unwarned', async t => {

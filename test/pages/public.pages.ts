@@ -11,7 +11,9 @@ import {
   ALL_LOOKS,
   axeFindings,
   isTooWide,
+  lookAs,
   openBrowser,
+  rulesFor,
   takePicture,
   type Looking,
 } from '../support/program/browser.js'
@@ -19,6 +21,8 @@ import { openTestAppliance } from '../support/program/appliance.js'
 import { linkKeysOf } from '../support/program/links.js'
 import { until } from '../support/until.js'
 
+const NARROW: Looking = { shape: 'narrow', scheme: 'light' }
+const BOTH_SCHEMES = ALL_LOOKS.filter(({ shape }) => shape === 'narrow')
 const LONG_GONE = '0192f000-0000-7000-8000-00000000abcd'
 const FIELDS = [
   { name: 'first_name', label: 'First name' },
@@ -79,35 +83,37 @@ async function open(t: Test, color: string) {
   }
 }
 
-/** Checks the page in its current state: no finding, nothing too wide, nothing that the browser complains of. */
+/** Checks the page in its current state and all forms: no finding, nothing too wide, nothing that the browser complains of. */
 async function inspect(
   t: Test,
   { page, complaints }: { page: Page; complaints: readonly string[] },
   name: string,
-  looking: Looking,
+  looks: readonly Looking[],
 ): Promise<void> {
-  await takePicture(page, name, looking)
-  const at = `${name}, ${looking.shape}, ${looking.scheme}`
-  t.same(await axeFindings(page), [], `${at}: axe`)
-  t.equal(await isTooWide(page), false, `${at}: nothing is cut off`)
+  for (const looking of looks) {
+    await lookAs(page, looking)
+    await takePicture(page, name, looking)
+    const at = `${name}, ${looking.shape}, ${looking.scheme}`
+    t.same(await axeFindings(page, 'html', looks.length === 1 ? 'all' : rulesFor(looking)), [], `${at}: axe`)
+    t.equal(await isTooWide(page), false, `${at}: nothing is cut off`)
+  }
   // That a page is a 404 or a 400 is one, and meant.
   t.same(
     complaints.filter(text => !/status of 4\d\d/.test(text)),
     [],
-    `${at}: console`,
+    `${name}: console`,
   )
 }
 
-for (const [at, looking] of ALL_LOOKS.entries()) {
-  const { shape, scheme } = looking
-  t.test(`pages can be used and read: ${shape}, ${scheme}`, async t => {
-    const { see, link, formAt, post, contact, confirmLink, archive, nowhere } = await open(
-      t,
-      ['#ffcc00', '#1d5fa8', '#7a0c3b', '#ffffff'][at] ?? '#000000',
-    )
-    const visitor = await see({ ...looking, language: at === 1 ? 'de' : 'en' })
+for (const [language, color, looks] of [
+  ['en', '#ffcc00', ALL_LOOKS],
+  ['de', '#1d5fa8', [{ shape: 'wide', scheme: 'dark' }]],
+] as const)
+  t.test(`pages can be used and read: ${language}, ${color}`, async t => {
+    const { see, link, formAt, post, contact, confirmLink, archive, nowhere } = await open(t, color)
+    const visitor = await see({ ...NARROW, language })
     const { page } = visitor
-    const look = (name: string) => inspect(t, visitor, name, looking)
+    const look = (name: string) => inspect(t, visitor, `${name}-${language}`, looks)
 
     await page.goto(link('unsubscribe', 'ann@mail.example'))
     await look('unsubscribe')
@@ -176,7 +182,21 @@ for (const [at, looking] of ALL_LOOKS.entries()) {
     await page.goto(nowhere)
     await look('bad-link')
   })
-}
+
+for (const color of ['#7a0c3b', '#ffffff'])
+  t.test(`a brand colour leaves every text readable: ${color}`, async t => {
+    const { see, link, formAt } = await open(t, color)
+    const visitor = await see(NARROW)
+    await visitor.page.goto(link('unsubscribe', 'ann@mail.example'))
+    await inspect(t, visitor, 'unsubscribe', BOTH_SCHEMES)
+    await visitor.page.goto(await formAt({ name: 'x', title: 'Our newsletter', fields: FIELDS }))
+    await inspect(t, visitor, 'form', BOTH_SCHEMES)
+    await visitor.page.getByRole('button').click()
+    await visitor.page.getByRole('alert').waitFor()
+    await inspect(t, visitor, 'form-faults', BOTH_SCHEMES)
+    await visitor.page.goto(link('preferences', 'ann@mail.example'))
+    await inspect(t, visitor, 'preferences', BOTH_SCHEMES)
+  })
 
 t.test('a form leads a browser to its own address, which its policy lets it', async t => {
   const { see, formAt, nowhere } = await open(t, '#1d5fa8')

@@ -5,13 +5,26 @@
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { once } from '../support/once.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { ALL_LOOKS, axeFindings, isTooWide, openBrowser, takePicture } from '../support/program/browser.js'
+import {
+  ALL_LOOKS,
+  axeFindings,
+  isTooWide,
+  lookAs,
+  openBrowser,
+  rulesFor,
+  takePicture,
+  type Looking,
+} from '../support/program/browser.js'
 
 const WIDE = { shape: 'wide', scheme: 'light' } as const
 
+/** Shared: only contacts are made, by tests that look for no others. */
+const sharedAppliance = once(() => openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '0' } }))
+
 async function open(t: Test) {
-  const postroad = await openTestAppliance(t, { env: { POSTROAD_HTTP_ANONYMOUS_RATE_LIMIT: '0' } })
+  const postroad = await sharedAppliance()
   return { postroad, see: await openBrowser(t), at: (path: string) => postroad.baseUrl + path }
 }
 
@@ -24,39 +37,45 @@ function tryButton(page: Page, operationId: string) {
   return page.locator(`figure[data-call=${operationId}] + button`)
 }
 
-for (const looking of ALL_LOOKS)
-  t.test(`pages and dialogs can be read: ${looking.shape}, ${looking.scheme}`, async t => {
-    const { see, at } = await open(t)
-    const { page, complaints } = await see(looking)
-    const inspect = async (name: string) => {
-      await takePicture(page, `docs-${name}`, looking)
-      t.same(await axeFindings(page), [], `${name}: axe`)
-      t.equal(await isTooWide(page), false, `${name}: nothing is wider than the screen`)
+t.test('pages and dialogs can be read in all forms', async t => {
+  const { see, at } = await open(t)
+  const { page, complaints } = await see(WIDE)
+  const inspect = async (name: string, looking: Looking, within?: string) => {
+    await takePicture(page, `docs-${name}`, looking)
+    const form = `${name}, ${looking.shape}, ${looking.scheme}`
+    t.same(await axeFindings(page, within, rulesFor(looking)), [], `${form}: axe`)
+    t.equal(await isTooWide(page), false, `${form}: nothing is wider than the screen`)
+  }
+  for (const [name, path] of [
+    ['introduction', '/docs'],
+    ['authentication', '/docs/authentication'],
+    ['suppressions', '/docs/api/suppressions'],
+  ] as const) {
+    await page.goto(at(path))
+    for (const looking of ALL_LOOKS) {
+      await lookAs(page, looking)
+      await inspect(name, looking)
     }
-    for (const [name, path] of [
-      ['introduction', '/docs'],
-      ['authentication', '/docs/authentication'],
-      ['suppressions', '/docs/api/suppressions'],
-    ] as const) {
-      await page.goto(at(path))
-      await inspect(name)
-    }
-    await page.goto(at('/docs/api/suppressions'))
+  }
+  for (const looking of ALL_LOOKS) {
+    await lookAs(page, looking)
     if (looking.shape === 'narrow') {
       await page.getByRole('button', { name: 'Menu' }).click()
-      await inspect('menu')
+      await inspect('menu', looking, 'nav')
       await page.keyboard.press('Escape')
       t.equal(await page.locator('nav').isVisible(), false, 'the menu closes')
     }
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('send')
     await page.getByRole('option').first().waitFor()
-    await inspect('search')
+    await inspect('search', looking, 'dialog[open]')
     await page.keyboard.press('Escape')
     await tryButton(page, 'addSuppression').click()
-    await inspect('try')
-    t.same(complaints, [])
-  })
+    await inspect('try', looking, 'dialog[open]')
+    await page.keyboard.press('Escape')
+  }
+  t.same(complaints, [])
+})
 
 t.test('the search is opened by a slash and leads to an operation with the keyboard alone', async t => {
   const { see, at } = await open(t)
@@ -106,7 +125,7 @@ t.test(
     t.match(await page.locator('.result .status').textContent(), '201')
     t.match(await page.locator('.result').textContent(), / ms/)
     t.not(await idempotencyKey.inputValue(), first)
-    const { body } = await postroad.get('/api/v1/contacts', { key: postroad.key })
+    const { body } = await postroad.get('/api/v1/contacts?search=bob', { key: postroad.key })
     t.match(body.data, [{ email: 'bob@example.com' }])
 
     await page.reload()

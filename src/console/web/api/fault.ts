@@ -1,5 +1,5 @@
 /** What can go wrong with a request, in the form screens show it. */
-import { tr } from '../i18n/i18n.svelte'
+import { tr } from '../i18n/i18n'
 
 export class ApiFault extends Error {
   /** Of the API, e.g. `validation_error`; `network` if no answer came. */

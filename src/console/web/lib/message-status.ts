@@ -1,5 +1,5 @@
 /** How the states of a message look. */
-import type { Tone } from './Badge.svelte'
+import type { Tone } from './tone'
 
 const TONES: Readonly<Record<string, Tone>> = {
   delivered: 'good',

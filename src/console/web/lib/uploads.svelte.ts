@@ -1,7 +1,7 @@
 /** Images being uploaded, one after the other: the server prepares one at a time. */
 import { upload } from '../api/upload'
 import { ApiFault } from '../api/fault'
-import { tr } from '../i18n/i18n.svelte'
+import { tr } from '../i18n/i18n'
 import { asFault } from '../state/loaded.svelte'
 import { IMAGE_TYPES, type MediaImage } from './media'
 

@@ -1,22 +1,17 @@
-/** The navigation, as far as the operator may see it. */
+/** The navigation, as far as an operator may see it. Pure. */
 import { SCREENS, type Screen } from '../screens'
-import { hasRole, hasRoleSomewhere } from '../state/session.svelte'
+import { maySee, type Grant } from '../state/granted'
 
 export const GROUPS = ['top', 'mail', 'audience', 'sending', 'appliance'] as const
 export type Group = (typeof GROUPS)[number]
 
 export type Named = { readonly screen: Screen; readonly nav: NonNullable<Screen['nav']> }
 
-const EVERYBODY = ['owner', 'operator', 'marketer', 'viewer'] as const
-
-export function namedScreens(): Named[] {
-  return SCREENS.flatMap(screen => (screen.nav ? [{ screen, nav: screen.nav }] : []))
+export function namedScreens(held: readonly Grant[]): Named[] {
+  const screens: readonly Screen[] = SCREENS
+  return screens.flatMap(screen => (screen.nav && maySee(held, screen) ? [{ screen, nav: screen.nav }] : []))
 }
 
-export function maySee({ roles = EVERYBODY, isAppliance = false }: Screen): boolean {
-  return isAppliance ? hasRole(roles) : hasRoleSomewhere(roles)
-}
-
-export function screensOf(group: Group): Named[] {
-  return namedScreens().filter(({ screen, nav }) => nav.group === group && maySee(screen))
+export function screensOf(group: Group, held: readonly Grant[]): Named[] {
+  return namedScreens(held).filter(({ nav }) => nav.group === group)
 }

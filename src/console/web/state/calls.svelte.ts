@@ -1,17 +1,7 @@
 /** The requests that the current screen has made, newest first, to be shown as curl commands. */
 
-export interface Call {
-  readonly method: string
-  /** With query, e.g. `/api/v1/contacts?limit=100`. */
-  readonly url: string
-  readonly headers: readonly (readonly [string, string])[]
-  /** JSON, or undefined. */
-  readonly body: string | undefined
-  /** Name of the file that is the body instead. */
-  readonly file?: string
-}
+import { withCall, type Call } from './curl'
 
-const KEPT = 12
 const SHOWN_HEADERS = ['x-workspace', 'x-sandbox', 'content-type', 'if-match']
 
 const state = $state<{ calls: Call[] }>({ calls: [] })
@@ -38,21 +28,5 @@ export async function recordCall(request: Request): Promise<void> {
 }
 
 export function keepCall(call: Call): void {
-  const others = state.calls.filter(({ method, url }) => method !== call.method || url !== call.url)
-  state.calls = [call, ...others].slice(0, KEPT)
-}
-
-export function asCurl(call: Call, origin: string): string {
-  const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-  return [
-    `curl ${call.method === 'GET' ? '' : `-X ${call.method} `}${quote(origin + call.url)}`,
-    '-H "Authorization: Bearer $POSTROAD_TOKEN"',
-    ...call.headers.map(([name, value]) => `-H ${quote(`${titleCase(name)}: ${value}`)}`),
-    ...(call.body === undefined || call.body === '' ? [] : [`-d ${quote(call.body)}`]),
-    ...(call.file === undefined ? [] : [`--data-binary ${quote(`@${call.file}`)}`]),
-  ].join(' \\\n  ')
-}
-
-function titleCase(name: string): string {
-  return name.replace(/(^|-)[a-z]/g, letters => letters.toUpperCase())
+  state.calls = withCall(state.calls, call)
 }

@@ -1,6 +1,7 @@
 /** Workspace filter of admin API lists. */
-import { tr } from '../i18n/i18n.svelte'
-import { chosenWorkspace, currentWorkspace, hasRole, workspaces, type Role } from './session.svelte'
+import { tr } from '../i18n/i18n'
+import type { Role } from './granted'
+import { chosenWorkspace, currentWorkspace, hasRole, workspaces } from './session.svelte'
 
 /** The chosen one; else all, for those with one of these roles in all workspaces; else the first. */
 export function workspaceFilter(roles: readonly Role[]): { workspace_id?: string } {

@@ -6,6 +6,7 @@
  */
 import { untrack } from 'svelte'
 import type { components } from '#api/admin'
+import { markAll, markChanged, PAUSE_MS, POLL_MS, readDue, type Follower } from './followers'
 import { chosenWorkspace, me } from './session.svelte'
 
 export type Figures = components['schemas']['Live']
@@ -40,22 +41,10 @@ export type Topic =
   | 'webhooks'
   | 'workspaces'
 
-interface Follower {
-  readonly topics: readonly Topic[]
-  readonly read: () => void
-  readonly pauseMs: number
-  readonly pollMs: number
-  isDue: boolean
-  readAt: number
-}
-
 /** After the server has refused a stream. */
 const RETRY_MS = 30_000
 /** Between two looks at what is due. */
 const LOOK_MS = 500
-/** Between two reads of the same data. */
-const PAUSE_MS = 1_000
-const POLL_MS = 15_000
 
 const state = $state<{ isOpen: boolean; isVisible: boolean; wantsFigures: number }>({
   isOpen: false,
@@ -63,7 +52,7 @@ const state = $state<{ isOpen: boolean; isVisible: boolean; wantsFigures: number
   wantsFigures: 0,
 })
 const latest = $state<{ figures: Figures | undefined }>({ figures: undefined })
-const followers = new Set<Follower>()
+const followers = new Set<Follower<Topic>>()
 
 /**
  * Reads again when records of these kinds have changed. Call it while a component is created.
@@ -77,7 +66,7 @@ export function follow(
 ): void {
   $effect(() => {
     const now = Date.now()
-    const follower: Follower = { topics, read, pauseMs, pollMs, isDue: false, readAt: now }
+    const follower: Follower<Topic> = { topics, read, pauseMs, pollMs, isDue: false, readAt: now }
     followers.add(follower)
     return () => followers.delete(follower)
   })
@@ -110,7 +99,7 @@ export function keepStream(): void {
   $effect(() => {
     const look = () => (state.isVisible = document.visibilityState === 'visible')
     document.addEventListener('visibilitychange', look)
-    const timer = setInterval(readDue, LOOK_MS)
+    const timer = setInterval(readWhatIsDue, LOOK_MS)
     return () => {
       document.removeEventListener('visibilitychange', look)
       clearInterval(timer)
@@ -131,14 +120,13 @@ function connect(url: string): () => void {
     opened.addEventListener('ready', () => {
       state.isOpen = true
       // Changes between a screen's load and now were missed.
-      for (const follower of followers) follower.isDue = true
+      markAll(followers)
     })
     opened.addEventListener('live', ({ data }: MessageEvent<string>) => {
       const { changed, figures } = JSON.parse(data) as { changed: Topic[]; figures?: Figures }
       if (figures) latest.figures = figures
-      for (const follower of followers)
-        if (follower.topics.some(topic => changed.includes(topic))) follower.isDue = true
-      readDue()
+      markChanged(followers, changed)
+      readWhatIsDue()
     })
     opened.addEventListener('error', () => {
       lost()
@@ -154,16 +142,8 @@ function connect(url: string): () => void {
   }
 }
 
-function readDue(): void {
-  if (!state.isVisible || isBusy()) return
-  const now = Date.now()
-  for (const follower of followers) {
-    const { isDue, readAt, pauseMs, pollMs, read } = follower
-    if (now - readAt < pauseMs || !(isDue || (!state.isOpen && now - readAt >= pollMs))) continue
-    follower.isDue = false
-    follower.readAt = now
-    read()
-  }
+function readWhatIsDue(): void {
+  if (state.isVisible && !isBusy()) readDue(followers, Date.now(), state.isOpen)
 }
 
 /** Whether the user types in the screen or has a dialog open. Search fields do not count. */

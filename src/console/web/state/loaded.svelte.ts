@@ -1,6 +1,17 @@
 /** What a screen reads from an API: the value, the fault, and whether it is being read. */
 import { untrack } from 'svelte'
 import { ApiFault } from '../api/fault'
+import {
+  NO_ROWS,
+  readAgain,
+  readRows,
+  START,
+  type Counting,
+  type Listed,
+  type Mark,
+  type Rows,
+  type Wanted,
+} from './paging'
 
 export class Loaded<T> {
   value = $state.raw<T>()
@@ -51,40 +62,8 @@ export class Loaded<T> {
   }
 }
 
-interface Listed<T> {
-  readonly data: readonly T[]
-  readonly pagination: {
-    readonly total: number
-    readonly has_more: boolean
-    readonly next_cursor?: string | null
-  }
-}
-
-export interface Wanted {
-  readonly limit: number
-  readonly offset?: number
-  readonly after?: string
-  readonly count?: false
-}
-
-/** `later`: rows are shown before they are counted. Both others than `first` need a list that takes `count=false`. */
-type Counting = 'first' | 'later' | 'never'
-
-/** Consecutive empty pages after which a search waits for `searchOn`. */
-const MAX_BARREN = 5
 /** A count that took longer is not taken again when the list is read again. */
 const QUICK_COUNT_MS = 200
-
-/** Most rows that are read at once; the API’s maximum. */
-const MOST_AT_ONCE = 1_000
-/** Lists that are longer are read again from near what is seen. */
-const MOST_READ_AGAIN = 2_000
-
-/** Where a page began: the number of rows before it, and the cursor it was read with. */
-interface Mark {
-  readonly index: number
-  readonly cursor: string | undefined
-}
 
 /** Rows of a list, read page by page as they are scrolled to. */
 export class Paged<T> {
@@ -100,8 +79,7 @@ export class Paged<T> {
   /** Number of the first row that is seen. */
   seenFrom = 0
   private run = 0
-  private cursor: string | undefined
-  private marks: readonly Mark[] = []
+  private pages: Rows<T> = NO_ROWS
   private read: ((wanted: Wanted) => Promise<Listed<T>>) | undefined
   private countMs = 0
   private readonly pageSize: number
@@ -117,13 +95,13 @@ export class Paged<T> {
     this.read = read
     this.countMs = 0
     this.isCounted = false
-    await untrack(() => this.readFrom({ index: 0, cursor: undefined }, 1))
+    await untrack(() => this.readFrom(START, 1))
   }
 
   async more(): Promise<void> {
     await untrack(async () => {
       if (!this.hasMore || this.isLoading || this.isPaused) return
-      await this.readFrom({ index: this.rows.length, cursor: this.cursor }, 1)
+      await this.readFrom({ index: this.rows.length, cursor: this.pages.cursor }, 1)
     })
   }
 
@@ -135,57 +113,28 @@ export class Paged<T> {
   /** Reloads the pages loaded so far; of a long list, the visible part. */
   async reload(): Promise<void> {
     await untrack(async () => {
-      const { length } = this.rows
-      const mark = length <= MOST_READ_AGAIN ? undefined : this.markBefore(this.seenFrom - this.pageSize)
-      const from = mark ?? { index: 0, cursor: undefined }
-      const wanted = mark ? MOST_AT_ONCE : Math.max(this.pageSize, length)
+      const { from, wanted } = readAgain(this.pages, this.seenFrom, this.pageSize)
       await this.readFrom(from, wanted)
     })
   }
 
-  private markBefore(index: number): Mark | undefined {
-    return this.marks.filter(mark => mark.index <= index).at(-1)
-  }
-
-  /**
-   * Reads rows and puts them after those before the mark. A later call takes precedence.
-   *
-   * @param wanted rows at least, unless there are no more
-   */
+  /** A later call takes precedence. */
   private async readFrom(from: Mark, wanted: number): Promise<void> {
-    const { read } = this
+    const { read, pageSize, counting } = this
     if (!read) return
     const run = ++this.run
     this.isLoading = true
     try {
-      const before = this.rows.slice(0, from.index)
-      const marks = this.marks.filter(({ index }) => index < from.index)
-      let { cursor } = from
-      let rows: readonly T[] = []
-      let isLast = false
-      let total = 0
-      let barren = 0
-      while (!isLast && barren < MAX_BARREN && rows.length < wanted) {
-        const index = before.length + rows.length
-        const limit = Math.min(MOST_AT_ONCE, Math.max(wanted - rows.length, this.pageSize))
-        const first = this.counting === 'first' ? {} : { count: false as const }
-        const start = index === 0 ? first : { offset: index }
-        const place = cursor === undefined ? start : { after: cursor }
-        const { data, pagination } = await read({ limit, ...place })
-        if (run !== this.run) return
-        marks.push({ index, cursor })
-        rows = [...rows, ...data]
-        cursor = pagination.next_cursor ?? undefined
-        isLast = !pagination.has_more
-        barren = data.length === 0 ? barren + 1 : 0
-        total = pagination.total
-      }
-      this.rows = [...before, ...rows]
-      this.marks = marks
-      this.note(total, from.index === 0, isLast)
-      this.hasMore = !isLast
-      this.isPaused = !isLast && barren >= MAX_BARREN
-      this.cursor = cursor
+      const what = { from, wanted, pageSize, counting }
+      // A screen may have changed rows since they were read.
+      const known = { ...this.pages, rows: this.rows }
+      const found = await readRows(read, known, what, () => run === this.run)
+      if (!found) return
+      this.pages = found
+      this.rows = found.rows
+      this.note(found.total, from.index === 0, found.isLast)
+      this.hasMore = !found.isLast
+      this.isPaused = found.isPaused
       this.fault = undefined
     } catch (error) {
       if (run === this.run) this.fault = asFault(error)

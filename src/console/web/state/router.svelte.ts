@@ -3,30 +3,14 @@
  *
  * Every state a person may want to return to or share is in the URL. `workspace` and `sandbox` stay in the query across screens.
  */
-
-const BASE = '/console'
-/** Parameters that go along to every screen. */
-const LASTING = ['workspace', 'sandbox']
-
-export interface Place {
-  /** Below `/console`, e.g. `/messages/0192…`. */
-  readonly path: string
-  readonly query: URLSearchParams
-}
+import { isInConsole, readPlace, urlFrom, urlWith, type Place, type Query } from './place'
 
 const state = $state<{ place: Place; mayLeave: (() => boolean) | undefined }>({
-  place: read(),
+  place: readPlace(location),
   mayLeave: undefined,
 })
 
-addEventListener('popstate', () => (state.place = read()))
-
-function read(): Place {
-  return {
-    path: location.pathname.slice(BASE.length).replace(/\/+$/, '') || '/',
-    query: new URLSearchParams(location.search),
-  }
-}
+addEventListener('popstate', () => (state.place = readPlace(location)))
 
 export function place(): Place {
   return state.place
@@ -38,21 +22,11 @@ export function param(name: string): string {
 }
 
 /** The URL of a screen: `href('/messages', { status: 'bounced' })`. The chosen workspace goes along. */
-export function href(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
-  const wanted = new URLSearchParams()
-  for (const name of LASTING) {
-    const value = state.place.query.get(name)
-    if (value !== null) wanted.set(name, value)
-  }
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === '') wanted.delete(name)
-    else wanted.set(name, value)
-  }
-  const text = wanted.toString()
-  return `${BASE}${path === '/' ? '/' : path}${text === '' ? '' : `?${text}`}`
+export function href(path: string, query: Query = {}): string {
+  return urlFrom(state.place, path, query)
 }
 
-export function go(path: string, query: Readonly<Record<string, string | undefined>> = {}): void {
+export function go(path: string, query: Query = {}): void {
   visit(href(path, query))
 }
 
@@ -60,7 +34,7 @@ export function go(path: string, query: Readonly<Record<string, string | undefin
 export function visit(url: string, how: 'push' | 'replace' = 'push'): void {
   if (state.mayLeave && how === 'push' && !state.mayLeave()) return
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', url)
-  state.place = read()
+  state.place = readPlace(location)
 }
 
 /** Changes parameters of the current place; '' removes one. Filters replace the entry in the history: Back leaves the screen. */
@@ -68,13 +42,7 @@ export function setParams(
   changes: Readonly<Record<string, string>>,
   how: 'push' | 'replace' = 'replace',
 ): void {
-  const query = new URLSearchParams(state.place.query)
-  for (const [name, value] of Object.entries(changes)) {
-    if (value === '') query.delete(name)
-    else query.set(name, value)
-  }
-  const text = query.toString()
-  visit(`${location.pathname}${text === '' ? '' : `?${text}`}`, how)
+  visit(urlWith(state.place, changes), how)
 }
 
 /** Asks before the screen is left, e.g. while a form has changes. @returns a function that ends it */
@@ -96,7 +64,7 @@ export function followLink(event: MouseEvent): void {
   const anchor = target instanceof Element ? target.closest('a') : null
   if (!anchor || defaultPrevented || button !== 0 || metaKey || ctrlKey || shiftKey || altKey) return
   if (anchor.target !== '' || anchor.hasAttribute('download') || anchor.origin !== location.origin) return
-  if (!`${anchor.pathname}/`.startsWith(`${BASE}/`)) return
+  if (!isInConsole(anchor.pathname)) return
   event.preventDefault()
   visit(anchor.pathname + anchor.search)
 }

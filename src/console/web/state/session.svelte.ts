@@ -2,12 +2,12 @@
 import type { components } from '#api/admin'
 import { admin, answer, useScope } from '../api/client'
 import { ApiFault } from '../api/fault'
+import { isGranted, isGrantedSomewhere, type Grant, type Role } from './granted'
 import { param, setParams } from './router.svelte'
 import { noteSignedIn } from './sign-in.svelte'
 
 export type Me = components['schemas']['Me']
 export type Workspace = components['schemas']['Workspace']
-export type Role = NonNullable<Me['limited_to']>
 
 interface Session {
   me: Me | undefined
@@ -106,15 +106,15 @@ useScope(() => ({ workspaceId: currentWorkspace()?.id, isSandbox: isSandbox() })
 
 /** Whether a role held in the workspace, or in all, is one of these. @param workspaceId undefined: in all workspaces */
 export function hasRole(roles: readonly Role[], workspaceId?: string): boolean {
-  return (
-    state.me?.roles.some(
-      ({ role, workspace_id: held }) =>
-        roles.includes(role) && (held === null || (workspaceId !== undefined && held === workspaceId)),
-    ) ?? false
-  )
+  return isGranted(held(), roles, workspaceId)
+}
+
+/** The roles of who is signed in. */
+export function held(): readonly Grant[] {
+  return state.me?.roles ?? []
 }
 
 /** Whether they hold one of these roles anywhere. */
 export function hasRoleSomewhere(roles: readonly Role[]): boolean {
-  return state.me?.roles.some(({ role }) => roles.includes(role)) ?? false
+  return isGrantedSomewhere(held(), roles)
 }

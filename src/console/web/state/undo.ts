@@ -1,5 +1,5 @@
 /** A way back from a deletion, for the message that it was done. */
-import { tr } from '../i18n/i18n.svelte'
+import { tr } from '../i18n/i18n'
 import { asFault } from './loaded.svelte'
 import { say } from './toasts.svelte'
 

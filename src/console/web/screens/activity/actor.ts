@@ -1,6 +1,6 @@
 /** Who did something, in words. */
 import type { components } from '#api/admin'
-import { tr } from '../../i18n/i18n.svelte'
+import { tr } from '../../i18n/i18n'
 
 export function actorText({
   type,

@@ -1,6 +1,6 @@
 /** Automations in the console: what the API calls them, and how their states look. */
 import type { components } from '#api/rest'
-import type { Tone } from '../../lib/Badge.svelte'
+import type { Tone } from '../../lib/tone'
 import type { IconName } from '../../lib/icons'
 import type { StepType, TriggerType } from './flow/graph'
 

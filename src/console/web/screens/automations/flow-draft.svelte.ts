@@ -6,12 +6,12 @@
  */
 import { answer, answerTagged, currentScope, ifMatch, rest } from '../../api/client'
 import type { ApiFault } from '../../api/fault'
-import { tr } from '../../i18n/i18n.svelte'
+import { tr } from '../../i18n/i18n'
 import type { Tagged } from '../../state/edited.svelte'
 import { asFault } from '../../state/loaded.svelte'
 import { me } from '../../state/session.svelte'
-import type { Problem } from './automations'
 import { fromApi, orderOf, toApi, type Automation, type Flow } from './flow/graph'
+import { problemsIn, problemsOfRefusal, type FoundProblem } from './flow/problems'
 
 interface Typed {
   readonly name: string
@@ -21,11 +21,6 @@ interface Typed {
 interface Kept extends Typed {
   readonly etag: string
   readonly ids: readonly (readonly [string, string])[]
-}
-
-export interface FoundProblem extends Omit<Problem, 'step_id' | 'position'> {
-  /** Of the step. */
-  readonly key: string | undefined
 }
 
 const PREFIX = 'postroad-automation-draft'
@@ -309,25 +304,10 @@ export class FlowDraft {
         rest.POST('/automations/{id}/check', { params: { path: { id: this.id } }, body: this.written }),
       )
       if (run !== this.checks) return
-      this.problems = data.problems.map(({ code, severity, message, position }) => ({
-        ...{ code, severity, message },
-        key: position === null ? undefined : order[position],
-      }))
+      this.problems = problemsIn(data.problems, order)
     } catch (error) {
       if (run !== this.checks) return
-      const { code, message, path } = asFault(error)
-      const at = /^steps\.(\d+)\./.exec(path ?? '')?.[1]
-      // A value the API does not take is a problem of its step; that there is no answer is not.
-      if (code !== 'validation_error') this.problems = undefined
-      else
-        this.problems = [
-          {
-            code: at === undefined ? 'invalid_trigger' : 'invalid_step',
-            severity: 'error',
-            message,
-            key: at === undefined ? undefined : order[Number(at)],
-          },
-        ]
+      this.problems = problemsOfRefusal(asFault(error), order)
     }
   }
 

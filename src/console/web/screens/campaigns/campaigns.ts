@@ -1,6 +1,6 @@
 /** What the screens about campaigns share. */
 import type { components } from '#api/rest'
-import type { Tone } from '../../lib/Badge.svelte'
+import type { Tone } from '../../lib/tone'
 
 export type Campaign = components['schemas']['Campaign']
 export type CampaignCheck = components['schemas']['CampaignCheck']

@@ -1,7 +1,7 @@
 /** What a campaign is made of: the templates, and whom it can be sent to. A fault leaves them empty. */
 import type { components } from '#api/rest'
 import { answer, rest } from '../../api/client'
-import { tr } from '../../i18n/i18n.svelte'
+import { tr } from '../../i18n/i18n'
 import { AudienceNames } from '../../state/audience.svelte'
 
 type TemplateHead = components['schemas']['TemplateHead']

@@ -1,6 +1,6 @@
 /** What is edited of a send window, and the request that stores it. */
 import type { components } from '#api/rest'
-import { tr, weekdayName } from '../../i18n/i18n.svelte'
+import { tr, weekdayName } from '../../i18n/i18n'
 
 export type SendWindow = components['schemas']['SendWindow']
 

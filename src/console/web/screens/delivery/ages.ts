@@ -1,5 +1,5 @@
 /** Columns of the queue by age: some of the ages that the API counts, summed. */
-import { tr } from '../../i18n/i18n.svelte'
+import { tr } from '../../i18n/i18n'
 
 export interface AgeColumn {
   readonly name: string

@@ -1,5 +1,5 @@
 /** How the states of an import look. */
-import type { Tone } from '../../lib/Badge.svelte'
+import type { Tone } from '../../lib/tone'
 
 const TONES: Readonly<Record<string, Tone>> = {
   completed: 'good',

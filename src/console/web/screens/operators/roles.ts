@@ -1,6 +1,6 @@
 /** Roles of operators as they are read and chosen. */
 import type { components } from '#api/admin'
-import { tr } from '../../i18n/i18n.svelte'
+import { tr } from '../../i18n/i18n'
 import { workspaceName } from '../../state/list-scope.svelte'
 
 type RoleGrant = components['schemas']['RoleGrant']

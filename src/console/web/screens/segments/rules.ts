@@ -185,7 +185,8 @@ export function toConditions(group: Group): Conditions {
     if (value === undefined) return { field, operator }
     const input = inputOf(one)
     const isLoose = attributeOf(field) !== undefined && (input === 'text' || input === 'many')
-    const sent = (item: Scalar): Scalar => (isLoose || input === 'number' ? numberIfPlain(item) : item)
+    const sent = (item: Scalar): Scalar =>
+      input === 'number' ? numberIfAny(item) : isLoose ? numberIfPlain(item) : item
     return {
       field,
       operator,
@@ -204,9 +205,15 @@ export function fromConditions(conditions: Conditions): Group {
   return conditions as unknown as Group
 }
 
-/** `42` and `-1.5`, but not `007` or an address code. */
+/** `42` and `-1.5`, but not `007` or an address code. JSON has no infinity. */
 function numberIfPlain(value: Scalar): Scalar {
-  return typeof value === 'string' && String(Number(value)) === value.trim() ? Number(value) : value
+  return typeof value === 'string' && String(Number(value)) === value.trim() ? numberIfAny(value) : value
+}
+
+/** `1.50` too. What is no number is left to the API, which says so. */
+function numberIfAny(value: Scalar): Scalar {
+  const isNumber = typeof value === 'string' && value.trim() !== '' && Number.isFinite(Number(value))
+  return isNumber ? Number(value) : value
 }
 
 export function isMany(value: Value | undefined): value is readonly Scalar[] {

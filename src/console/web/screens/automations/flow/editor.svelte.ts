@@ -1,6 +1,6 @@
 /** What the parts of the editor share: the draft, what is selected, and what is shown on the steps. */
 import { getContext, setContext } from 'svelte'
-import { tr } from '../../../i18n/i18n.svelte'
+import { tr } from '../../../i18n/i18n'
 import { say } from '../../../state/toasts.svelte'
 import type { StepCounts } from '../automations'
 import type { FlowDraft } from '../flow-draft.svelte'

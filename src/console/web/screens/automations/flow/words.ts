@@ -1,5 +1,5 @@
 /** Steps, triggers and what happened in them, in words. */
-import { tr } from '../../../i18n/i18n.svelte'
+import { tr } from '../../../i18n/i18n'
 import type { Config, FlowStep, Flow, StepType } from './graph'
 import type { FlowNames, Named } from './names.svelte'
 

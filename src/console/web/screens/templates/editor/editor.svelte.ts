@@ -1,5 +1,5 @@
 /** What the block editor's parts share: the document with its history, what is selected, what is dragged, and what is announced. */
-import { tr } from '../../../i18n/i18n.svelte'
+import { tr } from '../../../i18n/i18n'
 import { asFault } from '../../../state/loaded.svelte'
 import { say } from '../../../state/toasts.svelte'
 import { copyText, pastedBlocks } from '../document/clipboard'

@@ -1,5 +1,5 @@
 /** What a block holds when it is added: something to be seen and overwritten. */
-import { tr } from '../../../i18n/i18n.svelte'
+import { tr } from '../../../i18n/i18n'
 import type { Properties } from '../document/document'
 import type { BlockType } from '../document/fields'
 

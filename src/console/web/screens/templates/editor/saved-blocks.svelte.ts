@@ -2,7 +2,7 @@
 import type { components } from '#api/rest'
 import { answer, answerTagged, ifMatch, rest } from '../../../api/client'
 import { ApiFault } from '../../../api/fault'
-import { tr } from '../../../i18n/i18n.svelte'
+import { tr } from '../../../i18n/i18n'
 import { asFault } from '../../../state/loaded.svelte'
 import { serialiseBlock, type Block } from '../document/document'
 

@@ -1,5 +1,5 @@
 /** Templates to start with, in the operator's language. Every image they need is theirs to add. */
-import type { Language } from '../../../i18n/i18n.svelte'
+import type { Language } from '../../../i18n/i18n'
 import { wordsIn, type Words } from './words'
 
 export const STARTERS = ['newsletter', 'welcome', 'announcement', 'receipt', 'invitation'] as const

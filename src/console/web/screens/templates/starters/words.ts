@@ -1,5 +1,5 @@
 /** Sample texts of the starters. */
-import type { Language } from '../../../i18n/i18n.svelte'
+import type { Language } from '../../../i18n/i18n'
 
 const en = {
   hello: 'Hello {{first_name|there}},',

@@ -1,7 +1,7 @@
 /** Merge tags in text: `{{name}}`, `{{name|fallback}}`, `{{name|fallback|format}}`. Pure. */
 
-/** A tag that stands for a value; not `{{#if ...}}`, `{{else}}` and the like. */
-const TAG = /\{\{\s*(?!else\s*\}\})[^\s#/{}!][^{}]*\}\}/g
+/** A tag that stands for a value; not `{{#if ...}}`, `{{else}}` and the like, nor `{{{key}}}`, nor `\{{`, which is text. */
+const TAG = /(?<![\\{])\{\{\s*(?!else\s*\}\})[^\s#/{}!][^{}]*\}\}/g
 
 /** The text in pieces: every second one is a tag. */
 export function piecesOf(text: string): string[] {

@@ -9,18 +9,18 @@ import {
   toggleMark,
 } from 'prosemirror-commands'
 import { keymap } from 'prosemirror-keymap'
-import { Slice, type MarkType, type Node } from 'prosemirror-model'
+import { Slice, type Node } from 'prosemirror-model'
 import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirror-schema-list'
-import { EditorState, TextSelection, type Command, type Plugin } from 'prosemirror-state'
+import { EditorState, type Command, type Plugin } from 'prosemirror-state'
 import { EditorView } from 'prosemirror-view'
+import { differenceTo, linkTo, stateOf, tagInserted, type ListKind, type TextState } from './edits'
 import { nameIn } from './merge-tags'
-import { FORMATS, SHAPES, type Format, type Shape } from './shapes'
+import type { Format, Shape } from './shapes'
 import {
   isBare,
   isEditable,
   markTags,
   pageOf,
-  plainSchema,
   readPlain,
   readRich,
   richSchema,
@@ -29,17 +29,6 @@ import {
 } from './schema'
 
 export { isEditable }
-
-export type ListKind = 'bullet_list' | 'ordered_list'
-
-/** What holds where the cursor is. */
-export interface TextState {
-  readonly formats: readonly Format[]
-  readonly shape: Shape | undefined
-  readonly list: ListKind | undefined
-  /** Target of the link. */
-  readonly href: string | undefined
-}
 
 export interface TextOptions {
   /** `rich`: HTML; `plain`: a line of text. */
@@ -64,6 +53,7 @@ export interface TextView {
   toggleList(kind: ListKind): void
   /** @param href undefined takes the link away */
   setLink(href: string | undefined): void
+  /** At the cursor; at the end of a text that never had one. */
   insertTag(tag: string): void
   destroy(): void
 }
@@ -77,6 +67,8 @@ export function mountText(place: HTMLElement, options: TextOptions): TextView {
   let current = options.text
   const begun = read(options.text)
   let wasBare = isBare(begun)
+  /** Whether somebody has put the cursor somewhere. */
+  let hasCursor = false
 
   const view = new EditorView(place, {
     state: EditorState.create({ doc: begun, plugins: pluginsFor(options) }),
@@ -92,6 +84,12 @@ export function mountText(place: HTMLElement, options: TextOptions): TextView {
       const page = pageOf(html)
       markTags(page)
       return page.innerHTML
+    },
+    handleDOMEvents: {
+      focus: () => {
+        hasCursor = true
+        return false
+      },
     },
     clipboardTextSerializer: slice => slice.content.textBetween(0, slice.content.size, '\n'),
     ...(isRich ? {} : { clipboardTextParser: (text: string) => new Slice(readPlain(text).content, 0, 0) }),
@@ -116,7 +114,8 @@ export function mountText(place: HTMLElement, options: TextOptions): TextView {
       current = text
       const wanted = read(text)
       wasBare = isBare(wanted)
-      replaceDifference(view, wanted)
+      const change = differenceTo(view.state, wanted)
+      if (change) view.dispatch(change)
     },
     focus: () => view.focus(),
     toggle: format => run(toggleMark(marks[format])),
@@ -125,11 +124,7 @@ export function mountText(place: HTMLElement, options: TextOptions): TextView {
       run(stateOf(view.state).list === undefined ? wrapInList(nodes[kind]) : liftListItem(nodes.list_item)),
     setLink: href => run(linkTo(href)),
     insertTag(tag) {
-      const type = (isRich ? richSchema : plainSchema).nodes.merge_tag
-      const kept = view.state.storedMarks ?? view.state.selection.$from.marks()
-      view.dispatch(
-        view.state.tr.replaceSelectionWith(type.create({ tag }, null, kept), false).scrollIntoView(),
-      )
+      view.dispatch(tagInserted(view.state, tag, hasCursor ? 'cursor' : 'end').scrollIntoView())
       view.focus()
     },
     destroy: () => view.destroy(),
@@ -173,68 +168,6 @@ function pluginsFor({ kind, undo, redo, leave }: TextOptions): Plugin[] {
     }),
     keymap(baseKeymap),
   ]
-}
-
-/** Only what differs, so that the cursor and what is composed elsewhere stay. */
-function replaceDifference(view: EditorView, wanted: Node): void {
-  const { doc, tr } = view.state
-  const start = doc.content.findDiffStart(wanted.content)
-  const end = doc.content.findDiffEnd(wanted.content)
-  if (start === null || !end) return
-  const overlap = Math.max(0, start - Math.min(end.a, end.b))
-  const slice = wanted.slice(start, end.b + overlap)
-  const change = tr.replace(start, end.a + overlap, slice).setMeta('outside', true)
-  view.dispatch(
-    change.doc.eq(wanted)
-      ? change
-      : view.state.tr.replaceWith(0, doc.content.size, wanted.content).setMeta('outside', true),
-  )
-}
-
-function stateOf(state: EditorState): TextState {
-  const { $from, from, to, empty } = state.selection
-  const has = (type: MarkType) =>
-    empty
-      ? type.isInSet(state.storedMarks ?? $from.marks()) !== undefined
-      : state.doc.rangeHasMark(from, to, type)
-  const around = Array.from({ length: $from.depth }, (_, at) => $from.node(at + 1).type)
-  const link = marks.link.isInSet($from.marks()) ?? marks.link.isInSet($from.nodeAfter?.marks ?? [])
-  return {
-    formats: FORMATS.filter(format => has(marks[format])),
-    shape: SHAPES.find(shape => around.includes(nodes[shape])),
-    list: around.includes(nodes.ordered_list)
-      ? 'ordered_list'
-      : around.includes(nodes.bullet_list)
-        ? 'bullet_list'
-        : undefined,
-    href: link && (link.attrs['kept'] as { href?: string }).href,
-  }
-}
-
-/** Of the selection, or of the link that the cursor is in. Without either, the address becomes the text. */
-function linkTo(href: string | undefined): Command {
-  return (state, dispatch) => {
-    const [from, to] = linkedRange(state)
-    const tr = state.tr
-    if (href === undefined) tr.removeMark(from, to, marks.link)
-    else if (from === to)
-      tr.replaceSelectionWith(richSchema.text(href, [marks.link.create({ kept: { href } })]), false)
-    else tr.removeMark(from, to, marks.link).addMark(from, to, marks.link.create({ kept: { href } }))
-    dispatch?.(tr)
-    return true
-  }
-}
-
-function linkedRange({ selection, doc }: EditorState): [number, number] {
-  const { from, to, empty, $from } = selection
-  if (!empty || !(selection instanceof TextSelection)) return [from, to]
-  let range: [number, number] = [from, to]
-  const begin = $from.start()
-  doc.nodesBetween(begin, $from.end(), (node, at) => {
-    const isHere = node.isInline && at <= from && from <= at + node.nodeSize
-    if (isHere && marks.link.isInSet(node.marks)) range = [at, at + node.nodeSize]
-  })
-  return range
 }
 
 function chipOf(node: Node): HTMLElement {

@@ -1,16 +1,15 @@
 /**
- * The pictures of the README: the console's overview after thirty days of mail, light and dark.
+ * Takes the pictures of the README: the console's overview after thirty days of mail, light and dark.
  *
- * Left in `build/pages` with the others, or in `docs/images` if run by `make readme-pictures`. The clock is the test's, so that they show the
- * same each time.
+ * Run by `make readme-pictures`. The clock is the test's, so that they show the same each time. It is a test only to be given a server and a
+ * browser and have them closed.
  */
 import { mkdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { axeFindings, openBrowser } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { addOperator } from '../support/program/operators.js'
+import { openConsole } from '../support/program/console.js'
 
-const FOLDER = process.env['POSTROAD_PICTURES'] ?? 'build/pages'
+const FOLDER = 'docs/images'
 const DAY_MS = 86_400_000
 const DAYS = 30
 const SIZE = { width: 1_440, height: 900 }
@@ -48,22 +47,18 @@ async function openAfterMail(t: Test) {
   return appliance
 }
 
-t.test('the pictures of the README show thirty days of mail', async t => {
+t.test('pictures of thirty days of mail are taken', async t => {
   const appliance = await openAfterMail(t)
-  const { link } = await addOperator(appliance)
-  const see = await openBrowser(t)
-  const { page } = await see({ shape: 'wide', scheme: 'light' })
+  const { page, go, settled } = await openConsole(t, appliance)
   await page.setViewportSize(SIZE)
   await page.clock.setFixedTime(appliance.clock.now())
-  await page.goto(`${appliance.baseUrl}/console/#/link/${link}`)
-  await page.getByRole('navigation').waitFor({ state: 'attached' })
   mkdirSync(FOLDER, { recursive: true })
   for (const scheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: scheme })
-    await page.goto(`${appliance.baseUrl}/console/`)
+    await go('/')
     await page.getByText('Every accepted message is accounted for').waitFor()
     await page.locator('main svg[role="img"], main figure, main canvas').first().waitFor()
-    t.same(await axeFindings(page), [], `${scheme}: axe`)
+    await settled()
     await page.screenshot({ path: `${FOLDER}/console-${scheme}.png` })
   }
 })

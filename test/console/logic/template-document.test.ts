@@ -1,6 +1,6 @@
 /** The template editor's document: lossless reading and writing, operations, undo, and the table of fields. */
 import t from 'tap'
-import { copyText, pastedBlocks } from '../../src/console/web/screens/templates/document/clipboard.js'
+import { copyText, pastedBlocks } from '../../../src/console/web/screens/templates/document/clipboard.js'
 import {
   allBlocks,
   blockAtPath,
@@ -25,7 +25,7 @@ import {
   updateSetting,
   valueOf,
   type EditorDocument,
-} from '../../src/console/web/screens/templates/document/document.js'
+} from '../../../src/console/web/screens/templates/document/document.js'
 import {
   BLOCK_TYPES,
   COLUMN_FIELDS,
@@ -33,11 +33,11 @@ import {
   LINK_FIELDS,
   THEME_FIELDS,
   type Field,
-} from '../../src/console/web/screens/templates/document/fields.js'
-import * as history from '../../src/console/web/screens/templates/document/history.js'
-import { readStructure } from '../../src/content/blocks/read-structure.js'
-import { BLOCK_CONTENTS, StructureSchema } from '../../src/content/blocks/structure.js'
-import { randomOf, randomStructure } from '../support/content/random-structure.js'
+} from '../../../src/console/web/screens/templates/document/fields.js'
+import * as history from '../../../src/console/web/screens/templates/document/history.js'
+import { readStructure } from '../../../src/content/blocks/read-structure.js'
+import { BLOCK_CONTENTS, StructureSchema } from '../../../src/content/blocks/structure.js'
+import { randomOf, randomStructure } from '../../support/content/random-structure.js'
 
 let ids = 0
 const newId = () => `new${String(++ids)}`

@@ -1,55 +1,36 @@
-/** The language of the console, and numbers and times in its manner and the viewer's time zone. */
+/** Texts, numbers and times in the chosen language and the viewer's time zone. */
 import { en, type Texts } from './en'
 
 export const LANGUAGES = { en: 'English', de: 'Deutsch', fr: 'Français', es: 'Español' } as const
 export type Language = keyof typeof LANGUAGES
 
-const KEY = 'postroad-language'
-const LOADERS: Readonly<Record<Language, () => Promise<Texts>>> = {
-  en: async () => en,
-  de: async () => (await import('./de')).de,
-  fr: async () => (await import('./fr')).fr,
-  es: async () => (await import('./es')).es,
+interface Chosen {
+  language: Language
+  texts: Texts
 }
 
-const state = $state<{ language: Language; texts: Texts }>({ language: 'en', texts: en })
+let chosen: Chosen = { language: 'en', texts: en }
+
+/** The console keeps its language in state that components follow. Until then it is English. */
+export function keepLanguageIn(state: Chosen): void {
+  chosen = state
+}
 
 /** The texts of the chosen language; reading them in a template keeps it up to date. */
 export function tr(): Texts {
-  return state.texts
+  return chosen.texts
 }
 
 export function language(): Language {
-  return state.language
-}
-
-/** The kept choice, else the first language of the browser that there is. */
-export async function startLanguage(): Promise<void> {
-  const wanted = [localStorage.getItem(KEY), ...navigator.languages.map(tag => tag.slice(0, 2))]
-  await apply(wanted.find(isLanguage) ?? 'en')
-}
-
-export async function setLanguage(language: Language): Promise<void> {
-  localStorage.setItem(KEY, language)
-  await apply(language)
-}
-
-async function apply(language: Language): Promise<void> {
-  state.texts = await LOADERS[language]()
-  state.language = language
-  document.documentElement.lang = language
-}
-
-function isLanguage(value: string | null): value is Language {
-  return value !== null && value in LANGUAGES
+  return chosen.language
 }
 
 /** Making a formatter takes longer than a row of a list may. */
 function kept<O, F>(make: (language: Language, options: O) => F): (options: O) => F {
   const made = new Map<string, F>()
   return options => {
-    const key = `${state.language} ${JSON.stringify(options)}`
-    const formatter = made.get(key) ?? make(state.language, options)
+    const key = `${chosen.language} ${JSON.stringify(options)}`
+    const formatter = made.get(key) ?? make(chosen.language, options)
     made.set(key, formatter)
     return formatter
   }
@@ -77,13 +58,17 @@ export function percent(share: number): string {
 
 export function octets(value: number): string {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
-  const step = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), units.length - 1)
+  const digitsOf = (amount: number, step: number) => (step > 0 && amount < 9.95 ? 1 : 0)
+  let step = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), units.length - 1)
+  // 999 999 are a megabyte, not 1000 kilobytes.
+  if (step < units.length - 1 && Math.round(value / 1_000 ** step) >= 1_000) step += 1
+  const amount = value / 1_000 ** step
   return numbers({
     style: 'unit',
     unit: units[step] ?? 'byte',
     unitDisplay: 'short',
-    maximumFractionDigits: value / 1_000 ** step < 10 && step > 0 ? 1 : 0,
-  }).format(value / 1_000 ** step)
+    maximumFractionDigits: digitsOf(amount, step),
+  }).format(amount)
 }
 
 /** In full, e.g. for a tooltip. @param iso RFC 3339 */
@@ -117,20 +102,24 @@ export function weekdayName(day: number, weekday: 'long' | 'short' = 'long'): st
 
 /** E.g. “3 minutes ago”. @param iso RFC 3339 */
 export function relativeTime(iso: string, now = Date.now()): string {
-  const seconds = (new Date(iso).getTime() - now) / 1_000
-  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? (['second', 1] as const)
+  const seconds = Math.round((new Date(iso).getTime() - now) / 1_000)
+  // Rounded before it is compared: 59 minutes and 50 seconds are an hour.
+  const [unit, size] =
+    UNITS.find(([, size, most]) => Math.round(Math.abs(seconds) / size) < most) ??
+    (['year', 31_536_000] as const)
   return ages({ numeric: 'auto' }).format(Math.round(seconds / size), unit)
 }
 
-const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ['year', 31_536_000],
-  ['month', 2_592_000],
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
+/** Seconds of each unit, and from how many of them on the next one is used. */
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, size: number, most: number])[] = [
+  ['second', 1, 60],
+  ['minute', 60, 60],
+  ['hour', 3_600, 24],
+  ['day', 86_400, 30],
+  ['month', 2_592_000, 12],
 ]
 
-/** E.g. “2 h 5 min”. */
+/** E.g. “2.5h” or “45m”, with as many digits as matter. */
 export function duration(ms: number): string {
   const format = (value: number, unit: string) =>
     numbers({
@@ -139,10 +128,11 @@ export function duration(ms: number): string {
       unitDisplay: 'narrow',
       maximumFractionDigits: 1,
     }).format(value)
-  if (ms < 1_000) return format(Math.round(ms), 'millisecond')
-  if (ms < 60_000) return format(ms / 1_000, 'second')
-  if (ms < 3_600_000) return format(Math.round(ms / 60_000), 'minute')
-  if (ms < 172_800_000) return format(ms / 3_600_000, 'hour')
+  // The bounds are where rounding would reach the next unit.
+  if (Math.round(ms) < 1_000) return format(Math.round(ms), 'millisecond')
+  if (ms < 59_950) return format(ms / 1_000, 'second')
+  if (ms < 3_570_000) return format(Math.round(ms / 60_000), 'minute')
+  if (ms < 172_620_000) return format(ms / 3_600_000, 'hour')
   return format(ms / 86_400_000, 'day')
 }
 
