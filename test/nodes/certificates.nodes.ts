@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { acmeServer } from '../support/acme-server.js'
-import { openNodes, type Node } from '../support/program/nodes.js'
+import { expireSign, openNodes, type Node } from '../support/program/nodes.js'
 import { unusedPort } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
@@ -61,6 +61,7 @@ t.test('the node without the jobs answers the challenges, and shows the certific
   const ordered = () => ca.asked.filter(one => one === 'POST new-order').length
   const before = ordered()
   await one.end('SIGKILL')
+  expireSign(first, one)
   await two.logged('background work taken over')
   await until(
     'the jobs to have run there',
