@@ -23,7 +23,7 @@ async function shownBy(node: Node) {
 /** The CA reaches the second node alone, as through a load balancer. */
 async function openWithCa(t: Test, challenge: 'http' | 'dns') {
   const port = await unusedPort()
-  const ca = await acmeServer(t, { httpPort: () => port, now: () => Date.now() })
+  const ca = await acmeServer(t, { httpPort: () => port, now: () => Date.now(), retryAfter: 1 })
   const acme = {
     POSTROAD_TLS_ACME: 'true',
     POSTROAD_TLS_ACME_TERMS_AGREED: 'true',

@@ -37,7 +37,7 @@ t.test(
     const flow = new MailFlow(t, sink, key)
     flow.through(near)
     flow.through(far, ['REST'])
-    await flow.acceptedOnce(300)
+    await flow.acceptedOnce(150)
     const fault = await faultIn({ flow, sink, url: server.url() }, async () => {
       elsewhere.cut()
       const cutAt = performance.now()
@@ -54,7 +54,7 @@ t.test(
       elsewhere.mend()
       t.equal((await far.ended).status, 1)
     })
-    await flow.more(200)
+    await flow.more(100)
     await flow.stop()
     await deliversAll(t, { flow, sink, url: server.url(), faults: [fault] })
   },

@@ -4,7 +4,7 @@ import t from 'tap'
 import { openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
-const MESSAGES = 1_000
+const MESSAGES = 1_500
 const PER_SECOND = 20
 const SITE = { domain: 'big.test', connections: 8, messages_per_minute: 60 * PER_SECOND }
 /** Messages that are counted while both deliver: six seconds of the rate. */

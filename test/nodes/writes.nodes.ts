@@ -133,7 +133,7 @@ t.test('after the connections are cut, writes are refused or succeed, and later 
   const cut = () =>
     psql(
       url,
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'postroad%'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'postroad%'`,
     )
   const slow = one.write(async tx => {
     await readAndAdd(tx)
