@@ -308,13 +308,14 @@ export class Membership {
       this.end()
       return
     }
-    const wasTrusted = this.isTrusted
+    const isTrusted = () => this.isTrusted
+    const wasTrusted = isTrusted()
     this.confirmedAt = since
     this.noteSign()
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
     this.learn(found.nodes)
     // Work was not started whose lease came while this node was not trusted.
-    if (!wasTrusted && this.isTrusted) this.notifyChanged()
+    if (!wasTrusted && isTrusted()) this.notifyChanged()
   }
 
   /** @param found all nodes, as the database has them */

@@ -30,15 +30,15 @@ t.test('a job is run from the node that does not run the jobs, and its result is
 })
 
 t.test('without a node that runs jobs, a request to run one fails in bounded time', async t => {
-  const { clock, run, sql } = await openTestAppliance(t, { env: { POSTROAD_ROLES_SCHEDULER: 'false' } })
+  const postroad = await openTestAppliance(t, { env: { POSTROAD_ROLES_SCHEDULER: 'false' } })
   let isAnswered = false
-  const answer = run('jobs', 'run', 'recheck-domains').finally(() => (isAnswered = true))
-  const requests = () => sql('select id from job_requests').length
+  const answer = postroad.run('jobs', 'run', 'recheck-domains').finally(() => (isAnswered = true))
+  const requests = () => postroad.sql('select id from job_requests').length
   await until('the request', () => requests() === 1)
-  await clock.advance(ANSWER_MS - 1_000)
+  await postroad.clock.advance(ANSWER_MS - 1_000)
   t.notOk(isAnswered)
   await until('the answer', async () => {
-    await clock.advance(1_000)
+    await postroad.clock.advance(1_000)
     return isAnswered
   })
   t.match(await answer, { status: 1, err: /no node that runs the job answered within 10 seconds/ })

@@ -8,9 +8,15 @@ const headers = { 'Sec-Fetch-Site': 'same-origin' }
 const OPERATOR = { email: 'ann@example.net', password: 'wrong' }
 
 /** A new key: no node has kept one with another limit. @param rateLimit requests per minute */
-async function keyWith({ json, workspaceId }: Initialised, rateLimit: number): Promise<string> {
-  const named = ['--workspace', workspaceId, '--name', 'limited']
-  const { key } = await json<{ key: string }>('key', 'create', ...named, '--rate-limit', String(rateLimit))
+async function keyWith(first: Initialised, rateLimit: number): Promise<string> {
+  const named = ['--workspace', first.workspaceId, '--name', 'limited']
+  const { key } = await first.json<{ key: string }>(
+    'key',
+    'create',
+    ...named,
+    '--rate-limit',
+    String(rateLimit),
+  )
   return key
 }
 

@@ -15,6 +15,8 @@ const SENDERS = 3
 const PAUSE_MS = 40
 /** After an answer that asks to come back later, or none. */
 const REFUSED_PAUSE_MS = 250
+/** Mails that are accepted and have not arrived. */
+const USUALLY_WAITING = 50
 const DESTINATIONS = 12
 
 type Way = 'REST' | 'SMTP'
@@ -97,8 +99,13 @@ export class MailFlow {
         return false
       })
       if (isAccepted) this.accepted.add(to)
-      await sleep(isAccepted ? PAUSE_MS : REFUSED_PAUSE_MS)
+      await sleep(isAccepted ? this.pauseMs : REFUSED_PAUSE_MS)
     }
+  }
+
+  /** Longer the more mail waits, so that a slow machine is not sent more than it delivers. */
+  private get pauseMs(): number {
+    return PAUSE_MS * Math.max(1, (this.accepted.size - this.sink.accepted.length) / USUALLY_WAITING)
   }
 
   private async sendByRest(node: Serving, to: string): Promise<boolean> {
