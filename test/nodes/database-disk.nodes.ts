@@ -8,7 +8,6 @@ import { openNodes } from '../support/program/database-nodes.js'
 import { routeTo } from '../support/program/process.js'
 import { smallDisk } from '../support/program/small-disk.js'
 import { openSink } from '../support/smtp/sink.js'
-import { until } from '../support/until.js'
 
 const isRoot = userInfo().uid === 0
 
@@ -26,8 +25,7 @@ t.test(
     await flow.acceptedOnce(200)
     const fault = await faultIn({ flow, sink, url: server.url() }, async () => {
       disk.fill()
-      const { length } = flow.refusals
-      await until('mail to be refused', () => flow.refusals.length > length + 30, 40_000)
+      await flow.refused()
       disk.makeRoom()
     })
     await flow.more(150)

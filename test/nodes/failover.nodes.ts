@@ -23,6 +23,7 @@ t.test('mail accepted before, while and after a standby is promoted is all deliv
   await flow.acceptedOnce(200)
   const fault = await faultIn({ flow, sink, url: first.url(), urlAfter: second.url() }, async () => {
     first.kill()
+    await flow.refused()
     await second.promote()
   })
   await flow.more(150)

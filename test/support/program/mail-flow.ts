@@ -19,7 +19,9 @@ const REFUSED_PAUSE_MS = 250
 const USUALLY_WAITING = 50
 const DESTINATIONS = 12
 
-type Way = 'REST' | 'SMTP'
+const WAYS = ['REST', 'SMTP'] as const
+
+type Way = (typeof WAYS)[number]
 
 export interface Refusal {
   readonly by: Way
@@ -47,7 +49,7 @@ export class MailFlow {
   }
 
   /** Begins to send by this node. */
-  through(node: Serving, ways: readonly Way[] = ['REST', 'SMTP']): void {
+  through(node: Serving, ways: readonly Way[] = WAYS): void {
     for (let sender = 0; sender < SENDERS; sender += 1)
       for (const way of ways)
         this.sending.push(this.loop(way === 'REST' ? to => this.sendByRest(node, to) : this.smtpSender(node)))
@@ -60,6 +62,16 @@ export class MailFlow {
   /** Until so many more are accepted than now. */
   async more(count: number, limitMs?: number): Promise<void> {
     await this.acceptedOnce(this.accepted.size + count, limitMs)
+  }
+
+  /** Until mail is refused by REST and by SMTP from now on. */
+  async refused(): Promise<void> {
+    const from = this.refusals.length
+    await until(
+      'mail to be refused',
+      () => WAYS.every(way => this.refusals.slice(from).some(({ by }) => by === way)),
+      60_000,
+    )
   }
 
   async stop(): Promise<void> {
