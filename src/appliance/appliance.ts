@@ -27,6 +27,7 @@ import { addressDomain } from '../mail/address.js'
 import { makeReturnPath, type ReturnPathKey } from '../mail/return-path.js'
 import type { TokenKey } from '../mail/signed-token.js'
 import { spawnThread } from '../world/threads.js'
+import { systemClock } from '../world/time/clock.js'
 import type { World } from '../world/world.js'
 
 export interface Appliance extends AsyncDisposable {
@@ -116,7 +117,8 @@ function whileServing(live: LiveConfig, { disk, log }: World) {
   const threads = { spawn: spawnThread, log }
   return {
     checkpoints: threads,
-    slowReads: threads,
+    // In real time, which is what a statement takes.
+    slowReads: { ...threads, clock: systemClock },
     watch: {
       disk,
       log,

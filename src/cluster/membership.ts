@@ -155,7 +155,7 @@ export class Membership {
     this.onDeath.push(handler)
   }
 
-  /** Called after nodes joined, left, or take other work, or leases changed hands. */
+  /** Called after nodes joined, left, or take other work, leases changed hands, or this node is trusted again. */
   whenChanged(callback: () => void): void {
     this.changed.push(callback)
   }
@@ -308,10 +308,14 @@ export class Membership {
       this.end()
       return
     }
+    const isTrusted = () => this.isTrusted
+    const wasTrusted = isTrusted()
     this.confirmedAt = since
     this.noteSign()
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
     this.learn(found.nodes)
+    // Work was not started whose lease came while this node was not trusted.
+    if (!wasTrusted && isTrusted()) this.notifyChanged()
   }
 
   /** @param found all nodes, as the database has them */
@@ -323,7 +327,11 @@ export class Membership {
     this.deliverers = this.nodes.filter(node => takes(node, 'mta')).map(({ id }) => id)
     const held = [...this.wanted].filter(name => this.self?.leases.includes(name))
     this.kept = new Set(held.slice(0, this.leaseTarget(this.nodes)))
-    if (before !== signatureOf(this.nodes)) for (const callback of this.changed) callback()
+    if (before !== signatureOf(this.nodes)) this.notifyChanged()
+  }
+
+  private notifyChanged(): void {
+    for (const callback of this.changed) callback()
   }
 
   private async deleteDead({ db }: Tx): Promise<readonly { id: string; name: string }[]> {

@@ -149,8 +149,13 @@ t.test('a restored copy sends nothing, and says so, until it is released', async
     out: /ann@one\.test/,
     err: /held since the restore of 2026-01-05/,
   })
-  await new Promise(resolve => setTimeout(resolve, 1_500))
+  // The queue is made to look, and goes on to accept more.
+  await postroad.json('queue', 'retry', '--all')
+  const from = server.log.length
+  t.match(await server.send(postroad.key, { ...LETTER, to: 'bob@one.test' }), { status: 200 })
+  await server.logged('message accepted', from)
   t.notOk(server.log.some(({ event }) => event === 'message delivered'))
+  t.equal(sink.begun, 0)
   await postroad.json('queue', 'release', '--all')
   await server.logged('message delivered')
   t.match(await postroad.run('queue', 'summary'), { err: '' })

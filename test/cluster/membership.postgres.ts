@@ -156,6 +156,38 @@ t.test(
   },
 )
 
+t.test(
+  'work whose lease came with a late answer of the database is begun once the node is trusted',
+  async t => {
+    const shared = await postgresDatabase(t)
+    const clock = new FakeClock()
+    let takesMs = 10_000
+    const database: Database = Object.create(shared, {
+      write: {
+        value: async (work: Parameters<Database['write']>[0]) => {
+          const result = await shared.write(work)
+          clock.skip(takesMs)
+          return result
+        },
+      },
+    })
+    const nodeId = uuidv7(clock.now(), new Uint8Array(10))
+    const node = new Membership({ database, clock, log: new FakeLog(), nodeId, hostname: 'mx', roles: ROLES })
+    t.teardown(() => node.leave())
+    const lease = node.lease('jobs')
+    let begun = 0
+    node.whenChanged(() => (begun += lease.isHeld() ? 1 : 0))
+    await node.join()
+    t.match(node.standing, { leases: ['jobs'], isTrusted: false })
+    takesMs = 0
+    await until('the work to be begun', async () => {
+      await clock.advance(HEARTBEAT_MS)
+      return begun > 0
+    })
+    t.equal(lease.isHeld(), true)
+  },
+)
+
 t.test('how many leases each node holds differs by one at most, and as few move as possible', async t => {
   const node = (id: string, leases: readonly LeaseName[]) => ({ id, leases })
   const targets = (...takers: ReturnType<typeof node>[]) =>

@@ -17,7 +17,7 @@ async function open(t: Test, spawn: SpawnThread = spawnThread) {
   // For its tables only.
   await sqliteDatabase(t, file)
   const [clock, log] = [new FakeClock(), new FakeLog()]
-  const database = await openSqlite({ file, clock, slowReads: { spawn, log } })
+  const database = await openSqlite({ file, clock, slowReads: { spawn, log, clock } })
   t.teardown(() => database[Symbol.asyncDispose]())
   return { database, slow: database.slowReader, clock, log }
 }

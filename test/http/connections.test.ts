@@ -5,6 +5,7 @@ import Type from 'typebox'
 import { openRoute, route } from '../../src/http/route.js'
 import { serveRoutes } from '../support/api/api.js'
 import { testRoutes } from '../support/api/test-routes.js'
+import { readByServer } from '../support/read-by-server.js'
 import { until } from '../support/until.js'
 
 const NOTES = '/api/v1/notes'
@@ -190,12 +191,12 @@ t.test(
     }
     const post = `POST ${NOTES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n`
     const trickling = open('trickling', '127.0.1.1', 'GET /pa')
-    open('stalled', '127.0.2.1', `${post}{`)
+    const stalled = open('stalled', '127.0.2.1', `${post}{`)
     const steady = open('steady', '127.0.3.1', `${post}{`)
     for (let second = 0; second < 12; second += 1) {
       trickling.write('g')
       if (second % 3 === 0) steady.write(' '.repeat(10_000))
-      await new Promise(resolve => setTimeout(resolve, 20))
+      for (const socket of [trickling, stalled, steady]) await readByServer(socket)
       await clock.advance(1_000)
     }
     await until('two are cut', () => closed.length === 2)

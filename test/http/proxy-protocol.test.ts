@@ -11,6 +11,7 @@ import { ProxyProtocol } from '../../src/world/net/proxy-protocol.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { makeSelfSigned } from '../../src/world/tls/self-signed-certificate.js'
 import { binaryHeader, headerOf, LOCAL } from '../support/proxy-headers.js'
+import { readByServer } from '../support/read-by-server.js'
 import { until } from '../support/until.js'
 
 const PROXY = '127.0.7.1'
@@ -61,7 +62,7 @@ function answered(socket: Socket): Promise<string[]> {
 async function send(socket: Socket, ...pieces: (Buffer | string)[]): Promise<void> {
   for (const piece of pieces) {
     socket.write(piece)
-    await new Promise(resolve => setTimeout(resolve, 5))
+    await readByServer(socket)
   }
 }
 
@@ -89,17 +90,17 @@ t.test('over TLS the header comes before the handshake', async t => {
     const socket = dial(PROXY)
     await send(socket, headerOf(name, 40_000).subarray(0, 20), headerOf(name, 40_000).subarray(20))
     const secured = connectTls({ socket, rejectUnauthorized: false })
-    void send(secured, GET, GET_LAST)
+    secured.write(GET + GET_LAST)
     const address = name.replace('0:0:0:0:0', '').replace(':::', '::')
     t.same(await answered(secured), [`<${address} 40000>`, `<${address} 40000>`])
   }
   const direct = connectTls({ socket: dial('127.0.0.5'), rejectUnauthorized: false })
-  void send(direct, GET_LAST)
+  direct.write(GET_LAST)
   t.match((await answered(direct))[0], /^<127\.0\.0\.5 /)
   const check = dial(PROXY)
   await send(check, LOCAL)
   const checked = connectTls({ socket: check, rejectUnauthorized: false })
-  void send(checked, GET_LAST)
+  checked.write(GET_LAST)
   t.match((await answered(checked))[0], new RegExp(`^<${PROXY} `), 'a health check')
 })
 

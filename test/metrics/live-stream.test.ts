@@ -97,6 +97,7 @@ t.test('a stream ends with its session, and silence is broken by a comment', asy
   const browser = await signedIn(postroad)
   const stream = await listen(t, postroad, { Cookie: browser.cookie })
   await stream.ready()
+  await postroad.clock.advance(15_000)
   await soon(postroad, 'a comment', () => stream.seen.text.includes('\n: '))
   t.equal(stream.seen.isOver, false)
   await browser.ask('DELETE', '/session')

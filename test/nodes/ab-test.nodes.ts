@@ -1,6 +1,6 @@
 /** Two nodes and an A/B test: the winner is decided once, whichever node is asked and whichever dies. */
 import t from 'tap'
-import { openTwo } from '../support/program/nodes.js'
+import { expireSign, openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
 t.test(
@@ -35,6 +35,7 @@ t.test(
     )
     t.same(answers.map(({ status }) => status).sort(), [200, 409])
     await one.end('SIGKILL')
+    expireSign(first, one)
     await until('the end', () => count("campaigns where status = 'completed'") > 0, 120_000)
     t.same([count('messages'), count('(select distinct recipient from messages) as people')], [40, 40])
     const winner = answers[0]?.status === 200 ? 'Alpha' : 'Beta'

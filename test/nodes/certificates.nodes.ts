@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { acmeServer } from '../support/acme-server.js'
-import { openNodes, type Node } from '../support/program/nodes.js'
+import { expireSign, openNodes, type Node } from '../support/program/nodes.js'
 import { unusedPort } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
@@ -23,7 +23,7 @@ async function shownBy(node: Node) {
 /** The CA reaches the second node alone, as through a load balancer. */
 async function openWithCa(t: Test, challenge: 'http' | 'dns') {
   const port = await unusedPort()
-  const ca = await acmeServer(t, { httpPort: () => port, now: () => Date.now() })
+  const ca = await acmeServer(t, { httpPort: () => port, now: () => Date.now(), retryAfter: 1 })
   const acme = {
     POSTROAD_TLS_ACME: 'true',
     POSTROAD_TLS_ACME_TERMS_AGREED: 'true',
@@ -61,6 +61,7 @@ t.test('the node without the jobs answers the challenges, and shows the certific
   const ordered = () => ca.asked.filter(one => one === 'POST new-order').length
   const before = ordered()
   await one.end('SIGKILL')
+  expireSign(first, one)
   await two.logged('background work taken over')
   await until(
     'the jobs to have run there',

@@ -1,8 +1,7 @@
 /** Nodes whose clocks are an hour ahead and an hour behind: due times, limits and signs of life follow the clock of the database. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { ownServer } from '../support/db/postgres-server.js'
-import { openNodes } from '../support/program/database-nodes.js'
+import { allKnown, openNodes } from '../support/program/database-nodes.js'
 import { routeTo } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
@@ -23,7 +22,7 @@ t.test('nodes with wrong clocks send scheduled mail and retries in time, and rem
     env: { ...routeTo(sink.port), POSTROAD_MTA_RETRY_FIRST: '3s' },
   })
   for (const node of nodes.slice(1)) await node.logged('clock corrected')
-  await until('all to be known', () => first.sql('select id from nodes').length === 3)
+  await allKnown(nodes)
 
   sink.atRcpt = 'defer'
   const begun = Date.now()
@@ -42,7 +41,14 @@ t.test('nodes with wrong clocks send scheduled mail and retries in time, and rem
       const { status } = await node.send(key, later)
       t.equal(status, 202)
     }
-  await sleep(2_000)
+  const deferred = () =>
+    new Set(
+      nodes
+        .flatMap(({ log }) => log.filter(({ event }) => event === 'message deferred'))
+        .map(line => String(line['to']))
+        .filter(to => to.startsWith('now')),
+    )
+  await until('each of the first to have failed once', () => deferred().size === DESTINATIONS * nodes.length)
   sink.atRcpt = 'accept'
   const all = 2 * DESTINATIONS * nodes.length
   await until('all to be delivered', () => sink.accepted.length >= all, LATER_MS + SECONDS)

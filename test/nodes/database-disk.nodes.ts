@@ -8,7 +8,6 @@ import { openNodes } from '../support/program/database-nodes.js'
 import { routeTo } from '../support/program/process.js'
 import { smallDisk } from '../support/program/small-disk.js'
 import { openSink } from '../support/smtp/sink.js'
-import { until } from '../support/until.js'
 
 const isRoot = userInfo().uid === 0
 
@@ -23,14 +22,13 @@ t.test(
     const { nodes, key } = await openNodes(t, server.url(), [{}, {}], { env: routeTo(sink.port) })
     const flow = new MailFlow(t, sink, key)
     for (const node of nodes) flow.through(node)
-    await flow.acceptedOnce(300)
-    const fault = await faultIn(flow, sink, async () => {
+    await flow.acceptedOnce(200)
+    const fault = await faultIn({ flow, sink, url: server.url() }, async () => {
       disk.fill()
-      const { length } = flow.refusals
-      await until('mail to be refused', () => flow.refusals.length > length + 30, 40_000)
+      await flow.refused()
       disk.makeRoom()
     })
-    await flow.acceptedOnce(1_000)
+    await flow.more(150)
     await flow.stop()
     refusesPolitely(t, flow)
     await deliversAll(t, { flow, sink, url: server.url(), faults: [fault] })

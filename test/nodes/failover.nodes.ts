@@ -20,12 +20,13 @@ t.test('mail accepted before, while and after a standby is promoted is all deliv
   })
   const flow = new MailFlow(t, sink, key)
   for (const node of nodes) flow.through(node)
-  await flow.acceptedOnce(400)
-  const fault = await faultIn(flow, sink, async () => {
+  await flow.acceptedOnce(200)
+  const fault = await faultIn({ flow, sink, url: first.url(), urlAfter: second.url() }, async () => {
     first.kill()
+    await flow.refused()
     await second.promote()
   })
-  await flow.acceptedOnce(1_000)
+  await flow.more(150)
   await flow.stop()
   refusesPolitely(t, flow)
   await deliversAll(t, { flow, sink, url: second.url(), faults: [fault] })

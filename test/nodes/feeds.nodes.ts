@@ -1,7 +1,7 @@
 /** Two nodes and a feed: its new items are one campaign, whichever node reads it and whichever dies. */
 import t from 'tap'
 import { openFeedServer, rss } from '../campaigns/feed-server.js'
-import { openTwo } from '../support/program/nodes.js'
+import { expireSign, openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
 t.test('a feed that a node was reading when it was killed is sent once, by the other', async t => {
@@ -36,6 +36,7 @@ t.test('a feed that a node was reading when it was killed is sent once, by the o
   await until('it to be read', () => feeds.asked.length > 1, 120_000)
   feeds.answer('/feed', { body: rss(['new', 'old']) })
   await one.end('SIGKILL')
+  expireSign(first, one)
   await until('the campaign', () => count("campaigns where status = 'completed'") > 0, 120_000)
   t.same([count('campaigns'), count('messages'), count('feed_runs')], [1, 3, 1])
   const { body } = await two.get(`/api/v1/feeds/${id}/runs`, { key: first.key })

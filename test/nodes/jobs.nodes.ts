@@ -1,5 +1,7 @@
 /** Jobs that are run by request to any node. */
 import t from 'tap'
+import { ANSWER_MS } from '../../src/scheduler/job-requests.js'
+import { openTestAppliance } from '../support/program/appliance.js'
 import { openNodes } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
@@ -28,11 +30,17 @@ t.test('a job is run from the node that does not run the jobs, and its result is
 })
 
 t.test('without a node that runs jobs, a request to run one fails in bounded time', async t => {
-  const { first, one, two } = await openNodes(t, [{}, { POSTROAD_ROLES_SCHEDULER: 'false' }])
-  await one.end('SIGTERM')
-  t.match(await two.run('jobs', 'run', 'recheck-domains'), {
-    status: 1,
-    err: /no node that runs the job answered within 10 seconds/,
+  const postroad = await openTestAppliance(t, { env: { POSTROAD_ROLES_SCHEDULER: 'false' } })
+  let isAnswered = false
+  const answer = postroad.run('jobs', 'run', 'recheck-domains').finally(() => (isAnswered = true))
+  const requests = () => postroad.sql('select id from job_requests').length
+  await until('the request', () => requests() === 1)
+  await postroad.clock.advance(ANSWER_MS - 1_000)
+  t.notOk(isAnswered)
+  await until('the answer', async () => {
+    await postroad.clock.advance(1_000)
+    return isAnswered
   })
-  t.equal(first.sql('select id from job_requests').length, 0)
+  t.match(await answer, { status: 1, err: /no node that runs the job answered within 10 seconds/ })
+  t.equal(requests(), 0)
 })

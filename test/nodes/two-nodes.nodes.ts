@@ -2,7 +2,7 @@
 import t from 'tap'
 import { LEASES } from '../../src/cluster/leases.js'
 import type { Initialised, Serving } from '../support/program/process.js'
-import { openTwo } from '../support/program/nodes.js'
+import { expireSign, openTwo } from '../support/program/nodes.js'
 import { until } from '../support/until.js'
 
 const mailTo = (to: string) => ({
@@ -60,6 +60,7 @@ t.test('what a killed node had in hand and had accepted is delivered by the othe
 t.test('a node that was stopped for long is refused, and ends', async t => {
   const { first, one, two } = await openTwo(t)
   one.signal('SIGSTOP')
+  expireSign(first, one)
   await until('it to be removed', () => first.sql('select id from nodes').length === 1, 40_000)
   await until(
     'its work to be taken over',

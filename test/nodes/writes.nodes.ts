@@ -8,16 +8,35 @@ import { uuidv7 } from '../../src/core/ids.js'
 import type { Database, Tx } from '../../src/db/database.js'
 import { systemClock } from '../../src/world/time/clock.js'
 import { until } from '../support/until.js'
-import { realPostgres, postgresUrl, psql } from '../support/db/real-postgres.js'
+import {
+  createDatabase,
+  dropDatabase,
+  migratedUrl,
+  postgresUrl,
+  psql,
+  realPostgres,
+  reusedDatabase,
+  reusing,
+} from '../support/db/real-postgres.js'
+import type { ReusedDatabases } from '../support/db/reused-databases.js'
 
 const NOW = 1_767_607_200_000
 
-async function openTwo(test: Test) {
-  const url = await postgresUrl(test)
+/** With a table of counters, for the tests of this file. */
+let databases: ReusedDatabases | undefined
+
+function withCounters(): ReusedDatabases {
+  const original = createDatabase(migratedUrl())
+  process.once('exit', () => dropDatabase(original))
   psql(
-    url,
+    original,
     "create table counters (name text primary key, value bigint not null); insert into counters values ('a', 0)",
   )
+  return reusing(original)
+}
+
+async function openTwo(test: Test) {
+  const url = await reusedDatabase(test, (databases ??= withCounters()))
   return { url, one: await realPostgres(test, { url }), two: await realPostgres(test, { url }) }
 }
 
@@ -114,7 +133,7 @@ t.test('after the connections are cut, writes are refused or succeed, and later 
   const cut = () =>
     psql(
       url,
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'postroad%'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'postroad%'`,
     )
   const slow = one.write(async tx => {
     await readAndAdd(tx)

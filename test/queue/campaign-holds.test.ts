@@ -62,9 +62,10 @@ t.test('holding a campaign aborts its deliveries and keeps its mail queued', asy
 t.test('mail already accepted by a server counts, and another process sees the hold', async t => {
   const file = sqliteFile(t)
   const database = await sqliteDatabase(t, file)
+  let accept: () => void = () => {}
   const { runner, agent, becomes } = openQueue(t, database, {
     // Past the final dot nothing is broken off.
-    script: () => new Promise(resolve => void setTimeout(() => resolve(delivered), 50)),
+    script: () => new Promise(resolve => (accept = () => resolve(delivered))),
     policy: { connectionsPerSite: 1 },
   })
   await enqueue(database, letters('x.example', 3, 'spring'), { campaignId: 'spring' })
@@ -72,6 +73,7 @@ t.test('mail already accepted by a server counts, and another process sees the h
   await until('it is under way', () => agent.jobs.length === 1)
   await hold(database)
   runner.reloadHolds()
+  accept()
   await becomes('spring1', 'delivered')
   await comeToRest()
   t.same(agent.ids, ['spring1'])

@@ -99,11 +99,11 @@ function openNodes(database: Database, clock: FakeClock) {
   return { one, two }
 }
 
-/** Each step lets the nodes look once. */
+/** Each step lets the nodes look once: a node that has looked waits for the clock again. */
 async function look(clock: FakeClock, isDone: () => boolean) {
   await until('it', async () => {
     await clock.advance(1_000)
-    await new Promise(resolve => setTimeout(resolve, 5))
+    await until('all to have looked', () => clock.waiting === IDS.length)
     return isDone()
   })
 }

@@ -11,6 +11,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { systemTcpServer } from '../../src/world/net/listen-tcp.js'
 import { binaryHeader, headerOf, LOCAL } from '../support/proxy-headers.js'
+import { readByServer } from '../support/read-by-server.js'
 import { certificate } from '../support/smtp/scripted-server.js'
 import { KeepingReceiver, SmtpClient } from '../support/smtp/smtp-service.js'
 import { until } from '../support/until.js'
@@ -54,7 +55,7 @@ async function openService(t: Test, options: Partial<SmtpServiceOptions> & { isI
     client.socket.setNoDelay(true)
     for (const piece of pieces) {
       client.socket.write(piece)
-      await new Promise(resolve => setTimeout(resolve, 5))
+      await readByServer(client.socket)
     }
     return client
   }

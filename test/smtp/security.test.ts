@@ -301,17 +301,26 @@ t.test('nothing is read from a client that does not read its replies', async t =
   await client.readLine()
   // More in either direction than the system itself would hold for us.
   const wanted = 300_000
+  const commands = `HELP ${'x'.repeat(100)}\r\n`.repeat(wanted)
+  const everyReply = async ({ socket }: SmtpClient) => {
+    let replies = 0
+    socket.on('data', (octets: Buffer) => {
+      for (const octet of octets) if (octet === 10) replies += 1
+    })
+    socket.resume()
+    await until('every reply', () => replies === wanted)
+  }
   client.socket.removeAllListeners('data').pause()
-  client.send(`HELP ${'x'.repeat(100)}\r\n`.repeat(wanted))
-  await new Promise(resolve => setTimeout(resolve, 500))
+  client.send(commands)
+  // Another client is served all that it asks for meanwhile, as this one would have been.
+  const other = await SmtpClient.connect(port)
+  await other.readLine()
+  other.socket.removeAllListeners('data')
+  other.send(commands)
+  await everyReply(other)
   t.ok(client.socket.writableLength > 100_000, 'commands wait at the client')
-  let replies = 0
-  client.socket.on('data', (octets: Buffer) => {
-    for (const octet of octets) if (octet === 10) replies += 1
-  })
-  client.socket.resume()
-  await until('every reply', () => replies === wanted)
-  client.cut()
+  await everyReply(client)
+  for (const one of [client, other]) one.cut()
 })
 
 t.test('a client that harvests recipients is disconnected', async t => {

@@ -25,6 +25,8 @@ export interface AcmeServerOptions {
   /** TXT records of `_acme-challenge.` and the name. */
   readonly lookUp?: (name: string) => Promise<readonly string[]>
   readonly now: () => number
+  /** Retry-After of orders and authorizations that are not finished, in seconds; for orders alone 3 by default. */
+  readonly retryAfter?: number
 }
 
 /** Changed by the test on the way. */
@@ -230,9 +232,13 @@ export async function acmeServer(
     if (what === 'order') {
       order.looks += 1
       if (order.status === 'processing' && order.looks > state.delays) order.status = 'valid'
-      return answer(200, shown(order), { 'Retry-After': '3' })
+      return answer(200, shown(order), { 'Retry-After': String(options.retryAfter ?? 3) })
     }
-    if (what === 'authz') return answer(200, authorization(order, name))
+    if (what === 'authz') {
+      const { retryAfter } = options
+      const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
+      return answer(200, authorization(order, name), headers)
+    }
     if (what === 'challenge') {
       const [type = '', of = ''] = name.split(':')
       void validate(order, type, of, thumbprint)

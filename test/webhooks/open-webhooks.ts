@@ -1,8 +1,7 @@
 /** The appliance with a receiver of webhooks beside it, and what tests of both ask for again and again. */
-import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { ApplianceOptions, TestAppliance } from '../support/program/appliance.js'
-import { until } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 import { openReceiver } from './receiver.js'
 
 export const PATH = '/api/v1/webhooks'
@@ -41,14 +40,21 @@ export async function openWebhooks(
         return body.data[0]?.attempts.length === attempts ? body.data[0] : undefined
       }),
   }
-  /** Hours pass: nobody looks at every second of them. */
-  const pass = async (ms: number) => {
+  const count = (condition: string) =>
+    Number(
+      postroad.sql<{ n: number }>(
+        `select count(*) as n from webhook_deliveries where subscription_id in (select id from webhook_subscriptions where disabled_at is null) and ${condition}`,
+      )[0]?.n,
+    )
+  /** So much time passes, and every attempt that is due by then has ended. @param deliveries how many have to be there */
+  const pass = async (ms: number, deliveries = 0) => {
+    await until('the deliveries to be there', () => deliveries === 0 || count('1 = 1') >= deliveries)
     postroad.clock.skip(ms)
-    // More than once: the worker may be at work, and only then sleep until its next look.
-    for (let look = 0; look < 3; look++) {
-      await postroad.clock.advance(1_100)
-      await setTimeout(20)
-    }
+    await untilLater(
+      postroad.clock,
+      'the attempts to end',
+      () => count(`next_attempt_at <= ${postroad.clock.now()}`) === 0,
+    )
   }
   return { ...postroad, receiver, pass, ...api }
 }

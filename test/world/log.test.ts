@@ -2,6 +2,7 @@
 import t from 'tap'
 import { journalPrefix, jsonLine, textLine } from '../../src/world/log.js'
 import { LineWriter, type WriteSome } from '../../src/world/line-writer.js'
+import { until } from '../support/turns.js'
 
 const TIME = '2026-01-05T10:00:00.000Z'
 
@@ -92,7 +93,7 @@ t.test('a full pipe is retried, a closed one is given up', async t => {
   const flushed = writer.flush()
   take(0, 'EAGAIN')
   t.notOk(isWriting())
-  while (!isWriting()) await new Promise(resolve => setTimeout(resolve, 1))
+  await until('it is tried again', isWriting)
   take()
   await flushed
   t.same(written, ['full\n'])

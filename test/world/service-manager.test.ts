@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { openServiceManager } from '../../src/world/service-manager.js'
+import { until } from '../support/until.js'
 
 t.test('it is ready, and lives, as often as the watchdog wants', async t => {
   const said: string[] = []
@@ -11,7 +12,7 @@ t.test('it is ready, and lives, as often as the watchdog wants', async t => {
   t.same(said, [])
   manager.ready('serves\nREADY=0')
   t.same(said, ['7: READY=1\nSTATUS=serves READY=0'], 'a status says nothing else')
-  while (said.length < 3) await new Promise(resolve => setTimeout(resolve, 20))
+  await until('the watchdog is told twice', () => said.length >= 3)
   t.equal(said[1], '7: WATCHDOG=1')
   manager.stopping()
   t.ok(said.includes('7: STOPPING=1'))

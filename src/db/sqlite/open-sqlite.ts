@@ -80,7 +80,7 @@ export async function openSqlite({
   const reader: Queries = Object.assign(new Kysely<Tables>({ dialect: reading.dialect }), {
     run: reading.run,
   })
-  const slow = slowReads && new SlowReader(slowReads, clock, file)
+  const slow = slowReads && new SlowReader(slowReads, file)
   const readerIn = (line: ReadingLine): Queries =>
     slow ? new Kysely<Tables>({ dialect: slowReadingDialect(slow, line) }) : reader
   const [slowReader, exportReader] = [readerIn('pages'), readerIn('exports')]

@@ -20,7 +20,12 @@ import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-li
 import { namedRow } from './sqlite-dialect.js'
 import { storageRefusal } from './storage-fault.js'
 
-export type SlowReaderParts = Omit<ReadingParts, 'clock'>
+export interface SlowReaderParts {
+  readonly spawn: SpawnThread
+  readonly log: Log
+  /** Of the limits. */
+  readonly clock: Clock
+}
 
 /** Maximum time in the queue. */
 export const WAITING_LIMIT_MS = 10_000
@@ -78,13 +83,10 @@ export class SlowReader {
   private runningLong = 0
   private isClosed = false
 
-  constructor(parts: SlowReaderParts, clock: Clock, file: string) {
-    this.clock = clock
+  constructor(parts: SlowReaderParts, file: string) {
+    this.clock = parts.clock
     const options = { file, maxRows: MAX_ROWS }
-    this.threads = Array.from(
-      { length: THREADS },
-      () => new ReadingThread({ ...parts, clock }, options, () => this.next()),
-    )
+    this.threads = Array.from({ length: THREADS }, () => new ReadingThread(parts, options, () => this.next()))
   }
 
   /** @param keep makes it the first statement of a snapshot; called with the thread that runs it, which then takes nothing else */
@@ -181,12 +183,6 @@ export class SlowReader {
   }
 }
 
-interface ReadingParts {
-  readonly spawn: SpawnThread
-  readonly log: Log
-  readonly clock: Clock
-}
-
 interface Asked extends SlowQuestion {
   readonly resolve: (result: QueryResult<unknown>) => void
   readonly reject: (error: Error) => void
@@ -197,7 +193,7 @@ interface Asked extends SlowQuestion {
  * as is a thread that exits.
  */
 export class ReadingThread {
-  private readonly parts: ReadingParts
+  private readonly parts: SlowReaderParts
   private readonly options: SlowReaderOptions
   private readonly onFree: () => void
   private thread: Thread | undefined
@@ -209,7 +205,7 @@ export class ReadingThread {
   abandoned = 0
 
   /** @param onFree called when it can run another statement */
-  constructor(parts: ReadingParts, options: SlowReaderOptions, onFree: () => void) {
+  constructor(parts: SlowReaderParts, options: SlowReaderOptions, onFree: () => void) {
     this.parts = parts
     this.options = options
     this.onFree = onFree

@@ -137,7 +137,7 @@ export class DeliveryWorker {
     for (const lane of this.awake) if (!lane.hasReady && !lane.wantsToRead(now)) this.awake.delete(lane)
     this.worker.resetBackoff()
     await pauseFor(ROUND_MS)
-    return read + started > 0 ? AT_ONCE : this.nextDueAt()
+    return read + started > 0 ? AT_ONCE : this.nextDueAt(now)
   }
 
   private async readDue(now: number): Promise<number> {
@@ -302,11 +302,13 @@ export class DeliveryWorker {
     this.worker.wake()
   }
 
-  /** Due deliveries wait for a free share and are woken when an attempt ends. */
-  private nextDueAt(): number {
-    const now = this.parts.clock.now()
+  /**
+   * Deliveries that were due at the beginning of the round wait for a free share and are woken when an attempt ends. Those that fell due during it
+   * are not, so the next round begins at once.
+   */
+  private nextDueAt(roundAt: number): number {
     let next = Infinity
-    for (const { wakesAt = 0 } of this.lanes.values()) if (wakesAt > now) next = Math.min(next, wakesAt)
+    for (const { wakesAt = 0 } of this.lanes.values()) if (wakesAt > roundAt) next = Math.min(next, wakesAt)
     return next
   }
 

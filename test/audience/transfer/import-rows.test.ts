@@ -251,7 +251,7 @@ eachDatabase(
       const { columns } = options.options as ReaderOptions
       if (!columns.some(({ name }) => name === 'poison')) return spawnThread(entry, options)
       ends += 1
-      setTimeout(() => options.onEnd({ exitCode: 1, fault: new Error('heap out of memory') }), 20)
+      setImmediate(() => options.onEnd({ exitCode: 1, fault: new Error('heap out of memory') }))
       return { post: () => {}, terminate: () => Promise.resolve() }
     }
     const poisoned = await receive(parts, 'email,poison\na@x.example,1\n')

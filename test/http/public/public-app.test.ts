@@ -7,6 +7,7 @@ import { AppError } from '../../../src/core/errors.js'
 import { html } from '../../../src/http/public/html.js'
 import type { PublicRoute, Sender } from '../../../src/http/public/public-route.js'
 import { servePages } from '../../support/api/pages.js'
+import { readByServer } from '../../support/read-by-server.js'
 
 const SENDER: Sender = { name: '<Shop> & "Sons"', address: '1 High St\nTown', color: '#ffcc00' }
 
@@ -194,7 +195,7 @@ t.test('a stalled form is given up, and its sender told', async t => {
   )
   await new Promise(resolve => socket.once('ready', resolve))
   const answer = textOf(socket)
-  await new Promise(resolve => setTimeout(resolve, 50))
+  await readByServer(socket)
   await clock.advance(61_000)
   await clock.advance(61_000)
   t.match(await answer, /^HTTP\/1\.1 408 /)

@@ -7,6 +7,7 @@ import type { AskOptions } from '../../support/api/client.js'
 import { randomOf, randomStructure } from '../../support/content/random-structure.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 import { dkimVerdicts, dkimZone, type PublishedDomain } from '../../support/dkim.js'
+import { until } from '../../support/until.js'
 
 const UNKNOWN = '0192f000-0000-7000-8000-00000000000b'
 const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello' }
@@ -452,8 +453,7 @@ t.test('message log, events and bounces name the workspace of a mail', async t =
   const { body: made } = await post('/api/v1/contacts', { email: 'bounced@simulator.test' }, { key: sandbox })
   await send({ to: 'bounced@simulator.test', text: 'x' }, sandbox)
   const bounces = async () => (await get('/api/v1/bounces', sandbox)).body.data as { contact_id: string }[]
-  for (let tries = 0; tries < 100 && (await bounces()).length === 0; tries++)
-    await new Promise(resolve => setTimeout(resolve, 20))
+  await until('the bounce', async () => (await bounces()).length > 0)
   t.match(await bounces(), [{ contact_id: made.data.id as string }])
   const database = new BetterSqlite(join(dataDir, 'postroad.db'), { readonly: true })
   t.teardown(() => database.close())

@@ -1,5 +1,6 @@
 /** Several servers on one PostgreSQL database. */
 import type { Test } from 'tap'
+import { until } from '../until.js'
 import { install, type Installation, type InstallOptions, type Serving } from './process.js'
 
 export interface Nodes {
@@ -31,4 +32,13 @@ export async function openNodes(
   const nodes = [await first.serve()]
   for (const own of each.slice(1)) nodes.push(await installed(own).serve())
   return { nodes, first, key, add: (own = {}) => installed(own).serve() }
+}
+
+/** Resolves once each node has seen all of them: until then it takes the shares and limits of those it does not know. */
+export async function allKnown(nodes: readonly Serving[]): Promise<void> {
+  for (const { baseUrl } of nodes)
+    await until('the nodes to know each other', async () => {
+      const metrics = await (await fetch(`${baseUrl}/metrics`)).text()
+      return metrics.includes(`postroad_nodes{role="http"} ${nodes.length}\n`)
+    })
 }

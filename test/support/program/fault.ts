@@ -1,29 +1,56 @@
 /** What every fault of the database must leave as it was: accepted mail arrives, and what arrives twice was in flight. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
 import type { Test } from 'tap'
 import type { Sink } from '../smtp/sink.js'
 import { until } from '../until.js'
 import type { MailFlow } from './mail-flow.js'
 import { psql } from '../db/real-postgres.js'
 
-/** A mail's delivery is recorded well within this. */
-const RECORDED_MS = 2_000
-
-/** Which mails of the sink, by place, came while the fault lasted or so shortly before that their delivery may not have been recorded. */
+/** Which mails of the sink, by place, came while the fault lasted, or before and their delivery may not have been recorded. */
 export interface Fault {
   readonly from: number
   readonly to: number
 }
 
-/** Runs it, until mail is accepted again. */
-export async function faultIn(flow: MailFlow, sink: Sink, run: () => Promise<void>): Promise<Fault> {
+export interface FaultParts {
+  readonly flow: MailFlow
+  readonly sink: Sink
+  /** Of the database. */
+  readonly url: string
+  /** Where the database is afterwards, if elsewhere. */
+  readonly urlAfter?: string
+}
+
+/** Runs it, until mail is accepted again and nothing of what was in hand is left. */
+export async function faultIn(
+  { flow, sink, url, urlAfter = url }: FaultParts,
+  run: () => Promise<void>,
+): Promise<Fault> {
   const from = sink.accepted.length
-  await sleep(RECORDED_MS)
+  await allRecorded(url)
   await run()
   await flow.more(20)
-  // What was in hand when it ended.
-  await sleep(RECORDED_MS)
+  await allRecorded(urlAfter)
   return { from, to: sink.accepted.length }
+}
+
+/** Resolves once the delivery of every message that is stored now is recorded. */
+async function allRecorded(url: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ newest: string }>('select max(id) as newest from messages')
+    await until(
+      'the deliveries to be recorded',
+      async () => {
+        const open = `select 1 from messages where id <= $1 and status <> 'delivered' limit 1`
+        return (await client.query(open, [rows[0]?.newest])).rows.length === 0
+      },
+      60_000,
+    )
+  } finally {
+    await client.end()
+  }
 }
 
 /** Clients learn that they have to come back, and when. */

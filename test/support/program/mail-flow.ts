@@ -15,9 +15,13 @@ const SENDERS = 3
 const PAUSE_MS = 40
 /** After an answer that asks to come back later, or none. */
 const REFUSED_PAUSE_MS = 250
+/** Mails that are accepted and have not arrived. */
+const USUALLY_WAITING = 50
 const DESTINATIONS = 12
 
-type Way = 'REST' | 'SMTP'
+const WAYS = ['REST', 'SMTP'] as const
+
+type Way = (typeof WAYS)[number]
 
 export interface Refusal {
   readonly by: Way
@@ -45,7 +49,7 @@ export class MailFlow {
   }
 
   /** Begins to send by this node. */
-  through(node: Serving, ways: readonly Way[] = ['REST', 'SMTP']): void {
+  through(node: Serving, ways: readonly Way[] = WAYS): void {
     for (let sender = 0; sender < SENDERS; sender += 1)
       for (const way of ways)
         this.sending.push(this.loop(way === 'REST' ? to => this.sendByRest(node, to) : this.smtpSender(node)))
@@ -58,6 +62,16 @@ export class MailFlow {
   /** Until so many more are accepted than now. */
   async more(count: number, limitMs?: number): Promise<void> {
     await this.acceptedOnce(this.accepted.size + count, limitMs)
+  }
+
+  /** Until mail is refused by REST and by SMTP from now on. */
+  async refused(): Promise<void> {
+    const from = this.refusals.length
+    await until(
+      'mail to be refused',
+      () => WAYS.every(way => this.refusals.slice(from).some(({ by }) => by === way)),
+      60_000,
+    )
   }
 
   async stop(): Promise<void> {
@@ -97,8 +111,13 @@ export class MailFlow {
         return false
       })
       if (isAccepted) this.accepted.add(to)
-      await sleep(isAccepted ? PAUSE_MS : REFUSED_PAUSE_MS)
+      await sleep(isAccepted ? this.pauseMs : REFUSED_PAUSE_MS)
     }
+  }
+
+  /** Longer the more mail waits, so that a slow machine is not sent more than it delivers. */
+  private get pauseMs(): number {
+    return PAUSE_MS * Math.max(1, (this.accepted.size - this.sink.accepted.length) / USUALLY_WAITING)
   }
 
   private async sendByRest(node: Serving, to: string): Promise<boolean> {

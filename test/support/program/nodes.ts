@@ -1,8 +1,8 @@
 /** Several servers on one PostgreSQL database, each with its own host name, and a mail host that all deliver to. */
 import type { Test } from 'tap'
 import { initialise, install, routeTo, type Installation, type Serving } from './process.js'
+import { allKnown } from './database-nodes.js'
 import { openSink } from '../smtp/sink.js'
-import { until } from '../until.js'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -18,11 +18,12 @@ export interface NodeView {
   readonly leases: readonly string[]
 }
 
-/** Nodes `mx1.postroad.test`, `mx2...` on one database. @param environments of each node */
+/** Nodes `mx1.postroad.test`, `mx2...` on one database, which know each other; the workspace has no limits. @param environments of each node */
 export async function openNodes(t: Test, environments: readonly Environment[]) {
   const sink = await openSink(t)
   const shared = { ...routeTo(sink.port), POSTROAD_SHUTDOWN_GRACE: '10s' }
   const first = await initialise(t, { env: { ...shared, ...named(1), ...environments[0] } })
+  first.sql('update workspaces set hourly_limit = 0, daily_limit = 0')
   const database = { POSTROAD_DATABASE_URL: first.environment['POSTROAD_DATABASE_URL'] ?? '' }
   const nodes: Node[] = []
   for (const [at, env] of environments.entries()) {
@@ -39,7 +40,7 @@ export async function openNodes(t: Test, environments: readonly Environment[]) {
   const [one, two] = nodes
   if (!one || !two) throw new Error('a node is missing')
   const list = () => one.json<NodeView[]>('nodes')
-  await until('all to be known', async () => (await list()).length === nodes.length)
+  await allKnown(nodes)
   return { sink, first, one, two, list }
 }
 
@@ -53,6 +54,14 @@ const mailTo = (to: string) => ({
   subject: 'Hello',
   html: '<p>Hello</p>',
 })
+
+/**
+ * The last sign of life of a node that was killed or stopped becomes too old, as it is after `ALIVE_MS`: the others remove the node at their next
+ * sign. A node that lives renews it.
+ */
+export function expireSign({ sql }: Pick<Installation, 'sql'>, { name }: Pick<Node, 'name'>): void {
+  sql(`update nodes set alive_until = 0 where name = '${name}'`)
+}
 
 export async function sendMails(node: Serving, key: string, count: number): Promise<void> {
   await Promise.all(

@@ -2,6 +2,7 @@
  * The receiving side: an SMTP server that keeps what it is given, and can be told to misbehave at the two moments that
  * matter, in the middle of DATA and between the final dot and the reply.
  */
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
@@ -132,21 +133,37 @@ export async function openSink(
   return sink
 }
 
+/** Of the machine's own network 127.0.0.0/8, and no test listens there. */
+const CLAIMS_ADDRESS = '127.99.0.1'
+
 /**
- * A port on which nothing listens. It lies below the range from which Linux takes the local ports of outgoing connections (32768 and up):
- * a port of that range can be taken again before the test uses it.
+ * A port on which nothing listens, and which no other test is given before this process ends. It lies below the range from which Linux takes the
+ * local ports of outgoing connections (32768 and up): a port of that range can be taken again before the test uses it.
  */
 export async function unusedPort(): Promise<number> {
   for (;;) {
-    const server = createServer()
-    const isFree = await new Promise<boolean>(resolve => {
-      server.once('error', () => resolve(false))
-      server.listen(20_000 + Math.floor(Math.random() * 12_000), '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    const { port } = server.address() as AddressInfo
-    server.close()
-    await once(server, 'close')
-    return port
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    if ((await claim(port)) && (await isFree(port))) return port
   }
+}
+
+/** The claim is a UDP socket on the same port of another address, which the system closes with this process. */
+function claim(port: number): Promise<boolean> {
+  const socket = createSocket('udp4').unref()
+  return new Promise(resolve => {
+    socket.once('error', () => resolve(false))
+    socket.bind(port, CLAIMS_ADDRESS, () => resolve(true))
+  })
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  const isListening = await new Promise<boolean>(resolve => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => resolve(true))
+  })
+  if (!isListening) return false
+  server.close()
+  await once(server, 'close')
+  return true
 }
