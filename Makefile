@@ -128,7 +128,7 @@ test-nodes: dist/.built build/.built $(TEST_NEEDS) ## several servers on one Pos
 	@$(WITH_POSTGRES) $(MAKE) --no-print-directory run-test-nodes
 
 run-test-nodes:
-	$(TAP) --jobs=1 --timeout=900 $(or $(ONLY),build/test/nodes/*.nodes.js)
+	$(TAP) --jobs=2 --timeout=900 $(or $(ONLY),build/test/nodes/*.nodes.js)
 
 # Declared for both databases, and on PostgreSQL here; and what only PostgreSQL has.
 STORE_TESTS = $(patsubst %.ts,build/%.js,$(shell grep -rlE --include='*.test.ts' 'eachDatabase|onPostgres' test) $(shell find test -name '*.postgres.ts'))
