@@ -22,6 +22,8 @@ const FOLDER = 'build/reports'
 /** More failures than these are no accident. */
 const RUN_AGAIN = 2
 const SLOWEST = 20
+/** Of the failures of one suite. */
+const MOST_LINES = 300
 /** Times as long as on a quiet machine. */
 const BUSY_TIMEOUT_S = 3_600
 
@@ -58,12 +60,12 @@ async function runSuite(suite: string): Promise<SuiteRun> {
   const first = await runOnce(suite, suite)
   print(`${suite}: ${first.isOk ? 'passed' : 'FAILED'} after ${seconds(first.wallMs)} s`)
   if (first.isOk) return first
-  print(first.failures.join('\n') || readFileSync(outputOf(suite), 'utf8'))
+  printFailures(first, suite)
   const failed = failedFiles(first)
   if (values.busy || failed.length === 0 || failed.length > RUN_AGAIN) return first
   print(`${suite}: running again alone: ${failed.join(' ')}`)
   const again = await runOnce(suite, `${suite}-again`, failed)
-  if (!again.isOk) print(again.failures.join('\n'))
+  if (!again.isOk) printFailures(again, `${suite}-again`)
   return {
     ...first,
     isOk: again.isOk,
@@ -106,6 +108,13 @@ async function runOnce(suite: string, name: string, files?: readonly string[]): 
     cpuMs: found.postgresCpuMs + 1_000 * cpu.reduce((sum, one) => sum + one, 0),
     passedAlone: [],
   }
+}
+
+/** What failed, or what `make` said if no test did. */
+function printFailures({ failures }: SuiteRun, name: string): void {
+  const lines = failures.length > 0 ? failures : textOf(outputOf(name)).split('\n').slice(-MOST_LINES)
+  print(lines.slice(0, MOST_LINES).join('\n'))
+  if (lines.length > MOST_LINES) print(`... ${lines.length - MOST_LINES} more lines in ${FOLDER}/${name}.tap`)
 }
 
 function outputOf(name: string): string {
