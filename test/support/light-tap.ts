@@ -1,7 +1,7 @@
 /**
  * Spares test files what tap does beside testing; `make` has every process that tap starts load this first.
  *
- * tap would hand each module that is loaded to a thread that notes it for coverage and mocks, which nothing here uses, and
+ * tap would have each module that is loaded noted for coverage and mocks, which nothing here uses, look for its source map at the end, and
  * follow each promise from its making to its collection, to tell which test an error is of that nobody caught. Together that was a
  * third of a run. Without it such an error ends its file, which says so. A file that is run by `tap` alone, without
  * this, passes and fails the same.
@@ -13,7 +13,7 @@ import { inspect } from 'node:util'
 import { isMainThread } from 'node:worker_threads'
 import { noteOnExit } from './suites/note-times.js'
 
-Object.assign(module, { register: () => undefined })
+Object.assign(module, { register: () => undefined, registerHooks: () => ({ deregister() {} }) })
 Object.assign(asyncHooks, { createHook: () => ({ enable() {}, disable() {} }) })
 syncBuiltinESMExports()
 
