@@ -2,7 +2,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { EventEmitter } from 'node:events'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
@@ -499,8 +498,14 @@ t.test('routes are tried as deliveries use them, reporting unverified TLS and re
 })
 
 t.test('run as root, files that the service user cannot open or the unit hides are reported', async t => {
-  // Not below the checkout, whose own folders may be closed to others.
-  const folder = mkdtempSync(join(tmpdir(), 'postroad-access-'))
+  // Not below the checkout, whose own folders may be closed to others, but where the unit's PrivateTmp hides it.
+  const { TMPDIR } = process.env
+  process.env['TMPDIR'] = '/tmp'
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
+  })
+  const folder = mkdtempSync('/tmp/postroad-access-')
   t.teardown(() => rmSync(folder, { recursive: true }))
   chmodSync(folder, 0o755)
   for (const name of ['open', 'closed']) mkdirSync(join(folder, name), { mode: 0o755 })

@@ -17,7 +17,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import {
   eachDatabase,
   migratedSqlite,
-  postgresDatabase,
+  onPostgres,
   sqliteDatabase,
   sqliteFile,
 } from '../support/db/database.js'
@@ -242,19 +242,22 @@ eachDatabase(t, "an operator's own indexes and tables are reported, not refused"
   })
 })
 
-t.test('storage parameters and the order of columns are not part of the schema (PostgreSQL)', async t => {
-  const database = await postgresDatabase(t)
-  const { fault } = await stateAfter(database, [
-    'alter table messages set (fillfactor = 70)',
-    "comment on table messages is 'mail'",
-    'analyze messages',
-    'alter table write_trials rename to old_trials',
-    'create table write_trials (tried_at bigint not null, id integer, constraint trials_pk primary key (id))',
-    'drop table old_trials',
-    'alter table write_trials rename constraint trials_pk to write_trials_pkey',
-  ])
-  t.equal(fault, undefined)
-})
+onPostgres(
+  t,
+  'storage parameters and the order of columns are not part of the schema',
+  async (t, database) => {
+    const { fault } = await stateAfter(database, [
+      'alter table messages set (fillfactor = 70)',
+      "comment on table messages is 'mail'",
+      'analyze messages',
+      'alter table write_trials rename to old_trials',
+      'create table write_trials (tried_at bigint not null, id integer, constraint trials_pk primary key (id))',
+      'drop table old_trials',
+      'alter table write_trials rename constraint trials_pk to write_trials_pkey',
+    ])
+    t.equal(fault, undefined)
+  },
+)
 
 t.test('comments and white space of statements are not part of the schema (SQLite)', async t => {
   const file = sqliteFile(t)

@@ -60,7 +60,7 @@ t.test('an A/B test is composed, sent, watched, and its winner chosen', async t 
   await page.getByText('C: 3 recipients').waitFor()
   await page.getByText('Winner: 10 recipients').waitFor()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved').first().waitFor()
+  await page.getByText('Saved.', { exact: true }).first().waitFor()
   t.match((await get(`/campaigns/${campaign}`)).ab_test, {
     variants: [{ subject: null }, { subject: 'What is new in May' }, { subject: 'May, and what it brings' }],
     ...{ sample_percent: 50, metric: 'clicks', decide_after_minutes: 240, if_unclear: 'best' },
@@ -111,7 +111,7 @@ t.test('a test that waits for a person stands on the overview until somebody cho
   await page.getByRole('group', { name: 'Variant B' }).getByLabel('Subject').fill('What is new in June')
   await page.getByLabel('The winner is chosen').selectOption('person')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved').first().waitFor()
+  await page.getByText('Saved.', { exact: true }).first().waitFor()
   await go('/')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   const attention = page.getByRole('region', { name: 'Needs attention' })
@@ -145,7 +145,7 @@ t.test('a test of the sender decides by itself, and can be taken out of a draft'
   await page.getByLabel('After').fill('1')
   await page.getByLabel('Unit').selectOption('minutes')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved').first().waitFor()
+  await page.getByText('Saved.', { exact: true }).first().waitFor()
   await inspect('console-ab-test-compose')
   const copy = await post(`/campaigns/${campaign}/duplicate`, { name: 'Without' })
   await page.getByRole('button', { name: 'Send…' }).click()
@@ -157,6 +157,6 @@ t.test('a test of the sender decides by itself, and can be taken out of a draft'
   await go(`/campaigns/${copy.id}`)
   await page.getByRole('button', { name: 'Remove the A/B test' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved').first().waitFor()
+  await page.getByText('Saved.', { exact: true }).first().waitFor()
   t.equal((await get(`/campaigns/${copy.id}`)).ab_test, null)
 })

@@ -120,7 +120,7 @@ t.test(
     await appliance.patch(`${api}/lists/${id}`, { public: true }, { key })
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('button', { name: 'Save mine anyway' }).click()
-    await page.getByText('Saved.').waitFor()
+    await page.getByText('Saved.', { exact: true }).waitFor()
     t.match((await appliance.get(`${api}/lists/${id}`, { key })).body.data, {
       name: 'Letter',
       description: 'Every Monday',
@@ -143,7 +143,7 @@ t.test(
     await page.getByRole('button', { name: 'Save mine anyway' }).waitFor()
     t.equal(await page.getByLabel('Description').inputValue(), 'Best customers')
     await page.getByRole('button', { name: 'Save mine anyway' }).click()
-    await page.getByText('Saved.').waitFor()
+    await page.getByText('Saved.', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Delete: vip' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText('“vip” was deleted.').waitFor()

@@ -24,16 +24,18 @@ t.test('searches in strings count the characters that they pass', async t => {
     countSteps(() => 'aaab'.indexOf('b')),
     4,
   )
-  t.ok(growth(text => [...text].filter((_, at) => text.includes('b', at))) > 3.5)
+  const searchEverywhere = (text: string) =>
+    Array.from({ length: text.length }, (_, at) => text.includes('b', at))
+  t.ok(growth(searchEverywhere) > 3.5)
 })
 
 t.test('results are those of the engine, and everything is put back', async t => {
-  const { exec } = RegExp.prototype
+  const exec: unknown = Reflect.get(RegExp.prototype, 'exec')
   const dates = 'from 2026-01-05 to 2026-02-07'
   const read = () => [...dates.matchAll(/(?<year>\d{4})-(\d\d)-(\d\d)\b/g)].map(match => match.slice(1))
   let counted: string[][] = []
   countSteps(() => (counted = read()))
   t.same(counted, read())
   t.throws(() => countSteps(() => JSON.parse('{')), SyntaxError)
-  t.equal(RegExp.prototype.exec, exec)
+  t.equal(Reflect.get(RegExp.prototype, 'exec'), exec)
 })

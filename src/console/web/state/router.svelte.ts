@@ -3,11 +3,12 @@
  *
  * Every state a person may want to return to or share is in the URL. `workspace` and `sandbox` stay in the query across screens.
  */
+import { tr } from '../i18n/i18n'
 import { isInConsole, readPlace, urlFrom, urlWith, type Place, type Query } from './place'
 
-const state = $state<{ place: Place; mayLeave: (() => boolean) | undefined }>({
+const state = $state<{ place: Place; hasChanges: (() => boolean) | undefined }>({
   place: readPlace(location),
-  mayLeave: undefined,
+  hasChanges: undefined,
 })
 
 addEventListener('popstate', () => (state.place = readPlace(location)))
@@ -32,7 +33,7 @@ export function go(path: string, query: Query = {}): void {
 
 /** Opens a URL of the console, unless a form with unsaved words says no. */
 export function visit(url: string, how: 'push' | 'replace' = 'push'): void {
-  if (state.mayLeave && how === 'push' && !state.mayLeave()) return
+  if (how === 'push' && state.hasChanges?.() && !confirm(tr().common.unsaved)) return
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', url)
   state.place = readPlace(location)
 }
@@ -45,15 +46,19 @@ export function setParams(
   visit(urlWith(state.place, changes), how)
 }
 
-/** Asks before the screen is left, e.g. while a form has changes. @returns a function that ends it */
-export function guardLeaving(mayLeave: () => boolean): () => void {
-  state.mayLeave = mayLeave
+/**
+ * Asks before the screen is left while a form has changes. When the page itself goes, the browser asks: it allows no dialog of ours then.
+ *
+ * @returns a function that ends it
+ */
+export function guardLeaving(hasChanges: () => boolean): () => void {
+  state.hasChanges = hasChanges
   const beforeUnload = (event: BeforeUnloadEvent) => {
-    if (!mayLeave()) event.preventDefault()
+    if (hasChanges()) event.preventDefault()
   }
   addEventListener('beforeunload', beforeUnload)
   return () => {
-    if (state.mayLeave === mayLeave) state.mayLeave = undefined
+    if (state.hasChanges === hasChanges) state.hasChanges = undefined
     removeEventListener('beforeunload', beforeUnload)
   }
 }
