@@ -314,7 +314,7 @@ export class Membership {
     this.noteSign()
     if (!this.isAlone) for (const { name } of found.dead) log.warn('node removed', { node: name })
     this.learn(found.nodes)
-    // Work was not started whose lease came while this node was not trusted.
+    // Work whose lease arrived while this node was not trusted has not been started.
     if (!wasTrusted && isTrusted()) this.notifyChanged()
   }
 
