@@ -17,7 +17,7 @@ import type { Tables } from './tables.js'
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
   readonly what: string
-  /** What the operator can do. */
+  /** Advice for the operator. */
   readonly fix: string
 
   constructor(what: string, fix: string) {
@@ -95,7 +95,7 @@ export async function inspectSchema(
   return { applied, fault, foreign: harmless }
 }
 
-/** Names alone tell a database of another version. */
+/** Fault of a database whose migration names alone show that it is of another version. */
 function faultOfNames(applied: readonly string[], known: Migrations): SchemaError | undefined {
   if (applied.length > 0 && !applied.includes(BASELINE))
     return new SchemaError(
@@ -110,7 +110,7 @@ function faultOfNames(applied: readonly string[], known: Migrations): SchemaErro
   )
 }
 
-/** Builds before the first release changed the baseline and kept its name; later changes have names of their own. */
+/** Builds before the first release changed the baseline under the same name; later changes are separate migrations. */
 function mismatchFix(applied: readonly string[]): string {
   return applied.length > 1
     ? 'it was changed by hand: undo the change, or restore a backup'

@@ -63,7 +63,7 @@ export async function openSqlite({
   try {
     if (watch) checkContent(file, writeHandle)
     await migrateToLatest(writer, 'sqlite', mayMigrate)
-    // Afterwards: a database that is refused stays as it was.
+    // After the check, so that a refused database is not modified.
     if (watch) makeShrinkable(writeHandle, watch.log)
   } catch (error) {
     await writer.destroy()

@@ -5,8 +5,8 @@
  * between; BEGIN IMMEDIATE waits for the lock instead. Preparing a statement costs more than running it, so frequent ones stay prepared.
  *
  * A connection discards its page cache whenever another one has written. Reads therefore use the writing connection between its
- * transactions, and the reading one, which does not see the open transaction, only during one. A snapshot has a connection of its own, on
- * which nobody else reads meanwhile: that one would miss commits.
+ * transactions, and the reading one, which does not see the open transaction, only during one. Snapshots use a third
+ * connection, because other reads on theirs would miss later commits.
  */
 import type { Database as SqliteHandle, Statement } from 'better-sqlite3'
 import {

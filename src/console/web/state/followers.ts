@@ -25,7 +25,7 @@ export function markAll<Topic>(followers: Iterable<Follower<Topic>>): void {
   for (const follower of followers) follower.isDue = true
 }
 
-/** Reads what is due and was not read within its pause. @param isStreaming false: what was not read for long is due too */
+/** Rereads followers that are due and not paused. @param isStreaming false: followers not read for a long time are due too */
 export function readDue<Topic>(
   followers: Iterable<Follower<Topic>>,
   now: number,

@@ -1,4 +1,4 @@
-/** What the roles of an operator allow. Pure. */
+/** Permissions that an operator's roles grant. Pure. */
 import type { components } from '#api/admin'
 
 export type Role = NonNullable<components['schemas']['Me']['limited_to']>

@@ -1,4 +1,4 @@
-/** What a screen reads from an API: the value, the fault, and whether it is being read. */
+/** A value loaded from an API, with its error and loading state. */
 import { untrack } from 'svelte'
 import { ApiFault } from '../api/fault'
 import {

@@ -107,7 +107,7 @@ export async function readRows<T>(
   }
 }
 
-/** What is read again: the pages loaded so far; of a long list, those near the window. @param seenFrom number of the first row that is seen */
+/** Pages to reread: those loaded so far or, in a long list, those near the window. @param seenFrom number of the first visible row */
 export function readAgain(
   { rows: { length }, marks }: Rows<unknown>,
   seenFrom: number,
