@@ -89,12 +89,11 @@ $(CONSOLE)/types/.written: build/.built
 	@touch $@
 
 check: node_modules/.installed $(CONSOLE)/types/.written ## types, lint, format
-	$(BIN)/tsc -p test/tsconfig.json
-	$(BIN)/tsc -p src/http/openapi/browser/tsconfig.json
-	$(BIN)/tsc -p test/console/logic/tsconfig.json
+	$(BIN)/oxlint
+	$(BIN)/oxfmt --check
 	$(BIN)/svelte-check --workspace src/console/web --tsconfig ./tsconfig.json --fail-on-warnings --output human
 	$(BIN)/eslint --cache --cache-location node_modules/.cache/eslint .
-	$(BIN)/prettier --check --log-level warn --cache .
+	$(BIN)/prettier --check --log-level warn --cache "**/*.{svelte,css,html,json,md,yml}"
 
 # Everything that the suites share, so that they can run side by side.
 test-needs: dist/.built build/.built $(TEST_NEEDS) $(CONSOLE)/types/.written

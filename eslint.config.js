@@ -1,58 +1,9 @@
-// Lint rules: what the type checker cannot see and a mail server cannot afford, first of all a promise nobody awaits.
-import js from '@eslint/js'
+// Lint rules of .svelte files. Those of .ts files: .oxlintrc.json.
 import svelte from 'eslint-plugin-svelte'
 import tseslint from 'typescript-eslint'
 
-export default tseslint.config(
+export default [
   { ignores: ['dist/**', 'build*/**', 'data/**', 'node_modules/**'] },
-  {
-    files: ['**/*.ts'],
-    extends: [js.configs.recommended, ...tseslint.configs.strictTypeChecked],
-    languageOptions: {
-      parserOptions: {
-        project: [
-          './test/tsconfig.json',
-          './src/http/openapi/browser/tsconfig.json',
-          './src/console/web/tsconfig.json',
-          './test/console/logic/tsconfig.json',
-        ],
-        tsconfigRootDir: import.meta.dirname,
-      },
-    },
-    rules: {
-      eqeqeq: 'error',
-      'no-console': 'error',
-      '@typescript-eslint/consistent-type-imports': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': [
-        'error',
-        { considerDefaultExhaustiveForUnions: true },
-      ],
-      '@typescript-eslint/restrict-template-expressions': [
-        'error',
-        { allowNumber: true, allowBoolean: true },
-      ],
-      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
-      // Interfaces here are implemented by functions that need no await yet promise one.
-      '@typescript-eslint/require-await': 'off',
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // A non-null assertion needs a reason beside it; the compiler option that makes them tempting is worth more.
-      '@typescript-eslint/no-non-null-assertion': 'error',
-    },
-  },
-  {
-    // Tests state what they expect; asserting non-null is how they say it. tap's calls return promises it tracks itself.
-    files: ['test/**/*.ts', 'bench/**/*.ts'],
-    rules: {
-      '@typescript-eslint/no-non-null-assertion': 'off',
-      '@typescript-eslint/no-floating-promises': 'off',
-      '@typescript-eslint/no-unsafe-assignment': 'off',
-      '@typescript-eslint/no-unsafe-member-access': 'off',
-      '@typescript-eslint/no-unsafe-argument': 'off',
-      '@typescript-eslint/no-unsafe-call': 'off',
-      '@typescript-eslint/no-unsafe-return': 'off',
-      'no-console': 'off',
-    },
-  },
   // The policy of the console's pages forbids style attributes; style: directives set properties by script. Types of .svelte files are svelte-check's concern.
   ...svelte.configs['flat/recommended'],
   {
@@ -68,4 +19,4 @@ export default tseslint.config(
       'svelte/prefer-svelte-reactivity': 'off',
     },
   },
-)
+]

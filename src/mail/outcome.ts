@@ -24,7 +24,16 @@ export type Permanence = (typeof PERMANENCES)[number]
 
 /** The stage of the session at which it ended. */
 export type Stage =
-  'resolve' | 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'mail' | 'rcpt' | 'data' | 'final_dot'
+  | 'resolve'
+  | 'connect'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'auth'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'final_dot'
 
 export interface TlsFacts {
   /** E.g. `TLSv1.3`. */

@@ -162,8 +162,7 @@ export class ServerConnection {
     this.at = 0
     this.owner.onInput()
     // `end` clears the input, so this holds afterwards as well.
-    if (!this.hasInput)
-      this.input = EMPTY // an idle connection holds no buffer
+    if (!this.hasInput) this.input = EMPTY // an idle connection holds no buffer
     else if (!this.isPaused) this.pauseOrTrim()
   }
 

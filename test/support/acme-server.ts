@@ -216,7 +216,7 @@ export async function acmeServer(
         const { type, detail, retryAfter } = state.refuseOrders
         return refuse(429, type, detail, retryAfter === undefined ? {} : { 'Retry-After': retryAfter })
       }
-      const names = (payload?.['identifiers'] as { value: string }[]).map(({ value }) => value)
+      const names = ((payload?.['identifiers'] ?? []) as { value: string }[]).map(({ value }) => value)
       const made: Order = {
         id: orders.length,
         names,

@@ -84,7 +84,8 @@ export const removedWorkspaces = resource({
 export function purging(workspaceIds: readonly string[]): RemoveSome {
   const waiting = [...workspaceIds]
   let current:
-    { readonly id: string; readonly ids: OwnerIds; task: number; after: ScanKey | undefined } | undefined
+    | { readonly id: string; readonly ids: OwnerIds; task: number; after: ScanKey | undefined }
+    | undefined
   return async (limit, write) => {
     if (!current) {
       const id = waiting.shift()

@@ -22,7 +22,12 @@ import type { CampaignField } from './rule-history.js'
 
 export type TextField = 'email' | 'first_name' | 'last_name' | 'bounce_type'
 export type MomentField =
-  'created_at' | 'updated_at' | 'bounced_at' | 'last_opened_at' | 'last_clicked_at' | 'last_purchase_at'
+  | 'created_at'
+  | 'updated_at'
+  | 'bounced_at'
+  | 'last_opened_at'
+  | 'last_clicked_at'
+  | 'last_purchase_at'
 export type PurchaseField = 'purchase_count' | 'purchase_total'
 export type TruthField = 'subscribed' | 'bounced'
 export type ThingsField = 'lists' | 'tags'

@@ -18,7 +18,12 @@ import { isUuid } from '../../core/ids.js'
 import { findAskedTemplate } from '../../msa/merged-content.js'
 
 export type ProblemCode =
-  'invalid_trigger' | 'invalid_step' | 'missing_step' | 'loop' | 'unreachable_step' | 'no_steps'
+  | 'invalid_trigger'
+  | 'invalid_step'
+  | 'missing_step'
+  | 'loop'
+  | 'unreachable_step'
+  | 'no_steps'
 
 export interface Problem {
   /** Null: the trigger or the whole. */

@@ -139,7 +139,16 @@ export const CAMPAIGN_STATUSES = [
 export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number]
 
 export type CampaignAct =
-  'edit' | 'delete' | 'send' | 'schedule' | 'begin' | 'pause' | 'resume' | 'cancel' | 'complete' | 'fail'
+  | 'edit'
+  | 'delete'
+  | 'send'
+  | 'schedule'
+  | 'begin'
+  | 'pause'
+  | 'resume'
+  | 'cancel'
+  | 'complete'
+  | 'fail'
 
 const TABLE: Readonly<Record<CampaignAct, Partial<Readonly<Record<CampaignStatus, CampaignStatus>>>>> = {
   edit: { draft: 'draft' },

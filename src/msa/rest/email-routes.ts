@@ -99,11 +99,7 @@ function messageRoutes(parts: SendParts): Route[] {
     if (!message) throw new AppError('not_found', 'no such message')
     return message
   }
-  const groupOf = async (
-    db: Queries,
-    workspaceId: string,
-    id: string,
-  ): Promise<ScheduledGroup | undefined> =>
+  const groupOf = async (db: Queries, workspaceId: string, id: string): Promise<ScheduledGroup | undefined> =>
     isUuid(id) ? findGroup(db, workspaceId, id.toLowerCase()) : undefined
   return [
     route({

@@ -45,7 +45,8 @@ export interface SmtpSession {
 }
 
 export type OpenResult =
-  { readonly session: SmtpSession } | { readonly result: SmtpResult; readonly tls?: TlsFacts }
+  | { readonly session: SmtpSession }
+  | { readonly result: SmtpResult; readonly tls?: TlsFacts }
 
 /** TLS 1.0 and 1.1 are deprecated (RFC 8996). */
 const MIN_TLS_VERSION = 'TLSv1.2'

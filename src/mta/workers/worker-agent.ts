@@ -39,7 +39,14 @@ interface SmtpOptions extends Omit<SmtpAgentParts, OpenedHere> {
 }
 
 type OpenedHere =
-  'clock' | 'random' | 'egress' | 'dialler' | 'resolver' | 'systemLookup' | 'stsPolicies' | 'signingPlace'
+  | 'clock'
+  | 'random'
+  | 'egress'
+  | 'dialler'
+  | 'resolver'
+  | 'systemLookup'
+  | 'stsPolicies'
+  | 'signingPlace'
 
 export function openWorkerAgent(options: AgentOptions): DeliveryAgent {
   const clock = systemClock

@@ -18,7 +18,9 @@ export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeadi
 
 /** To the thread: a part of the file, its end, or acknowledgement of rows received. */
 export type ReaderTask =
-  { readonly octets: Uint8Array } | { readonly isEnd: true } | { readonly rowsTaken: number }
+  | { readonly octets: Uint8Array }
+  | { readonly isEnd: true }
+  | { readonly rowsTaken: number }
 
 export interface RowsRead {
   readonly kind: 'rows'

@@ -17,7 +17,7 @@ export async function assertPasskey(options: Options): Promise<Assertion> {
     options as unknown as PublicKeyCredentialRequestOptionsJSON,
   )
   const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential
-  return withoutUnknown(credential.toJSON() as object) as unknown as Assertion
+  return withoutUnknown(credential.toJSON()) as unknown as Assertion
 }
 
 /** @throws Error if the person cancels */
@@ -26,7 +26,7 @@ export async function createPasskey(options: Options): Promise<Registration> {
     options as unknown as PublicKeyCredentialCreationOptionsJSON,
   )
   const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential
-  return withoutUnknown(credential.toJSON() as object) as unknown as Registration
+  return withoutUnknown(credential.toJSON()) as unknown as Registration
 }
 
 /** What the API takes; browsers add more. */

@@ -92,7 +92,16 @@ const OPERATORS: Readonly<Record<FieldKind, readonly Operator[]>> = {
 
 /** How the value of a rule is entered. */
 export type ValueInput =
-  'none' | 'text' | 'many' | 'number' | 'days' | 'date' | 'truth' | 'lists' | 'tags' | 'campaign'
+  | 'none'
+  | 'text'
+  | 'many'
+  | 'number'
+  | 'days'
+  | 'date'
+  | 'truth'
+  | 'lists'
+  | 'tags'
+  | 'campaign'
 
 export function isGroup(one: Rule | Group): one is Group {
   return 'rules' in one
