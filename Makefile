@@ -159,9 +159,12 @@ bench: dist/.built build/.built ## measure acceptance, relay, API and start of t
 bounce-score: build/.built ## how many of the labelled bounces in ../shared/bounces are read right; SCORE_FLAGS=--failing names the others
 	@node build/test/support/returned/bounce-score.js $(SCORE_FLAGS)
 
+simulate-queue: build/.built ## run the queue under random delays, failures and restarts, one run for each of SEEDS (1-300): none may lose, repeat or forget mail
+	@node build/test/simulation/simulate-queue.js $(or $(SEEDS),1-300)
+
 fuzz-bounces: build/.built ## read FUZZ_COUNT (100000) broken mails: none may throw, take a second, or let memory grow
 	@node build/test/support/returned/fuzz-bounces.js $(or $(FUZZ_COUNT),100000) $(or $(FUZZ_SEED),1)
 
 include packaging/package.mk
 
-.PHONY: node-version help build run check test test-needs test-files test-times test-busy test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces binary deb
+.PHONY: node-version help build run check test test-needs test-files test-times test-busy test-long test-debian test-pages test-nodes run-test-nodes test-postgres run-test-postgres readme-pictures test-package bench bounce-score fuzz-bounces simulate-queue binary deb

@@ -33,7 +33,11 @@ export interface Batching<T, R> {
   readonly size: number
   /** Pause after a batch of several items, so that more share the next commit; none if absent. */
   readonly gatherMs?: number
-  readonly record: (tx: Tx, batch: readonly T[]) => Promise<R>
+  /**
+   * @param isRepeated an earlier try failed, so its first items may be recorded already: a commit whose answer was lost,
+   * as in a failover. These are to be passed over
+   */
+  readonly record: (tx: Tx, batch: readonly T[], isRepeated: boolean) => Promise<R>
   /** Tried in order for an item that `record` rejects; each records less of it. */
   readonly fallbacks?: readonly ((tx: Tx, item: T) => Promise<R>)[]
   /** Called after the commit. */
@@ -54,6 +58,8 @@ export class BatchWriter<T, R> {
   /** Size of the next batch; small after a failure, doubled by each success. */
   private size: number
   private failures = 0
+  /** So many of the first items may be recorded already. */
+  private doubtful = 0
 
   constructor(parts: BatchWriterParts, batching: Batching<T, R>) {
     this.parts = parts
@@ -97,14 +103,16 @@ export class BatchWriter<T, R> {
     try {
       const result = await this.write(tx => {
         batch = this.waiting.slice(0, this.size)
-        return record(tx, batch)
+        return record(tx, batch, this.doubtful > 0)
       })
       this.waiting.splice(0, batch.length)
+      this.doubtful = Math.max(0, this.doubtful - batch.length)
       this.failures = 0
       this.size = Math.min(size, 2 * this.size)
       onRecorded(batch, result)
       return batch.length
     } catch (error) {
+      this.doubtful = Math.max(this.doubtful, batch.length)
       if (error instanceof Unavailable) await this.backOff(error.cause)
       else if (batch.length > 1) this.size = Math.ceil(batch.length / 2)
       else for (const item of batch) await this.recordAlone(item, error)
@@ -135,13 +143,18 @@ export class BatchWriter<T, R> {
       const result = await this.tryFallback(tx => fallback(tx, item))
       if (!result) continue
       if (events.incomplete) log.error(events.incomplete, { ...fields, fallback: index + 1 })
-      this.waiting.shift()
+      this.shift()
       onRecorded([item], result.value)
       return
     }
     log.error(events.abandoned, fields)
-    this.waiting.shift()
+    this.shift()
     onAbandoned(item)
+  }
+
+  private shift(): void {
+    this.waiting.shift()
+    this.doubtful = Math.max(0, this.doubtful - 1)
   }
 
   /** @returns undefined if the item cannot be recorded this way either */

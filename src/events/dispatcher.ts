@@ -17,7 +17,14 @@ import type { AnyConsumer } from './consumer.js'
 import type { EventKind } from './event.js'
 import { EventTail, type Read } from './event-tail.js'
 import { dropSetAside, listRetryRequested, setAside } from './set-aside-store.js'
-import { findCursor, moveCursor, newestSeq, readEventsAfter, type StoredEvent } from './store.js'
+import {
+  advanceCursor,
+  findCursor,
+  moveCursor,
+  newestSeq,
+  readEventsAfter,
+  type StoredEvent,
+} from './store.js'
 
 export interface DispatcherParts {
   readonly database: Database
@@ -345,11 +352,16 @@ class ConsumerLoop {
   }
 
   private async move(seq: number, react?: (tx: Tx) => Promise<void>): Promise<void> {
-    await this.parts.database.write(async tx => {
-      await react?.(tx)
-      await moveCursor(tx, this.consumer.name, seq)
+    const { database } = this.parts
+    const { name } = this.consumer
+    const from = this.cursor ?? 0
+    const isMoved = await database.write(async tx => {
+      const isHere = await advanceCursor(tx, name, from, seq)
+      if (isHere) await react?.(tx)
+      return isHere
     })
-    this.cursor = this.seen = seq
+    // If it was elsewhere, an earlier commit had moved it and its answer was lost.
+    this.cursor = this.seen = isMoved ? seq : ((await findCursor(database.reader, name)) ?? from)
     this.savedAt = this.parts.clock.monotonic()
   }
 }

@@ -139,6 +139,27 @@ export async function moveCursor(tx: Tx, consumer: string, seq: number): Promise
   await upsertCursor(tx.db, { consumer, seq })
 }
 
+interface CursorMove extends Readonly<Record<string, unknown>> {
+  readonly consumer: string
+  readonly from: number
+  readonly to: number
+}
+
+const advance = statement((db, { consumer, from, to }: CursorMove) =>
+  db
+    .insertInto('event_cursors')
+    .values({ consumer, seq: to })
+    .onConflict(conflict =>
+      conflict.column('consumer').doUpdateSet({ seq: to }).where('event_cursors.seq', '=', from),
+    )
+    .returning('seq'),
+)
+
+/** @returns false if the cursor is not at `from`: what follows it was processed already */
+export async function advanceCursor(tx: Tx, consumer: string, from: number, to: number): Promise<boolean> {
+  return (await advance(tx.db, { consumer, from, to })).rows.length > 0
+}
+
 /**
  * Deletes the oldest events that all consumers have passed.
  *

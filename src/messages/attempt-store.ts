@@ -1,7 +1,7 @@
 /** SQL of the attempt log: one row per delivery attempt, deleted with its message. */
 import type { Generated, Insertable } from 'kysely'
 import type { Queries } from '../db/database.js'
-import { inPieces, statement } from '../db/statement.js'
+import { inLists, inPieces, statement } from '../db/statement.js'
 import type { Classification, HostTried, Outcome } from '../mail/outcome.js'
 
 interface AttemptRow {
@@ -57,6 +57,24 @@ export async function insertAttempts(db: Queries, attempts: readonly Attempt[]):
     tried: JSON.stringify(attempt.tried),
   }))
   for (const piece of inPieces(rows)) await insertRows(db, { rows: piece })
+}
+
+/** Those of the attempts that are recorded. */
+export async function findRecorded(
+  db: Queries,
+  attempts: readonly Pick<Attempt, 'messageId' | 'number'>[],
+): Promise<(one: Pick<Attempt, 'messageId' | 'number'>) => boolean> {
+  const keyOf = ({ messageId, number }: Pick<Attempt, 'messageId' | 'number'>) => `${messageId} ${number}`
+  const found = new Set<string>()
+  for (const list of inLists(attempts.map(({ messageId }) => messageId))) {
+    const rows = await db
+      .selectFrom('attempts')
+      .select(['message_id as messageId', 'number'])
+      .where('message_id', 'in', list)
+      .execute()
+    for (const row of rows) found.add(keyOf(row))
+  }
+  return one => found.has(keyOf(one))
 }
 
 /** Oldest first. */

@@ -2,8 +2,8 @@
  * Looks for lanes with mail that others committed: other nodes, or the command line.
  *
  * A look at all lanes takes a step per lane. While a snapshot is held open on PostgreSQL, it also passes the index entries of all mail delivered
- * since: seconds, after half an hour. So each kind of look is followed by a pause of a multiple of its duration. Usually a look is quick, and the
- * pause is shorter than the interval between two looks. During a longer pause only newly enqueued mail is looked for; older mail that
+ * since: seconds, after half an hour. So each kind of look is followed by a pause of a multiple of its duration, or of the one before if
+ * that was shorter. Usually a look is quick, and the pause is shorter than the interval between two looks. During a longer pause only newly enqueued mail is looked for; older mail that
  * others have made due, for example by releasing it, waits until the pause ends.
  */
 import type { Clock } from '../world/time/clock.js'
@@ -13,6 +13,12 @@ import type { LaneDue } from './queue-store.js'
 const REST = 50
 /** How far the clocks and commits of others may lag behind. */
 const OVERLAP_MS = 20_000
+
+export interface Look {
+  readonly lanes: readonly LaneDue[]
+  /** All lanes were looked at, not only those of new mail. */
+  readonly isComplete: boolean
+}
 
 export interface LaneLooksParts {
   readonly clock: Clock
@@ -27,6 +33,7 @@ export class LaneLooks {
   private lastAt = 0
   /** Monotonic, ms. */
   private readonly restUntil = { all: -Infinity, ofNew: -Infinity }
+  private readonly lastDurationMs = { all: 0, ofNew: 0 }
 
   constructor(parts: LaneLooksParts) {
     this.parts = parts
@@ -37,12 +44,13 @@ export class LaneLooks {
     return this.look('all', () => this.parts.all())
   }
 
-  /** @returns undefined during the pauses of both kinds: ask again later */
-  async next(): Promise<LaneDue[] | undefined> {
+  /** Unless the look is complete, ask again later. @returns undefined during the pauses of both kinds */
+  async next(): Promise<Look | undefined> {
     const now = this.parts.clock.monotonic()
-    if (now >= this.restUntil.all) return this.all()
+    if (now >= this.restUntil.all) return { lanes: await this.all(), isComplete: true }
     if (now < this.restUntil.ofNew) return undefined
-    return this.look('ofNew', () => this.parts.ofNew(this.lastAt - OVERLAP_MS))
+    const lanes = await this.look('ofNew', () => this.parts.ofNew(this.lastAt - OVERLAP_MS))
+    return { lanes, isComplete: false }
   }
 
   private async look(kind: 'all' | 'ofNew', list: () => Promise<LaneDue[]>): Promise<LaneDue[]> {
@@ -50,7 +58,10 @@ export class LaneLooks {
     const [startedAt, started] = [clock.now(), clock.monotonic()]
     const lanes = await list()
     const ended = clock.monotonic()
-    this.restUntil[kind] = ended + REST * (ended - started)
+    const durationMs = ended - started
+    // One slow look may have met a pause of the database; two in a row are slow themselves.
+    this.restUntil[kind] = ended + REST * Math.min(durationMs, this.lastDurationMs[kind])
+    this.lastDurationMs[kind] = durationMs
     this.lastAt = startedAt
     return lanes
   }

@@ -62,6 +62,8 @@ const MAX_TIMER_MS = 60_000
 /** Interval of checks for writes by other processes and clock changes. */
 const WATCH_MS = 1_000
 const FAILURE_PAUSE_MS = 1_000
+/** Interval of checks for claims whose commit was not answered; after a failed round, the next one checks. */
+const CLAIM_CHECK_MS = 60_000
 /** Interval of checks for overdue deliveries while sites wait for connections. */
 const OVERDUE_CHECK_MS = 250
 
@@ -74,7 +76,7 @@ export class QueueManager {
   private readonly steps: ClockSteps
   private readonly holds: CampaignHolds
   private readonly looks: LaneLooks
-  /** What others changed was not looked for yet. */
+  /** What others changed was not looked for in all lanes yet. */
   private isLookPending = false
   /** Reading the campaign holds failed; retried by the watch timer. */
   private areHoldsStale = false
@@ -85,6 +87,8 @@ export class QueueManager {
   private isStopping = false
   /** After a database error no claim starts for a moment. */
   private pause: Timer | undefined
+  /** Monotonic, ms. */
+  private claimCheckAt = 0
   private dueTimer: Timer | undefined
   private overdueTimer: Timer | undefined
   private watchTimer: Timer | undefined
@@ -188,12 +192,16 @@ export class QueueManager {
     return this.deliveries.activeCount
   }
 
-  /** How long due mail has waited without any attempt ending, ms; 0 if the queue moves, is empty or is held. */
+  /**
+   * How long due mail has waited without any attempt ending, or one of its site, ms; 0 if everything moves, is empty or
+   * is held.
+   */
   get standstillMs(): number {
     const { clock, hold } = this.parts
     const dueAt = this.schedule.oldestDueAt
     if (dueAt === undefined || hold?.isHeld === true) return 0
-    return Math.max(0, Math.min(clock.now() - dueAt, clock.monotonic() - this.lastAttemptEndAt))
+    const ofAll = Math.min(clock.now() - dueAt, clock.monotonic() - this.lastAttemptEndAt)
+    return Math.max(0, ofAll, this.schedule.stuckMs)
   }
 
   /** Sites with due mail, deliveries in progress or a back-off, for the operator. */
@@ -242,7 +250,8 @@ export class QueueManager {
    */
   async clearActiveClaims(): Promise<void> {
     const ids = this.deliveries.inProgressIds
-    if (ids.length > 0) await this.parts.database.write(tx => clearClaims(tx.db, ids))
+    const { database, incarnation } = this.parts
+    if (ids.length > 0) await database.write(tx => clearClaims(tx.db, ids, incarnation))
   }
 
   private noteAttempt(attempt: LoggedAttempt): void {
@@ -287,10 +296,14 @@ export class QueueManager {
   private async lookForChanges(): Promise<void> {
     const hasFailed = this.areHoldsStale
     await this.parts.hold?.look()
-    if ((await this.applyHolds()) || hasFailed) return this.loadLanes()
-    const lanes = await this.looks.next()
-    this.isLookPending = lanes === undefined
-    if (lanes) this.noteLanes(lanes)
+    if ((await this.applyHolds()) || hasFailed) {
+      await this.loadLanes()
+      this.isLookPending = false
+      return
+    }
+    const look = await this.looks.next()
+    this.isLookPending = look?.isComplete !== true
+    if (look) this.noteLanes(look.lanes)
   }
 
   private watch(): void {
@@ -298,7 +311,7 @@ export class QueueManager {
     this.watchTimer = clock.after(WATCH_MS, () => {
       const stepMs = this.steps.takeStep()
       if (stepMs < 0) this.correctDueTimes(-stepMs)
-      if (stepMs > 0) this.wake()
+      if (stepMs > 0 || clock.monotonic() >= this.claimCheckAt) this.wake()
       const version = database.changes.version('queue')
       const isLookDue = version !== this.seenVersion || this.areHoldsStale || this.isLookPending
       this.seenVersion = version
@@ -339,9 +352,13 @@ export class QueueManager {
   private async claimRounds(): Promise<void> {
     while (this.isRoundRequested && !this.isStopping && !this.pause) {
       this.isRoundRequested = false
+      if (this.parts.clock.monotonic() >= this.claimCheckAt) await this.releaseLostClaims()
       const { kind, ready } = await this.claimer.claimNext(() => this.freeSlots)
       await this.begin(ready)
-      if (kind === 'failed') this.pauseAfterFailure()
+      if (kind === 'failed') {
+        this.pauseAfterFailure()
+        this.claimCheckAt = -Infinity
+      }
       if (kind !== 'nothing') this.isRoundRequested = true
     }
     // No await since `isRoundRequested` was checked, so no request is lost.
@@ -349,11 +366,23 @@ export class QueueManager {
     this.armTimers()
   }
 
+  /** Called when no claim is under way. If it fails, the next round tries again. */
+  private async releaseLostClaims(): Promise<void> {
+    const { clock, log } = this.parts
+    try {
+      const lanes = await this.claimer.releaseLost(id => this.deliveries.isInHand(id))
+      for (const { lane, dueAt } of lanes) this.schedule.note(lane, dueAt)
+      this.claimCheckAt = clock.monotonic() + CLAIM_CHECK_MS
+    } catch (error) {
+      log.error('claims not checked', { error: describeError(error) })
+    }
+  }
+
   private async begin(ready: readonly ReadyMessage[]): Promise<void> {
     // A campaign may have been held during the claim.
     const isHeld = ({ turn }: ReadyMessage) => this.isStopping || this.holds.isHeld(turn.lane)
-    for (const one of ready) if (!isHeld(one)) this.deliveries.start(one)
-    await this.releaseClaims(ready.filter(isHeld))
+    const refused = this.deliveries.start(ready.filter(one => !isHeld(one)))
+    await this.releaseClaims([...ready.filter(isHeld), ...refused])
   }
 
   private async releaseClaims(ready: readonly ReadyMessage[]): Promise<void> {

@@ -244,20 +244,47 @@ export async function claimEntries(
   for (const list of inLists(ids)) await countAttempt(db, { ids: list, retryAt, incarnation })
 }
 
-/** Reverts `claimEntries` for messages that were not offered to a server. */
-export async function releaseClaims(db: Queries, ids: readonly string[], dueAt: number): Promise<void> {
+/**
+ * Reverts `claimEntries` for messages that were not offered to a server. Repeating it changes nothing: another claim may
+ * have followed a release whose answer was lost.
+ */
+export async function releaseClaims(
+  db: Queries,
+  ids: readonly string[],
+  dueAt: number,
+  incarnation: string,
+): Promise<void> {
   for (const list of inLists(ids))
     await db
       .updateTable('queue')
       .set(row => ({ attempts: row('attempts', '-', 1), next_attempt_at: dueAt, claimed_by: null }))
       .where('message_id', 'in', list)
+      .where('claimed_by', '=', incarnation)
       .execute()
 }
 
 /** Clears claims of attempts whose outcome is unknown; they stay counted and due at the retry time. */
-export async function clearClaims(db: Queries, ids: readonly string[]): Promise<void> {
+export async function clearClaims(db: Queries, ids: readonly string[], incarnation: string): Promise<void> {
   for (const list of inLists(ids))
-    await db.updateTable('queue').set({ claimed_by: null }).where('message_id', 'in', list).execute()
+    await db
+      .updateTable('queue')
+      .set({ claimed_by: null })
+      .where('message_id', 'in', list)
+      .where('claimed_by', '=', incarnation)
+      .execute()
+}
+
+/** What a run of the process has claimed: at most what it has in progress. */
+export async function listClaims(
+  db: Queries,
+  incarnation: string,
+): Promise<{ messageId: string; lane: string }[]> {
+  const rows = await db
+    .selectFrom('queue')
+    .select(['message_id', 'lane'])
+    .where('claimed_by', '=', incarnation)
+    .execute()
+  return rows.map(row => ({ messageId: row.message_id, lane: row.lane }))
 }
 
 /** A row that was claimed by a process that is gone. */

@@ -71,6 +71,7 @@ export const LOG_EVENTS = {
     'job failed': 'A scheduled job failed. It runs again at its next time; `postroad jobs` shows its state.',
     'messages without content expired': 'Queued messages whose content no longer exists were ended.',
     'page failed': 'A public page failed with an internal error.',
+    'claims not checked': 'Claims whose commit was never answered could not be looked for. It retries.',
     'queue not claimed': 'Due messages could not be claimed. It retries.',
     'queue not read': 'Due messages could not be read. It retries.',
     'request body thread ended':
@@ -95,6 +96,8 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
+    'claims without an answer released':
+      'The database made commits whose answer was lost, as in a failover. What they claimed is due again.',
     'node not renewed':
       'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
     'job requests not read':

@@ -12,6 +12,7 @@ import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
 import { sqliteDatabase } from '../support/db/database.js'
+import { losingAnswers } from '../support/queue.js'
 import { comeToRest, until } from '../support/turns.js'
 
 const accepted = (messageId: string): Event => ({
@@ -41,13 +42,17 @@ function diary(
   }
 }
 
-async function world(t: Test, consumers: readonly EventConsumer[]) {
+async function world(
+  t: Test,
+  consumers: readonly EventConsumer[],
+  through: (database: Database) => Database = database => database,
+) {
   const database = await sqliteDatabase(t)
   await database.write(({ db }) => sql`create table diary (consumer text, message text)`.execute(db))
   const clock = new FakeClock()
   const log = new FakeLog()
   const parts = { database, clock, log, random: new SeededRandom() }
-  const dispatcher = new Dispatcher(parts, consumers)
+  const dispatcher = new Dispatcher({ ...parts, database: through(database) }, consumers)
   t.teardown(() => dispatcher.stop())
   return {
     ...parts,
@@ -414,3 +419,20 @@ t.test(
     t.same(await seenBy('mine'), ['m1', 'm2', 'm3'])
   },
 )
+
+t.test('events whose commit was made but never answered are consumed once', async t => {
+  let losses = 0
+  const { dispatcher, append, seenBy, hasSeen, clock } = await world(t, [diary('stats')], database =>
+    losingAnswers(database, () => (losses += 1) <= 2),
+  )
+  await append('m1', 'm2')
+  await dispatcher.start()
+  for (let second = 0; second < 10; second += 1) {
+    await clock.advance(1_000)
+    await comeToRest()
+  }
+  await append('m3')
+  dispatcher.wake()
+  await hasSeen('stats', 3)
+  t.same(await seenBy('stats'), ['m1', 'm2', 'm3'])
+})

@@ -261,7 +261,7 @@ eachDatabase(t, 'the log finds what waits in the queue, by whether it was tried'
     )
     const tried = queued.filter(n => stateOf(n) === 'deferred' || stateOf(n) === 'sending').map(idOf)
     await claimEntries(db, tried, NOW + MINUTE, 'run')
-    await clearClaims(db, queued.filter(n => stateOf(n) === 'deferred').map(idOf))
+    await clearClaims(db, queued.filter(n => stateOf(n) === 'deferred').map(idOf), 'run')
   })
   const asked = async (filter: MessageFilter, limit = 1, offset = 0) => {
     const { items, total } = await listMessages(database.reader, 'w', filter, { limit, offset })

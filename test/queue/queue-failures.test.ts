@@ -3,12 +3,13 @@ import { sql } from 'kysely'
 import t from 'tap'
 import type { Database } from '../../src/db/database.js'
 import { listAttempts } from '../../src/messages/attempt-store.js'
+import type { Deferred } from '../../src/mail/outcome.js'
 import type { QueueManager } from '../../src/queue/queue-manager.js'
 import { findEntries } from '../../src/queue/queue-store.js'
 import { sqliteDatabase } from '../support/db/database.js'
 import { enqueue, letters, NOW, laneTo } from '../support/mailroom.js'
 import { bounced, deferred, delivered } from '../support/outcomes.js'
-import { openQueue, sqliteQueue, failing } from '../support/queue.js'
+import { openQueue, sqliteQueue, failing, losingAnswers } from '../support/queue.js'
 import { comeToRest, until } from '../support/turns.js'
 
 const MINUTE_MS = 60_000
@@ -396,3 +397,103 @@ t.test('a message whose content is missing is retried until it expires, and fail
   t.equal(await entryOf('m1'), undefined)
   t.same(agent.ids, [])
 })
+
+t.test('a claim whose answer is lost is released, and its message delivered once', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, letters('x.example', 2))
+  let isLosing = true
+  const flaky = losingAnswers(database, () => isLosing)
+  const { runner, handsOver, clock, becomes } = openQueue(t, flaky, { script: () => delivered })
+  await runner.start()
+  await comeToRest()
+  t.match(await findEntries(database.reader, ['m1', 'm2']), [{ attempts: 1 }, {}], 'it was committed')
+  t.same(await handsOver(0), [])
+  isLosing = false
+  for (let second = 0; second < 5; second += 1) {
+    await clock.advance(1_000)
+    await comeToRest()
+  }
+  t.same((await handsOver(2)).sort(), ['m1', 'm2'])
+  for (const id of ['m1', 'm2']) await becomes(id, 'delivered')
+  t.same(
+    (await listAttempts(database.reader, 'm1')).map(({ number }) => number),
+    [1],
+    'the lost claim is not counted as an attempt',
+  )
+})
+
+t.test('an outcome whose answer is lost is recorded once', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, [
+    { id: 'm1', to: 'm1@x.example' },
+    { id: 'm2', to: 'm2@y.example' },
+  ])
+  let hasAnswered = false
+  let losses = 0
+  const flaky = losingAnswers(database, () => hasAnswered && (losses += 1) <= 2)
+  const { runner, clock, becomes, entryOf } = openQueue(t, flaky, {
+    script: ({ messageId }) => {
+      hasAnswered = true
+      return messageId === 'm1' ? delivered : deferred
+    },
+  })
+  await runner.start()
+  await comeToRest()
+  const { nextAttemptAt } = (await entryOf('m2')) ?? {}
+  for (let second = 0; second < 5; second += 1) {
+    await clock.advance(1_000)
+    await comeToRest()
+  }
+  await becomes('m1', 'delivered')
+  for (const id of ['m1', 'm2']) t.equal((await listAttempts(database.reader, id)).length, 1, id)
+  t.equal((await entryOf('m2'))?.nextAttemptAt, nextAttemptAt)
+  t.equal(runner.activeCount, 0)
+})
+
+t.test('mail that was claimed while its site began to back off is delivered after the back-off', async t => {
+  const database = await sqliteDatabase(t)
+  let isSlow = false
+  const inClaim: (() => void)[] = []
+  const slow: Database = {
+    ...failing(database, () => false),
+    async write(work, options) {
+      const result = await database.write(work, options)
+      if (isSlow) await new Promise<void>(resolve => inClaim.push(resolve))
+      return result
+    },
+  }
+  let isAsking = true
+  const { haveAnswered, handsOver, look, clock, agent } = openQueue(t, slow, {
+    script: () => 'wait',
+  })
+  await haveAnswered('x.example')
+  await enqueue(database, letters('x.example', 1))
+  await look()
+  await handsOver(1)
+  await enqueue(database, letters('x.example', 1, 'n'))
+  isSlow = true
+  await look()
+  await until('the second is being claimed', () => inClaim.length > 0)
+  agent.script = () => (isAsking ? slowDown : delivered)
+  agent.finish('m1', slowDown)
+  await comeToRest()
+  isSlow = false
+  for (const resolve of inClaim) resolve()
+  await comeToRest()
+  t.same(agent.ids, ['m1'], 'it does not start during the back-off')
+  isAsking = false
+  for (let minute = 0; minute < 30; minute += 1) {
+    await clock.advance(MINUTE_MS)
+    await comeToRest()
+  }
+  t.same(await findEntries(database.reader, ['m1', 'n1']), [], 'and both are delivered afterwards')
+})
+
+const slowDown: Deferred = {
+  ...deferred,
+  scope: 'source',
+  cause: 'reputation',
+  subtype: 'rate_limited',
+  summary: 'mx.x.example answered 450 4.7.1 slow down',
+  reply: { code: 450, enhanced: '4.7.1', text: 'slow down' },
+}

@@ -25,6 +25,21 @@ t.test('a queue in which no attempt ends is stalled until the next outcome', asy
   t.equal(runner.standstillMs, 0)
 })
 
+t.test('one site at which nothing moves is a standstill, however much moves elsewhere', async t => {
+  const database = await sqliteDatabase(t)
+  await enqueue(database, [...letters('x.example', 2, 'm'), ...letters('y.example', 40, 'n')])
+  const { runner, clock, handsOver } = openQueue(t, database, {
+    script: ({ recipient }) => (recipient.endsWith('@x.example') ? 'wait' : deferred),
+  })
+  await runner.start()
+  await handsOver(41)
+  for (let minute = 0; minute < 30; minute += 1) {
+    await clock.advance(MINUTE_MS)
+    await comeToRest()
+  }
+  t.ok(runner.standstillMs >= 29 * MINUTE_MS, String(runner.standstillMs))
+})
+
 t.test('a queue that waits for its next attempts is not stalled', async t => {
   const database = await sqliteDatabase(t)
   await enqueue(database, [{ id: 'm1', to: 'a@x.example', dueAt: NOW }])

@@ -150,7 +150,7 @@ eachDatabase(
     await database.write(tx => deferEntry(tx.db, 'a', NOW, false))
     t.same(await due(database, 'x.example'), ['a'])
     await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, 'run 1'))
-    await database.write(tx => clearClaims(tx.db, ['a']))
+    await database.write(tx => clearClaims(tx.db, ['a'], 'run 1'))
     t.same(await listLanes(database.reader), [{ lane: laneTo('x.example'), dueAt: NOW + 300_000 }])
   },
 )
@@ -208,8 +208,10 @@ eachDatabase(
     await database.write(tx => claimEntries(tx.db, ['a'], NOW + 300_000, 'run 1'))
     t.match(await findEntries(database.reader, ['a']), [{ attempts: 1, nextAttemptAt: NOW + 300_000 }])
     t.match(await findEntries(database.reader, ['b']), [{ attempts: 0, nextAttemptAt: NOW }])
-    await database.write(tx => releaseClaims(tx.db, ['a'], NOW + 1))
-    await database.write(tx => releaseClaims(tx.db, [], NOW + 1))
+    await database.write(tx => releaseClaims(tx.db, ['a'], NOW + 9, 'run 2'))
+    t.match(await findEntries(database.reader, ['a']), [{ attempts: 1 }], 'but not the claim of another run')
+    await database.write(tx => releaseClaims(tx.db, ['a'], NOW + 1, 'run 1'))
+    await database.write(tx => releaseClaims(tx.db, [], NOW + 1, 'run 1'))
     t.match(await findEntries(database.reader, ['a']), [{ attempts: 0, nextAttemptAt: NOW + 1 }])
   },
 )

@@ -122,6 +122,25 @@ export async function sqliteQueue(t: Test, options: QueueOptions) {
   return { database, ...openQueue(t, database, options) }
 }
 
+/**
+ * A database that commits, and whose answers are lost while the test says so, as in a failover.
+ *
+ * @param isLosing asked once for each write
+ */
+export function losingAnswers(database: Database, isLosing: () => boolean): Database {
+  return {
+    ...failing(database, () => false),
+    async write(work, options) {
+      if (!isLosing()) return database.write(work, options)
+      await database.write(
+        tx => work({ ...tx, changed: topic => tx.changed(topic), onCommit: () => {} }),
+        options,
+      )
+      throw new AppError('unavailable', 'the connection to the database was lost')
+    },
+  }
+}
+
 /** A database whose writes fail while the test says so. */
 export function failing(database: Database, isFailing: () => boolean): Database {
   return {

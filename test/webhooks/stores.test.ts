@@ -176,22 +176,22 @@ eachDatabase(t, 'what was replayed stays as long again, and holds up nothing', a
       await insertPayloads(tx.db, [{ event: 'email.sent', body: '{}', createdAt }])
       await insertDeliveries(tx.db, [{ id, subscriptionId: 'h1', payload: at + 1, createdAt }])
     })
-  const end = (...some: string[]) =>
+  const end = (number: number, ...some: string[]) =>
     database.write(tx =>
       recordAttempts(
         tx.db,
-        some.map(id => ended(id, 500, 'failed')),
+        some.map(id => ended(id, 500, 'failed', number)),
         NOW + 9,
       ),
     )
-  await end(...ids)
+  await end(1, ...ids)
   const since = { subscriptionId: 'h1', since: NOW, after: '' }
   t.same(await database.write(tx => replayFailed(tx.db, since, NOW + DAY_MS, 3)), ['d1', 'd2', 'd3'])
   await prune(database, NOW + 5)
   const listed = async () =>
     (await listDeliveries(database.reader, 'h1', {}, PAGE)).items.map(({ id }) => id).sort()
   t.same(await listed(), ['d1', 'd2', 'd3', 'd6'], 'while they are tried')
-  await end('d1', 'd2', 'd3')
+  await end(2, 'd1', 'd2', 'd3')
   await prune(database, NOW + DAY_MS)
   t.same(await listed(), ['d1', 'd2', 'd3'], 'and then')
   await prune(database, NOW + DAY_MS + 1)
@@ -213,6 +213,44 @@ eachDatabase(t, 'old deliveries go with their attempts, and bodies with them', a
   t.same(await database.reader.selectFrom('webhook_payloads').selectAll().execute(), [])
   const attempts = await database.reader.selectFrom('webhook_attempts').selectAll().execute()
   t.same(attempts, [])
+})
+
+eachDatabase(t, 'the body of an old delivery is kept while it is tried', async (t, database) => {
+  await subscribe(database, hook('h1'))
+  await deliver(database, 'd1')
+  await prune(database, NOW + 10 * DAY_MS)
+  t.match(await listWaiting(database.reader, 'h1', 1), [{ id: 'd1', body: '{"a":"ü"}' }])
+  await database.write(tx => recordAttempts(tx.db, [ended('d1', 200, 'succeeded')], NOW))
+  await prune(database, NOW + 10 * DAY_MS)
+  t.same(await database.reader.selectFrom('webhook_payloads').selectAll().execute(), [])
+})
+
+eachDatabase(t, 'an attempt that ends after its webhook has ended changes nothing', async (t, database) => {
+  const clock = new FakeClock()
+  await subscribe(database, hook('h1', { disabledAt: NOW, disabledReason: 'failing' }), hook('h2'))
+  await deliver(database, 'd1')
+  const clear = () => clearDeliveries({ database, clock }, new AbortController().signal)
+  await clear()
+  const late = (id: string) =>
+    database.write(tx => recordAttempts(tx.db, [ended(id, 500, { nextAttemptAt: NOW + 5_000 })], NOW + 9))
+  await late('d1')
+  t.match(await findDelivery(database.reader, 'd1'), { status: 'failed', nextAttemptAt: null })
+  t.same(await listWaiting(database.reader, 'h1', 10), [])
+  await database.write(tx => markSubscriptionDeleted(tx.db, 'h1', NOW))
+  await clear()
+  await late('d1')
+  const attempts = await database.reader.selectFrom('webhook_attempts').selectAll().execute()
+  t.same(attempts, [], 'no attempt of a delivery that is gone')
+})
+
+eachDatabase(t, 'an attempt that is recorded twice counts once', async (t, database) => {
+  await subscribe(database, hook('h1'))
+  await deliver(database, 'd1', 'd2')
+  const both = [ended('d1', 500, { nextAttemptAt: NOW + 5_000 }), ended('d2', 200, 'succeeded')]
+  for (let again = 0; again < 2; again += 1) await database.write(tx => recordAttempts(tx.db, both, NOW + 9))
+  t.match(await findDelivery(database.reader, 'd1'), { status: 'pending', attempts: [{ number: 1 }] })
+  t.match(await listWaiting(database.reader, 'h1', 10), [{ id: 'd1', attempts: 1 }])
+  t.match(await findDelivery(database.reader, 'd2'), { status: 'succeeded', attempts: [{ number: 1 }] })
 })
 
 eachDatabase(t, 'what waits for a subscription that has ended waits for nothing', async (t, database) => {

@@ -12,7 +12,14 @@ import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import type { LogEvent } from '../../world/log-events.js'
-import { clearClaims, releaseClaims, removeEntries, type QueueEntry } from '../queue-store.js'
+import {
+  clearClaims,
+  listClaims,
+  releaseClaims,
+  removeEntries,
+  type LaneDue,
+  type QueueEntry,
+} from '../queue-store.js'
 import {
   claim,
   type Claimed,
@@ -112,8 +119,28 @@ export class Claimer {
   async release(claimed: readonly ClaimedMessage[], dueAt: number): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
-    await this.writeUntilDone('claims not released', db => releaseClaims(db, ids, dueAt))
+    await this.writeUntilDone('claims not released', db =>
+      releaseClaims(db, ids, dueAt, this.parts.incarnation),
+    )
     for (const { turn } of claimed) this.parts.schedule.released(turn, dueAt)
+  }
+
+  /**
+   * Releases claims of this run that nobody here knows of: they were committed, and the answer was lost. Call it between
+   * two rounds.
+   *
+   * @param isInHand whether the message is being delivered, or waits for it
+   * @returns their lanes, due now
+   */
+  async releaseLost(isInHand: (messageId: string) => boolean): Promise<readonly LaneDue[]> {
+    const { database, incarnation, clock, log } = this.parts
+    const lost = (await listClaims(database.reader, incarnation)).filter(one => !isInHand(one.messageId))
+    if (lost.length === 0) return []
+    const ids = lost.map(({ messageId }) => messageId)
+    const dueAt = clock.now()
+    await database.write(tx => releaseClaims(tx.db, ids, dueAt, incarnation))
+    log.warn('claims without an answer released', { messages: ids.length, first: ids[0] })
+    return [...new Set(lost.map(({ lane }) => lane))].map(lane => ({ lane, dueAt }))
   }
 
   private async loadClaimed(claimed: readonly Claimed[]): Promise<ClaimRound> {
@@ -202,7 +229,7 @@ export class Claimer {
   private async retryLater(claimed: readonly Unloaded[]): Promise<void> {
     if (claimed.length === 0) return
     const ids = claimed.map(({ messageId }) => messageId)
-    await this.writeUntilDone('claims not released', db => clearClaims(db, ids))
+    await this.writeUntilDone('claims not released', db => clearClaims(db, ids, this.parts.incarnation))
     for (const { turn, entry } of claimed) this.parts.schedule.released(turn, entry.nextAttemptAt)
   }
 

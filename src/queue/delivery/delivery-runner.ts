@@ -6,7 +6,7 @@
  *   ready ──slot──> active ──outcome──> connection and memory freed ──commit──> done
  *     │                ├── overdue while others wait for its connection: aborted and deferred
  *     │                └── its campaign is held: aborted and released, unless the final dot was sent
- *     └── its site backs off, its campaign is held, or the server stops: released
+ *     └── its site backs off, at once or while it waits, its campaign is held, or the server stops: released
  *
  * RFC 5321 §4.5.3.2 gives a server minutes for each reply, and it has them while nobody waits. When other mail waits
  * for the connection, a site that has not answered lately gets seconds, doubled after each aborted delivery
@@ -59,6 +59,8 @@ export class DeliveryRunner {
   private readonly inProgress = new Set<Delivery>()
   /** Started or ready, without an outcome. */
   private active = 0
+  /** Claimed messages that were given to this runner and whose end is not committed, yet or for good. */
+  private readonly inHand = new Set<string>()
   /** Writes that `idle` waits for. */
   private readonly pending = new Set<Promise<void>>()
   private isAborting = false
@@ -81,9 +83,21 @@ export class DeliveryRunner {
     return [...this.inProgress].map(({ ready }) => ready.job.messageId)
   }
 
-  start(ready: ReadyMessage): void {
-    this.active += 1
-    if (this.readyQueue.tryStart(ready)) this.begin(ready)
+  /** Whether the message's claim ends here. */
+  isInHand(messageId: string): boolean {
+    return this.inHand.has(messageId)
+  }
+
+  /** @returns what cannot start now, because its site backs off since it was claimed: to be released */
+  start(ready: readonly ReadyMessage[]): ReadyMessage[] {
+    return ready.filter(one => {
+      const admission = this.readyQueue.admit(one)
+      if (admission === 'refused') return true
+      this.active += 1
+      this.inHand.add(one.job.messageId)
+      if (admission === 'starts') this.begin(one)
+      return false
+    })
   }
 
   /** Aborts overdue deliveries of these standings to free their connections. @param most at most this many */
@@ -164,7 +178,8 @@ export class DeliveryRunner {
     for (const next of this.readyQueue.finish(turn.site)) this.begin(next)
     this.releaseFailedSite(delivery)
     onChange()
-    const nextAttemptAt = await recorded
+    const { isRecorded, nextAttemptAt } = await recorded
+    if (isRecorded) this.inHand.delete(job.messageId)
     schedule.settled(turn, nextAttemptAt)
     onSettled()
     onChange()
@@ -190,6 +205,7 @@ export class DeliveryRunner {
     if (ready.length === 0) return
     this.active -= ready.length
     await this.parts.releaseClaims(ready)
+    for (const { job } of ready) this.inHand.delete(job.messageId)
   }
 
   private async attempt(delivery: Delivery): Promise<Outcome> {

@@ -10,6 +10,7 @@ import {
   type OnAttempt,
   moveQueueRow,
   recordOutcomes,
+  recordRest,
   recordVerdict,
   type FinishedAttempt,
 } from './record-outcomes.js'
@@ -20,9 +21,16 @@ export interface OutcomeBatchesParts extends BatchWriterParts {
 
 const BATCH = 50
 
+export interface Recorded {
+  /** False: nothing of it could be written, and the message stays claimed. */
+  readonly isRecorded: boolean
+  /** If the message stays queued. */
+  readonly nextAttemptAt?: number | undefined
+}
+
 interface Waiting {
   readonly finished: FinishedAttempt
-  readonly done: (nextAttemptAt: number | undefined) => void
+  readonly done: (recorded: Recorded) => void
 }
 
 export class OutcomeWriter {
@@ -37,8 +45,8 @@ export class OutcomeWriter {
         abandoned: 'delivery outcome abandoned',
       },
       size: BATCH,
-      record: (tx, batch) =>
-        recordOutcomes(
+      record: (tx, batch, isRepeated) =>
+        (isRepeated ? recordRest : recordOutcomes)(
           tx,
           batch.map(({ finished }) => finished),
           log,
@@ -49,15 +57,16 @@ export class OutcomeWriter {
         (tx, { finished }) => moveQueueRow(tx, finished),
       ],
       onRecorded: (batch, dueAgain) => {
-        for (const { finished, done } of batch) done(dueAgain.get(finished.job.messageId))
+        for (const { finished, done } of batch)
+          done({ isRecorded: true, nextAttemptAt: dueAgain.get(finished.job.messageId) })
       },
-      onAbandoned: ({ done }) => done(undefined),
+      onAbandoned: ({ done }) => done({ isRecorded: false }),
       describe: ({ finished: { job, outcome } }) => ({ message: job.messageId, outcome: outcome.kind }),
     })
   }
 
-  /** Resolves after the commit with the time of the next attempt, if the message stays queued. Never rejects. */
-  add(finished: FinishedAttempt): Promise<number | undefined> {
+  /** Resolves after the commit. Never rejects. */
+  add(finished: FinishedAttempt): Promise<Recorded> {
     return new Promise(done => this.writer.add({ finished, done }))
   }
 

@@ -20,16 +20,21 @@ const CAMPAIGN_TURN_EVERY = 4
 export class ReadyQueue<T extends { readonly turn: Turn }> {
   private readonly places = new Map<Site, SiteSlots<T>>()
 
-  /** @returns whether it may start now; if not, `finish` returns it later */
-  tryStart(item: T): boolean {
+  /**
+   * @returns `starts` now, `waits` until `finish` or a `take...` returns it, or `refused`: its site takes nothing now, and
+   * no delivery may be left there whose end would start it
+   */
+  admit(item: T): 'starts' | 'waits' | 'refused' {
     const { site, lane } = item.turn
+    const { concurrency } = site.pace
+    if (concurrency === 0) return 'refused'
     const place = this.placeOf(site)
-    if (place.active < site.pace.concurrency) {
+    if (place.active < concurrency) {
       place.active += 1
-      return true
+      return 'starts'
     }
     place[lane.priority === PRIORITIES.campaign ? 'campaigns' : 'transactional'].push(item)
-    return false
+    return 'waits'
   }
 
   /** Call it when a delivery of the site has ended. @returns messages that may start now */

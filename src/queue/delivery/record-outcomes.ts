@@ -10,7 +10,7 @@ import { given } from '../../core/given.js'
 import type { Tx } from '../../db/database.js'
 import { MAX_SECTION, readMessageHeader } from '../../mail/mime/header-fields.js'
 import type { Bounced, Classification, Deferred, Outcome, Stage } from '../../mail/outcome.js'
-import { insertAttempts, type Attempt } from '../../messages/attempt-store.js'
+import { findRecorded, insertAttempts, type Attempt } from '../../messages/attempt-store.js'
 import { insertCapturedMails } from '../../messages/capture-store.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import type { MailOrigin } from '../../messages/mail-origin.js'
@@ -64,6 +64,31 @@ async function heldMsOf(
     const enqueuedAt = entries.get(job.messageId)?.enqueuedAt ?? finishedAt
     return Math.min(heldMs, Math.max(0, finishedAt - enqueuedAt))
   }
+}
+
+/**
+ * For outcomes that may be recorded already, because the answer to their commit was lost.
+ *
+ * @returns as `recordOutcomes`
+ */
+export async function recordRest(
+  tx: Tx,
+  batch: readonly FinishedAttempt[],
+  log?: Log,
+  onAttempt?: OnAttempt,
+): Promise<ReadonlyMap<string, number>> {
+  const attemptOf = ({ job }: FinishedAttempt) => ({ messageId: job.messageId, number: job.attempt })
+  const isRecorded = await findRecorded(tx.db, batch.map(attemptOf))
+  const [recorded, rest] = [true, false].map(wanted =>
+    batch.filter(one => isRecorded(attemptOf(one)) === wanted),
+  )
+  const dueAgain = new Map(await recordOutcomes(tx, rest ?? [], log, onAttempt))
+  const entries = await findEntries(
+    tx.db,
+    (recorded ?? []).map(({ job }) => job.messageId),
+  )
+  for (const { messageId, nextAttemptAt } of entries) dueAgain.set(messageId, nextAttemptAt)
+  return dueAgain
 }
 
 /** @returns next attempt of each message that stays queued, by message id */

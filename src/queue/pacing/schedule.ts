@@ -236,6 +236,11 @@ export class Schedule {
     return this.sites.oldestDueAt
   }
 
+  /** How long the site has stood still that has stood longest with due mail, ms. */
+  get stuckMs(): number {
+    return this.sites.stuckMs
+  }
+
   siteNameOf(destination: string): string | undefined {
     return this.directory.nameOf(destination)
   }

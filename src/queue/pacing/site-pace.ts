@@ -97,6 +97,8 @@ export class SitePace {
   private averageDurationMs: number | undefined
   private tokens: number
   private tokensAt: number
+  /** When a slot was last taken or freed (monotonic, ms). */
+  private movedAt: number
 
   /** @param isShared other nodes may deliver to the site as well, so it gets no burst to begin with */
   constructor(clock: Clock, limits: SiteLimits, restLengths: BackoffLimits, isShared = false) {
@@ -106,7 +108,7 @@ export class SitePace {
     this.window = Math.max(1, Math.min(FIRST_WINDOW, limits.connections))
     this.threshold = limits.connections
     this.tokens = isShared ? 1 : this.burst
-    this.tokensAt = clock.monotonic()
+    this.tokensAt = this.movedAt = clock.monotonic()
   }
 
   /** How many messages may be claimed now, including a few prefetched for a fast site. */
@@ -181,6 +183,11 @@ export class SitePace {
     return this.isBackingOff && this.failureStreak > 0
   }
 
+  /** How long it has had no free slot without one having been taken or freed, ms; 0 during a back-off. */
+  get stuckMs(): number {
+    return this.isBackingOff || this.freeSlots > 0 ? 0 : this.clock.monotonic() - this.movedAt
+  }
+
   get isIdle(): boolean {
     return this.active === 0
   }
@@ -213,6 +220,7 @@ export class SitePace {
 
   reserve(count: number, isLarge = false): void {
     const now = this.clock.monotonic()
+    this.movedAt = now
     if (this.isSilent) this.nextProbeAt = now + SILENT_MS
     if (!isLarge) {
       if (this.activeSmall === 0) this.lastProgressAt = now
@@ -234,6 +242,7 @@ export class SitePace {
   /** @param durationMs how long the delivery took, if known */
   end(signal: PaceSignal, durationMs?: number, isLarge = false): void {
     this.active -= 1
+    this.movedAt = this.clock.monotonic()
     if (!isLarge) this.activeSmall -= 1
     if (signal.kind === 'success' && durationMs !== undefined)
       this.averageDurationMs =

@@ -280,6 +280,16 @@ export class SiteRegister {
     return oldest === Infinity ? undefined : oldest
   }
 
+  /** How long the site has stood still that has stood longest with due mail, ms. Visits every lane with due mail. */
+  get stuckMs(): number {
+    const now = this.parts.clock.now()
+    let longest = 0
+    for (const site of this.sites.values())
+      if (site.hasDue && site.pace.stuckMs > longest)
+        longest = Math.max(longest, Math.min(site.pace.stuckMs, now - (site.oldestDueAt ?? now)))
+    return longest
+  }
+
   findServing(
     destinations: ReadonlySet<string> | undefined,
     find: (destination: string) => SiteFacts | undefined,

@@ -127,17 +127,19 @@ export class VisitCounter {
     await database.write(
       async tx => {
         tx.onCommit(onEvents)
+        // Those that are gone were counted by an earlier commit, whose answer was lost.
+        const left = await deleteVisits(
+          tx.db,
+          visits.map(({ seq }) => seq),
+        )
+        const uncounted = judged.filter((_, index) => left.has(visits[index]?.seq ?? 0))
         await recordTransitions(
           tx,
-          judged.filter(({ facts }) => !facts.isBot),
+          uncounted.filter(({ facts }) => !facts.isBot),
         )
         await logEvents(
           tx,
-          judged.filter(({ facts }) => facts.isBot),
-        )
-        await deleteVisits(
-          tx.db,
-          visits.map(({ seq }) => seq),
+          uncounted.filter(({ facts }) => facts.isBot),
         )
       },
       { isLong: true },

@@ -80,12 +80,16 @@ const selectVisits = statement((db, { afterSeq, limit }: { afterSeq: number; lim
   db.selectFrom('visits').selectAll().where('seq', '>', afterSeq).orderBy('seq').limit(limit),
 )
 
-export async function deleteVisits(db: Queries, seqs: readonly number[]): Promise<void> {
-  for (const list of inLists(seqs)) await deleteListed(db, { seqs: list })
+/** @returns those that were still there */
+export async function deleteVisits(db: Queries, seqs: readonly number[]): Promise<ReadonlySet<number>> {
+  const deleted = new Set<number>()
+  for (const list of inLists(seqs))
+    for (const { seq } of (await deleteListed(db, { seqs: list })).rows) deleted.add(seq)
+  return deleted
 }
 
 const deleteListed = statement((db, { seqs }: { seqs: readonly number[] }) =>
-  db.deleteFrom('visits').where('seq', 'in', seqs),
+  db.deleteFrom('visits').where('seq', 'in', seqs).returning('seq'),
 )
 
 /** An upper bound, read from the ends of the key: visits are deleted in about the order they were stored. */

@@ -201,38 +201,56 @@ export interface Ended {
 }
 
 const insertAttemptRows = statement((db, { rows }: { readonly rows: readonly Insertable<AttemptRow>[] }) =>
-  db
-    .insertInto('webhook_attempts')
-    .values(rows)
-    .onConflict(conflict => conflict.columns(['delivery_id', 'number']).doNothing()),
+  db.insertInto('webhook_attempts').values(rows),
 )
 
-const finish = statement(
-  (
-    db,
-    { ids, status, at }: { readonly ids: readonly string[]; readonly status: string; readonly at: number },
-  ) =>
-    db
-      .updateTable('webhook_deliveries')
-      .set(e => ({
-        status: status as DeliveryStatus,
-        attempts: e('attempts', '+', 1),
-        next_attempt_at: null,
-        finished_at: at,
-      }))
-      .where('id', 'in', ids),
-)
+interface Finish extends Readonly<Record<string, unknown>> {
+  readonly ids: readonly string[]
+  readonly number: number
+  readonly status: string
+  readonly at: number
+}
 
-const putOff = statement((db, { id, at }: { readonly id: string; readonly at: number }) =>
+const finish = statement((db, { ids, number, status, at }: Finish) =>
   db
     .updateTable('webhook_deliveries')
-    .set(e => ({ attempts: e('attempts', '+', 1), next_attempt_at: at }))
-    .where('id', '=', id),
+    .set({ status: status as DeliveryStatus, attempts: number, next_attempt_at: null, finished_at: at })
+    .where('id', 'in', ids)
+    .where('attempts', '<', number)
+    .returning('id'),
 )
 
-/** At most one attempt per delivery. @param at ms since epoch UTC */
+/** A delivery that was failed meanwhile, with its webhook, stays so. */
+const putOff = statement(
+  (db, { id, number, at }: { readonly id: string; readonly number: number; readonly at: number }) =>
+    db
+      .updateTable('webhook_deliveries')
+      .set({
+        attempts: number,
+        next_attempt_at: sql<number | null>`case when next_attempt_at is not null then ${at} end`,
+      })
+      .where('id', '=', id)
+      .where('attempts', '<', number)
+      .returning('id'),
+)
+
+/**
+ * At most one attempt per delivery. Passes over what is recorded already, since the answer to a commit may be lost, and
+ * over deliveries that were deleted meanwhile with their webhook.
+ *
+ * @param at ms since epoch UTC
+ */
 export async function recordAttempts(db: Queries, ended: readonly Ended[], at: number): Promise<void> {
-  const rows = ended.map(({ deliveryId, number, result }) => ({
+  const changed = new Set<string>()
+  for (const { number, status, ids } of finishedAlike(ended))
+    for (const list of inLists(ids))
+      for (const { id } of (await finish(db, { ids: list, number, status, at })).rows) changed.add(id)
+  for (const { deliveryId, number, then } of ended)
+    if (typeof then === 'object')
+      for (const { id } of (await putOff(db, { id: deliveryId, number, at: then.nextAttemptAt })).rows)
+        changed.add(id)
+  const made = ended.filter(({ deliveryId }) => changed.has(deliveryId))
+  const rows = made.map(({ deliveryId, number, result }) => ({
     delivery_id: deliveryId,
     number,
     started_at: result.startedAt,
@@ -242,22 +260,30 @@ export async function recordAttempts(db: Queries, ended: readonly Ended[], at: n
     response: result.response,
   }))
   for (const piece of inPieces(rows)) await insertAttemptRows(db, { rows: piece })
-  for (const status of ['succeeded', 'failed'] as const) {
-    const ids = ended.flatMap(one => (one.then === status ? [one.deliveryId] : []))
-    for (const list of inLists(ids)) await finish(db, { ids: list, status, at })
+}
+
+/** Those that end, by result and number: each group is one statement. */
+function finishedAlike(
+  ended: readonly Ended[],
+): Iterable<{ readonly number: number; readonly status: 'succeeded' | 'failed'; readonly ids: string[] }> {
+  const groups = new Map<string, { number: number; status: 'succeeded' | 'failed'; ids: string[] }>()
+  for (const { deliveryId, number, then: status } of ended) {
+    if (typeof status === 'object') continue
+    const group = groups.get(`${status} ${number}`)
+    if (group) group.ids.push(deliveryId)
+    else groups.set(`${status} ${number}`, { number, status, ids: [deliveryId] })
   }
-  for (const { deliveryId, then } of ended)
-    if (typeof then === 'object') await putOff(db, { id: deliveryId, at: then.nextAttemptAt })
+  return groups.values()
 }
 
 /** Ends a delivery without recording its attempt. */
 export async function finishDelivery(
   db: Queries,
-  id: string,
+  { deliveryId, number }: Pick<Ended, 'deliveryId' | 'number'>,
   status: 'succeeded' | 'failed',
   at: number,
 ): Promise<void> {
-  await finish(db, { ids: [id], status, at })
+  await finish(db, { ids: [deliveryId], number, status, at })
 }
 
 /** Fails an ended subscription's pending deliveries. @returns how many, at most `limit` */

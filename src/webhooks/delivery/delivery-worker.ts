@@ -258,9 +258,9 @@ export class DeliveryWorker {
     return []
   }
 
-  private async finish(tx: Tx, { deliveryId, then }: Ended): Promise<readonly Change[]> {
-    const status = then === 'succeeded' ? then : 'failed'
-    await finishDelivery(tx.db, deliveryId, status, this.parts.clock.now())
+  private async finish(tx: Tx, ended: Ended): Promise<readonly Change[]> {
+    const status = ended.then === 'succeeded' ? 'succeeded' : 'failed'
+    await finishDelivery(tx.db, ended, status, this.parts.clock.now())
     return []
   }
 

@@ -184,7 +184,7 @@ export async function deleteDeliveriesBefore(
 }
 
 /**
- * Deletes the next old bodies; `created_at` is the time of the last replay, if there was one.
+ * Deletes the next old bodies that no pending delivery needs; `created_at` is the time of the last replay, if there was one.
  *
  * The scan ends at the body of the first recent delivery, so a long run of replayed bodies does not end it early.
  */
@@ -209,9 +209,26 @@ export async function deletePayloadsBefore(
     .orderBy('seq')
     .limit(limit)
     .execute()
-  const seqs = rows.filter(row => row.created_at < before).map(({ seq }) => seq)
+  const old = rows.filter(row => row.created_at < before).map(({ seq }) => seq)
+  const needed = await findWaitingFor(db, old)
+  const seqs = old.filter(seq => !needed.has(seq))
   if (seqs.length > 0) await db.deleteFrom('webhook_payloads').where('seq', 'in', seqs).execute()
   return { removed: seqs.length, next: rows.at(-1)?.seq }
+}
+
+/** Bodies that pending deliveries need. Along an index of pending ones. */
+async function findWaitingFor(db: Queries, payloads: readonly number[]): Promise<ReadonlySet<number>> {
+  const found = new Set<number>()
+  for (const list of inLists(payloads)) {
+    const rows = await db
+      .selectFrom('webhook_deliveries')
+      .select('payload')
+      .where('payload', 'in', list)
+      .where('next_attempt_at', 'is not', null)
+      .execute()
+    for (const { payload } of rows) found.add(payload)
+  }
+  return found
 }
 
 /** Deletes a subscription's deliveries. @returns how many, at most `limit` */
