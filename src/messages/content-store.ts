@@ -188,6 +188,11 @@ export async function findContents(db: Queries, ids: readonly string[]): Promise
   return contents
 }
 
+export async function hasContent(db: Queries, id: string): Promise<boolean> {
+  const row = await db.selectFrom('message_contents').select('id').where('id', '=', id).executeTakeFirst()
+  return row !== undefined
+}
+
 /** Whether it has HTML or text that retention has not deleted. */
 export async function hasStoredBody(db: Queries, id: string): Promise<boolean> {
   const row = await db

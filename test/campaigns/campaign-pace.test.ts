@@ -25,6 +25,20 @@ t.test('rate_per_hour spreads a campaign evenly over the hours', async t => {
   t.ok(clock.now() - start >= times)
 })
 
+t.test('a campaign whose first recipients are erased goes on to the others', async t => {
+  const { draft, sendIt, campaignOnce, one, clock, post } = await openCampaigns(t)
+  const id = await draft(addresses(3), { rate_per_hour: 10 })
+  await sendIt(id)
+  const isDelivered = () => one("select count(*) from messages where status = 'delivered'") === 1
+  await until('the first is delivered', isDelivered)
+  const first = String(one('select recipient from messages'))
+  t.match(await post('/contacts/erase', { email: first }), { status: 200 })
+  t.equal(one('select count(*) from message_contents'), 0)
+  for (let minute = 0; minute < 20; minute += 1) await clock.advance(60_000)
+  await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
+  t.equal(one("select count(*) from messages where status = 'delivered'"), 2)
+})
+
 t.test(
   'nothing is handed over outside of the window, which is in the time zone of the workspace',
   async t => {

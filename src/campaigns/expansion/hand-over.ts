@@ -8,6 +8,7 @@
 import { allowanceWithinLimits } from '../../accounts/sending-limit-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import type { Tx } from '../../db/database.js'
+import { hasContent } from '../../messages/content-store.js'
 import { findMessages } from '../../messages/message-store.js'
 import type { SubmittedContent, SubmittedRecipient } from '../../msa/mail-submission.js'
 import { submitAll, type IntakeParts } from '../../msa/submit.js'
@@ -65,7 +66,9 @@ export async function handOver(
     return 0
   }
   const mailed = waiting.flatMap(one => (reasonAgainst(one) === undefined ? [one] : []))
-  const isContentStored = (variant ?? campaign).contentId === content.id
+  // Erasure deletes a content with the last message that had it.
+  const isContentStored =
+    (variant ?? campaign).contentId === content.id && (await hasContent(tx.db, content.id))
   const contacts = new Map(mailed.map(({ email, id }) => [email ?? '', id ?? '']))
   const submission = { content, to: mailed.map(({ email }) => email ?? ''), contacts, isContentStored }
   const [taken = []] =
