@@ -71,6 +71,33 @@ eachDatabase(t, 'a suppression outlives the erasure of its address', async (t: T
   )
 })
 
+eachDatabase(
+  t,
+  'a second erasure keeps the suppression that stops more',
+  async (t: Test, database: Database) => {
+    const clock = new FakeClock()
+    const newId = () => uuidv7(clock.now(), Buffer.alloc(10, 1))
+    const parts = { database, clock, newId, dataDir: t.testdir(), onEvents: () => {} }
+    const suppress = (reason: 'unsubscribe' | 'complaint', scope: 'marketing' | 'all') => {
+      const entry = { workspaceId: 'w1', email: ANN, reason, scope, sourceMessageId: null, createdAt: NOW }
+      return database.write(tx => addSuppression(tx, entry, followSuppressions(), SHELL))
+    }
+    const isSuppressed = async () =>
+      (await findSuppressed(database.reader, 'w1', [ANN], false)).size > 0
+    await suppress('unsubscribe', 'marketing')
+    await erasePerson(parts, ANN, SHELL, 'w1')
+    await suppress('complaint', 'all')
+    await erasePerson(parts, ANN, SHELL, 'w1')
+    t.equal(await isSuppressed(), true, 'who complained gets no transactional mail')
+    await suppress('unsubscribe', 'marketing')
+    await erasePerson(parts, ANN, SHELL, 'w1')
+    t.equal(await isSuppressed(), true, 'and a weaker entry does not replace it')
+    const rows = await database.reader.selectFrom('suppressions').select(['email', 'reason']).execute()
+    t.match(rows, [{ email: /^erased:/, reason: 'complaint' }])
+    t.equal(rows.length, 1)
+  },
+)
+
 /** Three queued mails to Ann: one alone, one with Joann, one with an attachment; their events, and a conversion. */
 async function withMail(database: Database) {
   const clock = new FakeClock()

@@ -112,6 +112,8 @@ export async function findSuppression(
     .selectAll()
     .where('workspace_id', '=', workspaceId)
     .where('email', 'in', [email, erasedEntry(email)])
+    // `all` before `marketing`.
+    .orderBy('scope')
     .executeTakeFirst()
   return row && fromRow(row)
 }
@@ -217,17 +219,25 @@ export function erasedEntry(email: string): string {
   return `erased:${createHash('sha256').update(email).digest('hex')}`
 }
 
-/** Replaces the address by its hash. @returns how many entries */
+/** Replaces the address by its hash. Of two entries, after an earlier erasure, the one that stops more is kept. @returns how many entries */
 export async function eraseSuppressions(
   db: Queries,
   workspaceIds: readonly string[],
   email: string,
 ): Promise<number> {
-  const hashed = db
-    .selectFrom('suppressions')
-    .select('workspace_id')
-    .where('workspace_id', 'in', workspaceIds)
+  const of = (name: string) =>
+    db
+      .selectFrom('suppressions')
+      .select('workspace_id')
+      .where('workspace_id', 'in', workspaceIds)
+      .where('email', '=', name)
+  const hashed = of(erasedEntry(email))
+  await db
+    .deleteFrom('suppressions')
     .where('email', '=', erasedEntry(email))
+    .where('scope', '=', 'marketing')
+    .where('workspace_id', 'in', of(email).where('scope', '=', 'all'))
+    .execute()
   const again = await db
     .deleteFrom('suppressions')
     .where('email', '=', email)
