@@ -82,8 +82,7 @@ eachDatabase(
       const entry = { workspaceId: 'w1', email: ANN, reason, scope, sourceMessageId: null, createdAt: NOW }
       return database.write(tx => addSuppression(tx, entry, followSuppressions(), SHELL))
     }
-    const isSuppressed = async () =>
-      (await findSuppressed(database.reader, 'w1', [ANN], false)).size > 0
+    const isSuppressed = async () => (await findSuppressed(database.reader, 'w1', [ANN], false)).size > 0
     await suppress('unsubscribe', 'marketing')
     await erasePerson(parts, ANN, SHELL, 'w1')
     await suppress('complaint', 'all')

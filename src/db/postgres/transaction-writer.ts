@@ -5,6 +5,8 @@
  * fails alone; otherwise the transaction is rolled back, the works before and after it run again as a group, and it runs again alone. So a
  * work may run more than once.
  *
+ * Only works that wait when a transaction begins share it: it shows every commit that their callers know of.
+ *
  * Transactions see one snapshot (REPEATABLE READ): what a work decides from rows that another node changes meanwhile fails with a
  * serialization failure, and runs again. Long work (`isLong`) has its own line and connection.
  *
@@ -122,11 +124,13 @@ class Line {
 
   /** @returns number of works that shared it */
   private async commitWaiting(): Promise<number> {
-    const isAlone = !this.isShared || this.waiting.length === 1
+    // Called before the snapshot is taken. A later caller may know of commits that it does not show.
+    let joining = this.isShared ? this.waiting.length : 1
     const group: PendingWork[] = []
     await this.commit(group, started => {
-      if (group.length > 0 && (isAlone || this.parts.clock.monotonic() - started >= GROUP_BUDGET_MS))
-        return undefined
+      if (joining === 0) return undefined
+      if (group.length > 0 && this.parts.clock.monotonic() - started >= GROUP_BUDGET_MS) return undefined
+      joining -= 1
       return this.waiting.shift()
     })
     return group.length
