@@ -62,8 +62,12 @@ export type EmailBounced = EventHead<
 /** Could not be built or sent; no server rejected it. */
 export type EmailFailed = EventHead<'email.failed', AboutMessage & { readonly reason: string }>
 
-/** Not sent: the recipient is suppressed, at acceptance or before delivery. */
-export type EmailSuppressed = EventHead<'email.suppressed', AboutMessage>
+/** Not sent: the recipient is suppressed, at acceptance or before delivery, or has taken back the consent since. */
+export type EmailSuppressed = EventHead<
+  'email.suppressed',
+  /** `suppressed` if absent. */
+  AboutMessage & { readonly reason?: 'suppressed' | 'unsubscribed' | 'bounced' | 'deleted' | 'left_list' }
+>
 
 /** The recipient or their provider reported it as abuse (RFC 5965 §7.3). */
 export type EmailComplained = EventHead<'email.complained', AboutMessage & { readonly feedbackType: string }>

@@ -5,12 +5,13 @@
  * deletions, cancellations and the simulator. A batch runs one statement per kind of transition. Callers wake the event
  * consumers after the commit.
  */
+import { given } from '../core/given.js'
 import type { Tx } from '../db/database.js'
 import type { AboutMessage, Event } from '../events/event.js'
 import { appendEvents } from '../events/store.js'
 import { findOrigins } from './content-store.js'
 import type { MailOrigin } from './mail-origin.js'
-import { TRANSITIONS, RULES, type TransitionKind } from './message-status.js'
+import { TRANSITIONS, RULES, type SkipReason, type TransitionKind } from './message-status.js'
 import {
   applyTransition,
   changesMessages,
@@ -26,7 +27,8 @@ export type FactsOf<Kind extends Event['kind']> = Omit<
 >
 
 type TransitionFacts =
-  | { readonly kind: 'started' | 'cancelled' | 'offered' | 'suppressed' | 'withheld' | 'presumed' }
+  | { readonly kind: 'started' | 'cancelled' | 'offered' | 'presumed' }
+  | { readonly kind: 'suppressed' | 'withheld'; readonly facts?: FactsOf<'email.suppressed'> }
   | { readonly kind: 'delivered'; readonly facts: FactsOf<'email.delivered'> }
   | { readonly kind: 'opened'; readonly facts: FactsOf<'email.opened'> }
   | { readonly kind: 'inferred_open'; readonly facts: FactsOf<'email.opened'> }
@@ -51,10 +53,10 @@ export type Transition = TransitionFacts & {
  */
 export async function recordTransitions(
   tx: Tx,
-  given: readonly Transition[],
+  recorded: readonly Transition[],
   origins: ReadonlyMap<string, MailOrigin> = new Map(),
 ): Promise<ReadonlySet<Transition>> {
-  const transitions = given.flatMap(withInferredOpen)
+  const transitions = recorded.flatMap(withInferredOpen)
   const heads = new Map<string, MessageHead>()
   const taken = new Set<Transition>()
   const ended: string[] = []
@@ -109,11 +111,11 @@ interface Group {
   readonly transitions: readonly Transition[]
 }
 
-/** In the order of `TRANSITIONS`. Bounces of one type share a statement. */
+/** In the order of `TRANSITIONS`. Bounces of one type share a statement, as does what is withheld for one reason. */
 function byKind(transitions: readonly Transition[]): Group[] {
   const groups = new Map<string, Transition[]>()
   for (const one of transitions) {
-    const key = one.kind === 'bounced' ? `bounced ${one.facts.bounceType}` : one.kind
+    const key = `${one.kind} ${one.kind === 'bounced' ? one.facts.bounceType : (reasonOf(one) ?? '')}`
     const group = groups.get(key)
     if (group) group.push(one)
     else groups.set(key, [one])
@@ -127,7 +129,12 @@ function change(tx: Tx, { kind, transitions }: Group): Promise<MessageHead[]> {
   const [first] = transitions
   const ids = transitions.map(({ messageId }) => messageId)
   const bounceType = first?.kind === 'bounced' ? first.facts.bounceType : undefined
-  return applyTransition(tx.db, kind, ids, first?.at ?? 0, bounceType)
+  const reason = first && reasonOf(first)
+  return applyTransition(tx.db, kind, ids, first?.at ?? 0, given({ bounceType, reason }))
+}
+
+function reasonOf(one: Transition): SkipReason | undefined {
+  return one.kind === 'suppressed' || one.kind === 'withheld' ? one.facts?.reason : undefined
 }
 
 const GIVES_UP: ReadonlySet<TransitionKind> = new Set(['failed', 'suppressed', 'withheld'])

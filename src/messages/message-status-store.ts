@@ -9,7 +9,14 @@ import type { Queries } from '../db/database.js'
 import { inLists, statement } from '../db/statement.js'
 import type { Flag } from '../db/tables.js'
 import type { Permanence } from '../mail/outcome.js'
-import { TRANSITIONS, RULES, type TransitionKind, type MessageStatus, type Moment } from './message-status.js'
+import {
+  TRANSITIONS,
+  RULES,
+  type TransitionKind,
+  type MessageStatus,
+  type Moment,
+  type SkipReason,
+} from './message-status.js'
 
 export interface MessageHead {
   readonly id: string
@@ -63,6 +70,7 @@ interface Change extends Readonly<Record<string, unknown>> {
   readonly ids: readonly string[]
   readonly at: number
   readonly bounceType: Permanence
+  readonly reason: SkipReason | null
 }
 
 type ChangeMessages = ReturnType<typeof statement<Change, HeadRow>>
@@ -78,8 +86,8 @@ export function changesMessages(kind: TransitionKind): boolean {
 }
 
 function changeOf(kind: TransitionKind): ChangeMessages {
-  const { next, sets = [], once, clears, reason } = RULES[kind]
-  return statement<Change, HeadRow>((db, { ids, at, bounceType }) => {
+  const { next, sets = [], once, clears, reason: hasReason } = RULES[kind]
+  return statement<Change, HeadRow>((db, { ids, at, bounceType, reason }) => {
     let change = db
       .updateTable('messages')
       .set({ status: statusAfter(kind) })
@@ -91,7 +99,7 @@ function changeOf(kind: TransitionKind): ChangeMessages {
     }
     if (once !== undefined) change = change.where(COLUMNS[once], 'is', null)
     if (clears !== undefined) change = change.set({ [COLUMNS[clears]]: null })
-    if (reason !== undefined) change = change.set({ reason })
+    if (hasReason !== undefined) change = change.set({ reason })
     if (kind === 'bounced') change = change.set({ bounce_type: bounceType })
     return change.returning(HEAD)
   })
@@ -107,7 +115,7 @@ function statusAfter(kind: TransitionKind) {
 
 /**
  * @param at shared by all messages, ms since epoch UTC
- * @param bounceType only for `bounced`
+ * @param facts `bounceType` only for `bounced`, `reason` for what is not sent
  * @returns the changed messages, as they are now
  */
 export async function applyTransition(
@@ -115,13 +123,15 @@ export async function applyTransition(
   kind: TransitionKind,
   ids: readonly string[],
   at: number,
-  bounceType: Permanence = 'undetermined',
+  facts: { readonly bounceType?: Permanence; readonly reason?: SkipReason } = {},
 ): Promise<MessageHead[]> {
+  const { bounceType = 'undetermined', reason = RULES[kind].reason ?? null } = facts
   const change = CHANGES.get(kind)
   const heads: MessageHead[] = []
   if (!change) return heads
   for (const list of inLists(ids))
-    for (const row of (await change(db, { ids: list, at, bounceType })).rows) heads.push(headFromRow(row))
+    for (const row of (await change(db, { ids: list, at, bounceType, reason })).rows)
+      heads.push(headFromRow(row))
   return heads
 }
 

@@ -26,6 +26,7 @@
  * earlier attempt is recorded beside them. Accepted, queued and deferred messages are all `sent`. Opens and clicks by
  * machines are events but not transitions.
  */
+import { CONSENT_REASONS, type ConsentReason } from '../audience/contacts/consent.js'
 import type { Event } from '../events/event.js'
 import type { Permanence } from '../mail/outcome.js'
 
@@ -43,8 +44,11 @@ export const MESSAGE_STATUSES = [
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
 
 /** Why a recipient was skipped. */
-export const SKIP_REASONS = ['suppressed', 'invalid', 'duplicate'] as const
+export const SKIP_REASONS = ['suppressed', 'invalid', 'duplicate', ...CONSENT_REASONS] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
+
+/** Why a queued message is not sent after all. */
+export type WithheldReason = 'suppressed' | ConsentReason
 
 export const TRANSITIONS = [
   /** A scheduled message is claimed for its first attempt. */
@@ -67,9 +71,9 @@ export const TRANSITIONS = [
   'unsubscribed',
   /** Impossible to send, or deleted from the queue. */
   'failed',
-  /** The recipient was suppressed before the message was offered to a server. */
+  /** The recipient was suppressed, or took back the consent, before the message was offered to a server. */
   'suppressed',
-  /** The recipient was suppressed between two attempts. */
+  /** The same between two attempts. */
   'withheld',
   /** Opened or clicked, but leaves the queue without a reply that confirms its delivery. */
   'presumed',
@@ -93,6 +97,7 @@ interface Rule {
   readonly once?: Moment
   /** Set to null: it did not happen after all. */
   readonly clears?: Moment
+  /** Unless the transition states another. */
   readonly reason?: SkipReason
   /** Deletes the queue row. */
   readonly endsDelivery?: true

@@ -24,6 +24,7 @@ export interface NotBuilt {
 }
 
 const ADDED = 'decisions: Added after the whole contract'
+const LATER = "decisions: Added after a day's work"
 
 export const NOT_BUILT: readonly NotBuilt[] = [
   {
@@ -35,8 +36,23 @@ export const NOT_BUILT: readonly NotBuilt[] = [
   {
     name: 'what a day of work in the console added',
     paths: ['/compat/'],
-    sections: ["decisions: Added after a day's work"],
-    places: [],
+    sections: [],
+    places: [
+      `${LATER} > Nothing waits without saying why`,
+      `${LATER} > Days in segment rules automations`,
+      `${LATER} > The appliance's own mail (invitations`,
+      `${LATER} > Shares Every bounded resource used`,
+      `${LATER} > ETags cover everything that the`,
+      `${LATER} > Audience of a campaign audience`,
+      `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
+      `${LATER} > Addresses are read by one`,
+      `${LATER} > Undeclared 8-bit header text by`,
+      `${LATER} > A/B a sample that covers`,
+      `${LATER} > Capture is a state of`,
+      `${LATER} > Webhooks POST /webhooks/triggers takes events`,
+      `${LATER} > Foreign APIs (off unless named`,
+      `${LATER} > Pools pool on sends campaigns`,
+    ],
   },
 ]
 

@@ -101,7 +101,7 @@ eachDatabase(t, 'recently finished mail keeps its text, for reports about it', a
   const [delivered, bounced] = [await done(database, 1), await done(database, 2)]
   await database.write(async tx => {
     await applyTransition(tx.db, 'delivered', [delivered], NOW + DAY_MS)
-    await applyTransition(tx.db, 'bounced', [bounced], NOW + DAY_MS, 'permanent')
+    await applyTransition(tx.db, 'bounced', [bounced], NOW + DAY_MS, { bounceType: 'permanent' })
   })
   await pruneContents(database, NOW + DAY_MS)
   t.equal(await textOf(database, delivered), 'Thanks')

@@ -2,11 +2,13 @@
  * Enqueues the next batch of a campaign's recipients.
  *
  * Creates their messages and marks their rows in one transaction, so nobody is mailed twice or missed after a crash. Recipients who
- * unsubscribed, bounced or were deleted since the audience was fixed are skipped here; `submit` skips suppressed ones.
+ * unsubscribed, left the list, bounced or were deleted since the audience was fixed are skipped here; `submit` skips suppressed ones.
  * Checks the workspace's hourly and daily limits first, so `submit` never rejects the batch.
  */
 import { allowanceWithinLimits } from '../../accounts/sending-limit-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import { findLeavers } from '../../audience/contacts/consent-store.js'
+import { reasonAgainst } from '../../audience/contacts/consent.js'
 import type { Tx } from '../../db/database.js'
 import { hasContent } from '../../messages/content-store.js'
 import { findMessages } from '../../messages/message-store.js'
@@ -65,7 +67,17 @@ export async function handOver(
     await changeCampaign(tx.db, seq, { nextAt: (await nextDueAt(tx.db, seq)) ?? now + LIMIT_RECHECK_MS })
     return 0
   }
-  const mailed = waiting.flatMap(one => (reasonAgainst(one) === undefined ? [one] : []))
+  const leavers =
+    campaign.listId === null
+      ? new Set<number>()
+      : await findLeavers(
+          tx.db,
+          campaign.listId,
+          waiting.map(({ contact }) => contact),
+        )
+  const reasonFor = (one: WaitingRecipient) =>
+    reasonAgainst(one) ?? (leavers.has(one.contact) ? 'left_list' : undefined)
+  const mailed = waiting.filter(one => reasonFor(one) === undefined)
   // Erasure deletes a content with the last message that had it.
   const isContentStored =
     (variant ?? campaign).contentId === content.id && (await hasContent(tx.db, content.id))
@@ -83,7 +95,7 @@ export async function handOver(
         )
   const [handed, skipped] = sorted(mailed, taken)
   await markHanded(tx.db, seq, handed)
-  const leftOut = [...waiting.flatMap(leftOutNow), ...skipped]
+  const leftOut = [...waiting.flatMap(one => leftOutFor(one, reasonFor(one))), ...skipped]
   await markSkipped(tx.db, seq, leftOut)
   const done = isSandbox ? await countSilent(tx, handed) : 0
   const stored = mailed.length === 0 || isContentStored ? {} : { contentId: content.id, contentAt: now }
@@ -106,21 +118,8 @@ export async function handOver(
   return waiting.length
 }
 
-function reasonAgainst({
-  email,
-  isSubscribed,
-  isSuspended,
-  isBounced,
-}: WaitingRecipient): LeftOutReason | undefined {
-  if (email === null) return 'deleted'
-  if (isSuspended) return 'suppressed'
-  if (!isSubscribed) return 'unsubscribed'
-  return isBounced ? 'bounced' : undefined
-}
-
-function leftOutNow(one: WaitingRecipient): LeftOut[] {
-  const reason = reasonAgainst(one)
-  return reason === undefined ? [] : [{ contact: one.contact, reason, messageId: null }]
+function leftOutFor({ contact }: WaitingRecipient, reason: LeftOutReason | undefined): LeftOut[] {
+  return reason === undefined ? [] : [{ contact, reason, messageId: null }]
 }
 
 function sorted(
@@ -146,7 +145,7 @@ async function countSilent(tx: Tx, handed: readonly (readonly [number, string])[
   return messages.filter(({ status }) => status === 'sent').length
 }
 
-/** Spreads a limited rate evenly over the hour. */
+/** Spreads a limited rate evenly over the hour; later than now, since the runner looks for what falls due after its round began. */
 function nextTurn({ ratePerHour }: Campaign, mails: number, now: number): number {
-  return ratePerHour === null ? now : now + Math.ceil((mails * HOUR_MS) / ratePerHour)
+  return ratePerHour === null ? now : now + Math.max(1, Math.ceil((mails * HOUR_MS) / ratePerHour))
 }

@@ -6,6 +6,7 @@
  */
 import { sql, type Generated, type RawBuilder, type Selectable } from 'kysely'
 import type { SeqRange } from '../../audience/audience-store.js'
+import type { Standing } from '../../audience/contacts/consent.js'
 import type { Reach } from '../../audience/segments/conditions-store.js'
 import type { Queries } from '../../db/database.js'
 import { inLists, inPieces, statement, type Rows } from '../../db/statement.js'
@@ -30,6 +31,7 @@ export const LEFT_OUT_REASONS = [
   'bounced',
   'suppressed',
   'deleted',
+  'left_list',
   'invalid',
   'duplicate',
   'empty_subject',
@@ -101,15 +103,11 @@ export function countRows({
 }
 
 /** A pending recipient with the current data of the contact. */
-export interface WaitingRecipient {
+export interface WaitingRecipient extends Standing {
   readonly contact: number
   /** Id and address are null if the contact was deleted. */
   readonly id: string | null
   readonly email: string | null
-  readonly isSubscribed: boolean
-  /** Unsubscribed only by a suppression. */
-  readonly isSuspended: boolean
-  readonly isBounced: boolean
 }
 
 const selectWaiting = (waiting: RawBuilder<unknown>) =>
@@ -182,6 +180,7 @@ function waitingFromRow(row: WaitingRow): WaitingRecipient {
     contact: row.contact,
     id: row.id,
     email: row.email,
+    isDeleted: row.id === null,
     isSubscribed: row.subscribed === 1,
     isSuspended: row.is_suspended === 1,
     isBounced: row.is_bounced === 1,

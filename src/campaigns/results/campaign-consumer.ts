@@ -151,7 +151,14 @@ export function follow(recipient: Recipient, event: Followed): Step {
         ? settled(recipient, 'cancelled', {}, ['sent'], 'cancelled')
         : settled(recipient, 'failed', {})
     case 'email.suppressed':
-      return settled({ ...recipient, reason: 'suppressed' }, 'skipped', {}, ['sent'], 'skipped', recipient)
+      return settled(
+        { ...recipient, reason: event.payload.reason ?? 'suppressed' },
+        'skipped',
+        {},
+        ['sent'],
+        'skipped',
+        recipient,
+      )
     case 'email.complained':
       return { recipient, counted: { complaints: 1 } }
     case 'email.unsubscribed':

@@ -2,7 +2,7 @@
  * Steps of a claim, all before anything is dialled.
  *
  * `claim` picks due messages and records the claim and the retry time. `dropWithdrawn` fails messages that the operator
- * deleted during an earlier attempt. `dropSuppressed` fails messages whose recipient was suppressed after they were
+ * deleted during an earlier attempt. `dropUnwanted` ends messages whose recipient was suppressed or took back the consent after they were
  * accepted.
  */
 import { retryDelayMs, type BackoffPolicy } from '../../core/backoff.js'
@@ -13,6 +13,8 @@ import { claimEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import type { Turn } from '../pacing/site.js'
 import { findSuppressed } from '../../deliverability/suppressions/suppression-store.js'
 import { normalizedAddress } from '../../mail/address.js'
+import { findWithdrawnConsent } from '../../audience/contacts/consent-store.js'
+import type { WithheldReason } from '../../messages/message-status.js'
 import type { DeliveryJob } from '../delivery-agent.js'
 import { recordTransitions } from '../../messages/message-history.js'
 
@@ -107,34 +109,53 @@ function byAttempts(entries: readonly QueueEntry[]): Map<number, string[]> {
   return groups
 }
 
-/** Jobs whose recipient the workspace has suppressed since acceptance. An unsubscribe stops marketing mail only. */
-export async function findSuppressedJobs(
-  db: Queries,
-  jobs: readonly DeliveryJob[],
-): Promise<Set<DeliveryJob>> {
-  const suppressed = new Set<DeliveryJob>()
+/** Jobs that are not sent after all, with the reason. */
+export type Unwanted = ReadonlyMap<DeliveryJob, WithheldReason>
+
+/**
+ * Jobs whose recipient the workspace has suppressed since acceptance, and mail of campaigns and automations whose contact
+ * no longer wants it. An unsubscribe stops marketing mail only.
+ */
+export async function findUnwanted(db: Queries, jobs: readonly DeliveryJob[]): Promise<Unwanted> {
+  const unwanted = new Map<DeliveryJob, WithheldReason>()
   for (const own of groupBySuppression(jobs)) {
     const [first] = own
     if (!first) continue
     const emails = own.map(job => normalizedAddress(job.recipient))
     const found = await findSuppressed(db, first.workspaceId, emails, isMarketing(first))
-    for (const job of own) if (found.has(normalizedAddress(job.recipient))) suppressed.add(job)
+    for (const job of own) if (found.has(normalizedAddress(job.recipient))) unwanted.set(job, 'suppressed')
   }
-  return suppressed
+  const asked = jobs.filter(job => asksForConsent(job) && !unwanted.has(job))
+  if (asked.length === 0) return unwanted
+  const withdrawn = await findWithdrawnConsent(
+    db,
+    asked.map(({ messageId }) => messageId),
+  )
+  for (const job of asked) {
+    const reason = withdrawn.get(job.messageId)
+    if (reason !== undefined) unwanted.set(job, reason)
+  }
+  return unwanted
+}
+
+/** Their recipients are contacts. Other marketing mail names its own. */
+function asksForConsent({ origin }: DeliveryJob): boolean {
+  return origin?.campaignId !== undefined || origin?.automationId !== undefined
 }
 
 /** Messages that were already offered to a server keep their `sent_at`. */
-export async function dropSuppressed(tx: Tx, jobs: readonly DeliveryJob[], now: number): Promise<void> {
-  const entries = await removeEntries(
-    tx.db,
-    jobs.map(job => job.messageId),
-  )
+export async function dropUnwanted(tx: Tx, unwanted: Unwanted, now: number): Promise<void> {
+  const reasons = new Map([...unwanted].map(([{ messageId }, reason]) => [messageId, reason]))
+  const factsOf = (reason: WithheldReason | undefined) =>
+    reason === undefined || reason === 'suppressed' ? {} : { facts: { reason } }
+  const entries = await removeEntries(tx.db, [...reasons.keys()])
   await recordTransitions(
     tx,
     entries.map(({ messageId, wasOffered }) => ({
       kind: wasOffered ? 'withheld' : 'suppressed',
       messageId,
       at: now,
+      ...factsOf(reasons.get(messageId)),
     })),
   )
 }

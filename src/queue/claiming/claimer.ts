@@ -24,8 +24,9 @@ import {
   claim,
   type Claimed,
   type ClaimTerms,
-  dropSuppressed,
-  findSuppressedJobs,
+  dropUnwanted,
+  findUnwanted,
+  type Unwanted,
   dropWithdrawn,
 } from './claim.js'
 import { logMessage } from '../../messages/mail-log.js'
@@ -149,14 +150,14 @@ export class Claimer {
     )
     try {
       const loaded = await this.parts.jobs.load(inHand.map(({ entry }) => entry))
-      const suppressed = await this.dropSuppressed(loaded.jobs)
+      const unwanted = await this.dropUnwanted(loaded.jobs)
       const byMessage = new Map(loaded.jobs.map(job => [job.messageId, job]))
       const ready: ReadyMessage[] = []
       const withoutMemory: ClaimedMessage[] = []
       const gone: Unloaded[] = []
       for (const one of inHand) {
         const job = byMessage.get(one.messageId)
-        if (job && suppressed.has(job)) this.parts.schedule.released(one.turn)
+        if (job && unwanted.has(job)) this.parts.schedule.released(one.turn)
         else if (!job) gone.push(one)
         else {
           const made = this.reserveMemory(one.turn, job, loaded.faults.get(job.messageId))
@@ -233,16 +234,18 @@ export class Claimer {
     for (const { turn, entry } of claimed) this.parts.schedule.released(turn, entry.nextAttemptAt)
   }
 
-  private async dropSuppressed(jobs: readonly DeliveryJob[]): Promise<Set<DeliveryJob>> {
+  private async dropUnwanted(jobs: readonly DeliveryJob[]): Promise<Unwanted> {
     const { database, clock, log, onSettled } = this.parts
-    const suppressed = await findSuppressedJobs(database.reader, jobs)
-    if (suppressed.size > 0) {
-      await database.write(tx => dropSuppressed(tx, [...suppressed], clock.now()))
-      for (const { messageId, recipient, submission = {} } of suppressed)
-        logMessage(log, 'suppressed', messageId, submission, recipient, { reason: 'while it was queued' })
+    const unwanted = await findUnwanted(database.reader, jobs)
+    if (unwanted.size > 0) {
+      await database.write(tx => dropUnwanted(tx, unwanted, clock.now()))
+      for (const [{ messageId, recipient, submission = {} }, reason] of unwanted)
+        logMessage(log, 'suppressed', messageId, submission, recipient, {
+          reason: `${reason} while it was queued`,
+        })
       onSettled()
     }
-    return suppressed
+    return unwanted
   }
 
   /** A claim that is not released blocks its message until a restart, so this retries until the write succeeds. */

@@ -7,7 +7,7 @@ import { SlidingWindow } from '../../../src/http/sliding-window.js'
 import { submitAll } from '../../../src/msa/submit.js'
 import { JobLoader } from '../../../src/queue/claiming/job-loader.js'
 import { findEntries } from '../../../src/queue/queue-store.js'
-import { findSuppressedJobs } from '../../../src/queue/claiming/claim.js'
+import { findUnwanted } from '../../../src/queue/claiming/claim.js'
 import { FakeClock } from '../../../src/world/time/fake-clock.js'
 import { openTestAppliance } from '../../support/program/appliance.js'
 import { eachDatabase } from '../../support/db/database.js'
@@ -94,10 +94,10 @@ eachDatabase(
     const ids = recipients.map(({ messageId }) => messageId)
     const loaded = await jobs.load(await findEntries(database.reader, ids))
     t.match(loaded.jobs[0]?.origin, { isMarketing: true, ...campaign })
-    const dropped = await findSuppressedJobs(database.reader, loaded.jobs)
+    const dropped = await findUnwanted(database.reader, loaded.jobs)
     t.same(
-      [...dropped].map(({ recipient }) => recipient),
-      ['bob@x.example'],
+      [...dropped].map(([{ recipient }, reason]) => [recipient, reason]),
+      [['bob@x.example', 'suppressed']],
     )
     const events = await readEventsAfter(database.reader, 0, ['email.accepted', 'email.suppressed'], 10)
     t.equal(events.length, 3)

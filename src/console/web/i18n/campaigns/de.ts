@@ -178,6 +178,7 @@ export const campaigns: typeof texts = {
       bounced: 'früher unzustellbar',
       suppressed: 'gesperrt',
       deleted: 'Kontakt gelöscht',
+      left_list: 'hat die Liste verlassen',
       invalid: 'ungültige Adresse',
       duplicate: 'schon dabei',
       empty_subject: 'leerer Betreff',

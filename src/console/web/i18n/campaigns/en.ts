@@ -171,6 +171,7 @@ export const campaigns = {
       bounced: 'bounced before',
       suppressed: 'suppressed',
       deleted: 'contact deleted',
+      left_list: 'left the list',
       invalid: 'invalid address',
       duplicate: 'already in it',
       empty_subject: 'empty subject',

@@ -172,6 +172,7 @@ export const campaigns: typeof texts = {
       bounced: 'rebotó antes',
       suppressed: 'bloqueado',
       deleted: 'contacto eliminado',
+      left_list: 'dejó la lista',
       invalid: 'dirección no válida',
       duplicate: 'ya incluido',
       empty_subject: 'asunto vacío',

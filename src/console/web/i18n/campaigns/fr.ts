@@ -176,6 +176,7 @@ export const campaigns: typeof texts = {
       bounced: 'déjà en erreur',
       suppressed: 'bloqué',
       deleted: 'contact supprimé',
+      left_list: 'a quitté la liste',
       invalid: 'adresse invalide',
       duplicate: 'déjà présent',
       empty_subject: 'objet vide',
