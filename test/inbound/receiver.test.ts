@@ -228,26 +228,26 @@ t.test('a message beyond the limit is refused', async t => {
   t.same(await rows(), [])
 })
 
-t.test('sessions together hold no more than their budget; who gives up makes room', async t => {
+t.test('clients of one address together hold no more than their share; who gives up makes room', async t => {
   const { begin, database } = await openReceiver(t)
-  const most = Math.floor((32 * 1_024 * 1_024) / (PART_OCTETS - 1))
+  const most = Math.floor((8 * 1_024 * 1_024) / (PART_OCTETS - 1))
   const waiting: MailTransaction[] = []
-  const one = async () => {
-    const transaction = await begin()
+  const one = async (peerAddress = SESSION.peerAddress) => {
+    const transaction = await begin('', { peerAddress })
     await transaction.addRecipient({ address: 'postmaster' })
     waiting.push(transaction)
     await transaction.write(Buffer.alloc(PART_OCTETS - 1))
   }
   for (let n = 0; n < most; n += 1) await one()
   await t.rejects(one(), { code: 452, enhanced: '4.3.1' })
+  for (const other of ['198.51.100.7', '203.0.113.7', '2001:db8::7']) await t.resolves(one(other))
   // Mail with a token of ours is not refused for what others hold.
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const signed = await begin()
   await signed.addRecipient({ address: ann.returnPath })
   await signed.write(Buffer.alloc(PART_OCTETS - 1))
   await t.resolves(signed.finish())
-  waiting.pop()?.abandon()
-  waiting.pop()?.abandon()
+  for (const transaction of waiting.splice(-5)) transaction.abandon()
   await t.resolves(one())
   for (const transaction of waiting) transaction.abandon()
 })
