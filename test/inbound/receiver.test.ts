@@ -319,6 +319,20 @@ t.test('octets without a token are limited for each client and in all; bounces c
   await t.resolves(from('192.0.2.1', 190_000))
 })
 
+t.test(
+  'when clients have sent what may come in all, a network that has sent little is still heard',
+  async t => {
+    const { begin } = await openReceiver(t, { limits: { octetsPerHourInAll: 20_000_000 } })
+    const from = async (peerAddress: string, octets: number) =>
+      send(await begin('', { peerAddress }), 'postmaster', octets)
+    for (let n = 0; n < 3; n += 1) await from(`2001:db8:1:${n}::1`, 5_500_000)
+    await t.rejects(from('2001:db8:1:9::1', 5_500_000), { code: 452 }, 'another subnet of the same network')
+    await t.rejects(from('192.0.2.9', 5_500_000), { code: 452 })
+    for (const address of ['198.51.100.7', '203.0.113.7', '2001:db8:2::7'])
+      await t.resolves(from(address, 200_000))
+  },
+)
+
 t.test('where there is no more room only mail with a token is taken', async t => {
   const { begin, database, kept } = await openReceiver(t, { keepSize: 300_000 })
   const ann = await sentMessage(database, 1, 'ann@x.example')

@@ -7,6 +7,7 @@
  * retries.
  */
 import { describeError } from '../../core/errors.js'
+import { actFor } from '../../core/holder.js'
 import { BatchWriter } from '../../db/batch-writer.js'
 import type { Tx } from '../../db/database.js'
 import { nextTurn, pauseFor } from '../../world/time/clock.js'
@@ -194,7 +195,8 @@ export class DeliveryWorker {
       place.slow()
       this.wake()
     })
-    const trying = this.attempt(subscription, due).then(result => {
+    const holder = { owner: subscription.workspaceId }
+    const trying = actFor(holder, () => this.attempt(subscription, due)).then(result => {
       slow.cancel()
       place.release()
       this.attempts.delete(trying)

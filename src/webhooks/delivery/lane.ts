@@ -6,11 +6,11 @@ export type Standing = 'steady' | 'unknown' | 'failing'
 
 export const STANDINGS: readonly Standing[] = ['steady', 'unknown', 'failing']
 
-/** Attempts at once: of one subscription, of one host, in all, of which every workspace gets a part. */
+/** Attempts at once: of one subscription, and of one host and in all, of which every workspace gets a part. */
 const LIMITS: Readonly<Record<Standing, { lane: number; host: number; all: number }>> = {
-  steady: { lane: 16, host: 64, all: 384 },
-  unknown: { lane: 1, host: 16, all: 128 },
-  failing: { lane: 1, host: 16, all: 128 },
+  steady: { lane: 16, host: 128, all: 384 },
+  unknown: { lane: 1, host: 32, all: 128 },
+  failing: { lane: 1, host: 32, all: 128 },
 }
 
 const MAX_SLOW = 1_024
@@ -27,7 +27,8 @@ export interface Place {
 
 interface Pool {
   readonly all: FairShares
-  readonly hosts: FairShares
+  /** By host; those in use. */
+  readonly hosts: Map<string, FairShares>
 }
 
 /**
@@ -52,7 +53,7 @@ export class AttemptShares {
     return (
       !this.slowCounts.has(subscriptionId) &&
       all.canTake({ owner: workspaceId, key: subscriptionId }) &&
-      hosts.canTake({ owner: host })
+      (hosts.get(host)?.canTake({ owner: workspaceId }) ?? true)
     )
   }
 
@@ -60,11 +61,14 @@ export class AttemptShares {
   take({ workspaceId, subscriptionId, host, standing }: Attempting): Place {
     const { all, hosts } = this.pools[standing]
     const holder = { owner: workspaceId, key: subscriptionId }
+    const ofHost = hosts.get(host) ?? new FairShares(LIMITS[standing].host)
+    hosts.set(host, ofHost)
     all.take(holder)
-    hosts.take({ owner: host })
+    ofHost.take({ owner: workspaceId })
     const leave = (): void => {
       all.release(holder)
-      hosts.release({ owner: host })
+      ofHost.release({ owner: workspaceId })
+      if (ofHost.held === 0) hosts.delete(host)
     }
     let state: 'young' | 'slow' | 'over' = 'young'
     return {
@@ -95,11 +99,8 @@ export class AttemptShares {
 type Attempting = Pick<Lane, 'workspaceId' | 'subscriptionId' | 'host' | 'standing'>
 
 function poolOf(standing: Standing): Pool {
-  const { lane, host, all } = LIMITS[standing]
-  return {
-    all: new FairShares(all, { perKey: lane }),
-    hosts: new FairShares(Infinity, { perOwner: host }),
-  }
+  const { lane, all } = LIMITS[standing]
+  return { all: new FairShares(all, { perKey: lane }), hosts: new Map() }
 }
 
 export const READ_AHEAD = 32
