@@ -20,12 +20,14 @@ import { addressHolder } from '../../src/world/net/ip-address.js'
 import { spawnThread, type SpawnThread } from '../../src/world/threads.js'
 import { nextTurn } from '../../src/world/time/clock.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
-import { sqliteFile } from '../support/db/database.js'
+import { onPostgres, sqliteFile } from '../support/db/database.js'
 
 /** One use of the resource, which is never given back. Rejects if it is refused. */
 type Use = (holder: Holder) => Promise<unknown>
 
 const MEGABYTE = 1_024 * 1_024
+const COUNTING = sql`with recursive counted(n) as (select 1 union all select n + 1 from counted where n < 2000)
+  select max(n) as n from counted`
 
 const RESOURCES: Readonly<Record<string, (t: Test) => Use | Promise<Use>>> = {
   'memory of request bodies': () => {
@@ -54,9 +56,7 @@ const RESOURCES: Readonly<Record<string, (t: Test) => Use | Promise<Use>>> = {
       slowReads: { spawn: spawnThread, log: new FakeLog(), clock },
     })
     t.teardown(() => database[Symbol.asyncDispose]())
-    return () =>
-      sql`with recursive counted(n) as (select 1 union all select n + 1 from counted where n < 2000)
-        select max(n) as n from counted`.execute(database.slowReader)
+    return () => COUNTING.execute(database.slowReader)
   },
   'images that are resized': () => {
     const images = new ImageThread({ spawn: promptThreads, clock: new FakeClock(), log: new FakeLog() })
@@ -166,6 +166,15 @@ for (const [resource, open] of Object.entries(RESOURCES))
         [],
       )
     })
+
+for (const [who, flood] of Object.entries(FLOODS))
+  onPostgres(t, `searches: while ${who} takes all it can get, others are answered`, async (t, database) => {
+    const search = (holder: Holder) => actFor(holder, () => COUNTING.execute(database.slowReader))
+    const settled = Promise.allSettled(flood.map(search))
+    await nextTurn()
+    for (const other of OTHERS) await t.resolves(search(other))
+    await settled
+  })
 
 t.test('an operator opens as many streams as before', async t => {
   const use = openStreams()
