@@ -55,7 +55,7 @@ const ATTACKS: readonly (readonly [name: string, attack: Attack])[] = [
   [
     '200 bodies of 4 MB unfinished',
     ({ port, key }) => {
-      const head = `POST /api/v1/email/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${4 * MEGABYTE}\r\n\r\n`
+      const head = `POST /api/v1/email/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${4 * MEGABYTE}\r\n\r\n`
       return hold(
         port,
         Array.from({ length: 200 }, () => [head, Buffer.alloc(4 * MEGABYTE - 1, ' ')]),
