@@ -2,7 +2,7 @@
  * `make bench`: measures the real program as a process of its own and prints tables.
  *
  *   node build/bench/main.js [--quick] [--only accept,submission,relay,render,clicks,backlog,bounces,shapes,api,audience,
- *     webhooks,automations,check,campaign,campaign-million,console,nodes,start,tarpits]
+ *     webhooks,automations,check,campaign,campaign-million,console,nodes,shares,start,tarpits]
  *     [--million] [--waiting MESSAGES] [--profile]
  *
  * `--million` measures the backlog with 1,000,000 messages as well, which takes a minute to fill. `api` asks with 1,000,000
@@ -37,6 +37,7 @@ import { measureRelay } from './scenarios/relay.js'
 import { measureRender } from './scenarios/render.js'
 import { install } from './server/server-process.js'
 import { measureShapes } from './scenarios/shapes.js'
+import { measureShares } from './scenarios/shares.js'
 import { measureStart } from './scenarios/start.js'
 import { measureSubmission, POSTFIX_SOURCE } from './scenarios/submission.js'
 import { printFacts, printNotice } from './table.js'
@@ -61,6 +62,7 @@ const SCENARIOS = [
   'campaign-million',
   'console',
   'nodes',
+  'shares',
   'start',
   'tarpits',
 ] as const
@@ -172,6 +174,8 @@ if (wanted.includes('console'))
     messages: quick ? 100_000 : 10_000_000,
     tries: 3,
   })
+if (wanted.includes('shares'))
+  await measureShares(installation, { contacts: quick ? 50_000 : 300_000, limitMs: quick ? 2_000 : 5_000 })
 if (wanted.includes('start')) await measureStart(installation, { messages: quick ? 20_000 : 100_000 })
 if (wanted.includes('nodes'))
   await measureNodes(installation, {

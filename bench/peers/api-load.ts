@@ -13,7 +13,9 @@ export interface Load {
   readonly requests: number
   /** ...and none begun after this time. */
   readonly limitMs: number
-  /** Under /api/v1; single sends where absent. */
+  /** What paths are under; /api/v1 where absent. */
+  readonly base?: string
+  /** Single sends where absent. */
   readonly path?: (number: number) => string
   /** Of a POST; a GET where absent. */
   readonly body?: (number: number) => Buffer
@@ -51,7 +53,12 @@ export async function sendLoad(load: Load): Promise<LoadResult> {
   return { requests: latencies.length, durationMs: performance.now() - startedAt, latencies }
 }
 
-function ask(agent: Agent, { port, key }: Load, path: string, body: Buffer | undefined): Promise<void> {
+function ask(
+  agent: Agent,
+  { port, key, base = '/api/v1' }: Load,
+  path: string,
+  body: Buffer | undefined,
+): Promise<void> {
   const headers = {
     authorization: `Bearer ${key}`,
     ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length }),
@@ -59,7 +66,7 @@ function ask(agent: Agent, { port, key }: Load, path: string, body: Buffer | und
   const method = body === undefined ? 'GET' : 'POST'
   return new Promise((resolve, reject) => {
     const sending = request(
-      { agent, host: '127.0.0.1', port, method, path: `/api/v1${path}`, headers },
+      { agent, host: '127.0.0.1', port, method, path: base + path, headers },
       response => {
         let answer = ''
         response.setEncoding('utf8').on('data', (text: string) => (answer += text))

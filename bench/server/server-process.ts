@@ -89,25 +89,38 @@ const NO_MAIL: Outgoing = { port: 9, connections: 1, connectionsPerDestination: 
 export async function install(folder: string, databaseUrl?: string): Promise<Installation> {
   const dataDir = join(folder, databaseUrl === undefined ? 'installation' : 'node-1')
   const config = await writeConfig({ dataDir, databaseUrl }, NO_MAIL)
-  const command = async (...args: string[]): Promise<unknown> =>
-    JSON.parse(await run(startNode([PROGRAM, ...args, '--json', '--config', config])))
-  const { workspace } = (await command('init')) as { workspace: { id: string } }
-  await command('workspace', 'set', workspace.id, 'hourly_limit=0', 'daily_limit=0')
-  await command(
-    'domain',
-    'add',
-    SENDER.slice(SENDER.indexOf('@') + 1),
-    '--workspace',
-    workspace.id,
-    '--vouch',
-  )
-  const limits = ['--rate-limit', '0', '--email-rate-limit', '0']
-  const created = await command('key', 'create', '--workspace', workspace.id, '--name', 'bench', ...limits)
-  const { id: keyId, key } = created as { id: string; key: string }
+  const { workspace } = (await command(config, 'init')) as { workspace: { id: string } }
+  const key = await prepareWorkspace(config, workspace.id, SENDER)
   return installationAt({
-    ...{ dataDir, workspaceId: workspace.id, key, keyId },
+    ...{ dataDir, workspaceId: workspace.id, ...key },
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
   })
+}
+
+/** Another workspace without limits; before a server runs on it. @returns its key */
+export async function addWorkspace(installation: Installation, sender: string): Promise<string> {
+  const config = await writeConfig(installation, NO_MAIL)
+  const { id } = (await command(config, 'workspace', 'create', 'other')) as { id: string }
+  const { key } = await prepareWorkspace(config, id, sender)
+  return key
+}
+
+async function prepareWorkspace(
+  config: string,
+  id: string,
+  sender: string,
+): Promise<Pick<Installation, 'key' | 'keyId'>> {
+  await command(config, 'workspace', 'set', id, 'hourly_limit=0', 'daily_limit=0')
+  const domain = sender.slice(sender.indexOf('@') + 1)
+  await command(config, 'domain', 'add', domain, '--workspace', id, '--vouch')
+  const limits = ['--rate-limit', '0', '--email-rate-limit', '0']
+  const created = await command(config, 'key', 'create', '--workspace', id, '--name', 'bench', ...limits)
+  const { id: keyId, key } = created as { id: string; key: string }
+  return { key, keyId }
+}
+
+async function command(config: string, ...args: string[]): Promise<unknown> {
+  return JSON.parse(await run(startNode([PROGRAM, ...args, '--json', '--config', config])))
 }
 
 function installationAt(facts: Omit<Installation, 'dropEd25519'>): Installation {

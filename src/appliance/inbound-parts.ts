@@ -1,6 +1,6 @@
 /** What the inbound listener and the processing of its mail need, by the configuration. */
 import { spawnThread } from '../world/threads.js'
-import type { Appliance } from './appliance.js'
+import { openResolver, type Appliance } from './appliance.js'
 
 export function inboundParts({ config, world, database, newId, returnPathKeys }: Appliance) {
   return {
@@ -8,6 +8,7 @@ export function inboundParts({ config, world, database, newId, returnPathKeys }:
     database,
     newId,
     spawn: spawnThread,
+    resolver: openResolver(config, world),
     keys: returnPathKeys,
     hostname: config.hostname,
     nodeNames: config.inbound.nodeNames,

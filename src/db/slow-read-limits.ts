@@ -3,8 +3,8 @@ import { AppError } from '../core/errors.js'
 
 /** Time limit of a statement, from when it begins. */
 export const RUNNING_LIMIT_MS = 5_000
-/** Maximum statements per queue. */
-export const MAX_WAITING = 100
+/** Maximum statements per queue, shared fairly: half for a workspace that is alone, a quarter for its only key. */
+export const MAX_WAITING = 400
 
 export function tooBusy(): AppError {
   return new AppError('unavailable', 'too many long-running queries; try again in a few seconds', {

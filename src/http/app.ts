@@ -8,6 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { AppError, describeError } from '../core/errors.js'
+import { actFor, type Holder } from '../core/holder.js'
 import type { NewId } from '../core/ids.js'
 import type { Clock } from '../world/time/clock.js'
 import { openExpiryTime } from '../world/time/expiry-time.js'
@@ -23,11 +24,11 @@ import { answerEarly } from './answer/early-answer.js'
 import { sendEvents, type EventStream } from './answer/event-stream.js'
 import { FixedAnswers } from './answer/fixed-answers.js'
 import { errorAnswer, windowHeaders } from './answer/error-body.js'
-import { Gate } from './gate.js'
+import { Gate, type Caller } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
 import { answerBudget, bodyBudget, type MemoryBudget } from './memory-budget.js'
 import { isNoneMatch, readIfMatch } from './preconditions.js'
-import type { Authenticate, Principal } from './principal.js'
+import type { Authenticate } from './principal.js'
 import type { OperatorAccess } from './operator.js'
 import { acceptsIdempotencyKey, ADMIN_BASE, API_BASE, bodyBounds, type Route } from './route.js'
 import type { OpenWindow } from './sliding-window.js'
@@ -215,8 +216,19 @@ function pathWith(route: Route, params: object): string {
 
 /** Serves one request. Errors are checked in the order of the contract: 401, 429, 403, schema, then the handler's own. */
 async function serve(ctx: Context, route: Route, serving: Serving): Promise<void> {
-  const { gate, repeats } = serving
-  const caller = await gate.admit(ctx, route.head)
+  const caller = await serving.gate.admit(ctx, route.head)
+  const holder = serving.gate.holderOf(ctx, caller)
+  await actFor(holder, () => serveAdmitted(ctx, route, caller, holder, serving))
+}
+
+async function serveAdmitted(
+  ctx: Context,
+  route: Route,
+  caller: Caller,
+  holder: Holder,
+  serving: Serving,
+): Promise<void> {
+  const { repeats } = serving
   const { principal } = caller
   const params = route.validateParams(ctx['params'])
   const query = route.validateQuery(ctx.query)
@@ -227,7 +239,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       : undefined
   const isRead = head.method === 'GET'
   const precondition = head.checksEtag ? readIfMatch(ctx.get('If-Match')) : undefined
-  const { value: body, digest } = await readBody(ctx, route, principal, key !== undefined, serving)
+  const { value: body, digest } = await readBody(ctx, route, holder, key !== undefined, serving)
   const upload = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
   const requestId = ctx.state['requestId'] as string
   const claim =
@@ -259,7 +271,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
     return
   }
   if (route.response.kind === 'download') {
-    const giveBack = serving.downloads.take(principal)
+    const giveBack = serving.downloads.take(holder)
     try {
       const { value } = await execute()
       await sendDownload(ctx, value as Download, route.head.mediaType ?? 'text/plain', serving)
@@ -285,7 +297,7 @@ async function serve(ctx: Context, route: Route, serving: Serving): Promise<void
       return
     }
   }
-  await give(ctx, route, isWhole(route) ? value : { data: value }, principal, serving)
+  await give(ctx, route, isWhole(route) ? value : { data: value }, holder, serving)
   ctx.status = status
 }
 
@@ -308,12 +320,12 @@ function isWhole({ response }: Route): boolean {
 async function readBody(
   ctx: Context,
   { head, body: rule }: Route,
-  principal: Principal,
+  holder: Holder,
   wantsDigest: boolean,
   serving: Serving,
 ): Promise<ReadBody> {
   if (rule && !(head.isBodyOptional && !hasBody(ctx.req)))
-    return readJsonBody(ctx.req, ctx.res, rule, holderOf(ctx, principal), wantsDigest, serving)
+    return readJsonBody(ctx.req, ctx.res, rule, holder, wantsDigest, serving)
   const value = rule?.validate({})
   return { value, digest: wantsDigest ? bodyDigest(value) : undefined }
 }
@@ -323,21 +335,11 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 }
 
-/** Whose share of memory a request uses. */
-function holderOf(ctx: Context, { keyId }: Principal): string {
-  return keyId === '' ? `address ${ctx.req.socket.remoteAddress ?? ''}` : keyId
-}
-
-/** Whose share of answer memory: keys of a workspace have one share, so that many keys do not get more. */
-function answerHolderOf(ctx: Context, principal: Principal): string {
-  return principal.liveWorkspaceId === '' ? holderOf(ctx, principal) : principal.liveWorkspaceId
-}
-
 async function give(
   ctx: Context,
   route: Route,
   body: unknown,
-  principal: Principal,
+  holder: Holder,
   serving: Serving,
 ): Promise<void> {
   const { headers = {}, mediaType = 'application/json', method, isFixed } = route.head
@@ -346,7 +348,7 @@ async function give(
     : serialize(route, body)
   // Answers of writes are never refused for lack of memory; reads can be retried.
   if (method === 'GET' && !isFixed) {
-    const hold = serving.answers.hold(answerHolderOf(ctx, principal))
+    const hold = serving.answers.hold(holder)
     hold.reach(octets.length)
     ctx.res.once('close', () => hold.release())
   }

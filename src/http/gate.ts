@@ -9,14 +9,16 @@
 import type { Context } from 'koa'
 import { SYSTEM, type Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
+import type { Holder } from '../core/holder.js'
 import type { Clock } from '../world/time/clock.js'
-import { addressKey, NetworkList } from '../world/net/ip-address.js'
+import { addressHolder, addressKey, NetworkList } from '../world/net/ip-address.js'
 import { windowHeaders } from './answer/error-body.js'
 import { clientAddress } from './client-address.js'
 import {
   OPERATOR_TOKEN_PREFIX,
   hasRoleIn,
   mayOperate,
+  operatorHolder,
   requirePermission,
   requireRecentSignIn,
   shellOperator,
@@ -238,6 +240,13 @@ export class Gate {
   /** IP address of the client, behind a trusted proxy the forwarded one; empty on the control socket. */
   clientOf({ req }: Pick<Context, 'req'>): string {
     return clientAddress(req, this.proxies)
+  }
+
+  /** Whose share the request uses of what all share. */
+  holderOf(ctx: Context, { principal, operator, workspaceId }: Caller): Holder {
+    const { keyId, liveWorkspaceId } = principal
+    if (keyId === '') return addressHolder(this.clientOf(ctx))
+    return operator ? operatorHolder(operator, workspaceId) : { owner: liveWorkspaceId, key: keyId }
   }
 
   private from(ctx: Context, actor: Actor): Actor {

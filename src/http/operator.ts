@@ -5,6 +5,7 @@
  */
 import type { Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
+import type { Holder } from '../core/holder.js'
 import type { Principal } from './principal.js'
 import {
   ALL_WORKSPACES,
@@ -57,6 +58,18 @@ export function shellOperator(user: string): OperatorPrincipal {
     confirmedAt: Number.MAX_SAFE_INTEGER,
     actor: { type: 'shell', name: user },
   }
+}
+
+/**
+ * Whose share of what all share an operator uses. Operators of a workspace share with its keys, since its owner makes as many of both as
+ * he likes; those with a role in all workspaces have a share that no tenant can use.
+ *
+ * @param workspaceId the workspace that the request names
+ */
+export function operatorHolder({ id, grants }: OperatorPrincipal, workspaceId: string | undefined): Holder {
+  const isOfAll = grants.some(grant => grant.workspaceId === ALL_WORKSPACES)
+  const owner = isOfAll ? ALL_WORKSPACES : (workspaceId ?? grants[0]?.workspaceId ?? 'no workspace')
+  return { owner, key: `operator:${id}` }
 }
 
 export function mayOperate(

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.js'
 import type { OpenWindow } from '../http/sliding-window.js'
 import type { ReturnPathKey } from '../mail/return-path.js'
 import type { MailReceiver } from '../smtp/receiver.js'
+import type { Resolver } from '../world/dns/dns.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Log } from '../world/log.js'
 import type { Random } from '../world/random.js'
@@ -26,6 +27,8 @@ export interface InboundParts {
   readonly log: Log
   readonly newId: NewId
   readonly spawn: SpawnThread
+  /** For the SPF records of reporters. */
+  readonly resolver: Resolver
   /** Every version of the secret `return_path`: mail sent before a rotation still bounces. */
   readonly keys: readonly ReturnPathKey[]
   readonly hostname: string

@@ -6,8 +6,10 @@
  * with each computation: a stream ends with its session. A client that reads slowly gets fewer events, never old ones.
  */
 import { AppError } from '../core/errors.js'
+import { FairShares } from '../core/fair-shares.js'
+import type { Holder } from '../core/holder.js'
 import { eventText, HEARTBEAT, type EventStream } from '../http/answer/event-stream.js'
-import { hasRoleIn, mayOperate, type OperatorPrincipal } from '../http/operator.js'
+import { hasRoleIn, mayOperate, operatorHolder, type OperatorPrincipal } from '../http/operator.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
 import type { Clock, Timer } from '../world/time/clock.js'
 import type { Changed, LiveChanges } from './live-changes.js'
@@ -18,6 +20,7 @@ const PERIOD_MS = 1_000
 const HEARTBEAT_MS = 15_000
 /** Browsers keep one stream per visible window. */
 export const MAX_PER_OPERATOR = 8
+/** In total, divided among workspaces. */
 export const MAX_STREAMS = 64
 const RETRY_AFTER_MS = 30_000
 
@@ -41,6 +44,7 @@ export interface Wanted {
 export class LiveStreams {
   private readonly parts: StreamParts
   private readonly streams = new Set<Stream>()
+  private readonly places = new FairShares(MAX_STREAMS, { perKey: MAX_PER_OPERATOR })
   private timer: Timer | undefined
   private isClosed = false
 
@@ -69,7 +73,8 @@ export class LiveStreams {
     wanted: Wanted,
     gone: AbortSignal,
   ): AsyncIterable<string> {
-    this.requirePlace(operator)
+    const holder = operatorHolder(operator, wanted.workspaceId)
+    this.takePlace(holder)
     const stream = new Stream(operator, wanted, this.parts)
     this.streams.add(stream)
     gone.addEventListener('abort', () => stream.end())
@@ -83,18 +88,19 @@ export class LiveStreams {
       }
     } finally {
       this.streams.delete(stream)
+      this.places.release(holder)
       if (this.streams.size === 0) this.rest()
     }
   }
 
-  private requirePlace({ id }: OperatorPrincipal): void {
+  private takePlace(holder: Holder): void {
     if (this.isClosed) throw new AppError('unavailable', 'the server is shutting down')
-    const own = [...this.streams].filter(stream => stream.operator.id === id).length
+    const shortage = this.places.take(holder)
     const details = { retryAfterMs: RETRY_AFTER_MS }
-    if (own >= MAX_PER_OPERATOR)
+    if (shortage === 'key')
       throw new AppError('rate_limited', `at most ${MAX_PER_OPERATOR} streams per operator are open`, details)
-    if (this.streams.size >= MAX_STREAMS)
-      throw new AppError('unavailable', `at most ${MAX_STREAMS} streams are open in total`, details)
+    if (shortage !== undefined)
+      throw new AppError('unavailable', 'too many streams are open; close some, then try again', details)
   }
 
   private async begin(): Promise<void> {

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { untilLater } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 import { MADE_UP, openCampaigns } from './open-campaigns.js'
 
 interface Check {
@@ -181,6 +181,37 @@ t.test('it asks for links and images once each, and reports those that are gone'
   t.match(of(check, 'link_unreachable'), [{ about: `${base}/moved`, message: /404/ }])
   t.same(of(check, 'image_unreachable'), [])
   t.same(asked.toSorted(), ['/gone', '/i.png', '/moved', '/there'])
+})
+
+t.test('links of one workspace that never answer hold up no check of another', async t => {
+  const hanging = new Set<string>()
+  const server = createServer(({ url = '' }) => void hanging.add(url))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close().closeAllConnections())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const postroad = await openCampaigns(t, { env: { POSTROAD_WEBHOOKS_ALLOW_NETWORKS: '127.0.0.0/8' } })
+  await postroad.run('workspace', 'set', postroad.workspaceId, 'allow_private_webhooks=true')
+  const html = `${WORDS}${[1, 2, 3, 4].map(n => `<a href="${base}/${n}">a</a>`).join('')}`
+  const contacts = [{ email: 'ann@one.test' }]
+  const first = await draftOf(postroad, html, contacts)
+  const { body } = await postroad.get(`/campaigns/${first}`)
+  const { template_id, list_id } = (body as { data: Record<string, string> }).data
+  const slow = [first]
+  for (let n = 1; n < 9; n++)
+    slow.push(await postroad.make('/campaigns', { name: `C${n}`, subject: 'News', template_id, list_id }))
+  for (const id of slow) t.equal((await postroad.post(`/campaigns/${id}/check`, {})).status, 202)
+  await until('links to be asked', () => hanging.size > 0)
+  const { id: workspaceId } = await postroad.json<{ id: string }>('workspace', 'create', 'other')
+  await postroad.run('workspace', 'set', workspaceId, 'default_from_email=news@other.test')
+  const other = {
+    ...postroad,
+    ...postroad.as(await postroad.makeKey('--workspace', workspaceId)),
+    workspaceId,
+  }
+  const found = await checked(other, await draftOf(other, WORDS, contacts))
+  t.match(found, { status: 'completed', checked: 1 })
+  for (const id of slow)
+    t.match(await postroad.get(`/campaigns/${id}/check`), { body: { data: { status: 'running' } } })
 })
 
 t.test('what spam filters distrust in subject, text and links is found', async t => {

@@ -469,3 +469,35 @@ t.test('images are in a backup', { skip: process.env['TEST_POSTGRES_URL'] !== un
   t.same(await again(url), before.octets)
   t.same(await again(variants[0].url), small.octets)
 })
+
+t.test('images that clients do not read keep no other image back', async t => {
+  const { stored, fetched, baseUrl } = await open(t, { toml: '[media]\nfile_size = "50MB"' })
+  const { url: small } = await stored(await picture('png', 20, 20))
+  const { hostname, port } = new URL(baseUrl)
+  const large: string[] = []
+  const unread = (url: string) => {
+    const socket = connect(Number(port), hostname).pause()
+    t.teardown(() => socket.destroy())
+    socket.write(`GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  }
+  for (let seed = 1; seed <= 4; seed++) {
+    const { url } = await stored(animatedNoise(4_900, seed))
+    large.push(url)
+    for (let n = 0; n < 5; n++) unread(url)
+  }
+  for (const url of [...large, small]) {
+    const { status, octets, headers } = await fetched(url)
+    t.same([status, headers.get('content-length')], [200, String(octets.length)])
+  }
+  const head = await fetch(baseUrl + new URL(small).pathname, { method: 'HEAD' })
+  t.match([head.status, Number(head.headers.get('content-length')) > 0], [200, true])
+})
+
+/** Twenty megabytes that nothing compresses; animations are stored as they come. */
+function animatedNoise(side: number, seed: number): Buffer {
+  const rows = Buffer.alloc((side + 1) * side)
+  const noise = createHash('shake256', { outputLength: 65_521 }).update(String(seed)).digest()
+  for (let at = 0; at < rows.length; at += noise.length) noise.copy(rows, at)
+  for (let row = 0; row < side; row++) rows[row * (side + 1)] = 0
+  return animatedPng(side, rows)
+}

@@ -863,4 +863,5 @@ const BASELINE_ROWS: Rows = {
 
 export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0001-baseline': { become: {}, after: BASELINE_ROWS },
+  '0004-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
 }

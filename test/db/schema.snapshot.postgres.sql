@@ -562,7 +562,8 @@ create table domain_reports (
   end_at bigint not null,
   received_at bigint not null,
   summary text not null,
-  records text not null
+  records text not null,
+  authenticated_as text
 );
 
 create table domains (
@@ -1661,6 +1662,8 @@ CREATE INDEX domain_denials_by_domain ON public.domain_denials USING btree (doma
 CREATE INDEX domain_denials_by_time ON public.domain_denials USING btree (denied_at, domain);
 
 CREATE INDEX domain_denials_unjudged ON public.domain_denials USING btree (denied_at) WHERE (verdict IS NULL);
+
+CREATE INDEX domain_reports_by_reporter ON public.domain_reports USING btree (domain, kind, received_at, authenticated_as);
 
 CREATE INDEX domain_reports_by_time ON public.domain_reports USING btree (domain, begin_at);
 

@@ -699,7 +699,7 @@ CREATE TABLE domain_reports (
     -- JSON: policy and totals.
     summary text not null,
     -- JSON: one entry per record.
-    records text not null,
+    records text not null, authenticated_as text,
     constraint domain_reports_once unique (domain, kind, org_name, report_id)
   );
 
@@ -1611,6 +1611,8 @@ CREATE INDEX domain_denials_by_domain on domain_denials (domain, denied_at);
 CREATE INDEX domain_denials_by_time on domain_denials (denied_at, domain);
 
 CREATE INDEX domain_denials_unjudged on domain_denials (denied_at) where verdict is null;
+
+CREATE INDEX domain_reports_by_reporter on domain_reports (domain, kind, received_at, authenticated_as);
 
 CREATE INDEX domain_reports_by_time on domain_reports (domain, begin_at);
 

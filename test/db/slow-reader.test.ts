@@ -136,7 +136,7 @@ t.test('a snapshot fails once its thread is gone, since another one would see an
 t.test('past the bound of those who wait a read is refused, and so is one that waited too long', async t => {
   const { threads, spawn } = scriptedThreads()
   const { slow, clock } = await open(t, spawn)
-  const asked = Array.from({ length: MAX_WAITING + 2 }, () => countTo(slow, 1))
+  const asked = Array.from({ length: MAX_WAITING / 2 + 2 }, () => countTo(slow, 1))
   await nextTurn()
   await t.rejects(countTo(slow, 1), {
     code: 'unavailable',
@@ -222,7 +222,7 @@ t.test('exports run one statement at a time, and only while no page waits', asyn
   const { threads, spawn } = scriptedThreads()
   const { database, slow } = await open(t, spawn)
   const told = (value: number) => ({ columns: ['n'], rows: [[value]] })
-  const exporting = Array.from({ length: MAX_WAITING }, (_, at) => countTo(database.exportReader, at + 1))
+  const exporting = Array.from({ length: MAX_WAITING / 2 }, (_, at) => countTo(database.exportReader, at + 1))
   await nextTurn()
   const [first, second] = [countTo(slow, 501), countTo(slow, 502)]
   await nextTurn()

@@ -204,7 +204,9 @@ t.test(
   },
 )
 
-t.test('bodies being read share a limit: a second large one is a 503 at once, a small one never', async t => {
+const MEGABYTE = 1_024 * 1_024
+
+t.test('bodies count as they arrive, and one workspace holds no memory that another needs', async t => {
   const upload = route({
     method: 'POST',
     path: '/uploads',
@@ -213,32 +215,37 @@ t.test('bodies being read share a limit: a second large one is a 503 at once, a 
     access: 'key',
     summary: 'Takes much.',
     body: Type.Object({ text: Type.String() }),
-    bodyLimit: 200 * 1_024 * 1_024,
+    bodyLimit: 16 * MEGABYTE,
     response: Type.Object({ length: Type.Integer() }),
     handle: async ({ body }) => ({ length: body.text.length }),
   })
   const { port, ask } = await serveRoutes(t, [...testRoutes, upload])
-  const first = dial(t, port)
-  const head = (key: string, octets: number) =>
-    `POST /api/v1/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${octets}\r\n\r\n`
-  first.write(`${head('all', 150_000_000)}{"text":"`)
-  const announce = async (key: string) => {
+  const answers: string[] = []
+  const begin = (key: string, octets: number) => {
     const socket = dial(t, port)
-    socket.write(`${head(key, 150_000_000)}{`)
-    const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
-    return Promise.race([
-      answer,
-      ask({ path: NOTES })
-        .then(() => ask({ path: NOTES }))
-        .then(() => 'taken'),
-    ])
+    socket.on('data', data => answers.push(String(data)))
+    socket.write(
+      `POST /api/v1/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${16 * MEGABYTE}\r\n\r\n`,
+    )
+    socket.write(Buffer.alloc(octets, '"'))
+    return socket
   }
-  await until('the first to be counted', async () => /^HTTP\/1\.1 503/.test(await announce('all')))
-  t.match(await announce('all'), /^HTTP\/1\.1 503 [^]*Retry-After: 5\r\n[^]*"code":"unavailable"/)
-  t.match(await announce('unlimited'), 'taken', 'another key has its own share')
-  t.match(await ask({ method: 'POST', path: '/api/v1/uploads', body: { text: 'a' } }), { status: 200 })
-  first.destroy()
-  await until('the share to be free again', async () => (await announce('all')) === 'taken')
+  const keys = ['unlimited', 'other_workspace', 'slow', 'reader']
+  const send = (key: string, text: string) =>
+    ask({ method: 'POST', path: '/api/v1/uploads', key, body: { text } })
+  const mail = 'a'.repeat(40_000)
+  const announced = Array.from({ length: 60 }, (_, at) => begin(keys[at % 2] ?? '', 1))
+  for (const key of ['all', 'neighbour'])
+    t.equal((await send(key, mail)).status, 200, 'what is announced and not sent takes nothing')
+  for (const socket of announced) socket.destroy()
+  const sent = Array.from({ length: 14 }, (_, at) => begin(keys[at % 2] ?? '', 15 * MEGABYTE))
+  await until('the share to be used up', () => answers.length > 0)
+  t.match(answers[0], /^HTTP\/1\.1 503 [^]*Retry-After: 5\r\n[^]*"code":"unavailable"/)
+  for (const text of [mail, 'a'.repeat(5 * MEGABYTE)])
+    t.equal((await send('neighbour', text)).status, 200, 'another workspace has its own share')
+  t.equal((await send('unlimited', 'a')).status, 200, 'and a short body is always taken')
+  for (const socket of sent) socket.destroy()
+  await until('the share to be free again', async () => (await send('unlimited', mail)).status === 200)
 })
 
 t.test('100-continue is sent only if the body will be accepted', async t => {

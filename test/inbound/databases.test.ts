@@ -208,6 +208,7 @@ eachDatabase(t, 'reports are kept once, filtered and removed when they are old',
     beginAt: NOW - 86_400_000,
     endAt: NOW,
     receivedAt: NOW + 5,
+    authenticatedAs: null,
     summary: { messages: 3 },
     recordsJson: '[{"source_ip":"192.0.2.1"}]',
   }
@@ -224,4 +225,44 @@ eachDatabase(t, 'reports are kept once, filtered and removed when they are old',
   t.equal(await findReport(database.reader, 'example.org', report.id), undefined)
   t.equal(await database.write(tx => deleteReportsBefore(tx.db, NOW + 6, 1)), 1)
   t.equal(await database.write(tx => deleteReportsBefore(tx.db, NOW + 6, 10)), 1)
+})
+
+eachDatabase(t, 'a day full of forged reports keeps no authenticated reporter out', async (t, database) => {
+  const begin = { kind: 'dmarc' as const, domain: 'example.com', beginAt: NOW - 86_400_000, endAt: NOW }
+  const add = async (reporter: string | null, names: readonly string[]) => {
+    const verdicts: string[] = []
+    for (const [at, name] of names.entries())
+      verdicts.push(
+        await database.write(tx =>
+          insertReport(tx.db, {
+            ...begin,
+            ...{ id: `${reporter} ${name}`, orgName: 'Receiver', reportId: name, receivedAt: NOW + at },
+            ...{ authenticatedAs: reporter, summary: {}, recordsJson: '[]' },
+          }),
+        ),
+      )
+    return verdicts
+  }
+  const names = (what: string, count: number) => Array.from({ length: count }, (_, at) => `${what} ${at}`)
+  const count = async (reporter: string | null) =>
+    (await listReports(database.reader, 'example.com', {}, { limit: 1_000, offset: 0 })).items.filter(
+      ({ authenticatedAs }) => authenticatedAs === reporter,
+    ).length
+  await add(null, names('forged', 500))
+  t.same(await add(null, ['late']), ['too_many'], 'what is not authenticated takes nobody else out')
+  t.same(await add('receiver.example', ['real']), ['stored'])
+  t.same(await add('receiver.example', ['forged 3']), ['stored'], 'even if its id was used before')
+  t.same([await count(null), await count('receiver.example')], [498, 2])
+  // Somebody with a domain of his own is authenticated as well.
+  await add('a.flood.example', names('flood', 300))
+  await add('b.flood.example', names('more', 300))
+  t.same([await count(null), await count('receiver.example')], [0, 2])
+  t.same(await add('flood.example', ['own']), ['too_many'], 'subdomains have one share')
+  t.same(await add('small.co.uk', names('small', 3)), ['stored', 'stored', 'stored'])
+  t.same(await add('other.co.uk', names('other', 3)), ['stored', 'stored', 'stored'])
+  t.same(await add('receiver.example', names('next', 100)), Array(100).fill('stored'))
+  t.same(
+    [await count('receiver.example'), await count('small.co.uk'), await count('other.co.uk')],
+    [102, 3, 3],
+  )
 })

@@ -228,26 +228,26 @@ t.test('a message beyond the limit is refused', async t => {
   t.same(await rows(), [])
 })
 
-t.test('sessions together hold no more than their budget; who gives up makes room', async t => {
+t.test('clients of one address together hold no more than their share; who gives up makes room', async t => {
   const { begin, database } = await openReceiver(t)
-  const most = Math.floor((32 * 1_024 * 1_024) / (PART_OCTETS - 1))
+  const most = Math.floor((8 * 1_024 * 1_024) / (PART_OCTETS - 1))
   const waiting: MailTransaction[] = []
-  const one = async () => {
-    const transaction = await begin()
+  const one = async (peerAddress = SESSION.peerAddress) => {
+    const transaction = await begin('', { peerAddress })
     await transaction.addRecipient({ address: 'postmaster' })
     waiting.push(transaction)
     await transaction.write(Buffer.alloc(PART_OCTETS - 1))
   }
   for (let n = 0; n < most; n += 1) await one()
   await t.rejects(one(), { code: 452, enhanced: '4.3.1' })
+  for (const other of ['198.51.100.7', '203.0.113.7', '2001:db8::7']) await t.resolves(one(other))
   // Mail with a token of ours is not refused for what others hold.
   const ann = await sentMessage(database, 1, 'ann@x.example')
   const signed = await begin()
   await signed.addRecipient({ address: ann.returnPath })
   await signed.write(Buffer.alloc(PART_OCTETS - 1))
   await t.resolves(signed.finish())
-  waiting.pop()?.abandon()
-  waiting.pop()?.abandon()
+  for (const transaction of waiting.splice(-5)) transaction.abandon()
   await t.resolves(one())
   for (const transaction of waiting) transaction.abandon()
 })
@@ -318,6 +318,20 @@ t.test('octets without a token are limited for each client and in all; bounces c
   await clock.advance(3_600_000)
   await t.resolves(from('192.0.2.1', 190_000))
 })
+
+t.test(
+  'when clients have sent what may come in all, a network that has sent little is still heard',
+  async t => {
+    const { begin } = await openReceiver(t, { limits: { octetsPerHourInAll: 20_000_000 } })
+    const from = async (peerAddress: string, octets: number) =>
+      send(await begin('', { peerAddress }), 'postmaster', octets)
+    for (let n = 0; n < 3; n += 1) await from(`2001:db8:1:${n}::1`, 5_500_000)
+    await t.rejects(from('2001:db8:1:9::1', 5_500_000), { code: 452 }, 'another subnet of the same network')
+    await t.rejects(from('192.0.2.9', 5_500_000), { code: 452 })
+    for (const address of ['198.51.100.7', '203.0.113.7', '2001:db8:2::7'])
+      await t.resolves(from(address, 200_000))
+  },
+)
 
 t.test('where there is no more room only mail with a token is taken', async t => {
   const { begin, database, kept } = await openReceiver(t, { keepSize: 300_000 })

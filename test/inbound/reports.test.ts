@@ -8,6 +8,7 @@ import { reportStatisticsRoute } from '../../src/deliverability/reports/report-s
 import { addDomain } from '../../src/deliverability/domains/domains.js'
 import { readReport, unpack } from '../../src/inbound/reports/read-report.js'
 import { findAttachments } from '../../src/inbound/reading/read-inbound-mail.js'
+import { fakeDns, type FakeZone } from '../../src/world/dns/fake-dns.js'
 import { serveRoutes } from '../support/api/api.js'
 import { domainOffice } from '../support/domains.js'
 import { BOUNCE_DOMAIN, crlf, openInboundTest } from '../support/inbound.js'
@@ -88,8 +89,15 @@ ${Buffer.from(octets).toString('base64').replace(/.{76}/g, '$&\n')}
 `)
 }
 
+/** The client of the tests, 192.0.2.1, may send mail of receiver.example. */
+const ZONE: FakeZone = {
+  'receiver.example': { TXT: ['v=spf1 ip4:192.0.2.1 -all'] },
+  'other.example': { TXT: ['v=spf1 -all'] },
+  'silent.example': 'servfail',
+}
+
 async function openReports(t: Parameters<typeof openInboundTest>[0]) {
-  const inbound = await openInboundTest(t)
+  const inbound = await openInboundTest(t, { resolver: fakeDns(ZONE) })
   const { parts } = domainOffice(inbound.database)
   const domain = await addDomain(parts, 'w1', 'example.com', SHELL)
   const setVerified = (id: string, verifiedAt: number | null) =>
@@ -417,7 +425,8 @@ t.test('reports are added up by day, source and reporter', async t => {
       source('192.0.2.9', { is_own: false, passed: 0, failed: 9, quarantined: 2, rejected: 7 }),
     ],
     failures: [],
-    reporters: [{ org_name: 'Receiver & Co', reports: 2, passed: 43, failed: 9 }],
+    reporters: [{ org_name: 'Receiver & Co', authenticated_as: null, reports: 2, passed: 43, failed: 9 }],
+    unauthenticated: { reports: 2, passed: 43, failed: 9 },
   })
   t.match(await sum('?since=2026-01-06&until=2026-01-08'), { reports: 0, sources: [] })
   t.equal(await sum('?since=2020-01-01&until=2026-01-01'), 400)
@@ -446,3 +455,28 @@ t.test('more reports than fit one page of the store are all counted', async t =>
   for (let n = 0; n < 55; n += 1) await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ id: `r-${n}` }))))
   t.match(await sum('?since=2026-01-05&until=2026-01-05'), { reports: 55, totals: { passed: 165 } })
 })
+
+t.test(
+  'a report names the domain that SPF authenticates, and figures say how much anyone may have sent',
+  async t => {
+    const { take, list, sum } = await openReports(t)
+    const senders = ['noreply@receiver.example', 'noreply@other.example', 'x@silent.example', '']
+    for (const [at, from] of senders.entries())
+      await take(DMARC_ADDRESS, mailWith(gzipSync(dmarc({ id: `r-${at}` }))), from)
+    const { data } = await list()
+    const shown = data as unknown as { report_id: string; authenticated_as: string | null }[]
+    t.same(shown.map(one => [one.report_id, one.authenticated_as]).sort(), [
+      ['r-0', 'receiver.example'],
+      ['r-1', null],
+      ['r-2', null],
+      ['r-3', null],
+    ])
+    t.match(await sum('?since=2026-01-05&until=2026-01-05'), {
+      ...{ reports: 4, totals: { passed: 12 }, unauthenticated: { reports: 3, passed: 9 } },
+      reporters: [
+        { org_name: 'Receiver & Co', authenticated_as: null, reports: 3 },
+        { org_name: 'Receiver & Co', authenticated_as: 'receiver.example', reports: 1 },
+      ],
+    })
+  },
+)

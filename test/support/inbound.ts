@@ -15,6 +15,7 @@ import { makeReturnPath, type ReturnPathKey } from '../../src/mail/return-path.j
 import { makeUnsubscribeToken } from '../../src/mail/unsubscribe-token.js'
 import { findAnyMessage, type Message } from '../../src/messages/message-store.js'
 import type { SessionFacts } from '../../src/smtp/receiver.js'
+import { fakeDns } from '../../src/world/dns/fake-dns.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -51,6 +52,7 @@ export async function openInboundTest(t: Test, options: Partial<InboundParts> = 
     random,
     newId,
     spawn: spawnThread,
+    resolver: fakeDns({}),
     keys: [KEY],
     hostname: HOSTNAME,
     returnPathDomain: BOUNCE_DOMAIN,

@@ -4,6 +4,8 @@
  */
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
+import { FairGate } from '../../core/fair-shares.js'
+import { currentHolder } from '../../core/holder.js'
 import type { Random } from '../../world/random.js'
 import type { ScryptCost } from '../../world/world.js'
 
@@ -16,13 +18,12 @@ export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 } as const
 
 /** Hashes at a time. More would exhaust memory and occupy the thread pool that also syncs the database log. */
 const MAX_CONCURRENT = 2
-const MAX_WAITING = 20
+const MAX_WAITING = 100
 
 export class Passwords {
   private readonly random: Random
   private readonly cost: ScryptCost
-  private readonly waiting: (() => void)[] = []
-  private running = 0
+  private readonly gate = new FairGate(MAX_CONCURRENT, MAX_WAITING, tooMany)
   private decoy: Promise<string> | undefined
 
   /** @param cost lower in tests */
@@ -58,38 +59,33 @@ export class Passwords {
   }
 
   private decoyHash(): Promise<string> {
-    this.decoy ??= this.hash(this.random.bytes(HASH_BYTES).toString('base64'))
+    this.decoy ??= this.hash(this.random.bytes(HASH_BYTES).toString('base64')).catch((error: unknown) => {
+      this.decoy = undefined
+      throw error
+    })
     return this.decoy
   }
 
-  private async derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost): Promise<Buffer> {
-    await this.takeTurn()
-    try {
-      const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
-      return await new Promise<Buffer>((resolve, reject) => {
-        // NFC, so that a password typed on another keyboard or system has the same octets (RFC 8265 §4.2).
-        scrypt(password.normalize('NFC'), salt, HASH_BYTES, options, (error, key) =>
-          error ? reject(error) : resolve(key),
-        )
-      })
-    } finally {
-      const next = this.waiting.shift()
-      if (next) next()
-      else this.running -= 1
-    }
+  /** Clients of one address wait for each other, so guesses at accounts from there keep nobody else out. */
+  private derive(password: string, salt: Buffer, { ln, r, p }: ScryptCost): Promise<Buffer> {
+    const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
+    return this.gate.run(
+      currentHolder(),
+      () =>
+        new Promise<Buffer>((resolve, reject) => {
+          // NFC, so that a password typed on another keyboard or system has the same octets (RFC 8265 §4.2).
+          scrypt(password.normalize('NFC'), salt, HASH_BYTES, options, (error, key) =>
+            error ? reject(error) : resolve(key),
+          )
+        }),
+    )
   }
+}
 
-  private async takeTurn(): Promise<void> {
-    if (this.running < MAX_CONCURRENT) {
-      this.running += 1
-      return
-    }
-    if (this.waiting.length >= MAX_WAITING)
-      throw new AppError('unavailable', 'too many sign-ins at once; try again in a few seconds', {
-        retryAfterMs: 5_000,
-      })
-    await new Promise<void>(resolve => this.waiting.push(resolve))
-  }
+function tooMany(): AppError {
+  return new AppError('unavailable', 'too many sign-ins at once; try again in a few seconds', {
+    retryAfterMs: 5_000,
+  })
 }
 
 function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {

@@ -7,6 +7,8 @@
  * Never rejects; while the database cannot write it retries.
  */
 import { AppError, describeError } from '../../core/errors.js'
+import { FairShares } from '../../core/fair-shares.js'
+import { actFor } from '../../core/holder.js'
 import type { Queries, Tx } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { isStorageError } from '../../db/transient-error.js'
@@ -42,7 +44,7 @@ const CONCURRENCY = 32
 const WORKSPACES_PER_BATCH = 16
 /** Steps of one run before other runs are served. */
 const MAX_STEPS_IN_A_ROW = 20
-/** Concurrent slow steps, in total and per workspace. */
+/** Concurrent slow steps, in total, of which every workspace gets a part, and at most per workspace. */
 const SLOW_SLOTS = 32
 const SLOW_SLOTS_PER_WORKSPACE = 8
 /** Base delay until a run tries again to get a slot. */
@@ -61,7 +63,8 @@ const CHANGE_BATCH_SIZE = 200
 export class Runner {
   private readonly parts: FlowParts
   private readonly flows: FlowCache
-  private readonly slow = new Map<number, { readonly workspaceId: string; readonly done: Promise<void> }>()
+  private readonly slow = new Map<number, Promise<void>>()
+  private readonly slots = new FairShares(SLOW_SLOTS, { perOwner: SLOW_SLOTS_PER_WORKSPACE })
   /** A storage error that a slow step ran into. */
   private storageError: unknown
   /** The last workspace served; the next shared batch starts after it. */
@@ -107,7 +110,7 @@ export class Runner {
   }
 
   private async slowStepsDone(): Promise<void> {
-    await Promise.all([...this.slow.values()].map(({ done }) => done))
+    await Promise.all(this.slow.values())
   }
 
   /** @returns whether there was anything to do */
@@ -175,17 +178,18 @@ export class Runner {
 
   private async beginSlowStep(flow: Flow, run: Run): Promise<void> {
     const { seq, workspaceId } = run
-    const own = [...this.slow.values()].filter(one => one.workspaceId === workspaceId).length
-    if (this.slow.size >= SLOW_SLOTS || own >= SLOW_SLOTS_PER_WORKSPACE) {
+    const holder = { owner: workspaceId }
+    if (this.slots.take(holder) !== undefined) {
       // Jitter spreads the runs that compete for the slots.
       const jitter = 1 + Math.floor(4 * this.parts.random.fraction())
       return this.postpone(seq, SLOT_RETRY_MS * jitter)
     }
-    const done = this.takeSlowStep(flow, run).finally(() => {
+    const done = actFor(holder, () => this.takeSlowStep(flow, run)).finally(() => {
       this.slow.delete(seq)
+      this.slots.release(holder)
       this.wake()
     })
-    this.slow.set(seq, { workspaceId, done })
+    this.slow.set(seq, done)
   }
 
   private async takeSlowStep(flow: Flow, run: Run): Promise<void> {

@@ -1,16 +1,20 @@
 /**
  * Runs the feeds that are due: a job of every minute.
  *
- * A few at a time, since each may wait for its server. What is not due any more when the transaction begins, because another node or a
+ * A few at a time, since each may wait for its server, and workspaces in turns. What is not due any more when the transaction begins, because another node or a
  * request ran it or it was changed, is left alone. Never throws for one feed; a failed one is retried in the next minute.
  */
 import { AppError, describeError } from '../../core/errors.js'
+import { FairGate } from '../../core/fair-shares.js'
+import { actFor } from '../../core/holder.js'
 import type { Feed, FeedParts } from './feed.js'
+import { MAX_FEEDS } from './feed-schema.js'
 import { finishRun, listDueFeeds } from './feed-store.js'
 import { REPORTED_FAILURES, runFeed } from './run-feed.js'
 
-const AT_ONCE = 8
-const LIST_SIZE = 100
+const AT_ONCE = 16
+/** More than one workspace may have. */
+const LIST_SIZE = 4 * MAX_FEEDS
 /** Interval of checks whether a removed workspace was restored. */
 const REMOVED_RECHECK_MS = 3_600_000
 
@@ -21,14 +25,17 @@ export async function runDueFeeds(parts: FeedParts, stopping: AbortSignal): Prom
   })
   for (;;) {
     const due = await listDueFeeds(database.reader, clock.now(), LIST_SIZE)
-    const waiting = [...due]
+    const gate = new FairGate(AT_ONCE)
     let done = 0
-    const work = async () => {
-      for (let feed = waiting.shift(); feed && !stopping.aborted; feed = waiting.shift())
-        if (await runOne(parts, feed, stopping)) done += 1
+    const run = (feed: Feed) => {
+      const holder = { owner: feed.workspaceId }
+      return gate.run(holder, async () => {
+        if (stopping.aborted) return
+        if (await actFor(holder, () => runOne(parts, feed, stopping))) done += 1
+      })
     }
     // What is being fetched at shutdown is abandoned: nothing was written, so the next start runs it.
-    await Promise.race([Promise.all(Array.from({ length: AT_ONCE }, work)), stopped])
+    await Promise.race([Promise.all(due.map(run)), stopped])
     if (stopping.aborted || due.length < LIST_SIZE || done === 0) return
   }
 }

@@ -76,15 +76,26 @@ export async function findCheck(db: Queries, campaign: number): Promise<Campaign
   return row && fromRow(row)
 }
 
-/** Oldest first. */
+/** The oldest of each workspace, oldest first. */
 export async function listRunning(db: Queries, limit: number): Promise<CampaignCheck[]> {
+  const running = await db
+    .selectFrom('campaign_checks')
+    .innerJoin('campaigns', 'campaigns.seq', 'campaign_checks.campaign')
+    .select(['campaign_checks.campaign', 'campaigns.workspace_id'])
+    .where('campaign_checks.status', '=', 'running')
+    .orderBy('campaign_checks.started_at')
+    .orderBy('campaign_checks.campaign')
+    .execute()
+  const first = new Map<string, number>()
+  for (const { campaign, workspace_id: owner } of running) if (!first.has(owner)) first.set(owner, campaign)
+  const chosen = [...first.values()].slice(0, limit)
+  if (chosen.length === 0) return []
   const rows = await db
     .selectFrom('campaign_checks')
     .selectAll()
-    .where('status', '=', 'running')
+    .where('campaign', 'in', chosen)
     .orderBy('started_at')
     .orderBy('campaign')
-    .limit(limit)
     .execute()
   return rows.map(fromRow)
 }

@@ -154,7 +154,7 @@ export const INBOUND_SECTION = table(
       min: '0',
       max: '1000GB',
       description:
-        'Bytes of unsigned mail per hour from all addresses; more are refused with 452. 0 = no limit.',
+        'Bytes of unsigned mail per hour from all addresses; more are refused with 452. A tenth is kept for networks (IPv4 /24, IPv6 /48) that have sent less than 1 MB. 0 = no limit.',
     }),
     greeting_delay: duration({
       default: '1s',

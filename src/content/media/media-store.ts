@@ -5,6 +5,7 @@
  * further. An image that was deleted keeps its files until it can no longer be restored.
  */
 import type { Generated, Selectable } from 'kysely'
+import { AppError } from '../../core/errors.js'
 import { fold, searchWords } from '../../core/fold.js'
 import type { Queries } from '../../db/database.js'
 import { foldedHasWords } from '../../db/folded-words.js'
@@ -282,15 +283,25 @@ export async function findPublicFile(db: Queries, hash: string): Promise<PublicF
   return row
 }
 
-export async function readFileOctets(db: Queries, { seq, width }: PublicFile): Promise<Buffer> {
-  const parts = await db
+export function countParts({ octets }: PublicFile): number {
+  return Math.ceil(octets / PART_OCTETS)
+}
+
+/** @param part from 0 @throws AppError not_found if the image was removed meanwhile */
+export async function readFilePart(
+  db: Queries,
+  { seq, width }: PublicFile,
+  part: number,
+): Promise<Uint8Array> {
+  const row = await db
     .selectFrom('media_parts')
     .select('octets')
     .where('media', '=', seq)
     .where('width', '=', width)
-    .orderBy('part')
-    .execute()
-  return Buffer.concat(parts.map(({ octets }) => octets))
+    .where('part', '=', part)
+    .executeTakeFirst()
+  if (!row) throw new AppError('not_found', 'no such image')
+  return row.octets
 }
 
 function fromRow(row: Selectable<MediaRow>, files: readonly MediaFileRow[]): MediaImage {

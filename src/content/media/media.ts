@@ -83,7 +83,7 @@ export async function uploadImage(
 ): Promise<{ readonly image: MediaImage; readonly isNew: boolean }> {
   const { database, clock, newId, images, memory, limits } = parts
   database.storage.requireRoom()
-  const hold = memory.hold(acting.workspaceId)
+  const hold = memory.hold({ owner: acting.workspaceId })
   try {
     const octets = await collect(pieces, length => hold.reach(length))
     const { fileName, altText = null } = texts()

@@ -37,7 +37,7 @@ const SECTION = table(
   { description: 'The media library: images for mail, served at `public_url`.' },
 )
 
-/** Largest files that are received at the same time; a workspace has a quarter of them. */
+/** Largest files that are received at the same time, shared fairly among workspaces. */
 const FILES_AT_ONCE = 12
 
 export const media = resource({
@@ -47,7 +47,6 @@ export const media = resource({
     const images = new ImageThread(parts)
     const memory = new MemoryBudget({
       total: FILES_AT_ONCE * limits.fileSizeBytes,
-      perHolder: (FILES_AT_ONCE / 4) * limits.fileSizeBytes,
       countedFrom: 32_768,
       refusal: 'too many images are being uploaded; try again in a few seconds',
     })

@@ -7,7 +7,8 @@
  */
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
-import type { Clock, Timer } from '../../world/time/clock.js'
+import { FairGate, FairShares } from '../../core/fair-shares.js'
+import type { Clock } from '../../world/time/clock.js'
 import type { RenderRequest, RenderResult } from './render-request.js'
 
 export interface RenderTask {
@@ -30,7 +31,6 @@ export interface RenderQueueLimits {
   /** Running in other threads. */
   readonly concurrency: number
   readonly queued: number
-  readonly queuedPerWorkspace: number
   /** Queued or running. */
   readonly perNetwork: number
   /** From call to result, ms. */
@@ -43,7 +43,6 @@ export interface RenderQueueLimits {
 export const RENDER_QUEUE_LIMITS: RenderQueueLimits = {
   concurrency: 2,
   queued: 200,
-  queuedPerWorkspace: 50,
   perNetwork: 4,
   limitMs: 5_000,
   cacheUnits: 8 * 1_024 * 1_024,
@@ -51,115 +50,66 @@ export const RENDER_QUEUE_LIMITS: RenderQueueLimits = {
 
 const RETRY_MS = 1_000
 
-interface QueuedTask {
-  readonly task: RenderTask
-  readonly settle: (result: RenderResult) => void
-  readonly fail: (error: unknown) => void
-  readonly timeout: Timer
-}
-
 export class RenderQueue {
   private readonly parts: RenderQueueParts
   private readonly bounds: RenderQueueLimits
-  /** By workspace, round robin: the one served last moves to the end. */
-  private readonly queues = new Map<string, Set<QueuedTask>>()
-  private queuedCount = 0
-  private runningCount = 0
-  private readonly perNetworkCounts = new Map<string, number>()
+  private readonly gate: FairGate
+  private readonly networks: FairShares
   private readonly inFlight = new Map<string, Promise<RenderResult>>()
   private readonly cache = new ResultCache()
 
   constructor(parts: RenderQueueParts, bounds = RENDER_QUEUE_LIMITS) {
     this.parts = parts
     this.bounds = bounds
+    this.gate = new FairGate(bounds.concurrency, bounds.queued, () => busy('too many renderings are waiting'))
+    this.networks = new FairShares(Infinity, { perOwner: bounds.perNetwork })
   }
 
   async render(task: RenderTask): Promise<RenderResult> {
     const { key, network } = task
     const known = this.cache.find(key)
     if (known) return known
-    this.acquire(network)
-    try {
-      return await (this.inFlight.get(key) ?? this.begin(task))
-    } finally {
-      this.release(network)
-    }
-  }
-
-  private acquire(network: string | undefined): void {
-    if (network === undefined) return
-    const count = this.perNetworkCounts.get(network) ?? 0
-    const { perNetwork } = this.bounds
-    if (count >= perNetwork)
+    if (network === undefined) return this.inFlight.get(key) ?? this.begin(task)
+    const visitor = { owner: network }
+    if (this.networks.take(visitor) !== undefined) {
+      const { perNetwork } = this.bounds
       throw new AppError('rate_limited', `${perNetwork} pages are already being rendered for this address`, {
         retryAfterMs: RETRY_MS,
       })
-    this.perNetworkCounts.set(network, count + 1)
-  }
-
-  private release(network: string | undefined): void {
-    if (network === undefined) return
-    const count = this.perNetworkCounts.get(network) ?? 0
-    if (count <= 1) this.perNetworkCounts.delete(network)
-    else this.perNetworkCounts.set(network, count - 1)
+    }
+    try {
+      return await (this.inFlight.get(key) ?? this.begin(task))
+    } finally {
+      this.networks.release(visitor)
+    }
   }
 
   private begin(task: RenderTask): Promise<RenderResult> {
-    const queue = this.queues.get(task.workspaceId) ?? new Set<QueuedTask>()
-    const { queued, queuedPerWorkspace, limitMs } = this.bounds
-    if (this.queuedCount >= queued || queue.size >= queuedPerWorkspace)
-      throw busy('too many renderings are waiting')
+    const { key, workspaceId, network } = task
+    const { limitMs } = this.bounds
+    let isLate = false
     const result = new Promise<RenderResult>((settle, fail) => {
       const timeout = this.parts.clock.after(limitMs, () => {
-        this.dequeue(one)
+        isLate = true
         fail(busy(`rendering took longer than ${limitMs / 1_000} s`))
       })
-      const one: QueuedTask = { task, settle, fail, timeout }
-      queue.add(one)
-      this.queues.set(task.workspaceId, queue)
-      this.queuedCount += 1
+      const holder = network === undefined ? { owner: workspaceId } : { owner: workspaceId, key: network }
+      this.gate
+        // Keeps its place until the thread is done, even after the caller timed out.
+        .run(holder, async () => (isLate ? undefined : this.work(task)))
+        .then(done => done && settle(done), fail)
+        .finally(() => timeout.cancel())
     })
-    this.inFlight.set(task.key, result)
-    const forget = () => this.inFlight.delete(task.key)
+    this.inFlight.set(key, result)
+    const forget = () => this.inFlight.delete(key)
     result.then(forget, forget)
-    this.dispatch()
     return result
   }
 
-  private dequeue(one: QueuedTask): void {
-    const { workspaceId } = one.task
-    const queue = this.queues.get(workspaceId)
-    if (!queue?.delete(one)) return
-    this.queuedCount -= 1
-    if (queue.size === 0) this.queues.delete(workspaceId)
-  }
-
-  private dispatch(): void {
-    while (this.runningCount < this.bounds.concurrency) {
-      const [turn] = this.queues
-      if (!turn) return
-      const [workspaceId, queue] = turn
-      const [first] = queue
-      if (first) this.dequeue(first)
-      if (this.queues.delete(workspaceId)) this.queues.set(workspaceId, queue)
-      if (first) void this.work(first)
-    }
-  }
-
-  /** Keeps its slot until the thread is done, even after the caller timed out. */
-  private async work({ task, settle, fail, timeout }: QueuedTask): Promise<void> {
-    this.runningCount += 1
-    try {
-      const result = await this.parts.render(await task.load())
-      this.cache.keep(task.key, result, this.bounds.cacheUnits)
-      settle(result)
-    } catch (error) {
-      fail(error)
-    } finally {
-      timeout.cancel()
-      this.runningCount -= 1
-      this.dispatch()
-    }
+  private async work(task: RenderTask): Promise<RenderResult> {
+    const result = await this.parts.render(await task.load())
+    this.cache.keep(task.key, result, this.bounds.cacheUnits)
+    return result
   }
 }
 

@@ -243,4 +243,8 @@ bb1642f2b0fa 6025609375d9 unique index feed_runs_by_time
 651facd50e88 b45ccc6455c2 unique index tags_by_name
 8da525b6dd68 9642d60daa06 unique index workspaces_by_name
 `,
+  '0004-authenticated-reports': `
+1a8fe77d3c3e a160d37efc3a index domain_reports_by_reporter
+3252c3e00db3 9c7b76c521a1 table domain_reports
+`,
 }

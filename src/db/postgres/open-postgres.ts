@@ -50,7 +50,7 @@ const transactionOf = (nodeId: string) =>
   `${TRANSACTION_ID} from (select 1 from nodes where id = '${nodeId}' for key share) as node`
 
 /** Connections of one node. */
-const POOLS = { writes: 2, reads: 6, slow: 2, exports: 1 }
+const POOLS = { writes: 2, reads: 6, slow: 4, exports: 1 }
 
 export interface PostgresOptions {
   /** `postgres://...`, with one or several hosts. */

@@ -1,6 +1,6 @@
 /**
  * Kysely dialect for reads that can take long (counts, deep pages, search, exports): bounded in time by the server, in number by their pool,
- * and in how many may wait.
+ * and in how many may wait. Workspaces share both fairly.
  *
  * Used through `Database.slowReader` and `exportReader`. Throws `unavailable` if too many wait or a statement takes too long.
  */
@@ -15,6 +15,8 @@ import {
   type Driver,
   type QueryResult,
 } from 'kysely'
+import { FairGate } from '../../core/fair-shares.js'
+import { currentHolder } from '../../core/holder.js'
 import { MAX_WAITING, RUNNING_LIMIT_MS, tooBusy, tooLong } from '../slow-read-limits.js'
 import { BEGIN_SNAPSHOT, PooledConnection } from './postgres-dialect.js'
 import { isTimeout, postgresRefusal } from './postgres-fault.js'
@@ -33,9 +35,11 @@ export function slowPostgresDialect(pool: pg.Pool): Dialect {
 
 class SlowDriver implements Driver {
   private readonly pool: pg.Pool
+  private readonly gate: FairGate
 
   constructor(pool: pg.Pool) {
     this.pool = pool
+    this.gate = new FairGate(pool.options.max, MAX_WAITING, tooBusy)
   }
 
   async init(): Promise<void> {
@@ -43,7 +47,7 @@ class SlowDriver implements Driver {
   }
 
   async acquireConnection(): Promise<SlowConnection> {
-    return new SlowConnection(this.pool)
+    return new SlowConnection(this.pool, this.gate)
   }
 
   async beginTransaction(connection: SlowConnection): Promise<void> {
@@ -70,21 +74,23 @@ class SlowDriver implements Driver {
 /** Takes a connection of the pool for each statement, or for all of a snapshot. */
 class SlowConnection implements DatabaseConnection {
   private readonly pool: pg.Pool
-  private snapshot: PooledConnection | undefined
+  private readonly gate: FairGate
+  private snapshot: Held | undefined
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, gate: FairGate) {
     this.pool = pool
+    this.gate = gate
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     const { snapshot } = this
-    if (snapshot) return judged(() => snapshot.executeQuery<Row>(query))
+    if (snapshot) return judged(() => snapshot.connection.executeQuery<Row>(query))
     return judged(async () => {
-      const connection = await this.begin()
+      const held = await this.begin()
       try {
-        return await connection.executeQuery<Row>(query)
+        return await held.connection.executeQuery<Row>(query)
       } finally {
-        await end(connection)
+        await end(held)
       }
     })
   }
@@ -102,23 +108,39 @@ class SlowConnection implements DatabaseConnection {
     this.snapshot = undefined
   }
 
-  private async begin(): Promise<PooledConnection> {
-    if (this.pool.waitingCount >= MAX_WAITING) throw tooBusy()
-    const connection = new PooledConnection(await this.pool.connect())
+  private async begin(): Promise<Held> {
+    const leave = await this.gate.enter(currentHolder())
+    let connection: PooledConnection
+    try {
+      connection = new PooledConnection(await this.pool.connect())
+    } catch (error) {
+      leave()
+      throw error
+    }
     try {
       await connection.begin(BEGIN)
-      return connection
+      return { connection, leave }
     } catch (error) {
-      await end(connection)
+      await end({ connection, leave })
       throw error
     }
   }
 }
 
+interface Held {
+  readonly connection: PooledConnection
+  /** Gives its place to the next one. */
+  readonly leave: () => void
+}
+
 /** Nothing was written, so that a rollback ends it as well as a commit, also after an error. */
-async function end(connection: PooledConnection): Promise<void> {
-  await connection.rollBack()
-  connection.release()
+async function end({ connection, leave }: Held): Promise<void> {
+  try {
+    await connection.rollBack()
+    connection.release()
+  } finally {
+    leave()
+  }
 }
 
 async function judged<T>(read: () => Promise<T>): Promise<T> {

@@ -2,17 +2,20 @@
  * Reads that can take over 10 ms (counts, deep pages, search, exports), in threads: the main thread compiles the statement with Kysely, a
  * thread runs it (`slow-reader-main.ts`), and the event loop continues.
  *
- * Used through `Database.slowReader`. Statements are queued in order of arrival; large scans are split into several statements, which the
- * threads share. One thread is reserved for statements that did not take long the last time, so that pages and counts do not wait behind
- * heavy searches. Exports have their own queue: one of their statements runs at a time, and only when no other can. Never writes.
+ * Used through `Database.slowReader`. Workspaces take turns, and so do the keys of each; one workspace has two of the threads, the others
+ * are for whoever comes next. Large scans are split into several statements, which the two share. Of a workspace's statements that took long
+ * the last time one runs at a time, so that its pages and counts do not wait behind its heavy searches. Exports have their own queue: one of
+ * their statements runs at a time, and only when no other can. Never writes.
  *
- * A transaction is a snapshot: it keeps a thread until it ends, one at a time, so that the other thread remains for everybody else.
+ * A transaction is a snapshot: it keeps a thread until it ends, one of a workspace at a time, and two in all.
  *
  * Limits: queue length, wait time, run time and rows per result. SQLite statements here cannot be interrupted: one that takes too long is
  * abandoned, its thread ends after it and is replaced, up to a small number of such threads.
  * Throws `unavailable` if the queue is full or a statement takes too long, otherwise the statement's error.
  */
 import type { QueryResult } from 'kysely'
+import { FairShares, FairTurns } from '../../core/fair-shares.js'
+import { currentHolder, type Holder } from '../../core/holder.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread, Thread } from '../../world/threads.js'
@@ -35,14 +38,16 @@ const EXPORT_WAITING_LIMIT_MS = 60_000
 const MAX_ROWS = 20_000
 /** Maximum number of threads still running an abandoned statement. */
 const MAX_ABANDONED = 2
-/** Threads: split scans finish sooner, and one long read does not block others. */
-const THREADS = 2
+/** Half of them for a workspace that is alone: split scans finish sooner, and one long read does not block others. */
+const THREADS = 4
+/** Threads kept by snapshots; their requests may need another one meanwhile. */
+const MAX_KEPT = 2
 /** Duration from which a statement counts as long. */
 const LONG_MS = 100
 const HEAP_MEGABYTES = 256
 const PROGRAM = new URL('./slow-reader-main.js', import.meta.url)
-/** Maximum number of long statements remembered. */
-const MAX_LONG_KEPT = 1_000
+/** Maximum number of statements whose duration is remembered. */
+const MAX_REMEMBERED = 1_000
 
 // Messages between the server and a thread: one answer per question.
 
@@ -68,6 +73,7 @@ export type ReadingLine = 'pages' | 'exports'
 
 interface Waiting extends Asked {
   readonly line: ReadingLine
+  readonly holder: Holder
   /** On the monotonic clock. */
   readonly since: number
   /** For the first statement of a snapshot: called with its thread. */
@@ -76,11 +82,16 @@ interface Waiting extends Asked {
 
 export class SlowReader {
   private readonly clock: Clock
-  private readonly waiting: Waiting[] = []
+  private readonly waiting: Readonly<Record<ReadingLine, FairTurns<Waiting>>> = {
+    pages: new FairTurns(MAX_WAITING),
+    exports: new FairTurns(MAX_WAITING),
+  }
   private readonly threads: readonly ReadingThread[]
-  /** SQL of statements that were long when last run, in order of last use. */
-  private readonly long = new Set<string>()
-  private runningLong = 0
+  /** Whether a statement was long when its workspace last ran it, by `durationKey`, in order of last use. */
+  private readonly wasLong = new Map<string, boolean>()
+  private readonly running = new FairShares(THREADS)
+  private readonly runningLong = new FairShares(THREADS, { perOwner: 1 })
+  private runningExports = 0
   private isClosed = false
 
   constructor(parts: SlowReaderParts, file: string) {
@@ -97,16 +108,13 @@ export class SlowReader {
   ): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
       if (this.isClosed) throw new Error('the database is closed')
-      if (this.waiting.filter(other => other.line === line).length >= MAX_WAITING) throw tooBusy()
-      this.waiting.push({
-        line,
-        sql,
-        parameters,
+      const holder = currentHolder()
+      const shortage = this.waiting[line].add(holder, {
+        ...{ line, holder, sql, parameters, reject, keep },
         since: this.clock.monotonic(),
         resolve: resolve as Waiting['resolve'],
-        reject,
-        keep,
       })
+      if (shortage !== undefined) throw tooBusy()
       this.next()
     })
   }
@@ -114,14 +122,14 @@ export class SlowReader {
   /** Runs the next statement of a snapshot in its thread. */
   runIn<Row>(thread: ReadingThread, { sql, parameters }: SlowQuestion): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
-      thread.ask(this.timed({ sql, parameters, resolve: resolve as Asked['resolve'], reject }, 'pages'))
+      thread.ask({ sql, parameters, resolve: resolve as Asked['resolve'], reject })
     })
   }
 
   async close(): Promise<void> {
     this.isClosed = true
     const closed = new Error('the database is closed')
-    for (const asked of this.waiting.splice(0)) asked.reject(closed)
+    for (const asked of [...this.waiting.pages.clear(), ...this.waiting.exports.clear()]) asked.reject(closed)
     await Promise.all(this.threads.map(thread => thread.close(closed)))
   }
 
@@ -135,32 +143,40 @@ export class SlowReader {
     if (this.clock.monotonic() - asked.since > limitMs || abandoned > MAX_ABANDONED) asked.reject(tooBusy())
     else {
       asked.keep?.(free)
-      free.ask(this.timed(asked, asked.line))
+      if (asked.keep) free.keptFor = asked.holder.owner
+      free.ask(this.begun(asked))
     }
     this.next()
   }
 
-  /** In order of arrival, exports last; long statements, snapshots and exports only if a thread remains for others. */
+  /** In fair turns, exports last. */
   private takeWaiting(): Waiting | undefined {
-    const mayBeLong = this.runningLong < THREADS - 1
-    const mayKeep = !this.threads.some(({ isKept }) => isKept)
-    const mayRun = (one: Waiting) => mayKeep || !one.keep
-    let at = this.waiting.findIndex(
-      one => one.line === 'pages' && (mayBeLong || !this.long.has(one.sql)) && mayRun(one),
+    const keepers = this.threads.flatMap(({ keptFor }) => keptFor ?? [])
+    const mayRun = ({ sql, holder: { owner }, keep }: Waiting): boolean =>
+      this.running.canTake({ owner }) &&
+      (!keep || (keepers.length < MAX_KEPT && !keepers.includes(owner))) &&
+      (!this.wasLong.get(durationKey(sql, owner)) || this.runningLong.canTake({ owner }))
+    const mayExport = (one: Waiting) => mayRun(one) && this.runningLong.canTake({ owner: one.holder.owner })
+    return (
+      this.waiting.pages.next(mayRun) ??
+      (this.runningExports === 0 ? this.waiting.exports.next(mayExport) : undefined)
     )
-    if (at < 0 && mayBeLong) at = this.waiting.findIndex(one => one.line === 'exports' && mayRun(one))
-    return at < 0 ? undefined : this.waiting.splice(at, 1)[0]
   }
 
-  /** Remembers whether the statement is long, even if it fails. */
-  private timed({ sql, parameters, resolve, reject }: Asked, line: ReadingLine): Asked {
+  /** Counts it while it runs, and remembers whether it is long, even if it fails. */
+  private begun({ sql, parameters, holder: { owner }, line, resolve, reject }: Waiting): Asked {
     const begunAt = this.clock.monotonic()
-    const isLong = line === 'exports' || this.long.has(sql)
-    if (isLong) this.runningLong += 1
+    const key = durationKey(sql, owner)
+    const isExport = line === 'exports'
+    const isLong = isExport || this.wasLong.get(key) === true
+    this.running.take({ owner })
+    if (isLong) this.runningLong.take({ owner })
+    if (isExport) this.runningExports += 1
     const ended = () => {
-      if (isLong) this.runningLong -= 1
-      this.long.delete(sql)
-      if (this.clock.monotonic() - begunAt >= LONG_MS) this.remember(sql)
+      this.running.release({ owner })
+      if (isLong) this.runningLong.release({ owner })
+      if (isExport) this.runningExports -= 1
+      this.remember(key, this.clock.monotonic() - begunAt >= LONG_MS)
     }
     return {
       sql,
@@ -176,11 +192,17 @@ export class SlowReader {
     }
   }
 
-  private remember(sql: string): void {
-    this.long.add(sql)
-    const [oldest] = this.long
-    if (this.long.size > MAX_LONG_KEPT && oldest !== undefined) this.long.delete(oldest)
+  private remember(key: string, isLong: boolean): void {
+    this.wasLong.delete(key)
+    this.wasLong.set(key, isLong)
+    const [oldest] = this.wasLong.keys()
+    if (this.wasLong.size > MAX_REMEMBERED && oldest !== undefined) this.wasLong.delete(oldest)
   }
+}
+
+/** The same statement may be long in a workspace with much data, and short in others. */
+function durationKey(sql: string, owner: string): string {
+  return `${owner} ${sql}`
 }
 
 interface Asked extends SlowQuestion {
@@ -200,6 +222,7 @@ export class ReadingThread {
   private running: { readonly asked: Asked; readonly timer: Timer } | undefined
   /** The snapshot that keeps it. */
   private keeper: object | undefined
+  private keeperOwner: string | undefined
   private isClosed = false
   /** Threads still running an abandoned statement. */
   abandoned = 0
@@ -215,8 +238,13 @@ export class ReadingThread {
     return !this.running && !this.keeper
   }
 
-  get isKept(): boolean {
-    return this.keeper !== undefined
+  /** The workspace whose snapshot keeps it. */
+  get keptFor(): string | undefined {
+    return this.keeper && this.keeperOwner
+  }
+
+  set keptFor(owner: string | undefined) {
+    this.keeperOwner = owner
   }
 
   keep(keeper: object): void {

@@ -24,6 +24,9 @@ const HEAD = {
   begin_at: Moment(),
   end_at: Moment(),
   received_at: Moment(),
+  authenticated_as: Type.Union([Type.String(), Type.Null()], {
+    description: 'Domain of the sender that SPF authenticated. Null: anyone may have sent the report.',
+  }),
   summary: Type.Record(Type.String(), Type.Unknown(), {
     description:
       'dmarc: the published policy, and counts of messages, passed, quarantined and rejected. tlsrpt: the policies, and ' +
@@ -54,8 +57,9 @@ export function reportRoutes(reader: Queries, slowReader = reader): Route[] {
       summary: 'List DMARC and TLS reports.',
       description:
         'DMARC aggregate reports (RFC 7489) and TLS reports (RFC 8460) received at `dmarc@` and `tlsrpt@` of the ' +
-        "server's return path domain, latest first. Reports are not authenticated: anyone can send one. `since` applies to the end of the " +
-        'reported period. Sandbox domains have no reports. Returns 403 `domain_invalid` if the domain is not verified.',
+        "server's return path domain, latest first. Anyone can send one: `authenticated_as` names the domain of the sender if SPF " +
+        'authenticates it. At most 500 per domain, kind and day are kept; reports that are not authenticated are dropped first, then ' +
+        'those of the reporters with most. `since` applies to the end of the reported period. Sandbox domains have no reports. Returns 403 `domain_invalid` if the domain is not verified.',
       params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
       query: Type.Object(
         {
@@ -122,6 +126,7 @@ function headToApi(report: Omit<DomainReport, 'records'>): Static<typeof ReportH
     begin_at: isoTime(report.beginAt),
     end_at: isoTime(report.endAt),
     received_at: isoTime(report.receivedAt),
+    authenticated_as: report.authenticatedAs,
     summary: { ...report.summary },
   }
 }

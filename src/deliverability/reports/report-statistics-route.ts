@@ -22,6 +22,13 @@ const StatisticsSchema = Type.Object(
       quarantined: Type.Integer({ description: 'Mails that were treated as spam; dmarc only.' }),
       rejected: Type.Integer({ description: 'Mails that were refused; dmarc only.' }),
     }),
+    unauthenticated: Type.Object(
+      { reports: Type.Integer(), passed, failed },
+      {
+        description:
+          'Part of the totals from reports whose sender SPF does not authenticate: anyone may have sent them.',
+      },
+    ),
     days: Type.Array(Type.Object({ date: Type.String({ format: 'date' }), passed, failed }), {
       description: 'Every day of the period, in UTC.',
     }),
@@ -46,9 +53,16 @@ const StatisticsSchema = Type.Object(
       }),
       { description: 'tlsrpt: sessions that failed, most first; at most 100.' },
     ),
-    reporters: Type.Array(Type.Object({ org_name: Type.String(), reports: Type.Integer(), passed, failed }), {
-      description: 'Most reports first; at most 20.',
-    }),
+    reporters: Type.Array(
+      Type.Object({
+        org_name: Type.String(),
+        authenticated_as: Type.Union([Type.String(), Type.Null()], {
+          description: 'Domain of the sender that SPF authenticated; null if none.',
+        }),
+        ...{ reports: Type.Integer(), passed, failed },
+      }),
+      { description: 'Most reports first; at most 20.' },
+    ),
   },
   { title: 'DomainReportStatistics' },
 )
@@ -58,6 +72,7 @@ const EXAMPLE = {
   reports: 1,
   is_truncated: false,
   totals: { passed: 97, failed: 3, quarantined: 0, rejected: 3 },
+  unauthenticated: { reports: 0, passed: 0, failed: 0 },
   days: [{ date: '2026-01-05', passed: 97, failed: 3 }],
   sources: [
     {
@@ -70,7 +85,9 @@ const EXAMPLE = {
     },
   ],
   failures: [],
-  reporters: [{ org_name: 'Receiver', reports: 1, passed: 97, failed: 3 }],
+  reporters: [
+    { org_name: 'Receiver', authenticated_as: 'receiver.example', reports: 1, passed: 97, failed: 3 },
+  ],
 } as const
 
 const DAY_MS = 86_400_000
@@ -99,7 +116,7 @@ export function reportStatisticsRoute({
     summary: 'Get statistics of DMARC or TLS reports.',
     description:
       'By day, by source and by reporter. A report counts for the day on which its period begins. Default: the last 30 days; at most 400. ' +
-      'Reports are not authenticated: anyone can send one. Returns 403 `domain_invalid` if the domain is not verified.',
+      'Reports that are authenticated count first if there are more than can be added up. Returns 403 `domain_invalid` if the domain is not verified.',
     params: Type.Object({ id: Type.String({ maxLength: 64 }) }),
     query: Type.Object(
       { kind: Type.Optional(Type.Enum([...REPORT_KINDS], { default: 'dmarc' })), ...timeRangeQuery },
@@ -126,9 +143,9 @@ export function reportStatisticsRoute({
 }
 
 function toApi(statistics: ReportStatistics, own: ReadonlySet<string>) {
-  const { reports, isTruncated, totals, days, sources, failures, reporters } = statistics
+  const { reports, isTruncated, totals, unauthenticated, days, sources, failures, reporters } = statistics
   return {
-    ...{ reports, is_truncated: isTruncated, totals, days: [...days] },
+    ...{ reports, is_truncated: isTruncated, totals, unauthenticated, days: [...days] },
     sources: sources.map(one => ({
       source_ip: one.sourceIp,
       is_own: own.has(one.sourceIp),
@@ -143,8 +160,8 @@ function toApi(statistics: ReportStatistics, own: ReadonlySet<string>) {
     failures: failures.map(({ resultType, mxHost, sessions }) => ({
       ...{ result_type: resultType, receiving_mx_hostname: mxHost, failed_sessions: sessions },
     })),
-    reporters: reporters.map(({ name, reports, passed, failed }) => ({
-      ...{ org_name: name, reports, passed, failed },
+    reporters: reporters.map(({ name, authenticatedAs, reports, passed, failed }) => ({
+      ...{ org_name: name, authenticated_as: authenticatedAs, reports, passed, failed },
     })),
   }
 }

@@ -1,7 +1,8 @@
 /**
  * What many DMARC or TLS reports about a domain say together: by day, by source of mail, by reporter.
  *
- * Reports come from anybody, so their values are checked again here, and the work is bounded by the octets of their records. Fails: never.
+ * Reports come from anybody, so their values are checked again here, and the work is bounded by the octets of their records. What is not
+ * authenticated is added last, and counted apart too. Fails: never.
  */
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
@@ -39,11 +40,20 @@ export interface FailureCounts {
   sessions: number
 }
 
+interface ReporterCounts extends Counts {
+  readonly name: string
+  /** Null: not authenticated. */
+  readonly authenticatedAs: string | null
+  reports: number
+}
+
 export interface ReportStatistics {
   readonly reports: number
   /** There are more reports, or more sources, than are counted here. */
   readonly isTruncated: boolean
   readonly totals: Counts & { quarantined: number; rejected: number }
+  /** Part of the totals that anybody may have sent. */
+  readonly unauthenticated: Counts & { reports: number }
   /** Every day of the period, YYYY-MM-DD in UTC. */
   readonly days: readonly (Counts & { readonly date: string })[]
   /** DMARC: most mail first, at most a hundred. */
@@ -51,7 +61,7 @@ export interface ReportStatistics {
   /** TLS: most sessions first, at most a hundred. */
   readonly failures: readonly FailureCounts[]
   /** Most reports first, at most twenty. */
-  readonly reporters: readonly (Counts & { readonly name: string; reports: number })[]
+  readonly reporters: readonly ReporterCounts[]
 }
 
 const DAY_MS = 86_400_000
@@ -64,7 +74,7 @@ const SHOWN_REPORTERS = 20
 const SHOWN_DOMAINS = 10
 
 /**
- * Newest reports count first, if there are too many.
+ * If there are too many, those that are authenticated count first, the newest of them first.
  *
  * @param domain undefined: one that has no reports
  */
@@ -76,44 +86,52 @@ export async function reportStatistics(
   const sum = new Sum(period)
   if (domain === undefined) return sum.finish(false)
   let characters = 0
-  let before: DomainReport | undefined
-  for (;;) {
-    const page = await pageReports(db, domain, period, REPORTS_AT_ONCE, before)
-    for (const { report, size } of page) {
-      characters += size
-      if (characters > MAX_CHARACTERS) return sum.finish(true)
-      sum.add(report)
+  for (const isAuthenticated of [true, false]) {
+    let before: DomainReport | undefined
+    for (;;) {
+      const page = await pageReports(db, domain, { ...period, isAuthenticated }, REPORTS_AT_ONCE, before)
+      for (const { report, size } of page) {
+        characters += size
+        if (characters > MAX_CHARACTERS) return sum.finish(true)
+        sum.add(report)
+      }
+      if (page.length < REPORTS_AT_ONCE) break
+      before = page.at(-1)?.report
+      await nextTurn()
     }
-    if (page.length < REPORTS_AT_ONCE) return sum.finish(false)
-    before = page.at(-1)?.report
-    await nextTurn()
   }
+  return sum.finish(false)
 }
 
 class Sum {
   private reports = 0
   private isFull = false
   private readonly totals = { passed: 0, failed: 0, quarantined: 0, rejected: 0 }
+  private readonly unauthenticated = { reports: 0, passed: 0, failed: 0 }
   private readonly days = new Map<string, Counts>()
   private readonly sources = new Map<string, SourceCounts>()
   private readonly failures = new Map<string, FailureCounts>()
-  private readonly reporters = new Map<string, Counts & { readonly name: string; reports: number }>()
+  private readonly reporters = new Map<string, ReporterCounts>()
 
   constructor({ since, until }: ReportPeriod) {
     for (let day = dayOf(since); day < until; day += DAY_MS)
       this.days.set(dateOf(day), { passed: 0, failed: 0 })
   }
 
-  add({ kind, beginAt, orgName, summary, records }: DomainReport): void {
+  add({ kind, beginAt, orgName, authenticatedAs, summary, records }: DomainReport): void {
     this.reports += 1
     const counts = kind === 'dmarc' ? dmarcCounts(summary) : tlsCounts(summary)
     addTo(this.totals, counts)
+    if (authenticatedAs === null) {
+      this.unauthenticated.reports += 1
+      addTo(this.unauthenticated, counts)
+    }
     const day = this.days.get(dateOf(beginAt))
     if (day) addTo(day, counts)
     this.totals.quarantined += numberOf(summary['quarantined'])
     this.totals.rejected += numberOf(summary['rejected'])
-    const reporter = this.groupIn(this.reporters, orgName, () => ({
-      ...{ name: orgName, reports: 0, passed: 0, failed: 0 },
+    const reporter = this.groupIn(this.reporters, `${authenticatedAs ?? ''} ${orgName}`, () => ({
+      ...{ name: orgName, authenticatedAs, reports: 0, passed: 0, failed: 0 },
     }))
     if (reporter) {
       reporter.reports += 1
@@ -135,6 +153,7 @@ class Sum {
         Math.max(this.sources.size, this.failures.size) > SHOWN_GROUPS ||
         this.reporters.size > SHOWN_REPORTERS,
       totals: this.totals,
+      unauthenticated: this.unauthenticated,
       days: [...this.days].map(([date, counts]) => ({ date, ...counts })),
       sources: most(this.sources, ({ passed, failed }) => passed + failed, SHOWN_GROUPS),
       failures: most(this.failures, ({ sessions }) => sessions, SHOWN_GROUPS),

@@ -1,7 +1,8 @@
 /**
  * SQL of DMARC aggregate reports (RFC 7489 §7.2) and TLS reports (RFC 8460).
  *
- * Senders are not authenticated, so a report is stored only for a domain that exists here, once, and up to a daily limit.
+ * Anybody can send one, so a report is stored only for a domain that exists here, once, and up to a daily limit. Reporters that SPF
+ * authenticates share that limit fairly, and what is not authenticated gives way to them.
  */
 import type { Queries } from '../../db/database.js'
 import { pageWithTotal } from '../../db/listing.js'
@@ -21,6 +22,7 @@ interface DomainReportRow {
   received_at: number
   summary: string
   records: string
+  authenticated_as: string | null
 }
 
 declare module '../../db/tables.js' {
@@ -44,6 +46,8 @@ export interface DomainReport {
   readonly beginAt: number
   readonly endAt: number
   readonly receivedAt: number
+  /** The domain of the sender that SPF authenticated; null for none. */
+  readonly authenticatedAs: string | null
   readonly summary: ReportFields
   readonly records: readonly ReportFields[]
 }
@@ -56,18 +60,17 @@ export interface NewDomainReport extends Omit<DomainReport, 'records'> {
 const MAX_PER_DAY = 500
 const DAY_MS = 86_400_000
 
-/** `known`: already stored. `too_many`: over the daily limit. */
+/** `known`: already stored. `too_many`: over the daily limit, or the reporter's share of it. */
 export type StoreVerdict = 'stored' | 'known' | 'too_many'
 
 export async function insertReport(db: Queries, report: NewDomainReport): Promise<StoreVerdict> {
-  const { received } = await db
-    .selectFrom('domain_reports')
-    .select(e => e.fn.countAll<number>().as('received'))
-    .where('domain', '=', report.domain)
-    .where('kind', '=', report.kind)
-    .where('received_at', '>', report.receivedAt - DAY_MS)
-    .executeTakeFirstOrThrow()
-  if (received >= MAX_PER_DAY) return 'too_many'
+  const known = await findStored(db, report)
+  if (known) {
+    if (known.authenticated_as !== null || report.authenticatedAs === null) return 'known'
+    // Somebody else used the id of this report before.
+    await db.deleteFrom('domain_reports').where('id', '=', known.id).execute()
+  }
+  if (!(await makeRoom(db, report))) return 'too_many'
   const result = await db
     .insertInto('domain_reports')
     .values({
@@ -81,10 +84,71 @@ export async function insertReport(db: Queries, report: NewDomainReport): Promis
       received_at: report.receivedAt,
       summary: JSON.stringify(report.summary),
       records: report.recordsJson,
+      authenticated_as: report.authenticatedAs,
     })
     .onConflict(conflict => conflict.columns(['domain', 'kind', 'org_name', 'report_id']).doNothing())
     .executeTakeFirst()
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n ? 'stored' : 'known'
+}
+
+function findStored(db: Queries, { domain, kind, orgName, reportId }: NewDomainReport) {
+  return db
+    .selectFrom('domain_reports')
+    .select(['id', 'authenticated_as'])
+    .where('domain', '=', domain)
+    .where('kind', '=', kind)
+    .where('org_name', '=', orgName)
+    .where('report_id', '=', reportId)
+    .executeTakeFirst()
+}
+
+/**
+ * Removes a report if the day is full: one that is not authenticated, else one of the reporter with most, provided that it has more than
+ * the new one would have.
+ *
+ * @returns false if the new report has to be refused
+ */
+async function makeRoom(db: Queries, report: NewDomainReport): Promise<boolean> {
+  const ofDay = db
+    .selectFrom('domain_reports')
+    .where('domain', '=', report.domain)
+    .where('kind', '=', report.kind)
+    .where('received_at', '>', report.receivedAt - DAY_MS)
+  const counts = await ofDay
+    .select(['authenticated_as', e => e.fn.countAll<number>().as('reports')])
+    .groupBy('authenticated_as')
+    .execute()
+  const byReporter = new Map<string | null, { reports: number; names: (string | null)[] }>()
+  for (const { authenticated_as: name, reports } of counts) {
+    const of = byReporter.get(reporterOf(name)) ?? { reports: 0, names: [] }
+    byReporter.set(reporterOf(name), { reports: of.reports + reports, names: [...of.names, name] })
+  }
+  const total = counts.reduce((sum, { reports }) => sum + reports, 0)
+  if (total < MAX_PER_DAY) return true
+  if (report.authenticatedAs === null) return false
+  const own = byReporter.get(reporterOf(report.authenticatedAs))?.reports ?? 0
+  const [most] = [...byReporter.values()].sort((a, b) => b.reports - a.reports)
+  const hasForged = byReporter.has(null)
+  if (!hasForged && (!most || most.reports <= own + 1)) return false
+  const { id } = await ofDay
+    .select('id')
+    .where(e =>
+      hasForged ? e('authenticated_as', 'is', null) : e('authenticated_as', 'in', most?.names ?? []),
+    )
+    .orderBy('received_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  await db.deleteFrom('domain_reports').where('id', '=', id).execute()
+  return true
+}
+
+/** All subdomains are one reporter; under a country's second-level registry (`co.uk`) a domain has a label more. */
+function reporterOf(authenticatedAs: string | null): string | null {
+  if (authenticatedAs === null) return null
+  const labels = authenticatedAs.split('.')
+  const [second = '', top = ''] = labels.slice(-2)
+  return labels.slice(top.length === 2 && second.length <= 3 ? -3 : -2).join('.')
 }
 
 /** Which of these domains exist here, sandboxes excluded. */
@@ -117,6 +181,7 @@ export async function listReports(
   const all = matching(db, domain, filter)
   const newest = all
     .select(['id', 'kind', 'domain', 'org_name', 'report_id', 'begin_at', 'end_at', 'received_at', 'summary'])
+    .select('authenticated_as')
     .orderBy('begin_at', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
@@ -125,7 +190,7 @@ export async function listReports(
 }
 
 /**
- * A page of reports whose period begins within a range, latest first.
+ * A page of reports whose period begins within a range, latest first: those that are authenticated, or those that are not.
  *
  * @param before the last report of the previous page
  * @returns also the size of their records, in characters
@@ -133,7 +198,17 @@ export async function listReports(
 export async function pageReports(
   db: Queries,
   domain: string,
-  { kind, since, until }: { readonly kind: ReportKind; readonly since: number; readonly until: number },
+  {
+    kind,
+    since,
+    until,
+    isAuthenticated,
+  }: {
+    readonly kind: ReportKind
+    readonly since: number
+    readonly until: number
+    readonly isAuthenticated: boolean
+  },
   limit: number,
   before: Pick<DomainReport, 'beginAt' | 'id'> | undefined,
 ): Promise<{ readonly report: DomainReport; readonly size: number }[]> {
@@ -144,6 +219,7 @@ export async function pageReports(
     .where('kind', '=', kind)
     .where('begin_at', '>=', since)
     .where('begin_at', '<', until)
+    .where('authenticated_as', isAuthenticated ? 'is not' : 'is', null)
   if (before)
     query = query.where(e =>
       e.or([
@@ -204,6 +280,7 @@ function headFromRow(row: Omit<DomainReportRow, 'records'>): Omit<DomainReport, 
     beginAt: row.begin_at,
     endAt: row.end_at,
     receivedAt: row.received_at,
+    authenticatedAs: row.authenticated_as,
     summary: JSON.parse(row.summary) as ReportFields,
   }
 }

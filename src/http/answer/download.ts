@@ -9,9 +9,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import { AppError, describeError } from '../../core/errors.js'
+import { FairShares, type Shortage } from '../../core/fair-shares.js'
+import type { Holder } from '../../core/holder.js'
 import type { Log } from '../../world/log.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { Principal } from '../principal.js'
 
 /** A handler's answer that is a file. */
 export interface Download {
@@ -22,7 +23,7 @@ export interface Download {
   readonly pieces: (gone: AbortSignal) => AsyncIterable<string | Uint8Array>
 }
 
-/** Concurrent downloads per key, per workspace including its sandbox, and in total. */
+/** Concurrent downloads per key, per workspace including its sandbox, and in total, of which every workspace gets a part. */
 export const MAX_PER_KEY = 2
 export const MAX_PER_WORKSPACE = 4
 const MAX_TOTAL = 40
@@ -32,36 +33,24 @@ export const STALLED_MS = 10_000
 /** Octets written at a time: what a client must read within `STALLED_MS`. */
 const CHUNK = 16_384
 
+const LIMIT_TEXTS: Readonly<Record<Shortage, string>> = {
+  key: `at most ${MAX_PER_KEY} concurrent downloads are allowed per key; try again when one has ended`,
+  owner: `at most ${MAX_PER_WORKSPACE} concurrent downloads are allowed per workspace; try again when one has ended`,
+  all: `at most ${MAX_TOTAL} concurrent downloads are allowed in total; try again when one has ended`,
+}
+
 /** Counts concurrent downloads, until they are sent or the client is gone. */
 export class DownloadPlaces {
-  private readonly taken = new Map<string, number>()
+  private readonly shares = new FairShares(MAX_TOTAL, { perKey: MAX_PER_KEY, perOwner: MAX_PER_WORKSPACE })
 
-  /** @returns releases the place; idempotent @throws AppError rate_limited, unavailable */
-  take({ keyId, liveWorkspaceId }: Pick<Principal, 'keyId' | 'liveWorkspaceId'>): () => void {
-    const holders = [
-      { name: `key ${keyId}`, most: MAX_PER_KEY, whose: 'per key' },
-      { name: `workspace ${liveWorkspaceId}`, most: MAX_PER_WORKSPACE, whose: 'per workspace' },
-      { name: 'all', most: MAX_TOTAL, whose: 'in total' },
-    ]
-    for (const { name, most, whose } of holders)
-      if ((this.taken.get(name) ?? 0) >= most)
-        throw new AppError(
-          name === 'all' ? 'unavailable' : 'rate_limited',
-          `at most ${most} concurrent downloads are allowed ${whose}; try again when one has ended`,
-          { retryAfterMs: RETRY_AFTER_MS },
-        )
-    for (const { name } of holders) this.taken.set(name, (this.taken.get(name) ?? 0) + 1)
-    let isTaken = true
-    return () => {
-      if (isTaken) for (const { name } of holders) this.giveBack(name)
-      isTaken = false
-    }
-  }
-
-  private giveBack(name: string): void {
-    const left = (this.taken.get(name) ?? 0) - 1
-    if (left > 0) this.taken.set(name, left)
-    else this.taken.delete(name)
+  /** @returns releases the place; call once @throws AppError rate_limited, unavailable */
+  take(holder: Holder): () => void {
+    const shortage = this.shares.take(holder)
+    if (shortage !== undefined)
+      throw new AppError(shortage === 'all' ? 'unavailable' : 'rate_limited', LIMIT_TEXTS[shortage], {
+        retryAfterMs: RETRY_AFTER_MS,
+      })
+    return () => this.shares.release(holder)
   }
 }
 
@@ -82,28 +71,54 @@ export async function sendDownload(
   const gone = new AbortController()
   res.once('close', () => gone.abort())
   const source = pieces(gone.signal)[Symbol.asyncIterator]()
-  let piece = await source.next()
+  const piece = await source.next()
   ctx.status = 200
   const mediaType = file.mediaType ?? usualType
   ctx.set('Content-Type', isText(mediaType) ? `${mediaType}; charset=utf-8` : mediaType)
   ctx.set('Content-Disposition', `attachment; filename="${fileName}"`)
-  ctx.respond = false
   try {
-    if (ctx.method === 'HEAD') return void res.end()
-    for (; !piece.done && !res.destroyed; piece = await source.next())
-      await sendPiece(res, Buffer.from(piece.value), clock, stalledMs)
-    if (res.destroyed) return
-    res.end()
-    if (!res.writableFinished) await taken(res, 'finish', clock, stalledMs)
+    await sendPieces(ctx, source, piece, clock, stalledMs)
   } catch (error) {
     log.error('download interrupted', {
       requestId: ctx.state['requestId'] as string,
       error: describeError(error),
     })
+  }
+}
+
+/**
+ * Sends pieces as the client reads them. Resolves once everything is sent, or the client is gone.
+ *
+ * @param first already taken from the source @throws what making a later piece throws; the connection is closed then
+ */
+export async function sendPieces(
+  ctx: Context,
+  source: AsyncIterator<string | Uint8Array>,
+  first: IteratorResult<string | Uint8Array>,
+  clock: Clock,
+  stalledMs: number | undefined,
+): Promise<void> {
+  const { res } = ctx
+  ctx.respond = false
+  try {
+    if (ctx.method === 'HEAD') return void res.end()
+    for (let piece = first; !piece.done && !res.destroyed; piece = await source.next())
+      await sendPiece(res, asBuffer(piece.value), clock, stalledMs)
+    if (res.destroyed) return
+    res.end()
+    if (!res.writableFinished) await taken(res, 'finish', clock, stalledMs)
+  } catch (error) {
     res.destroy()
+    throw error
   } finally {
     await source.return?.()
   }
+}
+
+function asBuffer(piece: string | Uint8Array): Buffer {
+  return typeof piece === 'string'
+    ? Buffer.from(piece)
+    : Buffer.from(piece.buffer, piece.byteOffset, piece.length)
 }
 
 function isText(mediaType: string): boolean {

@@ -10,6 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { createGunzip, type Gunzip } from 'node:zlib'
 import { AppError } from '../../core/errors.js'
+import type { Holder } from '../../core/holder.js'
 import { formatSize } from '../../core/units.js'
 import type { Clock, Timer } from '../../world/time/clock.js'
 import { timeForOctets } from '../../world/net/transfer-time.js'
@@ -39,7 +40,7 @@ export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
   rule: BodyRule,
-  holder: string,
+  holder: Holder,
   wantsDigest: boolean,
   parts: BodyParts,
 ): Promise<ReadBody> {
@@ -48,10 +49,9 @@ export async function readJsonBody(
   const isCoded = readCoding(request.headers['content-encoding']) === 'gzip'
   const announced = Number(request.headers['content-length'] ?? NaN)
   if (announced > bounds.octets) throw tooLarge(bounds.octets)
+  // Memory is counted as octets arrive: announcing a long body costs the client nothing.
   const hold = parts.memory.hold(holder)
   response.once('close', () => hold.release())
-  // Reserve the announced length now, so that a body once started can be completed.
-  if (announced > 0 && !isCoded) hold.reach(announced)
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue()
   const reading = new BodyReading(
     request,
@@ -66,7 +66,7 @@ export async function readJsonBody(
   } finally {
     reading.stop()
   }
-  if (body.length > INLINE_BODY) return parts.large.read(body, rule, wantsDigest)
+  if (body.length > INLINE_BODY) return parts.large.read(body, rule, holder, wantsDigest)
   const value = rule.validate(parseJson(body, bounds))
   return { value, digest: wantsDigest ? bodyDigest(value) : undefined }
 }

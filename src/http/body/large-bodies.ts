@@ -3,11 +3,13 @@
  *
  * The thread checks the body and divides it into pieces; this side builds the value from them and yields to the event loop in between,
  * because `JSON.parse` of short pieces takes a fraction of the time that receiving the value from a thread takes. The thread starts with
- * the first large body and handles one at a time.
+ * the first large body and handles one at a time; holders take turns.
  * Fails: AppError validation_error; unavailable if the thread ends, e.g. because it exceeds its heap.
  */
 import type { TSchema } from 'typebox'
 import { AppError, describeError, type ErrorCode } from '../../core/errors.js'
+import { FairGate } from '../../core/fair-shares.js'
+import type { Holder } from '../../core/holder.js'
 import type { Log } from '../../world/log.js'
 import { spawnThread, type SpawnThread, type Thread } from '../../world/threads.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
@@ -63,8 +65,9 @@ export class LargeBodies {
   private readonly waiting = new Map<number, Waiting>()
   private readonly rules = new WeakMap<TSchema, { schema: string; convert: (value: unknown) => unknown }>()
   private lastId = 0
-  /** Bodies are built one after the other, so that many of them together do not take longer turns. */
-  private building: Promise<unknown> = Promise.resolve()
+  // One at a time each, in fair turns. The memory budget limits how many wait.
+  private readonly checks = new FairGate(1)
+  private readonly builds = new FairGate(1)
 
   constructor(
     { clock, log }: { readonly clock: Clock; readonly log: Log },
@@ -76,17 +79,23 @@ export class LargeBodies {
   }
 
   /** @param body is transferred to the thread, and empty afterwards @throws AppError validation_error, unavailable */
-  async read(body: Buffer, { bounds, schema }: BodyRule, wantsDigest: boolean): Promise<ReadBody> {
+  async read(
+    body: Buffer,
+    { bounds, schema }: BodyRule,
+    holder: Holder,
+    wantsDigest: boolean,
+  ): Promise<ReadBody> {
     const rule = this.ruleOf(schema)
-    const result = await this.check(body, { bounds, schema: rule.schema, wantsDigest })
+    const result = await this.checks.run(holder, () =>
+      this.check(body, { bounds, schema: rule.schema, wantsDigest }),
+    )
     if ('fault' in result) {
       const { code, message, ...details } = result.fault
       throw new AppError(code, message, details)
     }
     const octets = Buffer.from(result.octets.buffer, result.octets.byteOffset, result.octets.byteLength)
-    const built = this.building.then(() => this.build(octets, result.scanned, rule.convert))
-    this.building = built.catch(() => undefined)
-    return { value: await built, digest: result.digest }
+    const value = await this.builds.run(holder, () => this.build(octets, result.scanned, rule.convert))
+    return { value, digest: result.digest }
   }
 
   private ruleOf(schema: TSchema) {

@@ -255,7 +255,13 @@ export const reader = {
 }
 
 export const report = {
-  ...{ kind: 'dmarc', domain: 'example.com', org_name: 'google.com', report_id: '13190023454893294' },
+  ...{
+    kind: 'dmarc',
+    domain: 'example.com',
+    org_name: 'google.com',
+    authenticated_as: 'google.com',
+    report_id: '13190023454893294',
+  },
   ...{
     begin_at: '2026-01-04T00:00:00.000Z',
     end_at: '2026-01-05T00:00:00.000Z',

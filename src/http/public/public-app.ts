@@ -12,12 +12,14 @@ import type { IncomingMessage } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { AppError, describeError, type ErrorCode } from '../../core/errors.js'
 import { given } from '../../core/given.js'
+import { actFor } from '../../core/holder.js'
 import type { NewId } from '../../core/ids.js'
 import type { Log } from '../../world/log.js'
 import type { HttpHandler } from '../../world/net/http-connections.js'
-import { addressKey, NetworkList } from '../../world/net/ip-address.js'
+import { addressHolder, addressKey, NetworkList } from '../../world/net/ip-address.js'
 import type { Clock } from '../../world/time/clock.js'
 import { faultAnswer } from '../answer/connection-faults.js'
+import { sendPieces, STALLED_MS } from '../answer/download.js'
 import { answerEarly } from '../answer/early-answer.js'
 import { errorAnswer } from '../answer/error-body.js'
 import { SlidingWindow, type OpenWindow } from '../sliding-window.js'
@@ -26,7 +28,14 @@ import { isJson, mediaTypeOf, readForm } from './form-body.js'
 import { chooseLanguage, LANGUAGES } from './languages/language.js'
 import type { PageTexts } from './languages/page-texts.js'
 import { allowedMethods, PublicPaths, type Matched } from './public-paths.js'
-import type { Publicity, PublicAnswer, PublicRequest, PublicRoute } from './public-route.js'
+import type {
+  FileAnswer,
+  Publicity,
+  PublicAnswer,
+  PublicRequest,
+  PublicRoute,
+  WholeAnswer,
+} from './public-route.js'
 import { visitorOf } from './visitor.js'
 
 export interface PublicParts {
@@ -91,7 +100,9 @@ async function answer(ctx: Context, serving: Serving): Promise<void> {
   const matched = serving.paths.match(ctx.path)
   const request = requestOf(ctx, matched, serving)
   try {
-    give(ctx, request, await answerOf(ctx, request, matched, serving))
+    const found = await answerOf(ctx, request, matched, serving)
+    if (found && 'pieces' in found) await sendFile(ctx, found, clock)
+    else give(ctx, request, found)
   } catch (error) {
     if (isFault(error)) log.error('page failed', { requestId, ...faultOf(error) })
     give(ctx, request, answerToError(error, request))
@@ -134,10 +145,10 @@ async function answerOf(
     throw new AppError('method_not_allowed', `this path takes ${allowedMethods(matched.routes)}`)
   }
   if (route.isLimited) await takeFromWindow(request, serving)
-  if (route.method === 'GET') return route.handle(request)
-  return route.handle({
-    ...request,
-    form: await readForm(ctx.req, ctx.res, serving.clock, route.takesAnyBody),
+  return actFor(addressHolder(request.visitor.address), async () => {
+    if (route.method === 'GET') return route.handle(request)
+    const form = await readForm(ctx.req, ctx.res, serving.clock, route.takesAnyBody)
+    return route.handle({ ...request, form })
   })
 }
 
@@ -161,7 +172,11 @@ async function takeFromWindow({ visitor }: PublicRequest, { windows, rateLimit }
 }
 
 /** @param found undefined: an empty answer */
-function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAnswer | undefined): void {
+function give(
+  ctx: Context,
+  { language, texts }: PublicRequest,
+  found: Exclude<PublicAnswer, FileAnswer> | undefined,
+): void {
   if (found === undefined) {
     ctx.status = 204
     return
@@ -173,12 +188,7 @@ function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAns
     return
   }
   if ('octets' in found) {
-    ctx.status = 200
-    ctx.type = found.mediaType
-    if (found.contentSecurityPolicy !== undefined)
-      ctx.set('Content-Security-Policy', found.contentSecurityPolicy)
-    publish(ctx, found.publicity)
-    if (found.onSent) ctx.res.once('close', found.onSent)
+    beginWhole(ctx, found)
     ctx.body = found.octets
     return
   }
@@ -197,6 +207,22 @@ function give(ctx: Context, { language, texts }: PublicRequest, found: PublicAns
   if (found.publicity) ctx.set('Vary', 'Accept-Language')
   ctx.type = 'text/html'
   ctx.body = text
+}
+
+function beginWhole(ctx: Context, { mediaType, contentSecurityPolicy, publicity }: WholeAnswer): void {
+  ctx.status = 200
+  ctx.type = mediaType
+  if (contentSecurityPolicy !== undefined) ctx.set('Content-Security-Policy', contentSecurityPolicy)
+  publish(ctx, publicity)
+}
+
+/** @throws what reading the file throws, before or after its first piece */
+async function sendFile(ctx: Context, file: FileAnswer, clock: Clock): Promise<void> {
+  const source = file.pieces[Symbol.asyncIterator]()
+  const first = await source.next()
+  beginWhole(ctx, file)
+  ctx.length = file.length
+  await sendPieces(ctx, source, first, clock, STALLED_MS)
 }
 
 function publish(ctx: Context, publicity: Publicity | undefined): void {
@@ -218,7 +244,10 @@ function faultOf(error: unknown) {
   return { error: describeError(cause ?? error), ...given({ stack }) }
 }
 
-function answerToError(error: unknown, { texts, wantsJson }: PublicRequest): PublicAnswer {
+function answerToError(
+  error: unknown,
+  { texts, wantsJson }: PublicRequest,
+): Exclude<PublicAnswer, FileAnswer> {
   const { status, code, body } = errorAnswer(error)
   const retry = given({ retryAfterMs: error instanceof AppError ? error.retryAfterMs : undefined })
   if (wantsJson) return { json: body, status, ...retry }

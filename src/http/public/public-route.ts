@@ -79,14 +79,21 @@ export type PublicAnswer =
   | { readonly redirect: string; readonly status?: 302 | 303 }
   | { readonly json: unknown; readonly status?: number; readonly retryAfterMs?: number }
   /** An image, or a complete document with its own policy. */
-  | {
-      readonly octets: Buffer
-      readonly mediaType: string
-      readonly contentSecurityPolicy?: string
-      readonly publicity?: Publicity
-      /** Called once the answer was sent, or the client is gone: its octets may be dropped. */
-      readonly onSent?: () => void
-    }
+  | (WholeAnswer & { readonly octets: Buffer })
+  | FileAnswer
+
+export interface WholeAnswer {
+  readonly mediaType: string
+  readonly contentSecurityPolicy?: string
+  readonly publicity?: Publicity
+}
+
+/** A file, read while it is sent. */
+export interface FileAnswer extends WholeAnswer {
+  readonly pieces: AsyncIterable<Uint8Array>
+  /** Octets of all pieces. */
+  readonly length: number
+}
 
 interface RouteHead {
   /** From the root, e.g. `/u/:token`; segments with a colon are parameters. */

@@ -9,6 +9,8 @@ import { domainsPresent, insertReport } from '../../deliverability/reports/repor
 import type { NewId } from '../../core/ids.js'
 import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
+import type { Resolver } from '../../world/dns/dns.js'
+import { authenticateReporter } from './authenticate-reporter.js'
 import { Effects, type Effect } from './effects.js'
 import type { ForwardedMail, Forwarder } from './forward.js'
 import { isOwnDomain, type InboundDomains } from '../intake/inbound-address.js'
@@ -28,6 +30,7 @@ export interface ApplyParts {
   readonly names: InboundDomains
   readonly tokens: MessageTokens
   readonly forwarder: Forwarder
+  readonly resolver: Resolver
   readonly log: Log
 }
 
@@ -50,12 +53,14 @@ export async function applyFindings(
   now: number,
 ): Promise<Applied> {
   const forwards = await composeForwards(database.reader, parts, batch, now)
+  const reporters = await authenticateReporters(parts, batch)
   return database.write(async tx => {
     const messages = await findMessagesFor(tx, parts, batch)
     const effects = new Effects(now)
     const results: InboundResult[] = []
     for (const read of batch) {
-      const application = new RecipientEffects(tx, parts, messages, effects, read, forwards.get(read), now)
+      const prepared = { forward: forwards.get(read), reporter: reporters.get(read) }
+      const application = new RecipientEffects(tx, parts, messages, effects, read, prepared, now)
       const findings: InboundFinding[] = []
       for (const recipient of distinct(read.mail.recipients)) {
         for (const { message, isConfirmed, result, detail } of await application.applyTo(recipient)) {
@@ -97,6 +102,19 @@ async function composeForwards(
   return composed
 }
 
+/** Asks DNS, which must not hold up the transaction either. */
+async function authenticateReporters(
+  { resolver }: ApplyParts,
+  batch: readonly ReadMail[],
+): Promise<ReadonlyMap<ReadMail, string | undefined>> {
+  const withReports = batch.filter(({ finding: { reports = [] } }) => reports.length > 0)
+  return new Map(
+    await Promise.all(
+      withReports.map(async read => [read, await authenticateReporter(read.mail, resolver)] as const),
+    ),
+  )
+}
+
 async function findMessagesFor(tx: Tx, { names }: ApplyParts, batch: readonly ReadMail[]): Promise<Messages> {
   const ids = batch.flatMap(({ mail, finding }) => [
     ...mail.recipients.flatMap(({ messageId }) => messageId ?? []),
@@ -131,13 +149,20 @@ interface Outcome extends Effect {
   readonly isConfirmed?: boolean
 }
 
+/** Found out before the transaction. */
+interface Prepared {
+  readonly forward: ForwardedMail | Effect | undefined
+  /** The domain that vouches for its reports. */
+  readonly reporter: string | undefined
+}
+
 class RecipientEffects {
   private readonly tx: Tx
   private readonly parts: ApplyParts
   private readonly messages: Messages
   private readonly effects: Effects
   private readonly read: ReadMail
-  private readonly forward: ForwardedMail | Effect | undefined
+  private readonly prepared: Prepared
   private readonly now: number
 
   constructor(
@@ -146,7 +171,7 @@ class RecipientEffects {
     messages: Messages,
     effects: Effects,
     read: ReadMail,
-    forward: ForwardedMail | Effect | undefined,
+    prepared: Prepared,
     now: number,
   ) {
     this.tx = tx
@@ -154,7 +179,7 @@ class RecipientEffects {
     this.messages = messages
     this.effects = effects
     this.read = read
-    this.forward = forward
+    this.prepared = prepared
     this.now = now
   }
 
@@ -210,6 +235,7 @@ class RecipientEffects {
     const verdict = await insertReport(this.tx.db, {
       id: this.parts.newId(),
       receivedAt: this.read.mail.receivedAt,
+      authenticatedAs: this.prepared.reporter ?? null,
       ...report,
     })
     const detail = `${report.kind} of ${report.orgName} about ${report.domain}`
@@ -218,7 +244,7 @@ class RecipientEffects {
   }
 
   private async toContact(): Promise<Outcome> {
-    const { forward } = this
+    const { forward } = this.prepared
     if (!forward) return this.failed()
     return 'message' in forward ? this.parts.forwarder.forward(this.tx, forward, this.now) : forward
   }

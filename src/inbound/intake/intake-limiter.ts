@@ -2,12 +2,12 @@
  * Rate limits of inbound mail: unsigned mail per client and in total, signed mail per message.
  *
  * Unsigned mail (postmaster@, reports, ...) can come from anyone, so it is limited, over all nodes; honest servers retry. Signed mail
- * is limited only by what a single message can bring back, at each node. Those limits refill evenly over their period, on the monotonic
+ * is limited only by what a single message can bring back, at each node. A tenth of what may come from all is kept for networks that have sent little. Those limits refill evenly over their period, on the monotonic
  * clock. The number of buckets is bounded, the oldest is forgotten first. Rejects with a temporary SmtpRefusal (RFC
  * 5321 §4.2.1).
  */
 import { SlidingWindow, type OpenWindow } from '../../http/sliding-window.js'
-import { addressKey } from '../../world/net/ip-address.js'
+import { addressHolder, addressKey } from '../../world/net/ip-address.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
 import type { Clock } from '../../world/time/clock.js'
 
@@ -25,6 +25,10 @@ const DAY_MS = 24 * HOUR_MS
 const MAILS_PER_MESSAGE = 100
 const OCTETS_PER_MESSAGE = 20_000_000
 const MAX_BUCKETS = 65_536
+/** KiB an hour up to which a network may use what is kept. */
+const LITTLE_KIB = 1_024
+/** Part of the total for networks that have sent more. */
+const UNKEPT = 0.9
 
 export class IntakeLimiter {
   private readonly limits: IntakeLimits
@@ -54,7 +58,7 @@ export class IntakeLimiter {
     await this.mails.prepare(key, 1, mailsPerMinute)
     if (!this.mails.take(key, 1, mailsPerMinute).isAllowed)
       throw new SmtpRefusal(421, '4.7.0', 'too many mails from your address, try again later', true)
-    for (const { name, limit } of this.sizeLimits(peerAddress))
+    for (const { name, limit } of this.sizeLimits(peerAddress, 1))
       if (limit > 0 && this.sizes.used(name) >= limit) throw tooMuch()
   }
 
@@ -67,18 +71,23 @@ export class IntakeLimiter {
   async takeUnsigned(peerAddress: string, before: number, size: number): Promise<void> {
     const amount = inKib(size) - inKib(before)
     if (amount === 0) return
-    for (const { name, limit } of this.sizeLimits(peerAddress)) {
+    for (const { name, limit } of this.sizeLimits(peerAddress, amount)) {
       await this.sizes.prepare(name, amount, limit)
       if (!this.sizes.take(name, amount, limit).isAllowed) throw tooMuch()
     }
   }
 
-  /** In KiB an hour; 0 = unlimited. */
-  private sizeLimits(peerAddress: string) {
+  /** In KiB an hour; 0 = unlimited. @param amount that is about to be counted, KiB */
+  private sizeLimits(peerAddress: string, amount: number) {
     const { octetsPerHour, octetsPerHourInAll } = this.limits
+    const { owner: network, key: address = '' } = addressHolder(peerAddress)
+    const inAll = inKib(octetsPerHourInAll)
+    const isLittle = this.sizes.used(network) + amount <= LITTLE_KIB
     return [
-      { name: addressKey(peerAddress), limit: inKib(octetsPerHour) },
-      { name: 'all', limit: inKib(octetsPerHourInAll) },
+      { name: address, limit: inKib(octetsPerHour) },
+      // Counted, never exceeded: one network may use all that is not kept.
+      { name: network, limit: inAll },
+      { name: 'all', limit: isLittle ? inAll : Math.ceil(inAll * UNKEPT) },
     ]
   }
 

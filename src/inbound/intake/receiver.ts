@@ -8,6 +8,8 @@
  * 5321 §3.6.2 (relaying), §4.5.1, §6.1 (what 250 promises). Rejects with SmtpRefusal (550, 552, 452, 421); a database
  * error becomes a 451.
  */
+import { FairShares } from '../../core/fair-shares.js'
+import type { Holder } from '../../core/holder.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database } from '../../db/database.js'
 import { MessageSpool } from '../../mail/message-spool.js'
@@ -21,6 +23,7 @@ import {
 } from '../../smtp/receiver.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
+import { addressHolder } from '../../world/net/ip-address.js'
 import { readInboundAddress, type InboundDomains } from './inbound-address.js'
 import type { IntakeLimiter } from './intake-limiter.js'
 import type { MailQuota } from './mail-quota.js'
@@ -52,13 +55,13 @@ export interface ReceiverParts {
 }
 
 /**
- * Memory of unfinished mails, all sessions together, bytes. Unsigned mail may use half. Signed mail is never rejected
- * for it, but written in smaller parts.
+ * Memory of unfinished mails, all sessions together, bytes. Unsigned mail may use half, which its senders share fairly. Signed mail is never
+ * rejected for it, but written in smaller parts.
  */
 const MAX_HELD_OCTETS = 64 * 1_024 * 1_024
 
 export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefined> {
-  const memory = new MemoryBudget(MAX_HELD_OCTETS)
+  const memory = new HeldMemory()
   return {
     beginMail(session, _, mail) {
       parts.database.storage.requireRoom()
@@ -67,47 +70,45 @@ export function openInboundReceiver(parts: ReceiverParts): MailReceiver<undefine
   }
 }
 
-class MemoryBudget {
-  private readonly most: number
-  private held = 0
-
-  constructor(most: number) {
-    this.most = most
-  }
+class HeldMemory {
+  private readonly unsigned = new FairShares(MAX_HELD_OCTETS / 2)
+  private signed = 0
 
   /** If full, sessions write what they hold. */
   get isFull(): boolean {
-    return this.held > this.most
+    return this.signed + this.unsigned.held > MAX_HELD_OCTETS
   }
 
-  /** @throws SmtpRefusal */
-  take(octets: number, isSigned: boolean): void {
-    if (!isSigned && this.held + octets > this.most / 2)
+  /** @param sender of unsigned mail @throws SmtpRefusal */
+  take(octets: number, sender: Holder | undefined): void {
+    if (!sender) this.signed += octets
+    else if (this.unsigned.take(sender, octets) !== undefined)
       throw new SmtpRefusal(452, '4.3.1', 'too much mail is arriving at once, try again later')
-    this.held += octets
   }
 
-  release(octets: number): void {
-    this.held -= octets
+  release(octets: number, sender: Holder | undefined): void {
+    if (sender) this.unsigned.release(sender, octets)
+    else this.signed -= octets
   }
 }
 
 class InboundTransaction implements MailTransaction {
   private readonly parts: ReceiverParts
-  private readonly memory: MemoryBudget
+  private readonly memory: HeldMemory
   private readonly session: SessionFacts
   private readonly mail: MailCommand
   private readonly bodyId: string
   private readonly recipients: InboundRecipient[] = []
   private readonly spool: MessageSpool
-  private isSigned = true
+  /** Undefined while all recipients are signed. */
+  private sender: Holder | undefined
   private size = 0
   /** Bytes added to the quota. */
   private counted = 0
   private isEnded = false
   private isRefusalLogged = false
 
-  constructor(parts: ReceiverParts, memory: MemoryBudget, session: SessionFacts, mail: MailCommand) {
+  constructor(parts: ReceiverParts, memory: HeldMemory, session: SessionFacts, mail: MailCommand) {
     this.parts = parts
     this.memory = memory
     this.session = session
@@ -149,13 +150,13 @@ class InboundTransaction implements MailTransaction {
 
   /** @throws SmtpRefusal */
   private async beginUnsigned(): Promise<void> {
-    if (!this.isSigned) return
+    if (this.sender) return
     const { limiter, quota, unsignedMessageSize } = this.parts
     const { size = 0 } = this.mail
     if (size > unsignedMessageSize) throw tooLarge()
     if (!quota.fits(size)) throw quotaExceeded()
     await limiter.beginUnsigned(this.session.peerAddress)
-    this.isSigned = false
+    this.sender = addressHolder(this.session.peerAddress)
   }
 
   openMessage(): void {
@@ -164,9 +165,9 @@ class InboundTransaction implements MailTransaction {
 
   async write(piece: Buffer): Promise<void> {
     this.count(piece.length)
-    this.memory.take(piece.length, this.isSigned)
+    this.memory.take(piece.length, this.sender)
     this.spool.add(piece)
-    if (!this.isSigned)
+    if (this.sender)
       await this.parts.limiter.takeUnsigned(this.session.peerAddress, this.size - piece.length, this.size)
     await this.spool.writeWholeParts()
     if (this.memory.isFull) await this.spool.write()
@@ -176,9 +177,8 @@ class InboundTransaction implements MailTransaction {
   private count(octets: number): void {
     const { limiter, quota, messageSize, unsignedMessageSize } = this.parts
     this.size += octets
-    if (this.size > (this.isSigned ? messageSize : Math.min(messageSize, unsignedMessageSize)))
-      throw tooLarge()
-    if (!this.isSigned && !quota.fits(octets)) throw quotaExceeded()
+    if (this.size > (this.sender ? Math.min(messageSize, unsignedMessageSize) : messageSize)) throw tooLarge()
+    if (this.sender && !quota.fits(octets)) throw quotaExceeded()
     for (const { messageId } of this.recipients)
       if (messageId !== undefined) limiter.takeSigned(messageId, octets)
     quota.add(octets)
@@ -203,7 +203,7 @@ class InboundTransaction implements MailTransaction {
           size: this.size,
         })
         tx.changed('inbound')
-        tx.onCommit(() => onStored(this.isSigned))
+        tx.onCommit(() => onStored(this.sender === undefined))
         return seq
       })
       quota.noteStored(this.counted)
@@ -214,14 +214,14 @@ class InboundTransaction implements MailTransaction {
       throw error
     } finally {
       this.isEnded = true
-      this.memory.release(rest.length)
+      this.memory.release(rest.length, this.sender)
     }
   }
 
   abandon(): void {
     if (this.isEnded) return
     this.isEnded = true
-    this.memory.release(this.spool.bufferedBytes)
+    this.memory.release(this.spool.bufferedBytes, this.sender)
     this.drop()
   }
 
@@ -239,7 +239,7 @@ class InboundTransaction implements MailTransaction {
     try {
       await this.parts.database.write(tx => insertInboundPart(tx.db, this.bodyId, part, octets))
     } finally {
-      this.memory.release(octets.length)
+      this.memory.release(octets.length, this.sender)
     }
   }
 

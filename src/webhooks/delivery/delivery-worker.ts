@@ -7,6 +7,7 @@
  * retries.
  */
 import { describeError } from '../../core/errors.js'
+import { actFor } from '../../core/holder.js'
 import { BatchWriter } from '../../db/batch-writer.js'
 import type { Tx } from '../../db/database.js'
 import { nextTurn, pauseFor } from '../../world/time/clock.js'
@@ -143,7 +144,7 @@ export class DeliveryWorker {
   private async readDue(now: number): Promise<number> {
     let read = 0
     for (const lane of this.awake) {
-      if (!lane.wantsToRead(now) || this.roomOf(lane) <= 0) continue
+      if (!lane.wantsToRead(now) || !this.shares.hasRoom(lane)) continue
       const limit = lane.readLimit
       const before = lane.beginRead()
       try {
@@ -168,7 +169,7 @@ export class DeliveryWorker {
     for (let inRound = 1; inRound > 0;) {
       inRound = 0
       for (const lane of [...this.awake]) {
-        if (!lane.hasReady || lane.restsUntil > now || this.roomOf(lane) <= 0) continue
+        if (!lane.hasReady || lane.restsUntil > now || !this.shares.hasRoom(lane)) continue
         const due = lane.take()
         if (!due) continue
         this.start(lane, due)
@@ -182,10 +183,6 @@ export class DeliveryWorker {
     return started
   }
 
-  private roomOf({ subscriptionId, host, standing }: Lane): number {
-    return this.shares.room(subscriptionId, host, standing)
-  }
-
   private start(lane: Lane, due: DueDelivery): void {
     const { clock, register } = this.parts
     const subscription = register.find(lane.subscriptionId)
@@ -193,12 +190,13 @@ export class DeliveryWorker {
       lane.end(due.id)
       return
     }
-    const place = this.shares.take(lane.subscriptionId, lane.host, lane.standing)
+    const place = this.shares.take(lane)
     const slow = clock.after(SLOW_MS, () => {
       place.slow()
       this.wake()
     })
-    const trying = this.attempt(subscription, due).then(result => {
+    const holder = { owner: subscription.workspaceId }
+    const trying = actFor(holder, () => this.attempt(subscription, due)).then(result => {
       slow.cancel()
       place.release()
       this.attempts.delete(trying)
@@ -286,7 +284,7 @@ export class DeliveryWorker {
     const subscription = this.parts.register.find(id)
     if (!subscription) return undefined
     const standing = subscription.failingSince === null ? 'unknown' : 'failing'
-    const lane = new Lane(id, hostOf(subscription), standing)
+    const lane = new Lane(id, subscription.workspaceId, hostOf(subscription), standing)
     this.lanes.set(id, lane)
     return lane
   }

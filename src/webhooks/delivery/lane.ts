@@ -1,15 +1,16 @@
 /** The delivery worker's state in memory: which attempts may start, and for each subscription when its next delivery is due. */
+import { FairShares } from '../../core/fair-shares.js'
 import type { DueDelivery } from './delivery-store.js'
 
 export type Standing = 'steady' | 'unknown' | 'failing'
 
 export const STANDINGS: readonly Standing[] = ['steady', 'unknown', 'failing']
 
-/** Attempts at once: of one subscription, of one host, in all. */
+/** Attempts at once: of one subscription, and of one host and in all, of which every workspace gets a part. */
 const LIMITS: Readonly<Record<Standing, { lane: number; host: number; all: number }>> = {
-  steady: { lane: 16, host: 64, all: 192 },
-  unknown: { lane: 1, host: 16, all: 64 },
-  failing: { lane: 1, host: 16, all: 64 },
+  steady: { lane: 16, host: 128, all: 384 },
+  unknown: { lane: 1, host: 32, all: 128 },
+  failing: { lane: 1, host: 32, all: 128 },
 }
 
 const MAX_SLOW = 1_024
@@ -24,59 +25,82 @@ export interface Place {
   release(): void
 }
 
+interface Pool {
+  readonly all: FairShares
+  /** By host; those in use. */
+  readonly hosts: Map<string, FairShares>
+}
+
 /**
- * Concurrency limits of webhook attempts, in total, per host and per subscription, so that receivers that hang never delay others.
+ * Concurrency limits of webhook attempts, in total, per workspace, per host and per subscription, so that receivers that hang never delay
+ * others.
  *
  * A subscription's standing is the result of its last attempt. Unknown and failing ones have separate small pools. An attempt that
- * takes over two seconds leaves its pools, so even receivers that start to hang all at once delay others only for seconds; slow attempts
- * have one common limit, and none of a subscription starts while it has a slow one.
+ * takes over two seconds leaves its pool while its workspace has a share of the slow ones, so even receivers that start to hang all at once
+ * delay others only for seconds; none of a subscription starts while it has a slow one.
  */
 export class AttemptShares {
-  private readonly counts = new Map<string, number>()
-  private slowCount = 0
+  private readonly pools = {
+    steady: poolOf('steady'),
+    unknown: poolOf('unknown'),
+    failing: poolOf('failing'),
+  } as const satisfies Record<Standing, Pool>
+  private readonly slow = new FairShares(MAX_SLOW, { perKey: Infinity })
+  private readonly slowCounts = new Map<string, number>()
 
-  room(subscriptionId: string, host: string, standing: Standing): number {
-    if (this.slowCount >= MAX_SLOW || this.count(`slow ${subscriptionId}`) > 0) return 0
-    const most = LIMITS[standing]
-    return Math.min(
-      most.lane - this.count(`lane ${subscriptionId}`),
-      most.host - this.count(`host ${standing} ${host}`),
-      most.all - this.count(`all ${standing}`),
+  hasRoom({ workspaceId, subscriptionId, host, standing }: Attempting): boolean {
+    const { all, hosts } = this.pools[standing]
+    return (
+      !this.slowCounts.has(subscriptionId) &&
+      all.canTake({ owner: workspaceId, key: subscriptionId }) &&
+      (hosts.get(host)?.canTake({ owner: workspaceId }) ?? true)
     )
   }
 
-  take(subscriptionId: string, host: string, standing: Standing): Place {
-    const keys = [`lane ${subscriptionId}`, `host ${standing} ${host}`, `all ${standing}`]
-    for (const key of keys) this.add(key, 1)
+  /** Call only if there is room. */
+  take({ workspaceId, subscriptionId, host, standing }: Attempting): Place {
+    const { all, hosts } = this.pools[standing]
+    const holder = { owner: workspaceId, key: subscriptionId }
+    const ofHost = hosts.get(host) ?? new FairShares(LIMITS[standing].host)
+    hosts.set(host, ofHost)
+    all.take(holder)
+    ofHost.take({ owner: workspaceId })
+    const leave = (): void => {
+      all.release(holder)
+      ofHost.release({ owner: workspaceId })
+      if (ofHost.held === 0) hosts.delete(host)
+    }
     let state: 'young' | 'slow' | 'over' = 'young'
     return {
       slow: () => {
-        if (state !== 'young') return
+        if (state !== 'young' || this.slow.take(holder) !== undefined) return
         state = 'slow'
-        for (const key of keys) this.add(key, -1)
-        this.add(`slow ${subscriptionId}`, 1)
-        this.slowCount += 1
+        leave()
+        this.countSlow(subscriptionId, 1)
       },
       release: () => {
-        if (state === 'young') for (const key of keys) this.add(key, -1)
+        if (state === 'young') leave()
         if (state === 'slow') {
-          this.add(`slow ${subscriptionId}`, -1)
-          this.slowCount -= 1
+          this.slow.release(holder)
+          this.countSlow(subscriptionId, -1)
         }
         state = 'over'
       },
     }
   }
 
-  private count(key: string): number {
-    return this.counts.get(key) ?? 0
+  private countSlow(subscriptionId: string, by: number): void {
+    const count = (this.slowCounts.get(subscriptionId) ?? 0) + by
+    if (count === 0) this.slowCounts.delete(subscriptionId)
+    else this.slowCounts.set(subscriptionId, count)
   }
+}
 
-  private add(key: string, by: number): void {
-    const count = this.count(key) + by
-    if (count === 0) this.counts.delete(key)
-    else this.counts.set(key, count)
-  }
+type Attempting = Pick<Lane, 'workspaceId' | 'subscriptionId' | 'host' | 'standing'>
+
+function poolOf(standing: Standing): Pool {
+  const { lane, all } = LIMITS[standing]
+  return { all: new FairShares(all, { perKey: lane }), hosts: new Map() }
 }
 
 export const READ_AHEAD = 32
@@ -84,6 +108,7 @@ export const READ_AHEAD = 32
 /** One subscription: when its next delivery is due, which are read ahead, which are running. */
 export class Lane {
   readonly subscriptionId: string
+  readonly workspaceId: string
   /** Host and port of the target, for the limit per host. */
   host: string
   standing: Standing
@@ -94,8 +119,9 @@ export class Lane {
   private ready: DueDelivery[] = []
   private readonly inHand = new Set<string>()
 
-  constructor(subscriptionId: string, host: string, standing: Standing) {
+  constructor(subscriptionId: string, workspaceId: string, host: string, standing: Standing) {
     this.subscriptionId = subscriptionId
+    this.workspaceId = workspaceId
     this.host = host
     this.standing = standing
   }

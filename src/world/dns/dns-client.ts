@@ -7,6 +7,8 @@
  */
 import { getServers } from 'node:dns'
 import { setMaxListeners } from 'node:events'
+import { FairGate } from '../../core/fair-shares.js'
+import { currentHolder } from '../../core/holder.js'
 import type { Clock } from '../time/clock.js'
 import { MAX_ALIASES, readDnsAnswer, RECORD_VALUES, type Reading } from './dns-answer.js'
 import { askServer, GIVEN_UP, type NameServer, type RecordKind } from './dns-wire.js'
@@ -33,8 +35,8 @@ const MAX_NEGATIVE_TTL_SECONDS = 300
 /** Failures are cached briefly, so a queue full of one broken domain queries once but recovery is noticed. */
 const UNAVAILABLE_SECONDS = 5
 
-/** Concurrent queries, each with its own socket; others queue. */
-const MAX_CONCURRENT = 256
+/** Concurrent queries, each with its own socket; one workspace alone has half of them. Others queue. */
+const MAX_CONCURRENT = 512
 
 interface Cached {
   readonly answer: DnsAnswer<unknown>
@@ -49,7 +51,7 @@ export function openResolver(options: ResolverOptions): Resolver {
   const servers = nameServers(options.servers)
   const cache = new Map<string, Cached>()
   const underWay = new Map<string, Promise<DnsAnswer<unknown>>>()
-  const turns = new Semaphore(MAX_CONCURRENT)
+  const turns = new FairGate(MAX_CONCURRENT)
   /** Queried first: the last server that answered, so a dead one costs one timeout. */
   let preferred = 0
 
@@ -63,7 +65,7 @@ export function openResolver(options: ResolverOptions): Resolver {
     const shared = underWay.get(key)
     if (shared !== undefined) return shared
     const query = turns
-      .take(() => resolve(type, asked))
+      .run(currentHolder(), () => resolve(type, asked))
       .then(answer => keep(key, answer))
       .finally(() => underWay.delete(key))
     underWay.set(key, query)
@@ -150,27 +152,6 @@ export function openResolver(options: ResolverOptions): Resolver {
     cname: name => lookUp('CNAME', name) as Promise<DnsAnswer<string>>,
     ns: name => lookUp('NS', name) as Promise<DnsAnswer<string>>,
     ptr: name => lookUp('PTR', name) as Promise<DnsAnswer<string>>,
-  }
-}
-
-class Semaphore {
-  private free: number
-  private readonly waiting: (() => void)[] = []
-
-  constructor(most: number) {
-    this.free = most
-  }
-
-  async take<T>(task: () => Promise<T>): Promise<T> {
-    if (this.free > 0) this.free -= 1
-    else await new Promise<void>(resolve => this.waiting.push(resolve))
-    try {
-      return await task()
-    } finally {
-      const next = this.waiting.shift()
-      if (next === undefined) this.free += 1
-      else next()
-    }
   }
 }
 

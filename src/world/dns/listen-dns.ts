@@ -6,8 +6,9 @@
  */
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type AddressInfo, type ListenOptions, type Server, type Socket } from 'node:net'
+import { FairShares } from '../../core/fair-shares.js'
 import type { Clock, Timer } from '../time/clock.js'
-import { addressKey, ipVersion } from '../net/ip-address.js'
+import { addressHolder, ipVersion } from '../net/ip-address.js'
 import { describeListenError, type ListenAddress } from '../net/listen.js'
 
 export interface DnsSender {
@@ -28,6 +29,7 @@ export interface DnsListener {
 
 /** Concurrent UDP queries; more are dropped, and clients retry. */
 const MAX_CONCURRENT = 1_000
+/** TCP connections, shared fairly among networks. */
 const MAX_CONNECTIONS = 256
 const MAX_CONNECTIONS_PER_ADDRESS = 16
 /** Idle timeout of a connection (RFC 7766 §6.2.3). */
@@ -125,7 +127,7 @@ class Connections {
   private readonly handler: DnsHandler
   private readonly clock: Clock
   private readonly sockets = new Set<Socket>()
-  private readonly perAddress = new Map<string, number>()
+  private readonly places = new FairShares(MAX_CONNECTIONS, { perKey: MAX_CONNECTIONS_PER_ADDRESS })
 
   constructor(handler: DnsHandler, clock: Clock) {
     this.handler = handler
@@ -133,20 +135,16 @@ class Connections {
   }
 
   take(socket: Socket): void {
-    const address = addressKey(socket.remoteAddress ?? '')
-    const theirs = (this.perAddress.get(address) ?? 0) + 1
+    const client = addressHolder(socket.remoteAddress ?? '')
     socket.on('error', () => socket.destroy())
-    if (this.sockets.size >= MAX_CONNECTIONS || theirs > MAX_CONNECTIONS_PER_ADDRESS) {
+    if (this.places.take(client) !== undefined) {
       socket.destroy()
       return
     }
     this.sockets.add(socket)
-    this.perAddress.set(address, theirs)
     socket.once('close', () => {
       this.sockets.delete(socket)
-      const left = (this.perAddress.get(address) ?? 1) - 1
-      if (left > 0) this.perAddress.set(address, left)
-      else this.perAddress.delete(address)
+      this.places.release(client)
     })
     void this.serve(socket)
   }

@@ -69,8 +69,6 @@ export interface HttpClientOptions {
   readonly keepsConnections?: boolean
 }
 
-/** Connections per host, in use or idle. */
-const MAX_PER_HOST = 64
 const IDLE_MS = 10_000
 /** Kept connections are replaced after this time, so that changes of DNS take effect. */
 const MAX_AGE_MS = 60_000
@@ -83,7 +81,8 @@ export function openHttpClient(clock: Clock, options: HttpClientOptions = {}): O
   async function sendKept(request: HttpRequest): Promise<HttpResponse> {
     if (!kept || clock.monotonic() >= kept.until) {
       void kept?.agent.close()
-      const pool = { connections: MAX_PER_HOST, keepAliveTimeout: IDLE_MS, keepAliveMaxTimeout: IDLE_MS }
+      // Without a limit per host, which requests that hang would use up for everybody: callers bound how many they make.
+      const pool = { connections: null, keepAliveTimeout: IDLE_MS, keepAliveMaxTimeout: IDLE_MS }
       kept = { agent: await openAgent(dialling, {}, pool), until: clock.monotonic() + MAX_AGE_MS }
     }
     return exchange(clock, kept.agent, request)

@@ -1,5 +1,6 @@
 /** IP addresses as text: version, equality, network membership. Text that is not an address has version 0. See also `address-kind.ts`. */
 import { BlockList, isIP, SocketAddress } from 'node:net'
+import type { Holder } from '../../core/holder.js'
 
 export function ipVersion(text: string): 0 | 4 | 6 {
   const version = isIP(text)
@@ -66,6 +67,12 @@ export function addressKey(given: string): string {
     .slice(0, 4)
     .map(group => group.toLowerCase().replace(/^0+(?=.)/, ''))
     .join(':')}::/64`
+}
+
+/** A client known by its address only: networks have equal shares, and so do the addresses of a network. */
+export function addressHolder(address: string): Holder {
+  const key = addressKey(address)
+  return { owner: `network ${networkOf(key)}`, key }
 }
 
 /** @param key from `addressKey` @returns its IPv4 /24 or IPv6 /48, the usual minimum of a hosting provider or site */

@@ -35,6 +35,7 @@ const keys: Readonly<Record<string, Principal>> = {
   slow: { ...principal, keyId: 'k3', rateLimit: 2 },
   slow_reader: { ...principal, keyId: 'k4', rateLimit: 1, permissions: ['email:read'] },
   unlimited: { ...principal, keyId: 'k5', rateLimit: 0 },
+  neighbour: { ...principal, keyId: 'k7', workspaceId: 'w2', liveWorkspaceId: 'w2', rateLimit: 0 },
 }
 
 const authenticate: Authenticate = async token => {

@@ -52,8 +52,8 @@ export function pngOf(width: number, height: number, rows: Uint8Array, ...others
   return Buffer.concat([SIGNATURE, ...chunks, pngChunk('IEND', Buffer.alloc(0))])
 }
 
-/** With two frames. */
-export function animatedPng(): Buffer {
+/** With two frames. @param rows of grey pixels, each begun by its filter */
+export function animatedPng(side = 1, rows: Uint8Array = Buffer.from([0, 255])): Buffer {
   const control = Buffer.alloc(8)
   control.writeUInt32BE(2)
   const frame = (sequence: number) => {
@@ -63,7 +63,7 @@ export function animatedPng(): Buffer {
     content.writeUInt32BE(1, 8)
     return pngChunk('fcTL', content)
   }
-  return pngOf(1, 1, Buffer.from([0, 255]), pngChunk('acTL', control), frame(0), frame(1))
+  return pngOf(side, side, rows, pngChunk('acTL', control), frame(0), frame(1))
 }
 
 /** Frames of one pixel. */

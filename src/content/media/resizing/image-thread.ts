@@ -1,11 +1,13 @@
 /**
- * Prepares uploaded images in a thread, one after the other; the event loop only sends and receives octets.
+ * Prepares uploaded images in a thread, one at a time, workspaces in turns; the event loop only sends and receives octets.
  *
  * The thread starts with the first image and ends when no image came for a while, which returns the memory of its decoders. An image that
  * takes too long ends the thread. Files of many pixels need about twenty octets a pixel while they are prepared.
  * Fails: AppError validation_error for a file that cannot be used; unavailable if the thread ends, or too many images wait.
  */
 import { AppError } from '../../../core/errors.js'
+import { FairGate } from '../../../core/fair-shares.js'
+import { currentHolder } from '../../../core/holder.js'
 import { formatDuration } from '../../../core/units.js'
 import type { Log } from '../../../world/log.js'
 import type { SpawnThread, Thread } from '../../../world/threads.js'
@@ -29,10 +31,10 @@ const PROGRAM = new URL('./image-main.js', import.meta.url)
 const HEAP_MEGABYTES = 128
 const LIMIT_MS = 60_000
 const IDLE_MS = 20_000
-const MAX_WAITING = 16
+const MAX_WAITING = 64
 const RETRY_AFTER_MS = 5_000
 
-interface Waiting extends ImageTask {
+interface Running {
   resolve(image: PreparedImage): void
   reject(error: AppError): void
 }
@@ -45,8 +47,10 @@ export interface ImageThreadParts {
 
 export class ImageThread {
   private readonly parts: ImageThreadParts
-  private readonly waiting: Waiting[] = []
-  private running: Waiting | undefined
+  private readonly gate = new FairGate(1, MAX_WAITING, () =>
+    unavailable('too many images are being uploaded; try again in a few seconds'),
+  )
+  private running: Running | undefined
   private thread: Thread | undefined
   /** Of the image that is prepared, or of idleness. */
   private timer: Timer | undefined
@@ -58,36 +62,31 @@ export class ImageThread {
 
   /** @param octets are transferred to the thread, and empty afterwards */
   prepare(octets: Uint8Array, maxPixels: number): Promise<PreparedImage> {
-    return new Promise((resolve, reject) => {
-      if (this.isStopped || this.waiting.length >= MAX_WAITING) {
-        reject(unavailable('too many images are being uploaded; try again in a few seconds'))
-        return
+    return this.gate.run(currentHolder(), async () => {
+      if (this.isStopped) throw stopped()
+      this.timer?.cancel()
+      try {
+        return await this.prepareNext({ octets, maxPixels })
+      } finally {
+        this.timer?.cancel()
+        if (this.thread) this.timer = this.parts.clock.after(IDLE_MS, () => void this.end())
       }
-      this.waiting.push({ octets, maxPixels, resolve, reject })
-      this.next()
+    })
+  }
+
+  private prepareNext({ octets, maxPixels }: ImageTask): Promise<PreparedImage> {
+    return new Promise((resolve, reject) => {
+      this.running = { resolve, reject }
+      this.timer = this.parts.clock.after(LIMIT_MS, () => this.giveUp())
+      const task: ImageTask = { octets, maxPixels }
+      this.runningThread().post(task, [octets.buffer as ArrayBuffer])
     })
   }
 
   async stop(): Promise<void> {
     this.isStopped = true
-    const stopped = unavailable('the server is stopping; upload the image again')
-    for (const one of this.waiting.splice(0)) one.reject(stopped)
-    this.settle(one => one.reject(stopped))
+    this.settle(one => one.reject(stopped()))
     await this.end()
-  }
-
-  private next(): void {
-    if (this.running) return
-    this.timer?.cancel()
-    const next = this.waiting.shift()
-    if (!next) {
-      if (this.thread) this.timer = this.parts.clock.after(IDLE_MS, () => void this.end())
-      return
-    }
-    this.running = next
-    this.timer = this.parts.clock.after(LIMIT_MS, () => this.giveUp())
-    const { octets, maxPixels } = next
-    this.runningThread().post({ octets, maxPixels } satisfies ImageTask, [octets.buffer as ArrayBuffer])
   }
 
   private runningThread(): Thread {
@@ -119,22 +118,19 @@ export class ImageThread {
       if ('image' in answer) one.resolve(answer.image)
       else one.reject(refusal(answer.fault))
     })
-    this.next()
   }
 
   private failed(error: string): void {
     this.parts.log.error('image thread failed', { error })
     this.settle(one => one.reject(unavailable('the image could not be read; upload it again')))
-    this.next()
   }
 
   private giveUp(): void {
     void this.end()
     this.settle(one => one.reject(refusal(`takes more than ${formatDuration(LIMIT_MS)} to decode`)))
-    this.next()
   }
 
-  private settle(how: (one: Waiting) => void): void {
+  private settle(how: (one: Running) => void): void {
     const { running } = this
     this.running = undefined
     if (running) how(running)
@@ -150,6 +146,10 @@ export class ImageThread {
 
 function refusal(fault: string): AppError {
   return new AppError('validation_error', `the file ${fault}`, { path: 'file' })
+}
+
+function stopped(): AppError {
+  return unavailable('the server is stopping; upload the image again')
 }
 
 function unavailable(message: string): AppError {

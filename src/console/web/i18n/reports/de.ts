@@ -56,6 +56,12 @@ export const reports: typeof texts = {
     single: 'Einzelne Berichte',
     period: 'Zeitraum',
     of: (name: string) => `Bericht von ${name}`,
+    sentBy: 'Absender',
+    notAuthenticated: 'Nicht authentifiziert',
+    unauthenticated: (n: number) =>
+      n === 1
+        ? 'Einer dieser Berichte ist nicht authentifiziert: Jeder kann ihn gesendet haben.'
+        : `${n.toLocaleString('de')} dieser Berichte sind nicht authentifiziert: Jeder kann sie gesendet haben.`,
     reportId: 'Kennung des Berichts',
     noRecords: 'Der Bericht hat keine Einträge.',
     fields: {

@@ -56,6 +56,12 @@ export const reports = {
     single: 'Individual reports',
     period: 'Period',
     of: (name: string) => `Report from ${name}`,
+    sentBy: 'Sender',
+    notAuthenticated: 'Not authenticated',
+    unauthenticated: (n: number) =>
+      n === 1
+        ? 'One of these reports is not authenticated: anyone may have sent it.'
+        : `${n.toLocaleString('en')} of these reports are not authenticated: anyone may have sent them.`,
     reportId: 'Report id',
     noRecords: 'The report has no records.',
     fields: {

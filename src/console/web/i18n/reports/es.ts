@@ -57,6 +57,12 @@ export const reports: typeof texts = {
     single: 'Informes uno por uno',
     period: 'Período',
     of: (name: string) => `Informe de ${name}`,
+    sentBy: 'Remitente',
+    notAuthenticated: 'Sin autenticar',
+    unauthenticated: (n: number) =>
+      n === 1
+        ? 'Uno de estos informes no está autenticado: cualquiera puede haberlo enviado.'
+        : `${n.toLocaleString('es')} de estos informes no están autenticados: cualquiera puede haberlos enviado.`,
     reportId: 'Identificador del informe',
     noRecords: 'El informe no tiene registros.',
     fields: {

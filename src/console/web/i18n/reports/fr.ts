@@ -57,6 +57,12 @@ export const reports: typeof texts = {
     single: 'Rapports un par un',
     period: 'Période',
     of: (name: string) => `Rapport de ${name}`,
+    sentBy: 'Expéditeur',
+    notAuthenticated: 'Non authentifié',
+    unauthenticated: (n: number) =>
+      n === 1
+        ? 'L’un de ces rapports n’est pas authentifié : n’importe qui peut l’avoir envoyé.'
+        : `${n.toLocaleString('fr')} de ces rapports ne sont pas authentifiés : n’importe qui peut les avoir envoyés.`,
     reportId: 'Identifiant du rapport',
     noRecords: 'Le rapport n’a pas d’enregistrements.',
     fields: {
