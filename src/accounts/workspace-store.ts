@@ -328,6 +328,9 @@ function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
 export interface PublicSender {
   readonly sender: Sender
   readonly isSandbox: boolean
+  /** Not shown. */
+  readonly hourlyLimit: number
+  readonly dailyLimit: number
 }
 
 /** @param workspaceId a sandbox's id for a sandbox @returns undefined if the workspace was removed */
@@ -335,6 +338,7 @@ export async function findPublicSender(db: Queries, workspaceId: string): Promis
   const workspace = await findActingWorkspace(db, workspaceId)
   if (!workspace) return undefined
   const { id, liveId, name, companyName, companyAddress, brandColor } = workspace
+  const { hourlyLimit, dailyLimit } = workspace
   const sender = { name: companyName ?? name, address: companyAddress ?? '', color: brandColor }
-  return { sender, isSandbox: id !== liveId }
+  return { sender, isSandbox: id !== liveId, hourlyLimit, dailyLimit }
 }

@@ -82,7 +82,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     recheckOperator: operator => recheckOperator({ ...world, database }, operator),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
-    openAccountMail: workspaceId => openRequestedMail(send, workspaceId, config.mta.sharedAddress),
+    openAccountMail: async workspaceId =>
+      (await openRequestedMail(send, workspaceId, config.mta.sharedAddress)).send,
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
     hasWorkspace: async (db, id) => (await findWorkspace(db, id)) !== undefined,

@@ -490,3 +490,20 @@ t.test('confirmations use nothing of the limit of what the API sends, and a mail
   await until('all of it', async () => (await captured()).length >= 7 || undefined)
   t.equal((await captured()).filter(({ recipient }) => recipient.startsWith('victim')).length, 5)
 })
+
+t.test('a confirmation mail advertises nothing, and forms without number share one allowance', async t => {
+  const { form, set, see, linkTo, captured } = await open(t)
+  await set('company_name=Win now at https://evil.example/prize', 'company_address=https://evil.example')
+  await set('default_from_name=www.evil.example', 'hourly_limit=40')
+  const forms = await Promise.all([1, 2, 3].map(n => form({ name: `F${n}`, double_opt_in: true })))
+  await see(forms[0] ?? '', { form: { email: 'ann@home.example' } })
+  const { mail } = await linkTo('ann@home.example')
+  t.notMatch(`${String(mail.subject)}${String(mail.html)}${mail.text ?? ''}${mail.from?.text ?? ''}`, 'evil')
+  const domain = mail.from?.value[0]?.address?.split('@')[1] ?? ''
+  t.equal(mail.subject, `Please confirm your subscription: ${domain}`)
+  const statuses: number[] = []
+  for (let n = 0; n < 15; n += 1)
+    statuses.push((await see(forms[n % 3] ?? '', { form: { email: `p${n}@home.example` } })).status)
+  t.same(statuses, [...Array<number>(9).fill(200), ...Array<number>(6).fill(503)])
+  await until('all confirmations', async () => (await captured()).length === 10)
+})
