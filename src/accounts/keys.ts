@@ -98,7 +98,18 @@ export async function createKey(
   return { row, key }
 }
 
-/** Takes effect at once, in the running server too. @throws AppError not_found (unknown or already revoked) */
+/** What was accepted with a key and waits for its time. Implemented by message intake. */
+export interface ScheduledMail {
+  count(key: ApiKey): Promise<number>
+  /** @returns how many messages were cancelled */
+  cancel(key: ApiKey): Promise<number>
+}
+
+/**
+ * Takes effect at once, in the running server too. Mail that was accepted with the key is not affected.
+ *
+ * @throws AppError not_found (unknown or already revoked)
+ */
 export async function revokeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,

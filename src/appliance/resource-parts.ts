@@ -23,6 +23,7 @@ import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
 import { openRequestedMail } from '../msa/rest/requested-mail.js'
 import type { SendParts } from '../msa/rest/send-email.js'
+import { scheduledOfKey } from '../msa/scheduled-of-key.js'
 import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
@@ -84,6 +85,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
     openAccountMail: async workspaceId =>
       (await openRequestedMail(send, workspaceId, config.mta.sharedAddress)).send,
+    scheduledMail: scheduledOfKey(database),
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
     hasWorkspace: async (db, id) => (await findWorkspace(db, id)) !== undefined,
