@@ -2,6 +2,7 @@
  * The dependencies of resources, from the appliance and from what runs: the server passes its queue and dispatcher, a command that serves
  * the API itself (`command-api.ts`) passes parts at rest.
  */
+import { readSecretKey } from '../accounts/secret-sealing.js'
 import { findActingWorkspace, findPublicSender, findWorkspace } from '../accounts/workspace-store.js'
 import { LoginGuard } from '../accounts/login-guard.js'
 import { SharedLoginJournal } from '../accounts/login-journal.js'
@@ -104,6 +105,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
     databaseFile: config.databaseFile,
+    secretKey: config.secrets.key && readSecretKey(config.secrets.key),
     diskReserve: () => appliance.live.current.limits.diskReserveBytes,
     holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail({ ...world, database }, workspaceId),
     findContact,
