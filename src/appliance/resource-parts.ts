@@ -22,6 +22,7 @@ import { SlidingWindow, type OpenWindow } from '../http/sliding-window.js'
 import type { MailQuota } from '../inbound/intake/mail-quota.js'
 import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
+import { openMonitorAccess } from '../metrics/resource.js'
 import { openRequestedMail } from '../msa/rest/requested-mail.js'
 import type { SendParts } from '../msa/rest/send-email.js'
 import { scheduledOfKey } from '../msa/scheduled-of-key.js'
@@ -94,6 +95,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
+    knowsMonitor: openMonitorAccess(config),
     sendingAddresses: (workspaceId: string) =>
       sendingAddresses(
         { config: appliance.live.current, resolver: domains.freshResolver(), world },

@@ -130,6 +130,8 @@ t.test('what cannot be a form is refused by name', async t => {
     [{ name: ' ' }, 'name'],
     [{ redirect_url: 'javascript:alert(1)' }, 'redirect_url'],
     [{ redirect_url: '/thanks' }, 'redirect_url'],
+    [{ redirect_url: "https://shop.example;script-src'unsafe-inline'/" }, 'redirect_url'],
+    [{ redirect_url: 'https://a,b.example/' }, 'redirect_url'],
     [{ redirect_url: 'https://user:pass@shop.example/' }, 'redirect_url'],
     [{ fields: [{ name: 'email', label: 'x' }] }, 'fields.0.name'],
     [{ fields: [NAME, NAME] }, 'fields.1.name'],
@@ -506,4 +508,16 @@ t.test('a confirmation mail advertises nothing, and forms without number share o
     statuses.push((await see(forms[n % 3] ?? '', { form: { email: `p${n}@home.example` } })).status)
   t.same(statuses, [...Array<number>(9).fill(200), ...Array<number>(6).fill(503)])
   await until('all confirmations', async () => (await captured()).length === 10)
+})
+
+t.test('a redirect_url writes nothing else into the policy of the page', async t => {
+  const { form, see, sql } = await open(t)
+  const path = await form({ name: 'x', redirect_url: 'https://shop.example:8443/thanks' })
+  const policy = async () => String((await see(path)).headers['content-security-policy'])
+  t.match(await policy(), "form-action 'self' https://shop.example:8443; frame-ancestors 'none'")
+  // Stored before such hosts were refused.
+  for (const host of ['a;script-src', 'a,default-src', "a'unsafe-inline'", 'a*']) {
+    sql(`update forms set redirect_url = 'https://${host.replaceAll("'", "''")}/'`)
+    t.match(await policy(), "form-action 'self'; frame-ancestors 'none'", host)
+  }
 })

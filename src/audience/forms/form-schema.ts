@@ -163,6 +163,8 @@ function readUrl(text: string): string {
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (!url || !isWeb || url.username !== '' || url.password !== '')
     throw refusal('redirect_url', 'redirect_url must be an http or https URL without credentials')
+  if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(url.hostname))
+    throw refusal('redirect_url', 'redirect_url has an invalid host name')
   return url.href
 }
 
