@@ -28,6 +28,7 @@ void runCli(process.argv.slice(2), {
     if (!isOutputClosed) process.stdout.write(`${text}\n`)
   },
   isOutputClosed: () => isOutputClosed,
+  isTerminal: process.stdout.isTTY,
   ...(isPipedIn() ? { input: () => process.stdin } : {}),
   complain: text => process.stderr.write(`${text}\n`),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),

@@ -4,14 +4,21 @@ import { AppError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { isoTime, isoTimeOrNull } from '../core/moments.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
-import { DONE, Done, Id, Moment, MomentOrNull } from '../http/answer/answer-fields.js'
+import { Id, Moment, MomentOrNull } from '../http/answer/answer-fields.js'
 import { requirePermission, type OperatorPrincipal } from '../http/operator.js'
 import { cursorQuery, type Page } from '../http/pagination.js'
 import { KEY_TYPES, PERMISSIONS } from '../http/principal.js'
 import type { OperatorPermission } from '../http/roles.js'
 import type { Route } from '../http/route.js'
 import { findKey, listApiKeys, type ApiKey } from './key-store.js'
-import { changeKey, createKey, DEFAULT_KEY_LIMITS, revokeKey, type KeyParts } from './keys.js'
+import {
+  changeKey,
+  createKey,
+  DEFAULT_KEY_LIMITS,
+  revokeKey,
+  type KeyParts,
+  type ScheduledMail,
+} from './keys.js'
 
 const KeySchema = Type.Object(
   {
@@ -57,7 +64,22 @@ const settings = {
 const ById = Type.Object({ id: Type.String({ maxLength: 64 }) })
 const OfWorkspace = Type.Object({ workspaceId: Type.String({ maxLength: 64 }) })
 
-export function keyRoutes(parts: KeyParts): Route[] {
+const Revoked = Type.Object(
+  {
+    success: Type.Literal(true),
+    scheduled: Type.Integer({
+      description: 'Scheduled messages that were accepted with the key and will still be sent.',
+    }),
+    cancelled: Type.Integer({ description: 'Scheduled messages that were cancelled.' }),
+  },
+  { title: 'RevokedApiKey' },
+)
+
+export interface KeyRouteParts extends KeyParts {
+  readonly scheduledMail: ScheduledMail
+}
+
+export function keyRoutes(parts: KeyRouteParts): Route[] {
   const { reader } = parts.database
 
   async function list(workspaceId: string | undefined, page: Page) {
@@ -188,13 +210,25 @@ export function keyRoutes(parts: KeyParts): Route[] {
       operationId: 'revokeKey',
       chapter: 'Keys',
       summary: 'Revoke an API key.',
-      description: 'It stops working at once and stays in the list.',
+      description:
+        'It stops working at once and stays in the list. Mail that was accepted with it is still sent, at its scheduled time too: ' +
+        '`scheduled` says how much waits, and `cancel_scheduled` cancels it, of a key already revoked as well.',
       params: ById,
-      response: Done,
-      async handle({ operator, params }) {
-        await getKey(operator, 'keys:write', params.id)
-        await revokeKey(parts, params.id, operator.actor)
-        return DONE
+      query: Type.Object(
+        {
+          cancel_scheduled: Type.Optional(
+            Type.Boolean({ default: false, description: 'Also cancels what is scheduled with the key.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      response: Revoked,
+      async handle({ operator, params, query }) {
+        const key = await getKey(operator, 'keys:write', params.id)
+        const cancels = query.cancel_scheduled === true
+        if (key.revokedAt === null || !cancels) await revokeKey(parts, params.id, operator.actor)
+        const cancelled = cancels ? await parts.scheduledMail.cancel(key) : 0
+        return { success: true as const, scheduled: await parts.scheduledMail.count(key), cancelled }
       },
     }),
   ]

@@ -6,6 +6,7 @@
  */
 import { hash as digest } from 'node:crypto'
 import { AppError } from '../core/errors.js'
+import { readName } from '../core/names.js'
 import type { NewId } from '../core/ids.js'
 import { TtlCache } from '../core/ttl-cache.js'
 import { watchOf } from '../db/changes.js'
@@ -68,11 +69,12 @@ export async function createKey(
 ): Promise<{ row: ApiKey; key: string }> {
   const permissions = checkPermissions(wanted.permissions)
   checkLimits(wanted)
+  const name = readName(wanted.name)
   const key = (wanted.isSandbox ? 'ts_test_' : 'ts_live_') + randomBase62(parts.random)
   const row: ApiKey = {
     id: parts.newId(),
     workspaceId: wanted.workspaceId,
-    name: wanted.name,
+    name,
     hash: hashKey(key),
     hint: `${key.slice(0, 8)}...${key.slice(-4)}`,
     type: keyType(permissions),
@@ -98,7 +100,18 @@ export async function createKey(
   return { row, key }
 }
 
-/** Takes effect at once, in the running server too. @throws AppError not_found (unknown or already revoked) */
+/** What was accepted with a key and waits for its time. Implemented by message intake. */
+export interface ScheduledMail {
+  count(key: ApiKey): Promise<number>
+  /** @returns how many messages were cancelled */
+  cancel(key: ApiKey): Promise<number>
+}
+
+/**
+ * Takes effect at once, in the running server too. Mail that was accepted with the key is not affected.
+ *
+ * @throws AppError not_found (unknown or already revoked)
+ */
 export async function revokeKey(
   { database, clock }: Pick<KeyParts, 'database' | 'clock'>,
   id: string,
@@ -125,12 +138,14 @@ export async function changeKey(
 ): Promise<ApiKey> {
   const permissions = names && checkPermissions(names)
   checkLimits(changes)
+  const named = changes.name === undefined ? {} : { name: readName(changes.name) }
   return database.write(async tx => {
     const found = await findKey(tx.db, { id })
     if (!found || found.key.revokedAt !== null) throw new AppError('not_found', `no unrevoked key ${id}`)
     const key = {
       ...found.key,
       ...changes,
+      ...named,
       ...(permissions ? { permissions, type: keyType(permissions) } : {}),
     }
     await updateApiKey(tx.db, key)

@@ -8,8 +8,7 @@ import { resource } from '../resource/resource.js'
 import { retentionRule } from '../resource/retention.js'
 import { activityAdminRoutes, activityRoute } from './activity-routes.js'
 import { deleteExpiredAnswers } from './idempotency-store.js'
-import { keyRoutes } from './key-routes.js'
-import type { KeyParts } from './keys.js'
+import { keyRoutes, type KeyRouteParts } from './key-routes.js'
 import { loginLockRoutes, type LoginLockParts } from './login-lock-routes.js'
 import { workspaceRoutes } from './workspace-routes.js'
 import type { WorkspaceParts } from './workspace-settings.js'
@@ -21,7 +20,7 @@ export const accounts = resource({
     Keys: 'API keys of workspaces.',
     'Login locks': 'Addresses and accounts locked after failed logins.',
   },
-  open: (parts: WorkspaceParts & KeyParts & LoginLockParts) => ({
+  open: (parts: WorkspaceParts & KeyRouteParts & LoginLockParts) => ({
     routes: [keyRoute(), ...workspaceRoutes(parts), ...keyRoutes(parts), ...loginLockRoutes(parts)],
     // Each row has its own expiry time.
     retention: [retentionRule({ what: 'answers of repeated requests', keep: 0 }, deleteExpiredAnswers)],

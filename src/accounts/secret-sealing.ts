@@ -57,7 +57,8 @@ function assertOpens(box: SecretBox, { value, place }: { value: string; place: s
   }
 }
 
-function readSecretKey(source: SecretKeySource): Buffer {
+/** @returns 32 bytes @throws SecretKeyError */
+export function readSecretKey(source: SecretKeySource): Buffer {
   if ('bytes' in source) return source.bytes
   const key = parseSecretKey(readKeyFile(source.file).trim())
   if (!key) throw new SecretKeyError(`secrets.key: ${source.file} does not hold 32 bytes in base64`)

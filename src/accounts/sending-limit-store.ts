@@ -102,6 +102,29 @@ export async function allowanceWithinLimits(
 }
 
 /**
+ * Counts a mail in the first windows that have room for it: those of `now`, or later ones. For mail that may wait but not fail.
+ *
+ * @param until latest moment the mail may wait for, ms since epoch UTC
+ * @returns when the mail is due; undefined if all windows until then are used up, and nothing was counted
+ */
+export async function countWithinLimits(
+  db: Queries,
+  workspace: LimitedWorkspace,
+  now: number,
+  until: number,
+): Promise<number | undefined> {
+  for (let moment = now; moment <= until;) {
+    const { mails, moreAt } = await allowanceWithinLimits(db, workspace, moment)
+    if (mails >= 1) {
+      await countAgainstLimits(db, workspace, 1, moment)
+      return moment
+    }
+    moment = moreAt
+  }
+  return undefined
+}
+
+/**
  * Returns mails that will never be sent to the windows they were counted in. Windows that have ended are left alone.
  *
  * @param countedAt when the mails were accepted, ms since epoch UTC

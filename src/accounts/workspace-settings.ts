@@ -6,6 +6,7 @@
 import Type, { type Static } from 'typebox'
 import type { Actor } from '../core/actor.js'
 import { AppError } from '../core/errors.js'
+import { readName, readOptionalName } from '../core/names.js'
 import { isUuid, type NewId } from '../core/ids.js'
 import { isoTime } from '../core/moments.js'
 import type { Database, Queries, Tx } from '../db/database.js'
@@ -92,7 +93,7 @@ export async function createWorkspace(
 ): Promise<Workspace> {
   const workspace = fromSettings(
     { id: newId(), createdAt: clock.now() },
-    checkChange({ ...DEFAULT_SETTINGS, ...settings }),
+    checkChange(DEFAULT_SETTINGS, settings),
   )
   await database.write(async tx => {
     await requireFreeName(tx.db, workspace)
@@ -117,7 +118,7 @@ export async function changeWorkspace(
   return database.write(async tx => {
     const workspace = await getWorkspace(tx.db, id)
     precondition?.check(workspaceEtag(workspace))
-    const next = fromSettings(workspace, checkChange({ ...toSettings(workspace), ...changes }))
+    const next = fromSettings(workspace, checkChange(toSettings(workspace), changes))
     await requireFreeName(tx.db, next)
     const changed = settingsChanges(toSettings(workspace), toSettings(next))
     if (Object.keys(changed).length === 0) return workspace
@@ -232,8 +233,8 @@ export function settingSchemas(): Readonly<
   return Settings.properties as unknown as Record<string, { type?: string; description?: string }>
 }
 
-function checkChange(settings: unknown): Settings {
-  const checked = checkSettings(settings)
+function checkChange(before: object, changes: Partial<Settings>): Settings {
+  const checked = checkSettings({ ...before, ...changes })
   const { default_from_email: fromEmail, default_from_name: fromName } = checked
   const from = fromEmail === null ? undefined : parseAddress(fromEmail)
   const fault = (path: keyof Settings, what: string) =>
@@ -243,7 +244,9 @@ function checkChange(settings: unknown): Settings {
   if (fromName !== null && hasHeaderBreak(fromName))
     throw fault('default_from_name', 'contains control characters')
   if (!isTimezone(checked.timezone)) throw fault('timezone', 'is not an IANA time zone name')
-  return checked
+  // Only what is given: names that were stored before this check stay as they are.
+  if (typeof changes.company_name === 'string') readOptionalName(changes.company_name, 'company_name')
+  return changes.name === undefined ? checked : { ...checked, name: readName(checked.name) }
 }
 
 export function isTimezone(name: string): boolean {

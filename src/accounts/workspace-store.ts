@@ -153,8 +153,15 @@ export async function findWorkspaceByName(db: Queries, name: string): Promise<Wo
   return row && fromRow(row)
 }
 
+const selectOwner = statement((db, { id }: { id: string }) => ownerOf(db, id))
+
 const selectActing = statement((db, { id }: { id: string }) =>
-  db
+  ownerOf(db, id).where('deleted_at', 'is', null),
+)
+
+/** The workspace, or that of the sandbox. */
+function ownerOf(db: Queries, id: string) {
+  return db
     .selectFrom('workspaces')
     .selectAll()
     .where('id', '=', query =>
@@ -163,8 +170,7 @@ const selectActing = statement((db, { id }: { id: string }) =>
         query.val(id),
       ),
     )
-    .where('deleted_at', 'is', null),
-)
+}
 
 /** @param id `workspaceId` of a principal @returns undefined if the workspace was removed */
 export async function findActingWorkspace(db: Queries, id: string): Promise<ActingWorkspace | undefined> {
@@ -328,13 +334,39 @@ function actingFromRow(row: WorkspaceRow, id: string): ActingWorkspace {
 export interface PublicSender {
   readonly sender: Sender
   readonly isSandbox: boolean
+  /** Not shown. */
+  readonly hourlyLimit: number
+  readonly dailyLimit: number
 }
 
 /** @param workspaceId a sandbox's id for a sandbox @returns undefined if the workspace was removed */
 export async function findPublicSender(db: Queries, workspaceId: string): Promise<PublicSender | undefined> {
   const workspace = await findActingWorkspace(db, workspaceId)
-  if (!workspace) return undefined
+  return workspace && publicSenderOf(workspace)
+}
+
+export interface FormerSender extends PublicSender {
+  readonly isRemoved: boolean
+}
+
+/**
+ * Also of a removed workspace as long as it can be restored, since it could mail again: for wishes of recipients.
+ *
+ * @param now ms since epoch UTC
+ */
+export async function findFormerSender(
+  db: Queries,
+  workspaceId: string,
+  now: number,
+): Promise<FormerSender | undefined> {
+  const [row] = (await selectOwner(db, { id: workspaceId })).rows
+  if (!row || (row.deleted_at !== null && row.deleted_at <= now - RESTORABLE_MS)) return undefined
+  return { ...publicSenderOf(actingFromRow(row, workspaceId)), isRemoved: row.deleted_at !== null }
+}
+
+function publicSenderOf(workspace: ActingWorkspace): PublicSender {
   const { id, liveId, name, companyName, companyAddress, brandColor } = workspace
+  const { hourlyLimit, dailyLimit } = workspace
   const sender = { name: companyName ?? name, address: companyAddress ?? '', color: brandColor }
-  return { sender, isSandbox: id !== liveId }
+  return { sender, isSandbox: id !== liveId, hourlyLimit, dailyLimit }
 }

@@ -29,11 +29,18 @@ export function openOutgoingCalls({
   config,
   world,
 }: Pick<Appliance, 'config' | 'world'>): OutgoingCallsOfServer {
-  const { clock } = world
+  const { clock, log } = world
   const lookUp = openHostLookup(openResolver(config, world), world.systemLookup)
   const clients: OpenHttpClient[] = []
   const callsUnder = (egress: EgressPolicy): Calls => {
-    const http = openHttpClient(clock, { egress, lookUp, keepsConnections: true })
+    const http = openHttpClient(clock, {
+      egress,
+      lookUp,
+      keepsConnections: true,
+      onRefused: (host, reason) => {
+        log.info('outgoing call refused', { host, reason })
+      },
+    })
     clients.push(http)
     return { egress, http }
   }

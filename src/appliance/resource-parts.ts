@@ -2,6 +2,7 @@
  * The dependencies of resources, from the appliance and from what runs: the server passes its queue and dispatcher, a command that serves
  * the API itself (`command-api.ts`) passes parts at rest.
  */
+import { readSecretKey } from '../accounts/secret-sealing.js'
 import { findActingWorkspace, findPublicSender, findWorkspace } from '../accounts/workspace-store.js'
 import { LoginGuard } from '../accounts/login-guard.js'
 import { SharedLoginJournal } from '../accounts/login-journal.js'
@@ -21,8 +22,10 @@ import { SlidingWindow, type OpenWindow } from '../http/sliding-window.js'
 import type { MailQuota } from '../inbound/intake/mail-quota.js'
 import { openLinkKeys } from '../mail/links/link-keys.js'
 import type { Metrics } from '../metrics/metrics.js'
+import { openMonitorAccess } from '../metrics/resource.js'
 import { openRequestedMail } from '../msa/rest/requested-mail.js'
 import type { SendParts } from '../msa/rest/send-email.js'
+import { scheduledOfKey } from '../msa/scheduled-of-key.js'
 import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
@@ -82,7 +85,9 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     recheckOperator: operator => recheckOperator({ ...world, database }, operator),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
-    openAccountMail: workspaceId => openRequestedMail(send, workspaceId, config.mta.sharedAddress),
+    openAccountMail: async workspaceId =>
+      (await openRequestedMail(send, workspaceId, config.mta.sharedAddress)).send,
+    scheduledMail: scheduledOfKey(database),
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
     hasWorkspace: async (db, id) => (await findWorkspace(db, id)) !== undefined,
@@ -90,6 +95,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     linkKeys: openLinkKeys(linkSecrets),
     freshResolver: domains.freshResolver,
     hostname: config.hostname,
+    knowsMonitor: openMonitorAccess(config),
     sendingAddresses: (workspaceId: string) =>
       sendingAddresses(
         { config: appliance.live.current, resolver: domains.freshResolver(), world },
@@ -101,6 +107,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     inboundKeepMs: config.inbound.keepMs,
     dataDir: config.dataDir,
     databaseFile: config.databaseFile,
+    secretKey: config.secrets.key && readSecretKey(config.secrets.key),
     diskReserve: () => appliance.live.current.limits.diskReserveBytes,
     holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail({ ...world, database }, workspaceId),
     findContact,

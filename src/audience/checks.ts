@@ -22,12 +22,6 @@ export function checkText(path: string, text: string | null | undefined): string
   return text.trim() || null
 }
 
-export function checkName(text: string): string {
-  const name = checkText('name', text)
-  if (typeof name !== 'string') throw refusal('name', 'name must not be empty')
-  return name
-}
-
 /** Maximum length of a campaign or automation name. */
 const MAX_NAME = 200
 

@@ -2,6 +2,9 @@
  * `postroad backup FILE`: copies the database while the server runs, and verifies the copy. `postroad restore FILE`: replaces the database
  * with a backup; its queue is held, so that nothing is sent twice.
  *
+ * Backups are signed with `secrets.key`. `restore` checks the signature, then the schema, before any query of the file runs: a backup can
+ * bring triggers and views, and rows that nobody wrote here.
+ *
  * A backup contains the database (mail, contacts, keys; secrets are encrypted if `secrets.key` is set). It does not contain the
  * configuration, certificate files or the `secrets.key` file.
  */
@@ -14,18 +17,20 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { setRestoreHold } from '../accounts/restore-hold-store.js'
+import { readSecretKey } from '../accounts/secret-sealing.js'
 import { eraseAgain } from '../appliance/erasure/erase.js'
 import { openAppliance, requireInitialised } from '../appliance/appliance.js'
 import type { BackupView } from '../appliance/system/backup-routes.js'
 import { NO_FILE_TO_BACK_UP } from '../appliance/system/backups.js'
 import type { Config } from '../config/config.js'
-import { AppError } from '../core/errors.js'
+import { AppError, describeError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import { formatSize } from '../core/units.js'
 import { VERSION } from '../core/version.js'
@@ -37,6 +42,8 @@ import {
   unpackBackup,
   type BackupFacts,
 } from '../db/sqlite/backup-file.js'
+import { checkBackup, octetsOfBackup } from '../db/sqlite/backup-signature.js'
+import { checkHeader } from '../db/sqlite/check-file.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { countEntries } from '../queue/operator/queue-admin-store.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
@@ -63,6 +70,7 @@ export function backupCommand(program: Command, context: CliContext): void {
         printResult(context, options, { file: target, size, ...toJson(facts) }, () =>
           [
             `${target}: ${formatSize(size)}, verified`,
+            isRemote ? 'signed by the server if it has secrets.key' : signedText(context, options),
             `${facts.rows['messages'] ?? 0} messages, ${facts.rows['queue'] ?? 0} of them queued, ${facts.rows['contacts'] ?? 0} contacts`,
             'not included: the configuration, certificate files and the secrets.key file; back them up separately',
           ].join('\n'),
@@ -84,6 +92,7 @@ function backUpHere(context: CliContext, options: CommonOptions, target: string)
     target,
     now: context.world.clock.now(),
     version: VERSION,
+    secretKey: secretKeyOf(config),
     onProgress: done => drawProgress(done, 'copied'),
   })
 }
@@ -92,6 +101,18 @@ function backUpHere(context: CliContext, options: CommonOptions, target: string)
 function databaseFileOf({ databaseFile }: Config): string {
   if (databaseFile === undefined) throw new AppError('conflict', NO_FILE_TO_BACK_UP)
   return databaseFile
+}
+
+/** @throws SecretKeyError */
+function secretKeyOf({ secrets }: Config): Buffer | undefined {
+  return secrets.key && readSecretKey(secrets.key)
+}
+
+function signedText(context: CliContext, options: CommonOptions): string {
+  const { config } = readConfig(context, options)
+  return config.secrets.key
+    ? 'signed with secrets.key'
+    : 'not signed, since secrets.key is not set: whoever can change the file can change what is restored'
 }
 
 const POLL_MS = 500
@@ -130,11 +151,21 @@ async function untilMade({ world }: CliContext, admin: ApiClient, name: string):
 
 export function restoreCommand(program: Command, context: CliContext): void {
   confirmable(
-    command(program, 'restore <file>', 'replace the database with a backup (the server must be stopped)'),
-  ).action(async (file: string, options: ConfirmOptions) => {
+    command(
+      program,
+      'restore <file>',
+      'replace the database with a backup (the server must be stopped)',
+    ).option(
+      '--unsigned',
+      'also a backup whose signature is missing, wrong or of another secrets.key: only if you know where the file was since it was made',
+    ),
+  ).action(async (file: string, options: RestoreOptions) => {
     const { config } = readConfig(context, options)
-    const facts = readBackup(file)
+    const secretKey = secretKeyOf(config)
+    const check = (path: string) => checkSignature(path, file, secretKey, options.unsigned === true)
+    check(file)
     await requireRestorable(file)
+    const facts = readBackup(file)
     const databaseFile = databaseFileOf(config)
     const isThere = (statSync(databaseFile, { throwIfNoEntry: false })?.size ?? 0) > 0
     if (isThere)
@@ -153,6 +184,8 @@ export function restoreCommand(program: Command, context: CliContext): void {
     try {
       removeDatabase(copy)
       copyOctets(source, copy)
+      // Again, since the file itself may have changed meanwhile.
+      truncateSync(copy, check(copy))
       unpackBackup(copy)
       const waiting = await prepare(context, { ...config, databaseFile: copy })
       const kept = setAside(context, databaseFile)
@@ -173,6 +206,32 @@ export function restoreCommand(program: Command, context: CliContext): void {
       lock[Symbol.dispose]()
     }
   })
+}
+
+interface RestoreOptions extends ConfirmOptions {
+  readonly unsigned?: boolean
+}
+
+/** @param named the file that errors name @returns octets of the database in it @throws Error unless it may be restored */
+function checkSignature(
+  path: string,
+  named: string,
+  secretKey: Buffer | undefined,
+  mayBeUnsigned: boolean,
+): number {
+  if (!existsSync(path)) throw new Error(`there is no file ${named}`)
+  checkHeader(path)
+  const descriptor = openSync(path, 'r')
+  try {
+    return mayBeUnsigned ? octetsOfBackup(descriptor) : checkBackup(descriptor, secretKey).octets
+  } catch (error) {
+    throw new Error(
+      `${named}: ${describeError(error)}; if you know that nobody changed it, restore it with --unsigned`,
+      { cause: error },
+    )
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 function removeDatabase(file: string): void {

@@ -17,6 +17,7 @@ import { chooseConfigFile, type Environment } from '../config/environment.js'
 import { nearestName } from '../config/key-names.js'
 import { loadConfig, type LoadedConfig, type LoadRequest } from '../config/load.js'
 import { AppError } from '../core/errors.js'
+import { visibleLine } from '../core/names.js'
 import { isUuid } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import type { World } from '../world/world.js'
@@ -24,9 +25,13 @@ import type { World } from '../world/world.js'
 export interface CliContext {
   readonly env: Environment
   readonly world: World
-  /** Write whole lines to standard output and standard error. */
+  /** Write whole lines to standard output and standard error, control characters of names and mail as escapes. */
   readonly print: (text: string) => void
   readonly complain: (text: string) => void
+  /** Data that programs read: unchanged, unless standard output is a terminal. */
+  readonly printData: (text: string) => void
+  /** Unchanged: escape sequences of our own. */
+  readonly printRaw: (text: string) => void
   /** Asks the user at the terminal; absent without a terminal. */
   readonly ask?: (question: string) => Promise<string>
   /** Standard input; absent if nothing is piped in. */
@@ -126,7 +131,7 @@ export function table(
   rows: readonly (readonly (string | number | null)[])[],
 ): string {
   if (rows.length === 0) return '(none)'
-  const cells = [head, ...rows.map(row => row.map(cell => String(cell ?? '-')))]
+  const cells = [head, ...rows.map(row => row.map(cell => visibleLine(String(cell ?? '-'))))]
   const widths = head.map((_, column) => Math.max(...cells.map(row => (row[column] ?? '').length)))
   return cells
     .map(row =>

@@ -1,6 +1,7 @@
 /** The command line: all commands, and the exit status of each failure (0 success, 1 failure, 2 usage). */
 import { Command, CommanderError } from 'commander'
 import { describeError } from '../core/errors.js'
+import { visibleText } from '../core/names.js'
 import { VERSION } from '../core/version.js'
 import { applyCommand } from './apply/apply.js'
 import { backupCommand, restoreCommand } from './backup.js'
@@ -72,9 +73,32 @@ const COMMANDS = [
   compactCommand,
 ]
 
+export interface OuterContext extends Omit<CliContext, 'fail' | 'printData' | 'printRaw'> {
+  /** Whether standard output is a terminal. */
+  readonly isTerminal?: boolean
+}
+
+/** Names, addresses and mail are other people's words, and a terminal obeys control characters in them. */
+function showingControls({ isTerminal = false, ask, ...outer }: OuterContext): Omit<CliContext, 'fail'> {
+  const print = (text: string) => {
+    outer.print(visibleText(text))
+  }
+  return {
+    ...outer,
+    print,
+    printData: isTerminal ? print : outer.print,
+    printRaw: outer.print,
+    complain: text => {
+      outer.complain(visibleText(text))
+    },
+    ...(ask ? { ask: question => ask(visibleText(question)) } : {}),
+  }
+}
+
 /** @returns exit status. Never rejects. */
-export async function runCli(args: readonly string[], context: Omit<CliContext, 'fail'>): Promise<number> {
+export async function runCli(args: readonly string[], outer: OuterContext): Promise<number> {
   let status = 0
+  const context = showingControls(outer)
   const isJson = asksForJson(args)
   const program = new Command('postroad')
     .description('self-hosted mail server appliance')

@@ -25,6 +25,8 @@ const HEADERS: OutgoingHttpHeaders = {
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
+  // A page that opened the console keeps no handle on its window.
+  'Cross-Origin-Opener-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'same-origin',
   'X-Robots-Tag': 'noindex, nofollow',

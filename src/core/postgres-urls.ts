@@ -19,6 +19,12 @@ export function serverUrls(text: string): string[] | undefined {
   return urls
 }
 
+/** Whether the URL contains a password, before the host or in the query. */
+export function hasPassword(text: string): boolean {
+  const [, , user = '', , rest = ''] = PARTS.exec(text) ?? []
+  return /:./.test(user.slice(0, -1)) || /[?&]password=./.test(rest)
+}
+
 /** Hosts and ports of the query take the place of the others. */
 function byQuery(url: URL): string[] | undefined {
   const query = url.searchParams

@@ -170,7 +170,8 @@ export async function isEmpty(db: Kysely<Tables>, dialect: Dialect): Promise<boo
 async function appliedMigrations(db: Kysely<Tables>, dialect: Dialect): Promise<string[]> {
   const { rows: tables } = await (
     dialect === 'sqlite'
-      ? sql`select name from sqlite_schema where name = 'schema_migrations'`
+      ? // A view of that name is no table of migrations, and reading it could take for ever.
+        sql`select name from sqlite_schema where name = 'schema_migrations' and type = 'table'`
       : sql`select relname from pg_class where oid = to_regclass('schema_migrations')`
   ).execute(db)
   if (tables.length === 0) return []

@@ -55,8 +55,9 @@ export const ABSENT = '-'
 
 export function compareSchema(expected: SchemaDigests, found: SchemaObjects): SchemaDifferences {
   const added = [...found].filter(([object]) => !expected.has(object))
+  const isForeign = (table: string) => found.has(`table ${table}`) && !expected.has(`table ${table}`)
   const isHarmful = ({ kind, owner }: SchemaObject) =>
-    kind === 'view' || (HARMFUL_ON_TABLE.has(kind) && expected.has(`table ${owner}`))
+    kind === 'view' || (HARMFUL_ON_TABLE.has(kind) && !isForeign(owner))
   const named = (objects: typeof added) => objects.map(([object]) => object).sort()
   return {
     missing: [...expected.keys()].filter(object => !found.has(object)),
@@ -68,7 +69,7 @@ export function compareSchema(expected: SchemaDigests, found: SchemaObjects): Sc
   }
 }
 
-/** On tables of Postroad's. A view may refer to a column that a migration changes, which then fails. */
+/** On all but added tables: on Postroad's, on Kysely's, and on those of the search index, which are not listed. A view may refer to a column that a migration changes, which then fails. */
 const HARMFUL_ON_TABLE: ReadonlySet<string> = new Set(['trigger', 'rule', 'unique index'])
 
 interface Definition {
@@ -97,7 +98,8 @@ function digestOf(text: string): string {
 async function sqliteDefinitions(db: Kysely<Tables>): Promise<Definition[]> {
   const { rows } = await sql<Definition>`
     select type as kind, name, tbl_name as owner, sql as text from sqlite_schema
-    where sql is not null and name not like 'sqlite\\_%' escape '\\' and tbl_name not like 'schema\\_migrations%' escape '\\'
+    where sql is not null and name not like 'sqlite\\_%' escape '\\'
+      and not (type = 'table' and name in ('schema_migrations', 'schema_migrations_lock'))
       and name not in (select name from pragma_table_list where schema = 'main' and type = 'shadow')`.execute(
     db,
   )

@@ -1,23 +1,33 @@
-/** `GET /health` for monitors: whether the service works, and if not, why. */
+/**
+ * `GET /health` for monitors: whether the service works, and if not, why.
+ *
+ * Anybody learns whether new mail is accepted. Version, node and reasons are for operators, programs of this machine, and whoever may read
+ * `/metrics`.
+ */
 import Type, { type Static } from 'typebox'
 import type { NodeStanding } from '../cluster/membership.js'
 import { LEASES } from '../cluster/leases.js'
 import { NODE_STATES, ROLES } from '../cluster/roles.js'
 import { given } from '../core/given.js'
+import type { ClientRequest } from '../http/network-access.js'
 import { openRoute, Reply, type Route } from '../http/route.js'
 import { HEALTH_REASON_CODES, weightOf, type Weight } from './health-reasons.js'
 import type { JudgeHealth } from './judge-health.js'
+
+const FOR_KNOWN =
+  'Needs an operator, a direct connection from this machine, or access to `/metrics` (`metrics.networks`, `metrics.token`).'
 
 const Health = Type.Object(
   {
     status: Type.Enum(['ok', 'degraded', 'failing'], {
       description:
-        '`degraded`: needs attention, see `reasons`; `failing`: nothing can be stored. `ready` says whether new mail is accepted.',
+        '`degraded`: needs attention, see `reasons`; `failing`: nothing can be stored. `ready` says whether new mail is accepted. Without ' +
+        'details only `ok` or, while no new mail is accepted, `failing`.',
     }),
     ready: Type.Boolean({
       description: 'Whether new mail is accepted. If not, the status code is 503 instead of 200.',
     }),
-    version: Type.String(),
+    version: Type.Optional(Type.String({ description: `${FOR_KNOWN} So do all fields below.` })),
     node: Type.Optional(
       Type.Object(
         {
@@ -45,15 +55,17 @@ const Health = Type.Object(
         { description: 'The node that answers.' },
       ),
     ),
-    reasons: Type.Array(
-      Type.Object({
-        code: Type.Enum(HEALTH_REASON_CODES, { description: 'Stable identifier.' }),
-        text: Type.String({ description: 'Human-readable explanation.' }),
-      }),
-      {
-        description:
-          'Current problems, most severe first; empty if there are none. `webhook_disabled` and `feed_failing` alone leave the status `ok`.',
-      },
+    reasons: Type.Optional(
+      Type.Array(
+        Type.Object({
+          code: Type.Enum(HEALTH_REASON_CODES, { description: 'Stable identifier.' }),
+          text: Type.String({ description: 'Human-readable explanation.' }),
+        }),
+        {
+          description:
+            'Current problems, most severe first; empty if there are none. `webhook_disabled` and `feed_failing` alone leave the status `ok`.',
+        },
+      ),
     ),
     set_aside_events: Type.Optional(
       Type.Integer({
@@ -79,27 +91,34 @@ export interface HealthRouteParts {
   readonly judge: JudgeHealth
   /** Undefined if no server runs. */
   readonly node: () => NodeStanding | undefined
+  /** Who is told details, besides operators. */
+  readonly knowsMonitor: (request: ClientRequest) => boolean
 }
 
 /** Health at `/api/v1/health` and, without the prefix, at `/health`. */
-export function healthRoutes({ version, judge, node }: HealthRouteParts): Route[] {
+export function healthRoutes({ version, judge, node, knowsMonitor }: HealthRouteParts): Route[] {
   return [false, true].map(isAtRoot =>
     openRoute({
       method: 'GET',
       path: '/health',
       isAtRoot,
       access: 'public',
+      knows: knowsMonitor,
       operationId: 'getHealth',
       chapter: 'Health',
       summary: 'Check service health.',
       description:
-        'Needs no key. Tries a database write, at most once a second. 200 means that new mail is accepted; 503 means that the disk is full, or the database is missing, locked or damaged. `reasons` also lists problems that do not stop new mail.',
+        'Needs no key. Details are for operators, this machine and whoever may read `/metrics`. Tries a database write, at most once a second. 200 means that new mail is accepted; 503 means that the disk is full, or the database is missing, locked or damaged. `reasons` also lists problems that do not stop new mail.',
       response: Health,
       otherAnswers: { 503: Health },
-      handle: async () => {
+      handle: async ({ isKnown = false }) => {
         const { reasons, setAside, disabledWebhooks, consumerLag } = await judge()
         const weights = new Set<Weight>(reasons.map(weightOf))
         const ready = !weights.has('failing') && !weights.has('refusing')
+        if (!isKnown) {
+          const short: Static<typeof Health> = { status: ready ? 'ok' : 'failing', ready }
+          return ready ? short : new Reply(503, short)
+        }
         const answer: Static<typeof Health> = {
           status: statusOf(weights),
           ready,

@@ -2,11 +2,11 @@
 import type { NodeStanding } from '../cluster/membership.js'
 import { VERSION } from '../core/version.js'
 import { resource } from '../resource/resource.js'
-import { healthRoutes } from './health-routes.js'
+import { healthRoutes, type HealthRouteParts } from './health-routes.js'
 import type { JudgeHealth } from './judge-health.js'
 import { readyRoutes } from './ready-route.js'
 
-export interface HealthResourceParts {
+export interface HealthResourceParts extends Pick<HealthRouteParts, 'knowsMonitor'> {
   readonly judgeHealth: JudgeHealth
   /** This node; undefined if no server runs. */
   readonly node: () => NodeStanding | undefined
@@ -14,7 +14,10 @@ export interface HealthResourceParts {
 
 export const health = resource({
   chapters: { Health: 'Service health.' },
-  open: ({ judgeHealth: judge, node }: HealthResourceParts) => ({
-    routes: [...healthRoutes({ version: VERSION, judge, node }), ...readyRoutes({ judge, node })],
+  open: ({ judgeHealth: judge, node, knowsMonitor }: HealthResourceParts) => ({
+    routes: [
+      ...healthRoutes({ version: VERSION, judge, node, knowsMonitor }),
+      ...readyRoutes({ judge, node }),
+    ],
   }),
 })

@@ -14,6 +14,7 @@ import type { Clock } from '../world/time/clock.js'
 import { addressHolder, addressKey, NetworkList } from '../world/net/ip-address.js'
 import { windowHeaders } from './answer/error-body.js'
 import { clientAddress } from './client-address.js'
+import type { ClientRequest } from './network-access.js'
 import {
   OPERATOR_TOKEN_PREFIX,
   hasRoleIn,
@@ -47,7 +48,7 @@ export interface GateParts {
 }
 
 /** The parts of a route that control access. */
-export type Admission = Pick<Route['head'], 'access' | 'isLimited' | 'api'>
+export type Admission = Pick<Route['head'], 'access' | 'isLimited' | 'api' | 'knows'>
 
 /** Who calls, as the handlers see it. */
 export interface Caller {
@@ -56,6 +57,8 @@ export interface Caller {
   readonly operator?: OperatorPrincipal
   /** The workspace named by an admin route's path or query. */
   readonly workspaceId?: string
+  /** Of a public route with `knows`. */
+  readonly isKnown?: boolean
 }
 
 /** Requests per minute of one operator. */
@@ -63,6 +66,11 @@ const OPERATOR_RATE_LIMIT = 3_000
 
 /** Listed networks are those of direct connections. */
 const NO_PROXIES = new NetworkList([])
+
+/** Its peer is the client of the connection, which may be a proxy. */
+function directRequest(ctx: Context): ClientRequest {
+  return { peer: clientAddress(ctx.req, NO_PROXIES), header: name => ctx.get(name) }
+}
 
 /** Placeholder principal for routes without a key; their handlers never see it. */
 const NOBODY: Principal = {
@@ -96,7 +104,7 @@ export class Gate {
   }
 
   /** @throws AppError unauthorized, workspace_not_found, rate_limited, forbidden, sign_in_required, not_found */
-  async admit(ctx: Context, { access, isLimited = false, api }: Admission): Promise<Caller> {
+  async admit(ctx: Context, { access, isLimited = false, api, knows }: Admission): Promise<Caller> {
     // Access to the socket grants full control.
     if (access === 'control') return { principal: NOBODY }
     if (access === 'public') {
@@ -105,7 +113,7 @@ export class Gate {
       // Otherwise counted but not enforced, so that monitors may poll /health freely.
       if (isLimited && !state.isAllowed) throw tooMany(state)
       if (api === 'admin') this.requireOwnPage(ctx)
-      return { principal: NOBODY }
+      return knows ? { principal: NOBODY, isKnown: await this.isKnown(ctx, knows) } : { principal: NOBODY }
     }
     if (typeof access !== 'object') return this.admitKey(ctx, access)
     if (!this.isListed(ctx, access)) return this.admitOperator(ctx, access)
@@ -233,8 +241,18 @@ export class Gate {
   }
 
   private isListed(ctx: Context, access: AdminAccess | ListedAccess): boolean {
-    const request = { peer: clientAddress(ctx.req, NO_PROXIES), header: (name: string) => ctx.get(name) }
-    return 'isListed' in access && access.isListed(request)
+    return 'isListed' in access && access.isListed(directRequest(ctx))
+  }
+
+  /** A wrong credential makes a stranger, and no error: the route is open. */
+  private async isKnown(ctx: Context, knows: NonNullable<Admission['knows']>): Promise<boolean> {
+    if (knows(directRequest(ctx))) return true
+    try {
+      return (await this.findOperator(ctx)) !== undefined
+    } catch (error) {
+      if (error instanceof AppError) return false
+      throw error
+    }
   }
 
   /** IP address of the client, behind a trusted proxy the forwarded one; empty on the control socket. */

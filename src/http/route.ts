@@ -105,6 +105,8 @@ export interface RouteHead<
   readonly mediaType?: string
   /** The answer never changes and is built once. */
   readonly isFixed?: boolean
+  /** For public routes that tell some callers more: operators, and requests for which it is true. Their handlers get `isKnown`. */
+  readonly knows?: (request: ClientRequest) => boolean
   /** For routes without a key: enforces the limit per address. Otherwise requests are counted but never refused. */
   readonly isLimited?: boolean
   /** Maximum request body, octets. */
@@ -141,6 +143,8 @@ export interface Request<P extends TObject, Q extends TObject, B extends TSchema
   readonly peer: string
   /** Value of a header field; empty if absent. */
   readonly header: (name: string) => string
+  /** On routes with `knows`: whether the caller is told more than strangers. */
+  readonly isKnown?: boolean
 }
 
 /** A request authenticated by a key with the required permission. */

@@ -2,10 +2,10 @@
  * Unsubscribes a recipient: the common path of links, pages, unsubscribe mail and opt-out reports.
  *
  * Runs in the caller's transaction; the caller wakes the event consumers afterwards. Suppresses the address for
- * marketing and opts out the contact at once. Transactional mail is still sent. Needs no message row, because links are
+ * marketing and opts out the contact at once, also in a removed workspace, which may be restored. Transactional mail is still sent. Needs no message row, because links are
  * followed years later. Repeated requests change nothing and append no event. Standards: RFC 8058, RFC 2369 §3.2.
  */
-import { findPublicSender } from '../accounts/workspace-store.js'
+import { findFormerSender } from '../accounts/workspace-store.js'
 import { findContact } from '../audience/contacts/contacts.js'
 import { optOut } from '../audience/contacts/follow-suppressions.js'
 import type { Queries, Tx } from '../db/database.js'
@@ -30,7 +30,7 @@ export interface UnsubscribeRequest {
 export async function unsubscribeRecipient(tx: Tx, wish: UnsubscribeRequest): Promise<boolean> {
   const { workspaceId, recipient, messageId, source, at } = wish
   const email = normalizedAddress(recipient)
-  const { isSandbox = false } = (await findPublicSender(tx.db, workspaceId)) ?? {}
+  const { isSandbox = false } = (await findFormerSender(tx.db, workspaceId, at)) ?? {}
   const suppression = { workspaceId, email, reason: 'unsubscribe', scope: 'marketing' } as const
   // Simulated outcomes can be repeated, so a sandbox suppresses only by hand.
   const isSuppressed =

@@ -6,6 +6,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import Type from 'typebox'
 import { sandboxIdOf } from '../accounts/workspace-store.js'
+import type { Config } from '../config/config.js'
 import { list, parsed, table, text } from '../config/schema/fields.js'
 import { parseNetwork } from '../config/schema/values.js'
 import { openNetworkAccess, type ClientRequest, type NetworkRule } from '../http/network-access.js'
@@ -86,6 +87,25 @@ export const metrics = resource({
     }
   },
 })
+
+/** Networks of this machine. */
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+
+/**
+ * Who is told details of the server's health: whoever may read its metrics, and programs of this machine. Its public names do not count as
+ * its own here, since a reverse proxy beside it passes them on for strangers.
+ */
+export function openMonitorAccess({
+  sections,
+  hostname,
+  publicUrl,
+}: Pick<Config, 'sections' | 'hostname' | 'publicUrl'>): (request: ClientRequest) => boolean {
+  // Decoded by this schema.
+  const { networks, token } = sections['metrics'] as { networks: readonly string[]; token: string }
+  const isLocal = openNetworkAccess({ networks: LOOPBACK, hosts: [] })
+  const isListed = mayRead({ networks, token, hosts: [hostname, new URL(publicUrl).hostname] })
+  return request => isLocal(request) || isListed(request)
+}
 
 /** A request with the token, or without any token from a listed network. */
 function mayRead({ networks, token, hosts }: NetworkRule & { readonly token: string }) {

@@ -1,5 +1,5 @@
 /**
- * Enqueues mail the server writes itself: delivery reports and forwarded postmaster@ and abuse@ mail.
+ * Enqueues mail the server writes itself: forwarded postmaster@ and abuse@ mail.
  *
  * Call it in the transaction of the event it reports. It is sent with the null return path, so it never causes bounces
  * (RFC 5321 §4.5.5). It belongs to no workspace: no sending limits apply and no message log shows it. Throws if the

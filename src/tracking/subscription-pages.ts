@@ -1,10 +1,11 @@
 /**
  * Public unsubscribe and preferences pages.
  *
- * The token of the link is the only authentication; it never expires and needs no message row. Invalid tokens and removed workspaces get
- * a 404 page. GET changes nothing, since scanners follow links.
+ * The token of the link is the only authentication; it never expires and needs no message row. Wishes are recorded for a removed workspace
+ * too, as long as it can be restored; nothing that it wrote itself is shown then. Invalid tokens and workspaces that cannot come back get a
+ * 404 page. GET changes nothing, since scanners follow links.
  */
-import { findPublicSender, type PublicSender } from '../accounts/workspace-store.js'
+import { findFormerSender, type FormerSender } from '../accounts/workspace-store.js'
 import type { Database, Queries, Tx } from '../db/database.js'
 import { snapshot } from '../db/snapshot.js'
 import type { PublicAnswer, PublicRoute } from '../http/public/public-route.js'
@@ -37,17 +38,17 @@ export interface SubscriptionParts {
   readonly onEvents: () => void
 }
 
-export interface LinkHolder extends PublicSender {
+export interface LinkHolder extends FormerSender {
   readonly subscriber: Subscriber
 }
 
 export async function findLinkHolder(
-  { database, linkKeys }: Pick<SubscriptionParts, 'database' | 'linkKeys'>,
+  { database, linkKeys, clock }: Pick<SubscriptionParts, 'database' | 'linkKeys' | 'clock'>,
   purpose: 'unsubscribe' | 'preferences',
   token: string,
 ): Promise<LinkHolder | undefined> {
   const subscriber = readSubscriberToken(linkKeys, purpose, token)
-  const found = subscriber && (await findPublicSender(database.reader, subscriber.workspaceId))
+  const found = subscriber && (await findFormerSender(database.reader, subscriber.workspaceId, clock.now()))
   return subscriber && found && { subscriber, ...found }
 }
 
@@ -221,7 +222,7 @@ async function readChoices(db: Queries, holder: LinkHolder): Promise<Choices> {
   const isOwnWish = suppression?.reason === 'unsubscribe' && suppression.scope === 'marketing'
   if (suppression && !isOwnWish) return { state: 'stopped', lists: [] }
   if (suppression || contact?.subscribed === false) return { state: 'unsubscribed', lists: [] }
-  const lists = await listPublicLists(db, workspaceId)
+  const lists = holder.isRemoved ? [] : await listPublicLists(db, workspaceId)
   const member = contact ? await memberOf(db, contact.seq) : new Set<string>()
   return {
     state: 'subscribed',

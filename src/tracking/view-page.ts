@@ -5,7 +5,7 @@
  * so its policy sandboxes it without scripts, forms or an origin. Links lead directly to their targets and there is no pixel: the link
  * to this page was already counted as a click. Messages without HTML are shown as text.
  * Standards: CSP Level 3 §6.3.2 (`sandbox`), RFC 9110 §9.2.1 (safe methods).
- * Invalid tokens and messages no longer kept get a page with status 404.
+ * Invalid tokens, messages no longer kept and those of removed workspaces get a page with status 404.
  */
 import { findPublicSender } from '../accounts/workspace-store.js'
 import type { MailSource } from '../content/rendering/mail-plan.js'
@@ -50,10 +50,10 @@ export function viewPage(parts: ViewParts): PublicRoute {
       const messageId = readView(linkKeys, params['token'] ?? '')
       if (messageId === undefined) return { page: noticePage(texts.badLink), status: 404 }
       const message = await findAnyMessage(database.reader, messageId)
-      const isKept = message && (await hasStoredBody(database.reader, message.contentId))
+      const found = message && (await findPublicSender(database.reader, message.workspaceId))
+      const isKept = found && (await hasStoredBody(database.reader, message.contentId))
       const mail = isKept ? await renderMessage(parts, message, addressKey(visitor.address)) : undefined
       if (mail?.html !== undefined) return documentOf(mail.html)
-      const found = message && (await findPublicSender(database.reader, message.workspaceId))
       if (mail?.text === undefined || !found)
         return { page: noticePage(texts.view.gone, found?.sender), status: 404 }
       const written = html`<p class="written" dir="auto">${mail.text}</p>`

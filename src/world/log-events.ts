@@ -151,6 +151,10 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'outgoing call refused':
+      'A host that a workspace named, for a webhook or a feed, has no address that may be called. Workspaces are not told which.',
+    'delivery notification skipped':
+      'A submitter was not notified: its address is not at a verified domain of the workspace, or the limits are used up for days.',
     'destination split': 'So much mail waits for a destination that several nodes deliver to it.',
     'background work taken over': 'This node now does a kind of background work (`work`) for all nodes.',
     'background work handed over':

@@ -6,6 +6,7 @@
  * Standards: sd-daemon(3) for priorities, syslog(3) for their numbers.
  */
 import { fstatSync } from 'node:fs'
+import { visibleText } from '../core/names.js'
 import { LineWriter } from './line-writer.js'
 import type { LogEvent } from './log-events.js'
 
@@ -117,5 +118,5 @@ export function journalPrefix(level: LineLevel): string {
 /** Quotes strings that contain spaces, quotes, `=` or control characters, as JSON. */
 function textValue(value: string | number | boolean | null): string {
   if (typeof value !== 'string') return String(value)
-  return /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value)
+  return /^[^\s"=\p{Cc}]+$/u.test(value) ? value : visibleText(JSON.stringify(value))
 }

@@ -1,17 +1,19 @@
 /** Backups by the admin API, and by the command line of another machine. */
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readBackup } from '../../src/db/sqlite/backup-file.js'
+import { checkBackup } from '../../src/db/sqlite/backup-signature.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { tokenWith } from '../support/program/operators.js'
 import { install } from '../support/program/process.js'
 import { until } from '../support/until.js'
 
 const BACKUPS = '/api/admin/v1/backups'
+const KEY = Buffer.alloc(32, 7)
 
-t.test('a backup is made beside the running server, listed, downloaded and deleted', async t => {
-  const postroad = await openTestAppliance(t)
+t.test('a backup is made beside the running server, signed, listed, downloaded and deleted', async t => {
+  const postroad = await openTestAppliance(t, { env: { POSTROAD_SECRETS_KEY: KEY.toString('base64') } })
   const operator = { key: await tokenWith(postroad, 'operator') }
   const viewer = { key: await tokenWith(postroad, 'viewer') }
   t.match(await postroad.post(BACKUPS, '', viewer), { status: 403 })
@@ -35,6 +37,11 @@ t.test('a backup is made beside the running server, listed, downloaded and delet
   writeFileSync(file, Buffer.from(await (await download(operator.key)).arrayBuffer()))
   t.equal(statSync(file).size, done.size)
   t.match(readBackup(file).rows, { workspaces: 1 })
+  const descriptor = openSync(file, 'r')
+  t.teardown(() => {
+    closeSync(descriptor)
+  })
+  t.match(checkBackup(descriptor, KEY), { isSigned: true })
 
   t.match(await postroad.delete(`${BACKUPS}/${name}`, operator), { status: 200 })
   t.match(await postroad.delete(`${BACKUPS}/${name}`, operator), { status: 404 })

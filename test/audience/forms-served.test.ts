@@ -130,6 +130,8 @@ t.test('what cannot be a form is refused by name', async t => {
     [{ name: ' ' }, 'name'],
     [{ redirect_url: 'javascript:alert(1)' }, 'redirect_url'],
     [{ redirect_url: '/thanks' }, 'redirect_url'],
+    [{ redirect_url: "https://shop.example;script-src'unsafe-inline'/" }, 'redirect_url'],
+    [{ redirect_url: 'https://a,b.example/' }, 'redirect_url'],
     [{ redirect_url: 'https://user:pass@shop.example/' }, 'redirect_url'],
     [{ fields: [{ name: 'email', label: 'x' }] }, 'fields.0.name'],
     [{ fields: [NAME, NAME] }, 'fields.1.name'],
@@ -489,4 +491,33 @@ t.test('confirmations use nothing of the limit of what the API sends, and a mail
   })
   await until('all of it', async () => (await captured()).length >= 7 || undefined)
   t.equal((await captured()).filter(({ recipient }) => recipient.startsWith('victim')).length, 5)
+})
+
+t.test('a confirmation mail advertises nothing, and forms without number share one allowance', async t => {
+  const { form, set, see, linkTo, captured } = await open(t)
+  await set('company_name=Win now at https://evil.example/prize', 'company_address=https://evil.example')
+  await set('default_from_name=www.evil.example', 'hourly_limit=40')
+  const forms = await Promise.all([1, 2, 3].map(n => form({ name: `F${n}`, double_opt_in: true })))
+  await see(forms[0] ?? '', { form: { email: 'ann@home.example' } })
+  const { mail } = await linkTo('ann@home.example')
+  t.notMatch(`${String(mail.subject)}${String(mail.html)}${mail.text ?? ''}${mail.from?.text ?? ''}`, 'evil')
+  const domain = mail.from?.value[0]?.address?.split('@')[1] ?? ''
+  t.equal(mail.subject, `Please confirm your subscription: ${domain}`)
+  const statuses: number[] = []
+  for (let n = 0; n < 15; n += 1)
+    statuses.push((await see(forms[n % 3] ?? '', { form: { email: `p${n}@home.example` } })).status)
+  t.same(statuses, [...Array<number>(9).fill(200), ...Array<number>(6).fill(503)])
+  await until('all confirmations', async () => (await captured()).length === 10)
+})
+
+t.test('a redirect_url writes nothing else into the policy of the page', async t => {
+  const { form, see, sql } = await open(t)
+  const path = await form({ name: 'x', redirect_url: 'https://shop.example:8443/thanks' })
+  const policy = async () => String((await see(path)).headers['content-security-policy'])
+  t.match(await policy(), "form-action 'self' https://shop.example:8443; frame-ancestors 'none'")
+  // Stored before such hosts were refused.
+  for (const host of ['a;script-src', 'a,default-src', "a'unsafe-inline'", 'a*']) {
+    sql(`update forms set redirect_url = 'https://${host.replaceAll("'", "''")}/'`)
+    t.match(await policy(), "form-action 'self'; frame-ancestors 'none'", host)
+  }
 })

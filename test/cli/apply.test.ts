@@ -1,5 +1,5 @@
 /** `postroad apply`: a file describes workspaces; what differs is planned, applied once, and then there is nothing to do. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -234,6 +234,35 @@ t.test('a change that fails names itself, and applying again makes the rest', as
     'create webhook https://203.0.113.7/hook email.bounced',
     'create form Newsletter',
   ])
+})
+
+t.test('html_file leads nowhere outside the folder of the file', async t => {
+  const postroad = await initialise(t)
+  const folder = join(postroad.dataDir, '..', 'described')
+  mkdirSync(join(folder, 'templates'), { recursive: true })
+  writeFileSync(join(folder, 'templates', 'in.html'), '<p>In</p>')
+  writeFileSync(join(folder, '..', 'secret'), '<p>secret</p>')
+  symlinkSync(join(folder, '..', 'secret'), join(folder, 'link.html'))
+  symlinkSync('templates/in.html', join(folder, 'inner.html'))
+  const file = join(folder, 'state.toml')
+  const apply = (name: string) => {
+    writeFileSync(file, SHOP.replace('welcome.html', name))
+    return postroad.run('apply', file, '--plan')
+  }
+  for (const name of [
+    '../secret',
+    join(folder, '..', 'secret'),
+    '/etc/passwd',
+    'link.html',
+    'templates/../../secret',
+  ])
+    t.match(
+      await apply(name),
+      { status: 2, err: /line 27: workspaces\.0\.templates\.0\.html_file: .* is outside/ },
+      name,
+    )
+  for (const name of ['templates/in.html', 'inner.html', join(folder, 'templates', 'in.html')])
+    t.match(await apply(name), { status: 0 }, name)
 })
 
 t.test('a mistake in the file is named with its line, and the key that was meant', async t => {

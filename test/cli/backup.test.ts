@@ -124,18 +124,22 @@ t.test('an incomplete backup file changes nothing', async t => {
   for (const [name, err] of [
     ['none', /no file/],
     ['text', /damaged/],
-    ['empty', /no backup/],
+    ['empty', /no signature: it is incomplete, no backup, or/],
   ] as const)
     t.match(await postroad.run('restore', join(folder, name), '--yes'), { status: 1, err }, name)
-  t.match(await postroad.run('restore', join(postroad.dataDir, 'postroad.db'), '--yes'), { err: /no backup/ })
+  for (const flags of [['--yes'], ['--yes', '--unsigned']])
+    t.match(await postroad.run('restore', join(postroad.dataDir, 'postroad.db'), ...flags), {
+      err: /no backup/,
+    })
 
   const damaged = readFileSync(file)
   damaged.fill(0xff, damaged.length - 8_192, damaged.length - 4_096)
   writeFileSync(join(folder, 'damaged'), damaged)
-  t.match(await postroad.run('restore', join(folder, 'damaged'), '--yes'), {
-    status: 1,
-    err: /damaged|malformed/,
-  })
+  for (const flags of [['--yes'], ['--yes', '--unsigned']])
+    t.match(await postroad.run('restore', join(folder, 'damaged'), ...flags), {
+      status: 1,
+      err: /damaged|malformed/,
+    })
   truncateSync(file, damaged.length / 2)
   t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /damaged/ })
   t.same(postroad.rowCounts(), before)
@@ -180,7 +184,11 @@ t.test('a backup with missing rows is refused', async t => {
   const handle = new BetterSqlite(file)
   handle.exec('delete from api_keys')
   handle.close()
-  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /0 rows of api_keys in place of/ })
+  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /damaged: its checksum/ })
+  t.match(await postroad.run('restore', file, '--yes', '--unsigned'), {
+    status: 1,
+    err: /0 rows of api_keys in place of/,
+  })
 })
 
 t.test('a backup with sealed secrets requires the key they were sealed with', async t => {
@@ -192,6 +200,8 @@ t.test('a backup with sealed secrets requires the key they were sealed with', as
   await postroad.json('backup', file)
   const other = install(t)
   t.match(await other.run('restore', file), { status: 1, err: /secrets\.key/ })
+  t.notOk(existsSync(other.dataDir), 'nothing was begun')
+  t.match(await other.run('restore', file, '--unsigned'), { status: 1, err: /secrets\.key/ })
   t.same(
     readdirSync(other.dataDir).filter(name => name.startsWith('postroad.db')),
     [],
@@ -199,4 +209,123 @@ t.test('a backup with sealed secrets requires the key they were sealed with', as
   )
   const right = install(t, { env: { POSTROAD_SECRETS_KEY: key } })
   t.match(await right.json('restore', file), { success: true })
+})
+
+const KEY = Buffer.alloc(32, 7).toString('base64')
+const OTHER_KEY = Buffer.alloc(32, 8).toString('base64')
+
+/** Opens a backup as its thief would, and changes it. */
+function changeBackup(file: string, change: string): void {
+  const handle = new BetterSqlite(file)
+  handle.unsafeMode(true)
+  handle.exec(change)
+  handle.close()
+}
+
+t.test('a backup that was changed is noticed, whatever was changed', async t => {
+  const postroad = await initialise(t, { env: { POSTROAD_SECRETS_KEY: KEY } })
+  const file = join(t.testdir(), 'backup')
+  t.match(await postroad.run('backup', file), { status: 0, out: /signed with secrets\.key/ })
+  const original = readFileSync(file)
+  const before = postroad.rowCounts()
+  const size = original.length
+  for (const at of [
+    150,
+    4_096,
+    Math.floor(size / 3),
+    Math.floor(size / 2),
+    size - 300,
+    size - 10,
+    size - 161,
+  ]) {
+    const flipped = Buffer.from(original)
+    flipped[at] = (flipped[at] ?? 0) ^ 1
+    writeFileSync(file, flipped)
+    t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /backup: it / }, `octet ${at}`)
+  }
+  writeFileSync(file, original)
+  changeBackup(file, "update api_keys set revoked_at = null, name = 'thief'")
+  t.match(await postroad.run('restore', file, '--yes'), {
+    status: 1,
+    err: /changed since it was made|no signature/,
+  })
+  // The signature of another backup, or of somebody without the key.
+  writeFileSync(file, Buffer.concat([readFileSync(file), original.subarray(-160)]))
+  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /changed since it was made/ })
+  t.same(postroad.rowCounts(), before)
+  writeFileSync(file, original)
+  t.match(await postroad.json('restore', file, '--yes'), { success: true })
+})
+
+t.test('a backup of another key, or without a signature, is restored only when told to', async t => {
+  const env = { POSTROAD_SECRETS_KEY: KEY }
+  const [mine, plain, foreign] = [
+    await initialise(t, { env }),
+    await initialise(t),
+    await initialise(t, { env: { POSTROAD_SECRETS_KEY: OTHER_KEY } }),
+  ]
+  const folder = t.testdir()
+  const backupOf = async (name: string, of: typeof mine) => {
+    await of.json('backup', join(folder, name))
+    return join(folder, name)
+  }
+  const unsigned = await backupOf('unsigned', plain)
+  t.match(await plain.run('backup', join(folder, 'again')), {
+    status: 0,
+    out: /not signed, since secrets\.key/,
+  })
+  const older = join(folder, 'older')
+  writeFileSync(older, readFileSync(unsigned).subarray(0, -160))
+  for (const [file, reason] of [
+    [await backupOf('foreign', foreign), /signed with another secrets\.key/],
+    [unsigned, /it is not signed/],
+    [older, /no signature/],
+  ] as const) {
+    const { status, err } = await mine.run('restore', file, '--yes')
+    t.equal(status, 1)
+    t.match(err, reason)
+    t.match(err, /--unsigned/)
+    t.match(await mine.json('restore', file, '--yes', '--unsigned'), { success: true })
+  }
+  t.match(
+    await plain.json('restore', unsigned, '--yes'),
+    { success: true },
+    'without a key, the checksum is all',
+  )
+})
+
+t.test('nothing that a backup brings runs before it is refused', async t => {
+  const postroad = await initialise(t)
+  const before = postroad.rowCounts()
+  const endless =
+    'with recursive n(facts, name) as (select 1, 1 union all select facts + 1, name from n) select facts, name from n'
+  for (const [change, reason] of [
+    [`drop table backup_facts; create view backup_facts as ${endless}`, /view backup_facts was added/],
+    [`create view harmless as ${endless}`, /view harmless was added/],
+    [`alter table schema_migrations rename to old; create view schema_migrations as ${endless}`, /no backup/],
+    [
+      'create trigger t after insert on restore_holds begin update api_keys set revoked_at = null; end',
+      /trigger t on restore_holds was added/,
+    ],
+    [
+      'create trigger t after insert on schema_migrations begin update api_keys set revoked_at = null; end',
+      /trigger t on schema_migrations was added/,
+    ],
+    [
+      'create trigger t after update on schema_migrations_lock begin update api_keys set revoked_at = null; end',
+      /trigger t on schema_migrations_lock was added/,
+    ],
+    [
+      'create trigger t after insert on contact_search_data begin update api_keys set revoked_at = null; end',
+      /cannot create triggers on shadow tables/,
+    ],
+  ] as const) {
+    const file = join(t.testdir(), 'backup')
+    await postroad.json('backup', file)
+    changeBackup(file, change)
+    const { status, err } = await postroad.run('restore', file, '--yes', '--unsigned')
+    t.equal(status, 1)
+    t.match(err, reason)
+    t.same(postroad.rowCounts(), before)
+  }
 })

@@ -108,6 +108,39 @@ t.test('expired or mismatched certificates and world-readable files get warnings
   t.ok(found.findings.every(({ fix }) => fix.length > 5))
 })
 
+t.test('a readable secrets.key and a password in database.url get warnings', async t => {
+  const folder = t.testdir()
+  const key = join(folder, 'secrets.key')
+  writeFileSync(key, Buffer.alloc(32, 7).toString('base64'))
+  chmodSync(key, 0o644)
+  const postroad = await initialise(t, { toml: `[secrets]\nkey = "${key}"`, env: LINKS_SERVED })
+  chmodSync(postroad.dataDir, 0o700)
+  chmodSync(postroad.configFile, 0o644)
+  t.match(await check(postroad), {
+    ok: true,
+    findings: [{ severity: 'warning', path: 'secrets.key', what: /accessible to every user/, fix: /^chmod/ }],
+  })
+  chmodSync(key, 0o640)
+  t.same(pathsOf(await check(postroad), 'warning'), [])
+  for (const url of [
+    'postgres://postroad:hunter2@db.example/postroad',
+    'postgres://postroad:hunter2@a,b/postroad',
+    'postgres://postroad@db.example/postroad?password=hunter2',
+  ]) {
+    const { out } = await install(t, {
+      toml: `[database]\nurl = "${url}"`,
+      env: LINKS_SERVED,
+      onFolder: dataDir => {
+        mkdirSync(dataDir, { mode: 0o700 })
+        chmodSync(join(dataDir, '..', 'postroad.toml'), 0o644)
+      },
+      database: url,
+    }).run('config', 'check')
+    t.match(out, /contains passwords and is readable by every user/, url)
+    t.notMatch(out, 'hunter2')
+  }
+})
+
 t.test('open relays and addresses this machine lacks get warnings', async t => {
   const postroad = await initialise(t, {
     toml: '[[submission.trusted_networks]]\nnetwork = "0.0.0.0/0"\nkey = "x"\n[mta]\nsource_addresses = ["192.0.2.77", "127.0.0.1"]',

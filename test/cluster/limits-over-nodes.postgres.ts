@@ -62,8 +62,9 @@ t.test('an address submits a form 20 times a minute over both nodes', async t =>
 t.test('a network causes 60 confirmations an hour over both nodes', async t => {
   const nodes = (await openTwo(t)).map(openWindow => new FormAllowance(clock, openWindow))
   const asked = await letIn(nodes, 120, async (node, at) => {
-    await node.prepareConfirmation(form, '203.0.113.7')
-    return node.takeConfirmation(form, '203.0.113.7', `visitor${at}@shop.example`)
+    const asking = { form, hourlyLimit: 0, dailyLimit: 0, address: '203.0.113.7' }
+    await node.prepareConfirmation(asking)
+    return node.takeConfirmation(asking, `visitor${at}@shop.example`)
   })
   t.same(asked, { count: 60, refusals: ['rate_limited'] })
 })

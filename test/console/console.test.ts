@@ -17,6 +17,7 @@ t.test(
       t.equal(answer.status, 200, path)
       t.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8')
       t.equal(answer.headers.get('content-security-policy'), POLICY)
+      t.equal(answer.headers.get('cross-origin-opener-policy'), 'same-origin')
       t.equal(answer.headers.get('x-content-type-options'), 'nosniff')
       t.equal(answer.headers.get('cache-control'), 'no-cache')
       const html = await answer.text()

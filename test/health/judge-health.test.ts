@@ -32,8 +32,8 @@ async function tell(clock: FakeClock, parts: Partial<HealthParts>): Promise<Told
     certificateFault: () => undefined,
     ...parts,
   })
-  const [route] = healthRoutes({ version: '1.0.0', judge, node: () => undefined })
-  return (await route?.handle({} as never)) as Told
+  const [route] = healthRoutes({ version: '1.0.0', judge, node: () => undefined, knowsMonitor: () => true })
+  return (await route?.handle({ isKnown: true } as never)) as Told
 }
 
 const CASES: Readonly<Record<HealthReasonCode, (clock: FakeClock) => Partial<HealthParts>>> = {

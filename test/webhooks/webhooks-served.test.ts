@@ -36,6 +36,29 @@ function isStandard({ headers, body }: Received, secret: string): boolean {
   }
 }
 
+t.test('what address a name has inside is said in the log alone', async t => {
+  const postroad = await openTestAppliance(t, { zone: { 'intranet.example': { A: ['10.1.2.3'] } } })
+  const key = await postroad.makeKey()
+  const post = (path: string, body: object) => postroad.post(`/api/v1${path}`, body, { key })
+  const targetUrl = 'http://intranet.example/hook'
+  const made = await post('/webhooks/triggers', { event: 'contact.created', targetUrl })
+  t.equal(made.status, 201)
+  await post('/contacts', { email: 'ann@x.example' })
+  const log = `/api/v1/webhooks/${String(made.body.data.id)}/deliveries`
+  const { body } = await until('the attempt', async () => {
+    const answer = await postroad.get(log, { key })
+    return answer.body.data[0]?.attempts > 0 && answer
+  })
+  t.match(JSON.stringify(body), /the address is not allowed: it is not public/)
+  t.notMatch(JSON.stringify(body), /10\.1\.2\.3|private/)
+  const feed = { name: 'x', url: targetUrl, subject: 's', template_id: PATH, schedule: 'daily' }
+  t.notMatch(JSON.stringify((await post('/feeds', feed)).body), /10\.1\.2\.3|private/)
+  t.match(
+    postroad.log.lines.filter(({ event }) => event === 'outgoing call refused'),
+    [{ fields: { host: 'intranet.example', reason: 'the address 10.1.2.3 is not public (private)' } }],
+  )
+})
+
 // proves: What the service does > Webhook subscriptions for real-time event
 // proves: Webhooks > GET /webhooks/triggers | POST /webhooks/triggers | DELETE /webhooks/triggers?id=:webhookId
 // proves: Authentication > 6

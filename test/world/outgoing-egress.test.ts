@@ -112,7 +112,8 @@ t.test('a name is checked at every lookup, so DNS rebinding fails', async t => {
   t.equal((await client.request(post(url))).body.toString(), 'secret')
   await t.rejects(client.request(post(url)), {
     code: 'EADDRNOTPUBLIC',
-    message: /127\.0\.0\.2|10\.0\.0\.1/,
+    message: /^[^0-9]*$/,
+    detail: /127\.0\.0\.2|10\.0\.0\.1/,
   })
   await t.rejects(client.request(post(url)), { code: 'EADDRNOTPUBLIC' })
   t.equal(sockets.size, 1)

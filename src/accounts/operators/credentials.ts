@@ -1,6 +1,7 @@
 /** What operators do with their own credentials: password, TOTP, recovery codes, tokens. Each change is recorded in the activity log. */
 import type { Actor } from '../../core/actor.js'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { APPLIANCE } from '../../core/owner.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Tx } from '../../db/database.js'
@@ -164,9 +165,10 @@ export interface NewToken {
 export async function createToken(
   { database, clock, random, newId }: Pick<CredentialParts, 'database' | 'clock' | 'random' | 'newId'>,
   operatorId: string,
-  { name, role, expiresAt }: NewToken,
+  { name: asked, role, expiresAt }: NewToken,
   acting: OperatorPrincipal,
 ): Promise<CreatedToken> {
+  const name = readName(asked)
   const now = clock.now()
   if (expiresAt !== undefined && expiresAt <= now)
     throw new AppError('validation_error', 'expires_at is in the past', { path: 'expires_at' })

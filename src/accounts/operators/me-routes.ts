@@ -5,6 +5,7 @@
  */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { readOptionalName } from '../../core/names.js'
 import { isoTimeOrNull } from '../../core/moments.js'
 import { snapshot } from '../../db/snapshot.js'
 import { Address, DONE, Done, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
@@ -118,8 +119,9 @@ function renameRoute(parts: MeRouteParts): Route {
     summary: 'Change your name.',
     body: Type.Object({ name: Type.String({ maxLength: 200 }) }, { additionalProperties: false }),
     response: MeSchema,
-    async handle({ operator, body: { name } }) {
+    async handle({ operator, body }) {
       requireSession(operator)
+      const name = readOptionalName(body.name)
       await parts.database.write(tx => updateOperator(tx.db, operator.id, { name }))
       return meToApi(parts, { ...operator, name })
     },

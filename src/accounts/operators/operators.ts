@@ -5,6 +5,7 @@
  * is always an owner of all workspaces once there was one.
  */
 import { AppError } from '../../core/errors.js'
+import { readOptionalName } from '../../core/names.js'
 import type { NewId } from '../../core/ids.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
 import { recordActivity, type Activity } from '../../events/activity-store.js'
@@ -85,7 +86,7 @@ export async function createOperator(
   const operator: Operator = {
     id: parts.newId(),
     email: read.address.toLowerCase(),
-    name: name ?? '',
+    name: readOptionalName(name ?? ''),
     passwordHash: null,
     totpSecret: null,
     totpStep: 0,
@@ -120,9 +121,10 @@ export async function getOperator(
 export async function renameOperator(
   parts: OperatorParts,
   id: string,
-  name: string,
+  asked: string,
   acting: OperatorPrincipal,
 ): Promise<Operator> {
+  const name = readOptionalName(asked)
   return parts.database.write(async tx => {
     const operator = await requireSubject(tx.db, acting, id)
     await updateOperator(tx.db, id, { name })

@@ -13,6 +13,7 @@ import type {
 } from '@simplewebauthn/server'
 import { APPLIANCE } from '../../core/owner.js'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import type { Database, Tx } from '../../db/database.js'
 import { recordActivity } from '../../events/activity-store.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
@@ -82,9 +83,10 @@ export async function proposePasskey(
 export async function registerPasskey(
   parts: PasskeyParts,
   acting: OperatorPrincipal,
-  name: string,
+  asked: string,
   response: RegistrationResponseJSON,
 ): Promise<Passkey> {
+  const name = readName(asked)
   const challenge = await takenChallenge(parts, 'register', response)
   if (challenge?.operatorId !== acting.id)
     throw refusedPasskey('its challenge is unknown, used or expired; start again')

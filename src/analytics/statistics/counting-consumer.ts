@@ -2,7 +2,7 @@
  * Event consumer `analytics`: counts mail events by day, by day and campaign, tag, sender domain or mail client, and by the last minutes and hours.
  *
  * Counts and cursor change in one transaction, so nothing is counted twice. Sandboxes have separate counters; mail written by the server
- * itself (reports to submitters, forwarded mail) belongs to no workspace. Ignored: opens and clicks by bots.
+ * itself (forwarded mail) belongs to no workspace. Ignored: opens and clicks by bots.
  */
 import { clientOf } from '../../content/clients/mail-clients.js'
 import { APPLIANCE } from '../../core/owner.js'

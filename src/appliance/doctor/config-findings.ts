@@ -24,6 +24,7 @@ import { lineOfKey } from '../../config/faults.js'
 import { parseSecretKey } from '../../config/schema/secret-key.js'
 import { describeError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
+import { hasPassword } from '../../core/postgres-urls.js'
 import { isSameAddress } from '../../world/net/ip-address.js'
 import { markIpv6Only, type ListenAddress } from '../../world/net/listen.js'
 
@@ -224,6 +225,7 @@ function secretFindings({ config, file }: FindingsRequest): Finding[] {
   const hasSecrets =
     (key && 'bytes' in key) ||
     config.mta.routes.some(({ password }) => password !== '') ||
+    [config.postgres?.url, config.postgres?.listenUrl].some(url => url !== undefined && hasPassword(url)) ||
     oidcSettings(config).clientSecret !== ''
   const stat = findStat(file)
   if (hasSecrets && stat && (stat.mode & 0o004) !== 0)
@@ -243,6 +245,14 @@ function secretFindings({ config, file }: FindingsRequest): Finding[] {
           'secrets.key',
           `${key.file} does not contain 32 bytes in base64`,
           'create one: openssl rand -base64 32',
+        ),
+      )
+    if (((findStat(key.file)?.mode ?? 0) & 0o007) !== 0)
+      findings.push(
+        warning(
+          'secrets.key',
+          `${key.file} is accessible to every user of this machine: anyone here can open the secrets of a backup, or sign one`,
+          `chmod o= ${key.file}`,
         ),
       )
   }

@@ -25,6 +25,8 @@ export interface BackupParts {
   readonly dataDir: string
   /** Undefined with PostgreSQL. */
   readonly databaseFile: string | undefined
+  /** `secrets.key`; undefined if none is set. */
+  readonly secretKey: Uint8Array | undefined
   /** `limits.disk_reserve`, octets. */
   readonly diskReserve: () => number
   readonly log: Log
@@ -89,6 +91,7 @@ export class Backups {
       target: join(this.folder, name),
       now: createdAt,
       version: VERSION,
+      secretKey: this.parts.secretKey,
     }
     const running: Backup = { name, state: 'running', copied: 0, createdAt }
     this.last = running

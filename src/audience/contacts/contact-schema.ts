@@ -1,8 +1,9 @@
 /** Request and response schemas of contacts. */
 import Type, { type Static } from 'typebox'
+import { readName } from '../../core/names.js'
 import { Address, Id, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { MAX_CONTACTS } from '../audience-parts.js'
-import { checkAttributes, checkEmail, checkText, refusal } from '../checks.js'
+import { checkAttributes, checkEmail, checkText } from '../checks.js'
 import type { Contact, Named } from './contact.js'
 import { contactToApi } from './contact-events.js'
 import type { Additions, ContactPatch, NewContactPatch } from './contacts.js'
@@ -137,9 +138,7 @@ export function readUpsert({ list_ids: listIds = [], tags = [], ...body }: Stati
   readonly additions: Additions
 } {
   const names = tags.map((tag, at) => {
-    const name = checkText(`tags.${at}`, tag)
-    if (typeof name !== 'string') throw refusal(`tags.${at}`, `tags.${at} must not be empty`)
-    return name
+    return readName(tag, `tags.${at}`)
   })
   return { fields: readNewContact(body), additions: { listIds: [...new Set(listIds)], tags: names } }
 }

@@ -1,8 +1,9 @@
 /** Bodies and answers of the form routes, and the checks that a schema cannot express. */
 import Type, { type Static } from 'typebox'
+import { readName } from '../../core/names.js'
 import { isoTime } from '../../core/moments.js'
 import { Id, Moment, TextOrNull } from '../../http/answer/answer-fields.js'
-import { checkName, checkText, refusal } from '../checks.js'
+import { checkText, refusal } from '../checks.js'
 import { HONEYPOT } from './form-html.js'
 import { FIELD_TYPES, isNamePart, type Form, type FormContent, type FormField } from './form.js'
 
@@ -126,7 +127,7 @@ export function readFormContent(body: Said): Partial<FormContent> {
   const title = checkText('title', body.title)
   const description = checkText('description', body.description)
   return {
-    ...(name === undefined ? {} : { name: checkName(name) }),
+    ...(name === undefined ? {} : { name: readName(name) }),
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     ...(listIds === undefined ? {} : { listIds }),
@@ -162,6 +163,8 @@ function readUrl(text: string): string {
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (!url || !isWeb || url.username !== '' || url.password !== '')
     throw refusal('redirect_url', 'redirect_url must be an http or https URL without credentials')
+  if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(url.hostname))
+    throw refusal('redirect_url', 'redirect_url has an invalid host name')
   return url.href
 }
 

@@ -53,13 +53,20 @@ export interface RequestedMail {
   readonly text: string
 }
 
-/** Sends in the caller's transaction, outside the workspace's sending limits. */
-export type SendRequested = (tx: Tx, mail: RequestedMail) => Promise<void>
+export interface RequestedMailer {
+  /** Of the From that the mails will have. */
+  readonly fromDomain: string
+  /** Sends in the caller's transaction, outside the workspace's sending limits. */
+  readonly send: (tx: Tx, mail: RequestedMail) => Promise<void>
+}
 
 /** A form's workspace, as visitors see it. */
 export interface FormOwner {
   readonly sender: Sender
   readonly isSandbox: boolean
+  /** Mails per hour and per day; 0 = unlimited. */
+  readonly hourlyLimit: number
+  readonly dailyLimit: number
 }
 
 export interface FormParts extends AudienceParts {
@@ -72,11 +79,11 @@ export interface FormParts extends AudienceParts {
   /** @returns undefined if the workspace was removed */
   readonly findPublicSender: (db: Queries, workspaceId: string) => Promise<FormOwner | undefined>
   /**
-   * Looks up the workspace's sender before the transaction begins; the result sends.
+   * Looks up the workspace's sender before the transaction begins.
    *
    * @throws AppError missing_from_email, domain_invalid, unavailable, workspace_not_found
    */
-  readonly openRequestedMail: (workspaceId: string) => Promise<SendRequested>
+  readonly openRequestedMail: (workspaceId: string) => Promise<RequestedMailer>
 }
 
 /** @param publicUrl without a trailing slash */

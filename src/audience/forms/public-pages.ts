@@ -61,8 +61,10 @@ export function formPages(parts: FormParts): PublicRoute[] {
         const filled = readFilled(form.fields, fields)
         if ('faults' in filled) return refused(request, form, owner, filled.faults)
         if ((fields.get(HONEYPOT) ?? '') !== '') return honeypotFilled(request, form, owner)
-        await allowance.prepareConfirmation(form, visitor.address)
-        const mayAsk = (email: string) => allowance.takeConfirmation(form, visitor.address, email)
+        const { hourlyLimit, dailyLimit } = owner
+        const asking = { form, hourlyLimit, dailyLimit, address: visitor.address }
+        await allowance.prepareConfirmation(asking)
+        const mayAsk = (email: string) => allowance.takeConfirmation(asking, email)
         const visit: Visit = { form, owner, texts, language, mayAsk }
         const result = await submitLoggingFaults(parts, visit, filled)
         return thanks(request, form, owner, result, filled.email)

@@ -35,6 +35,7 @@ import {
   type FormParts,
   type RequestedMail,
 } from './form.js'
+import { addressInMail, nameInMail } from './name-in-mail.js'
 
 /** Validity of an opt-in link. */
 const OPT_IN_DAYS = 7
@@ -107,7 +108,7 @@ export async function confirmOptIn(
 async function askToConfirm(parts: FormParts, visit: Visit, { email, values }: Filled): Promise<void> {
   const { database, clock, newId, linkKeys, publicUrl } = parts
   const { form } = visit
-  const send = await parts.openRequestedMail(form.workspaceId)
+  const { fromDomain, send } = await parts.openRequestedMail(form.workspaceId)
   const giveBack = visit.mayAsk(email)
   if (!giveBack) return
   await database.write(async tx => {
@@ -129,7 +130,9 @@ async function askToConfirm(parts: FormParts, visit: Visit, { email, values }: F
       recipient: email,
       madeAt: now,
     })
-    await send(tx, writeOptInMail({ ...visit, sender: visit.owner.sender, email, url, days: OPT_IN_DAYS }))
+    const { name, address } = visit.owner.sender
+    const sender = { name: nameInMail(name, fromDomain), address: addressInMail(address, fromDomain) }
+    await send(tx, writeOptInMail({ ...visit, sender, email, url, days: OPT_IN_DAYS }))
   })
 }
 
@@ -213,7 +216,7 @@ function patchOf(values: FieldValues): Omit<ContactPatch, 'email'> {
 }
 
 interface OptInMail {
-  readonly sender: Sender
+  readonly sender: Pick<Sender, 'name' | 'address'>
   readonly texts: PageTexts
   readonly language: string
   readonly email: string

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { readName } from '../../core/names.js'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
@@ -8,7 +9,7 @@ import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MAX_LISTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { checkName, checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
+import { checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
 import { patience } from '../scan-store.js'
 import { countMatching } from '../segments/audience-query-store.js'
 import { ConditionsSchema, type Conditions } from '../segments/conditions.js'
@@ -136,7 +137,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
         const list = {
           id: newId(),
           workspaceId,
-          name: checkName(body.name),
+          name: readName(body.name),
           description: checkText('description', body.description) ?? null,
           type,
           conditions: conditions ?? null,
@@ -195,7 +196,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       errors: ['not_found'],
       async handle({ principal, params, body, precondition }) {
         const { workspaceId, isSandbox } = principal
-        const name = body.name === undefined ? undefined : checkName(body.name)
+        const name = body.name === undefined ? undefined : readName(body.name)
         const description = checkText('description', body.description)
         const list = await database.write(async tx => {
           const before = await requireList(tx.db, workspaceId, params.id)

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
@@ -12,7 +13,7 @@ import { mayDo } from '../../http/principal.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MAX_SEGMENTS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { checkName, notDeleted, refuseMoreThan } from '../checks.js'
+import { notDeleted, refuseMoreThan } from '../checks.js'
 import { ContactSchema, shownContact } from '../contacts/contact-schema.js'
 import { patience } from '../scan-store.js'
 import { estimate, listMatching, estimateWithSample } from './audience-query-store.js'
@@ -123,7 +124,7 @@ export function segmentRoutes({
         const segment: Segment = {
           id: newId(),
           workspaceId,
-          name: checkName(body.name),
+          name: readName(body.name),
           conditions,
           createdAt: now,
           updatedAt: now,
@@ -174,7 +175,7 @@ export function segmentRoutes({
       errors: ['not_found'],
       async handle({ principal, params, body: { name, conditions }, precondition }) {
         const { isSandbox } = principal
-        const checked = name === undefined ? undefined : checkName(name)
+        const checked = name === undefined ? undefined : readName(name)
         const segment = await database.write(async tx => {
           const before = await requireSegment(tx.db, principal.workspaceId, params.id)
           precondition?.check(segmentEtag(before))

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { isoTime } from '../../core/moments.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { settingsChanges } from '../../events/settings-changes.js'
@@ -9,7 +10,7 @@ import { etagOf, Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import { MAX_TAGS, RESTORABLE_MS, type AudienceParts } from '../audience-parts.js'
-import { checkName, checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
+import { checkText, notDeleted, refusal, refuseMoreThan } from '../checks.js'
 import { fold } from '../../core/fold.js'
 import {
   countTags,
@@ -93,7 +94,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
         const tag = {
           id: newId(),
           workspaceId,
-          name: checkName(body.name),
+          name: readName(body.name),
           color: readColor(body.color) ?? null,
           description: checkText('description', body.description) ?? null,
           createdAt: now,
@@ -144,7 +145,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       response: TagSchema,
       errors: ['not_found', 'duplicate'],
       async handle({ principal, params, body, precondition }) {
-        const name = body.name === undefined ? undefined : checkName(body.name)
+        const name = body.name === undefined ? undefined : readName(body.name)
         const [color, description] = [readColor(body.color), checkText('description', body.description)]
         const tag = await database.write(async tx => {
           const before = await requireTag(tx.db, principal.workspaceId, params.id)

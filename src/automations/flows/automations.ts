@@ -10,8 +10,9 @@
  *
  * Throws AppError not_found, conflict, validation_error, limit_reached.
  */
-import { checkName, copyName, refuseMoreThan } from '../../audience/checks.js'
+import { copyName, refuseMoreThan } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Actor } from '../../core/actor.js'
@@ -103,7 +104,7 @@ export async function createAutomation(
   { name: givenName, triggerType, triggerConfig, steps }: NewFlow,
 ): Promise<WithSteps> {
   const now = clock.now()
-  const name = checkName(givenName)
+  const name = readName(givenName)
   const automation = {
     id: newId(),
     workspaceId,
@@ -152,7 +153,7 @@ export async function duplicateAutomation(
       isSandbox,
       triggerType,
       triggerConfig,
-      name: givenName === undefined ? copyName('Copy of', original.name) : checkName(givenName),
+      name: givenName === undefined ? copyName('Copy of', original.name) : readName(givenName),
       status: 'draft' as const,
       createdAt: now,
       updatedAt: now,
@@ -193,7 +194,7 @@ export async function changeAutomation(
   changes: FlowChanges,
   precondition?: Precondition,
 ): Promise<WithSteps> {
-  const name = changes.name === undefined ? undefined : checkName(changes.name)
+  const name = changes.name === undefined ? undefined : readName(changes.name)
   return parts.database.write(async tx => {
     const before = await getUnchanged(tx.db, owner.workspaceId, id, precondition)
     const after: Automation = {

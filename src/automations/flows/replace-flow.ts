@@ -6,8 +6,9 @@
  * Throws AppError validation_error, not_found, conflict, precondition_failed.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { checkName, refusal } from '../../audience/checks.js'
+import { refusal } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import type { NewId } from '../../core/ids.js'
 import type { Tx } from '../../db/database.js'
 import { settingsChanges } from '../../events/settings-changes.js'
@@ -67,7 +68,7 @@ export function readFlow(
   return {
     automation: {
       ...stored,
-      name: name === undefined ? stored.name : checkName(name),
+      name: name === undefined ? stored.name : readName(name),
       triggerType,
       triggerConfig: readTriggerConfig(triggerType, config),
     },

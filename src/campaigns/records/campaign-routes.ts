@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
-import { checkName, copyName } from '../../audience/checks.js'
+import { copyName } from '../../audience/checks.js'
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
 import { pageQuery } from '../../http/pagination.js'
 import type { Tagged } from '../../http/preconditions.js'
@@ -116,7 +117,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       errors: ['not_found'],
       handle: ({ principal, params, body }) =>
         copyCampaign(parts, principal, params.id, ({ name }) => ({
-          name: body.name === undefined ? copyName('Copy of', name) : checkName(body.name),
+          name: body.name === undefined ? copyName('Copy of', name) : readName(body.name),
         })),
     }),
     route({

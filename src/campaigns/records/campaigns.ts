@@ -5,6 +5,7 @@
  * status does not allow the act.
  */
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { isUuid } from '../../core/ids.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Actor } from '../../core/actor.js'
@@ -23,7 +24,7 @@ import { readAbTest, requireDistinct } from '../ab-test/read-ab-test.js'
 import { notePause, noteResume } from '../ab-test/variant-store.js'
 import { changeCampaign, findCampaign, findUnfinishedUsing } from './campaign-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
-import { checkName, refusal } from '../../audience/checks.js'
+import { refusal } from '../../audience/checks.js'
 import { findList } from '../../audience/lists/list-store.js'
 import { findSegment } from '../../audience/segments/segment-store.js'
 import { given } from '../../core/given.js'
@@ -158,7 +159,7 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
     }),
   )
   return given({
-    name: body.name === undefined ? undefined : checkName(body.name),
+    name: body.name === undefined ? undefined : readName(body.name),
     subject,
     templateId: body.template_id?.toLowerCase(),
     ...meant(body),

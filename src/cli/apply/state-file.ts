@@ -4,8 +4,8 @@
  * Every resource is known by its name; absent fields are left unchanged. Never contains secrets. Fails with a ConfigError that
  * names line and path.
  */
-import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { readFileSync, realpathSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import Type, { type Static } from 'typebox'
 import { Settings } from '../../accounts/workspace-settings.js'
 import { NewFormBody } from '../../audience/forms/form-schema.js'
@@ -219,7 +219,10 @@ function findRepeated(state: State): string | undefined {
   return undefined
 }
 
-/** Reads the HTML files of templates. */
+/**
+ * Reads the HTML files of templates. Only below the folder of the file: it may be somebody else's, and what it names is sent to the server,
+ * where others can read it.
+ */
 function withFiles(state: State, file: string, fail: (fault: string) => ConfigError): State {
   if (!state.workspaces) return state
   const workspaces = state.workspaces.map((workspace, at) => {
@@ -228,13 +231,21 @@ function withFiles(state: State, file: string, fail: (fault: string) => ConfigEr
       const path = `workspaces.${at}.templates.${index}.html_file`
       if (htmlFile === undefined) return template
       if (template.html !== undefined) throw fail(`${path}: give either html or html_file`)
-      try {
-        return { ...template, html: readFileSync(resolve(dirname(file), htmlFile), 'utf8') }
-      } catch (error) {
-        throw fail(`${path}: cannot be read: ${describeError(error)}`)
-      }
+      return { ...template, html: readBelow(dirname(file), htmlFile, fault => fail(`${path}: ${fault}`)) }
     })
     return { ...workspace, templates }
   })
   return { ...state, workspaces }
+}
+
+function readBelow(folder: string, name: string, fail: (fault: string) => ConfigError): string {
+  let path: string
+  try {
+    // Links are followed first.
+    path = realpathSync(resolve(folder, name))
+    if (path.startsWith(join(realpathSync(folder), '/'))) return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw fail(`cannot be read: ${describeError(error)}`)
+  }
+  throw fail(`${name} is outside ${folder}: put it beside the file or below`)
 }

@@ -267,8 +267,8 @@ export async function printPieces(context: CliContext, pieces: AsyncIterable<Buf
     if (context.isOutputClosed?.()) return
     const text = rest + decoder.decode(piece, { stream: true })
     const end = text.lastIndexOf('\n')
-    if (end >= 0) context.print(text.slice(0, end))
+    if (end >= 0) context.printData(text.slice(0, end))
     rest = text.slice(end + 1)
   }
-  if (rest !== '') context.print(rest)
+  if (rest !== '') context.printData(rest)
 }

@@ -6,6 +6,7 @@
  */
 import type { Command } from 'commander'
 import { describeError } from '../../core/errors.js'
+import { visibleLine } from '../../core/names.js'
 import type { LiveQueueView } from '../../metrics/live-queue.js'
 import type { LiveView, MailBalanceView } from '../../metrics/live.js'
 import { withApi, type Api } from '../api.js'
@@ -54,12 +55,12 @@ async function drawUntilClosed(context: CliContext, options: CommonOptions): Pro
 }
 
 /** Overwrites the last frame and is cut to the terminal, since a scrolled line would leave the old frame behind. */
-function draw({ print }: CliContext, frame: Frame): void {
+function draw({ printRaw }: CliContext, frame: Frame): void {
   const { rows, columns } = { ...DEFAULT_SIZE, ...terminalSize() }
   const shown = frameLines(frame)
     .slice(0, rows - 1)
-    .map(line => `${line.slice(0, columns)}${TO_END_OF_LINE}`)
-  print(`${HOME}${shown.join('\n')}${TO_END_OF_SCREEN}`)
+    .map(line => `${visibleLine(line).slice(0, columns)}${TO_END_OF_LINE}`)
+  printRaw(`${HOME}${shown.join('\n')}${TO_END_OF_SCREEN}`)
 }
 
 function terminalSize(): { rows: number; columns: number } | undefined {

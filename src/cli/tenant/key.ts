@@ -103,12 +103,35 @@ export function keyCommands(program: Command, context: CliContext): void {
         )
       })
     })
-  apiCommand(group, 'revoke <id>', 'revoke a key').action(async (id: string, options: CommonOptions) => {
-    await withApi(context, options, async ({ admin }) => {
-      await admin.send('DELETE', `/keys/${segment(id)}`)
-      printResult(context, options, { success: true }, () => 'revoked')
+  apiCommand(group, 'revoke <id>', 'revoke a key; mail already scheduled with it is still sent')
+    .option('--cancel-scheduled', 'also cancel mail scheduled with it, of a key already revoked as well')
+    .action(async (id: string, options: CommonOptions & { cancelScheduled?: true }) => {
+      await withApi(context, options, async ({ admin }) => {
+        const query = options.cancelScheduled ? '?cancel_scheduled=true' : ''
+        const revoked = await admin.send<RevokedKey>('DELETE', `/keys/${segment(id)}${query}`)
+        printResult(context, options, revoked, () => revokedText(id, revoked))
+      })
     })
-  })
+}
+
+interface RevokedKey {
+  readonly scheduled: number
+  readonly cancelled: number
+}
+
+function revokedText(id: string, { scheduled, cancelled }: RevokedKey): string {
+  const waiting =
+    `${mails(scheduled)} scheduled with it will still be sent; ` +
+    `cancel with: postroad key revoke ${id} --cancel-scheduled`
+  return [
+    'revoked',
+    ...(cancelled > 0 ? [`${mails(cancelled)} scheduled with it cancelled`] : []),
+    ...(scheduled > 0 ? [waiting] : []),
+  ].join('\n')
+}
+
+function mails(count: number): string {
+  return `${count} ${count === 1 ? 'mail' : 'mails'}`
 }
 
 function settingsOf({ name, permissions, rateLimit, emailRateLimit }: SetOptions) {

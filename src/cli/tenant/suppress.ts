@@ -94,7 +94,7 @@ export function suppressCommands(program: Command, context: CliContext): void {
         }
         for await (const lines of wholeLines(file)) {
           if (context.isOutputClosed?.()) return
-          context.print(lines)
+          context.printData(lines)
         }
       })
     },

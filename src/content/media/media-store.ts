@@ -270,7 +270,7 @@ export interface PublicFile {
   readonly kind: ImageKind
 }
 
-/** @param hash of its octets @returns undefined if no image that is not deleted has it */
+/** @param hash of its octets @returns undefined if no image has it that is not deleted, nor its workspace removed */
 export async function findPublicFile(db: Queries, hash: string): Promise<PublicFile | undefined> {
   const row = await db
     .selectFrom('media_files')
@@ -278,6 +278,23 @@ export async function findPublicFile(db: Queries, hash: string): Promise<PublicF
     .select(['media.seq', 'media.kind', 'media_files.width', 'media_files.octets'])
     .where('media_files.hash', '=', hash)
     .where('media.deleted_at', 'is', null)
+    .where(media =>
+      media.exists(
+        media
+          .selectFrom('workspaces')
+          .select('workspaces.id')
+          .where('workspaces.id', '=', query =>
+            query.fn.coalesce(
+              query
+                .selectFrom('sandboxes')
+                .select('sandboxes.workspace_id')
+                .whereRef('sandboxes.id', '=', 'media.workspace_id'),
+              query.ref('media.workspace_id'),
+            ),
+          )
+          .where('workspaces.deleted_at', 'is', null),
+      ),
+    )
     .limit(1)
     .executeTakeFirst()
   return row

@@ -5,6 +5,7 @@
  * Throws AppError validation_error with the field's path; for merge tags with line and column.
  */
 import { AppError } from '../../core/errors.js'
+import { readName } from '../../core/names.js'
 import { formatSize } from '../../core/units.js'
 import { locateFault } from '../blocks/locate-fault.js'
 import { readStructure, type Structure } from '../blocks/read-structure.js'
@@ -40,8 +41,7 @@ export function readContent(
   before?: TemplateContent,
 ): TemplateContent {
   const { name = before?.name ?? '', description = before?.description ?? null } = given
-  refuseControls(name, 'name')
-  if (name.trim() === '') throw fault('name', 'name is empty')
+  if (given.name !== undefined) readName(name)
   if (description !== null) refuseControls(description, 'description')
   return { name, description, ...readHtml(given, read, before) }
 }

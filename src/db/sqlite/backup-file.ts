@@ -12,6 +12,7 @@ import { Kysely } from 'kysely'
 import { describeError } from '../../core/errors.js'
 import { requireUsable } from '../migrate.js'
 import type { Tables } from '../tables.js'
+import { signBackup } from './backup-signature.js'
 import { checkHeader } from './check-file.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 
@@ -31,6 +32,8 @@ export interface BackupRequest {
   readonly target: string
   readonly now: number
   readonly version: string
+  /** `secrets.key`, which signs the backup; undefined if none is set. */
+  readonly secretKey: Uint8Array | undefined
   /** @param done 0 to 1 */
   readonly onProgress?: (done: number) => void
 }
@@ -54,6 +57,7 @@ export async function makeBackup(request: BackupRequest): Promise<BackupFacts> {
     const rows = await copy(source, partial, request)
     const facts = finish(partial, request, rows)
     readBackup(partial, facts)
+    signBackup(partial, request.secretKey)
     sync(partial)
     renameSync(partial, target)
     sync(dirname(target))
@@ -109,7 +113,7 @@ function finish(file: string, { now, version }: BackupRequest, rows: BackupFacts
 export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
   if (!existsSync(file)) throw new Error(`there is no file ${file}`)
   checkHeader(file)
-  const handle = new BetterSqlite(file, { readonly: true, timeout: 5_000 })
+  const handle = openToRead(file)
   try {
     const facts = factsIn(handle, file)
     const faults = handle.pragma('integrity_check(5)') as { integrity_check: string }[]
@@ -129,12 +133,19 @@ export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
   }
 }
 
-/** Whether this program can serve a backup: another version's schema is no damage. @throws Error saying why not */
+/**
+ * Whether this program can serve a backup: another version's schema is no damage. Reads the catalog and the list of migrations alone, so
+ * that a view or trigger of the file does nothing; call it before `readBackup`, for a file that others may have changed.
+ *
+ * @throws Error saying why not
+ */
 export async function requireRestorable(file: string): Promise<void> {
-  const handle = new BetterSqlite(file, { readonly: true, timeout: 5_000 })
+  checkHeader(file)
+  const handle = openToRead(file)
   const db = new Kysely<Tables>({ dialect: sqliteDialect(handle).dialect })
   try {
-    await requireUsable(db, 'sqlite')
+    const applied = await requireUsable(db, 'sqlite')
+    if (applied.length === 0) throw new Error('it is no backup of Postroad')
   } catch (error) {
     throw new Error(`${file} cannot be restored: ${describeError(error)}`, { cause: error })
   } finally {
@@ -150,6 +161,13 @@ export function unpackBackup(file: string): void {
   } finally {
     handle.close()
   }
+}
+
+/** With functions in its schema that have effects disabled. */
+function openToRead(file: string): BetterSqlite.Database {
+  const handle = new BetterSqlite(file, { readonly: true, timeout: 5_000 })
+  handle.pragma('trusted_schema = off')
+  return handle
 }
 
 function factsIn(handle: BetterSqlite.Database, file: string): BackupFacts {
@@ -172,7 +190,13 @@ function countRows(handle: BetterSqlite.Database): Record<string, number> {
     tables
       .filter(table => !NOT_COUNTED.has(table))
       .sort()
-      .map(table => [table, handle.prepare(`select count(*) from "${table}"`).pluck().get() as number]),
+      .map(table => [
+        table,
+        handle
+          .prepare(`select count(*) from "${table.replaceAll('"', '""')}"`)
+          .pluck()
+          .get() as number,
+      ]),
   )
 }
 

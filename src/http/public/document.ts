@@ -41,8 +41,13 @@ export function documentOf(page: Page, language: string, texts: PageTexts, isInd
       `${bodyOf(title, content, sender, texts).toString()}</html>\n`,
     contentSecurityPolicy:
       `default-src 'none'; style-src ${digests.map(one => `'${one}'`).join(' ')}; ` +
-      `form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
+      `form-action ${["'self'", ...formTargets.filter(isSource)].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
   }
+}
+
+/** CSP Level 3 §2.3.1, host-source. Hosts of URLs may contain `;` and `,`, which would end the directive or the policy. */
+function isSource(origin: string): boolean {
+  return /^https?:\/\/[a-z0-9._-]+(:\d{1,5})?$/.test(origin)
 }
 
 function bodyOf(title: string, content: Html, sender: Sender | undefined, texts: PageTexts): Html {

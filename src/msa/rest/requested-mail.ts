@@ -2,11 +2,13 @@
  * Submits mail that a person's own action requested, such as a subscription confirmation, from the workspace's default sender.
  *
  * Injected by the composition root into modules that may not import message intake. Such mail is never marketing and never tracked.
- * It is exempt from the workspace's hourly and daily limits, which strangers could otherwise exhaust; the caller bounds it
- * (`audience/forms/form-allowance.ts`).
+ * It is exempt from the workspace's hourly and daily limits, which strangers could otherwise exhaust; the caller bounds it by shares of
+ * the workspace and the mailbox (`audience/forms/form-allowance.ts`).
  * Fails: AppError missing_from_email, domain_invalid, workspace_not_found, unavailable on opening.
  */
+import { readsAsLink } from '../../audience/forms/name-in-mail.js'
 import type { Tx } from '../../db/database.js'
+import { addressDomain } from '../../mail/address.js'
 import type { SendParts } from './send-email.js'
 import { withWorkspaceSender } from './address-fields.js'
 import { submitAll } from '../submit.js'
@@ -16,6 +18,12 @@ export interface RequestedMail {
   readonly subject: string
   readonly html: string
   readonly text: string
+}
+
+export interface RequestedMailer {
+  /** Of the From that the mails will have. */
+  readonly fromDomain: string
+  readonly send: (tx: Tx, mail: RequestedMail) => Promise<void>
 }
 
 const NO_FIELDS = { name: undefined, replyTo: undefined }
@@ -29,7 +37,7 @@ export async function openRequestedMail(
   parts: SendParts,
   workspaceId: string,
   fallbackFrom?: string,
-): Promise<(tx: Tx, mail: RequestedMail) => Promise<void>> {
+): Promise<RequestedMailer> {
   parts.database.storage.requireRoom()
   const workspace = { ...(await parts.senders.workspace(workspaceId)), isMarketing: false }
   const fromAddress = workspace.defaultFromEmail === null ? fallbackFrom : undefined
@@ -37,14 +45,20 @@ export async function openRequestedMail(
     workspace,
     withWorkspaceSender({ ...NO_FIELDS, fromAddress }, workspace),
   )
+  const { name, address } = sender.from
+  // Its recipients are whoever a visitor named, as are those of its text (`audience/forms/name-in-mail.ts`).
+  const from = name !== undefined && readsAsLink(name, addressDomain(address)) ? { address } : sender.from
   const isSandbox = workspace.liveId !== workspace.id
-  return async (tx, { to, ...mail }) => {
-    const content = { id: parts.newId(), trackOpens: false, trackClicks: false, ...sender, ...mail }
-    await submitAll(
-      tx,
-      parts,
-      { workspace, isSandbox, isOutsideLimits: true, submissions: [{ content, to: [to] }] },
-      parts.clock.now(),
-    )
+  return {
+    fromDomain: addressDomain(address),
+    async send(tx, { to, ...mail }) {
+      const content = { id: parts.newId(), trackOpens: false, trackClicks: false, ...sender, from, ...mail }
+      await submitAll(
+        tx,
+        parts,
+        { workspace, isSandbox, isOutsideLimits: true, submissions: [{ content, to: [to] }] },
+        parts.clock.now(),
+      )
+    },
   }
 }

@@ -39,3 +39,30 @@ export async function hasContent(db: Queries, id: string): Promise<boolean> {
   const row = await db.selectFrom('message_contents').select('id').where('id', '=', id).executeTakeFirst()
   return row !== undefined
 }
+
+/** What a report says of one recipient. */
+export interface ReportedRecipient {
+  readonly recipient: string
+  readonly originalRecipient?: string
+}
+
+/** Suppressed recipients of a content whose submitter asked for reports of failures. */
+export async function listSuppressedRecipients(
+  db: Queries,
+  contentId: string,
+  atMost: number,
+): Promise<ReportedRecipient[]> {
+  const rows = await db
+    .selectFrom('messages')
+    .select(['recipient', 'dsn_orcpt'])
+    .where('content_id', '=', contentId)
+    .where('status', '=', 'suppressed')
+    .where('dsn_notify', 'like', '%FAILURE%')
+    .orderBy('id')
+    .limit(atMost)
+    .execute()
+  return rows.map(row => ({
+    recipient: row.recipient,
+    ...(row.dsn_orcpt === null ? {} : { originalRecipient: row.dsn_orcpt }),
+  }))
+}

@@ -1,14 +1,16 @@
 /**
  * Sends delivery status notifications to SMTP submitters, based on the event log.
  *
- * A consumer of the event dispatcher. Reports go through the queue like any mail, from the null return path, so that a report
- * never causes another. At most one report per recipient and outcome, even if a bounce is repeated.
+ * A consumer of the event dispatcher. Reports are mail of the submitter's workspace: they pass intake, count against its limits and
+ * stand in its message log. They have the null return path, so that a report never causes another. The submitter is free to give any
+ * envelope sender, so only addresses at the workspace's verified domains get reports: nobody else asked for mail from here. With the
+ * limits used up a report waits for the next window.
  *
- *   event               reported                          action
- *   email.bounced       unless NOTIFY omits FAILURE       failed
- *   email.failed        unless NOTIFY omits FAILURE       failed
- *   email.suppressed    only if NOTIFY has FAILURE        failed
- *   email.delivered     only if NOTIFY has SUCCESS        relayed: the last status known here
+ *   event                      reported                          action   how many
+ *   email.bounced              unless NOTIFY omits FAILURE       failed   one per recipient, even if a bounce is repeated
+ *   email.failed               unless NOTIFY omits FAILURE       failed   one per recipient
+ *   email.suppressed           only if NOTIFY has FAILURE        failed   one per mail for those suppressed at acceptance; headers only
+ *   email.delivered            only if NOTIFY has SUCCESS        relayed  one per recipient: the last status known here
  *
  * A suppressed recipient's original failure was already reported, so repeats are sent only on explicit request.
  * Delays are not reported.
@@ -16,23 +18,31 @@
  * Standards: RFC 3461 §4.1 (NOTIFY), §4.3 (RET), §5.2, RFC 3464, RFC 5321 §6.1 (null return path).
  * Fails: on database errors. A report that cannot be composed is logged and skipped, so that it does not block others.
  */
+import { countWithinLimits } from '../../accounts/sending-limit-store.js'
+import { findActingWorkspace, type ActingWorkspace } from '../../accounts/workspace-store.js'
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'
 import { inLists } from '../../db/statement.js'
 import type { Tx } from '../../db/database.js'
-import { findApplianceDomain } from '../../deliverability/domains/domain-store.js'
+import { findApplianceDomain, findSendingDomain } from '../../deliverability/domains/domain-store.js'
 import type { EventConsumer } from '../../events/consumer.js'
 import type { EmailBounced, EmailDelivered, EmailFailed, EmailSuppressed } from '../../events/event.js'
 import type { StoredEvent } from '../../events/store.js'
 import { parseAddress } from '../../mail/address.js'
 import { writeDsn, type DsnRecipient } from '../../mail/compose/dsn-write.js'
-import { enqueueSystemMail, type SystemMailParts } from '../../queue/enqueue-system-mail.js'
 import { findMessages, type Message } from '../../messages/message-store.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { Log } from '../../world/log.js'
-import { findSubmittedMail, hasContent, type SubmittedMail } from './delivery-notification-store.js'
+import { submitAll, type IntakeParts } from '../submit.js'
+import {
+  findSubmittedMail,
+  hasContent,
+  listSuppressedRecipients,
+  type SubmittedMail,
+  type ReportedRecipient,
+} from './delivery-notification-store.js'
 
-export interface NotificationParts extends SystemMailParts {
+export interface NotificationParts extends IntakeParts {
   readonly clock: Clock
   readonly log: Log
   /** This server's name. */
@@ -53,6 +63,8 @@ const KINDS: readonly Reported['kind'][] = [
 ]
 /** One octet more than is ever returned whole, so that a longer original is recognized. */
 const READ_OCTETS = 65_537
+/** In one report, so that it fits into one part. */
+const MAX_RECIPIENTS = 200
 
 export function deliveryNotifications(parts: NotificationParts): EventConsumer {
   return {
@@ -101,27 +113,75 @@ function isWanted({ kind }: Reported, notify: string | undefined): boolean {
 
 async function report(tx: Tx, parts: NotificationParts, event: Reported, message: Message): Promise<void> {
   const verdict = verdictOf(event)
-  const contentId = `${message.id}-${verdict.action}`
+  // Suppressed at acceptance, with any number of others of the same mail.
+  const isRefused = event.kind === 'email.suppressed' && event.occurredAt === message.createdAt
+  const contentId = isRefused ? `${message.contentId}-suppressed` : `${message.id}-${verdict.action}`
   const mail = await findSubmittedMail(tx.db, message.contentId, READ_OCTETS)
   if (!mail || (await hasContent(tx.db, contentId))) return
+  const logSkipped = (reason: string) => {
+    tx.onCommit(() => parts.log.info('delivery notification skipped', { messageId: message.id, reason }))
+  }
+  const workspace = await findActingWorkspace(tx.db, message.workspaceId)
+  if (!workspace) return
+  if (!(await isOwnAddress(tx, workspace, mail.submitter))) {
+    logSkipped('unverified_domain')
+    return
+  }
+  const recipients = isRefused
+    ? await listSuppressedRecipients(tx.db, message.contentId, MAX_RECIPIENTS)
+    : [{ recipient: message.recipient, ...given({ originalRecipient: message.originalRecipient }) }]
   const now = parts.clock.now()
+  const facts = { event, message, mail, verdict, contentId, recipients, now }
   let dsn: Buffer
   try {
-    dsn = compose(parts, { event, message, mail, verdict, contentId, now })
+    dsn = compose(parts, facts)
   } catch (error) {
     parts.log.warn('delivery notification failed', { messageId: message.id, error: describeError(error) })
     return
   }
+  const dueAt = await countWithinLimits(tx.db, workspace, now, now + parts.expireMs)
+  if (dueAt === undefined) {
+    logSkipped('limit_reached')
+    return
+  }
+  await submit(tx, parts, workspace, facts, dsn, dueAt)
+}
+
+/** Senders such as `root@web1` or `app@[192.0.2.1]` are accepted but cannot receive mail from here. */
+async function isOwnAddress(tx: Tx, workspace: ActingWorkspace, text: string): Promise<boolean> {
+  const address = parseAddress(text)
+  const domain = address && (await findSendingDomain(tx.db, workspace.id, address.domain))
+  return domain !== undefined && domain.verifiedAt !== null
+}
+
+async function submit(
+  tx: Tx,
+  parts: NotificationParts,
+  workspace: ActingWorkspace,
+  { contentId, mail, verdict, now }: ReportFacts,
+  dsn: Buffer,
+  dueAt: number,
+): Promise<void> {
   const domain = await findApplianceDomain(tx.db, parts.hostname)
-  await enqueueSystemMail(tx, parts, {
-    contentId,
-    from: `mailer-daemon@${parts.hostname}`,
-    to: mail.submitter,
+  const content = {
+    id: contentId,
+    from: { address: `mailer-daemon@${parts.hostname}` },
     subject: verdict.action === 'failed' ? 'Undelivered mail' : 'Mail relayed',
-    message: dsn,
     signingDomainId: domain?.id ?? null,
-    createdAt: now,
-  })
+    trackOpens: false,
+    trackClicks: false,
+    // Without a submitter, so that the return path is null.
+    relayed: { firstPart: dsn, size: dsn.length },
+  }
+  const batch = {
+    workspace: { ...workspace, isMarketing: false },
+    isSandbox: false,
+    // Counted already.
+    isOutsideLimits: true,
+    submissions: [{ content, to: [mail.submitter] }],
+    pace: { next: () => dueAt },
+  }
+  await submitAll(tx, parts, batch, now)
 }
 
 function verdictOf(event: Reported): Verdict {
@@ -152,21 +212,19 @@ interface ReportFacts {
   readonly mail: SubmittedMail
   readonly verdict: Verdict
   readonly contentId: string
+  /** At least one; all have the verdict. */
+  readonly recipients: readonly ReportedRecipient[]
   readonly now: number
 }
 
-/** @throws Error if the submitter's address is not deliverable */
 function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
   const { event, message, mail, verdict, contentId, now } = facts
-  // Senders such as `root@web1` or `app@[192.0.2.1]` are accepted but cannot receive mail from here.
-  if (!parseAddress(mail.submitter)) throw new Error('the envelope sender cannot receive mail')
-  const { originalRecipient } = message
-  const recipient: DsnRecipient = {
-    finalRecipient: message.recipient,
+  const recipients = facts.recipients.map(({ recipient, originalRecipient }): DsnRecipient => ({
+    finalRecipient: recipient,
     ...given({ originalRecipient }),
     ...verdict,
     lastAttemptAt: event.occurredAt,
-  }
+  }))
   return writeDsn({
     hostname,
     to: mail.submitter,
@@ -174,9 +232,10 @@ function compose({ hostname }: NotificationParts, facts: ReportFacts): Buffer {
     date: now,
     arrivedAt: message.createdAt,
     ...given({ envelopeId: mail.envid }),
-    recipients: [recipient],
+    recipients,
     original: mail.beginning,
-    // RFC 3461 §4.3: RET applies to failures; a success report returns headers only.
-    returns: verdict.action === 'failed' ? (mail.ret ?? 'FULL') : 'HDRS',
+    // RFC 3461 §4.3: RET applies to failures; a success report returns headers only. So does one on suppressed recipients, which
+    // costs its cause nothing: nothing was mailed, and nothing counted.
+    returns: verdict.action === 'failed' && event.kind !== 'email.suppressed' ? (mail.ret ?? 'FULL') : 'HDRS',
   })
 }

@@ -83,22 +83,22 @@ export function chooseEndpoints(
   if (named.length === 0) return { ...NO_ADDRESS, summary: `no mail exchanger of ${domain} has an address` }
   if (named.every(({ address }) => isLoopbackOrUnspecified(address)))
     return { ...ROUTING_LOOP, summary: `the mail exchangers of ${domain} resolve to loopback addresses` }
-  return addressNotPublic(parts, domain, named, skipped)
+  return addressNotPublic(domain, named, skipped)
 }
 
 /** Transient: the operator may add a route or allow the address before the next attempt, and DNS may have been wrong. */
 function addressNotPublic(
-  { egress }: MxParts,
   domain: string,
   named: readonly Endpoint[],
   skipped: readonly HostTried[],
 ): Routing {
-  const { host = '', address = '' } = named.find(endpoint => !isLoopbackOrUnspecified(endpoint.address)) ?? {}
+  const { host = '' } = named.find(endpoint => !isLoopbackOrUnspecified(endpoint.address)) ?? {}
   return {
     kind: 'deferred',
     classification: ADDRESS_NOT_PUBLIC,
     summary:
-      `the mail exchanger ${host} of ${domain} resolves to ${address}, which ${egress.refusal(address) ?? ''}: ` +
+      // Shown to the sender, whose name server may not know the address.
+      `the mail exchanger ${host} of ${domain} resolves to an address that is not public: ` +
       'add a route for it, or set mta.allow_private',
     skipped,
   }
@@ -114,9 +114,10 @@ function applyPolicies({ egress }: MxParts, named: readonly Endpoint[]) {
         ...notTried(endpoint, 'not in the MTA-STS policy'),
         sts: { mode: 'enforce', result: 'failed', reason: NOT_LISTED } as const,
       })),
-      ...oncePerHost(refused).map(endpoint =>
-        notTried(endpoint, `the address ${egress.refusal(endpoint.address) ?? ''}`),
-      ),
+      ...oncePerHost(refused).map(endpoint => {
+        const { address: _unshown, ...tried } = notTried(endpoint, 'the address is not public')
+        return tried
+      }),
     ],
   }
 }

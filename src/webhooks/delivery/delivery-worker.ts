@@ -51,7 +51,7 @@ export class DeliveryWorker {
   private readonly attempts = new Set<Promise<void>>()
   private readonly batches: BatchWriter<Conclusion, readonly Change[]>
   private readonly worker: Worker
-  /** `Changes.version` when subscriptions were last read. */
+  /** `SubscriptionRegister.changes` when subscriptions were last read. */
   private version: number | undefined
   private isOver = false
 
@@ -75,7 +75,7 @@ export class DeliveryWorker {
       ...parts,
       failure: 'webhook queue read failed',
       runPiece: stopping => this.round(stopping),
-      version: () => parts.database.changes.version('webhooks'),
+      version: () => parts.register.changes,
     })
   }
 
@@ -110,10 +110,10 @@ export class DeliveryWorker {
     await this.close()
   }
 
-  /** Another process may have changed subscriptions or replayed deliveries. */
+  /** Another process may have changed subscriptions or replayed deliveries; a workspace may have been removed or restored. */
   private async catchUp(): Promise<void> {
     const { register, database, clock } = this.parts
-    const version = database.changes.version('webhooks')
+    const version = register.changes
     if (version === this.version) return
     await register.refresh()
     for (const id of [...this.lanes.keys()]) if (!register.find(id)) this.drop(id)

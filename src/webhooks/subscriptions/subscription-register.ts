@@ -31,6 +31,12 @@ export class SubscriptionRegister {
     this.database = database
   }
 
+  /** Grows when subscriptions may have changed, or what their workspaces allow: one that is removed calls nobody. */
+  get changes(): number {
+    const { changes } = this.database
+    return changes.version('webhooks') + changes.version('workspaces')
+  }
+
   find(id: string): KnownSubscription | undefined {
     return this.byId.get(id)
   }
@@ -63,11 +69,11 @@ export class SubscriptionRegister {
   }
 
   async refreshIfOutdated(): Promise<void> {
-    if (this.database.changes.version('webhooks') !== this.version) await this.refresh()
+    if (this.changes !== this.version) await this.refresh()
   }
 
   async refresh(): Promise<void> {
-    const version = this.database.changes.version('webhooks')
+    const version = this.changes
     const changes = new Map<string, KnownSubscription | undefined>()
     this.refreshes.add(changes)
     try {

@@ -6,6 +6,7 @@
  * Standards: WHATWG URL §3.5 (hosts), WHATWG Fetch §2.9 (bad ports), RFC 6761 §6.3 (localhost).
  * Never throws, except `assertAllowed`.
  */
+import { describeError } from '../../core/errors.js'
 import { addressKind } from './address-kind.js'
 import { NetworkList, ipVersion } from './ip-address.js'
 
@@ -57,11 +58,30 @@ export function egressPolicyFor({ allowPrivate }: { readonly allowPrivate: boole
   return allowPrivate ? PRIVATE_ALLOWED : PUBLIC_ONLY
 }
 
-/** @throws Error with code EADDRNOTPUBLIC */
+/**
+ * An address that must not be dialled. The message may be shown to whoever named the host and names no address: with one, workspaces could
+ * look up the names of internal networks. `detail` is for the operator.
+ */
+export class EgressError extends Error {
+  readonly code = 'EADDRNOTPUBLIC'
+  readonly detail: string
+
+  constructor(detail: string) {
+    super('the address is not allowed: it is not public')
+    this.detail = detail
+  }
+}
+
+/** For the operator only: with the address, if one was refused. */
+export function describeRefusal(thrown: unknown): string {
+  return thrown instanceof EgressError ? thrown.detail : describeError(thrown)
+}
+
+/** @throws EgressError */
 export function assertAllowed(egress: EgressPolicy, { namedBy }: Named, address: string): void {
   const refusal = namedBy === 'operator' ? undefined : egress.refusal(address)
   if (refusal === undefined) return
-  throw Object.assign(new Error(`the address ${address} ${refusal}`), { code: 'EADDRNOTPUBLIC' })
+  throw new EgressError(`the address ${address} ${refusal}`)
 }
 
 function phrase(kind: string): string {

@@ -18,6 +18,8 @@ import {
   PUBLIC_ONLY,
   type Named,
   type EgressPolicy,
+  describeRefusal,
+  EgressError,
 } from './egress-policy.js'
 import { ipVersion } from './ip-address.js'
 
@@ -65,6 +67,8 @@ export interface HttpClientOptions {
   readonly egress?: EgressPolicy
   /** Default: the system's lookup. */
   readonly lookUp?: HostLookup
+  /** Called when the egress policy refused all addresses of a host. @param detail names one of them: for the operator only */
+  readonly onRefused?: (host: string, detail: string) => void
   /** Connections are kept for other requests, except those to hosts named by the operator. */
   readonly keepsConnections?: boolean
 }
@@ -75,7 +79,8 @@ const MAX_AGE_MS = 60_000
 
 export function openHttpClient(clock: Clock, options: HttpClientOptions = {}): OpenHttpClient {
   const { authorities, egress = PUBLIC_ONLY, lookUp = systemHostLookup, keepsConnections = false } = options
-  const dialling: Dialling = { egress, lookUp, authorities }
+  const { onRefused } = options
+  const dialling: Dialling = { egress, lookUp, authorities, onRefused }
   let kept: { readonly agent: Agent; readonly until: number } | undefined
 
   async function sendKept(request: HttpRequest): Promise<HttpResponse> {
@@ -135,11 +140,12 @@ interface Dialling {
   readonly egress: EgressPolicy
   readonly lookUp: HostLookup
   readonly authorities: string | undefined
+  readonly onRefused: HttpClientOptions['onRefused'] | undefined
 }
 
 /** @param target the request, if the agent is for one only */
 async function openAgent(
-  { egress, lookUp, authorities }: Dialling,
+  { egress, lookUp, authorities, onRefused }: Dialling,
   target: Pick<HttpRequest, 'namedBy' | 'address' | 'socketPath'>,
   options: Agent.Options,
 ): Promise<Agent> {
@@ -161,6 +167,7 @@ async function openAgent(
       // Node does not call the lookup for IP addresses.
       if (ipVersion(hostname) !== 0) assertAllowed(egress, target, hostname)
     } catch (error) {
+      onRefused?.(name, describeRefusal(error))
       callback(error as Error, null)
       return undefined
     }
@@ -168,6 +175,7 @@ async function openAgent(
     const servername = ipVersion(name) === 0 ? { servername: name } : {}
     const onConnect: buildConnector.Callback = (...[error, socket]) => {
       if (error) {
+        if (error instanceof EgressError) onRefused?.(name, error.detail)
         callback(error, null)
         return
       }

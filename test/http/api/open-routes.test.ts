@@ -1,6 +1,7 @@
 /** Open routes of the running appliance: health, description, and unknown paths. */
 import t from 'tap'
 import { openTestAppliance } from '../../support/program/appliance.js'
+import { tokenWith } from '../../support/program/operators.js'
 
 // proves: What the service does > Health check endpoint that needs
 // proves: Deliverability, domains, analytics, tracking > GET /health
@@ -16,6 +17,39 @@ t.test('health needs no key, below the version and at the root', async t => {
     { status: 200 },
     'nor is a wrong one looked at',
   )
+})
+
+t.test('strangers learn from health whether mail is accepted, and nothing else', async t => {
+  const metricsToken = 'of-the-monitor'
+  const postroad = await openTestAppliance(t, {
+    toml: `[metrics]\ntoken = "${metricsToken}"`,
+    env: { POSTROAD_LIMITS_DISK_RESERVE: '1MB' },
+  })
+  const ask = async (headers: Readonly<Record<string, string>>, path = '/health') =>
+    (await postroad.get(path, { headers })).body.data
+  const short = { status: 'ok', ready: true }
+  for (const path of ['/health', '/api/v1/health'])
+    for (const headers of [
+      { 'X-Forwarded-For': '198.51.100.7' },
+      { Forwarded: 'for=198.51.100.7' },
+      { Via: '1.1 proxy' },
+      { 'X-Forwarded-For': '198.51.100.7', Authorization: 'Bearer wrong' },
+      { 'X-Forwarded-For': '198.51.100.7', Authorization: 'Bearer pa_wrong' },
+      { 'X-Forwarded-For': '198.51.100.7', Authorization: `Bearer ${postroad.key}` },
+      { 'X-Forwarded-For': '198.51.100.7', Cookie: 'postroad_session=wrong' },
+      { Origin: 'https://elsewhere.example' },
+    ])
+      t.same(await ask(headers, path), short, JSON.stringify(headers))
+  const forwarded = { 'X-Forwarded-For': '198.51.100.7' }
+  const details = { version: String, node: { name: 'mx.postroad.test' }, reasons: [] }
+  t.match(await ask({}), details, 'a program of this machine')
+  t.match(await ask({ ...forwarded, Authorization: `Bearer ${metricsToken}` }), details)
+  const operator = await tokenWith(postroad, 'viewer')
+  t.match(await ask({ ...forwarded, Authorization: `Bearer ${operator}` }), details)
+  postroad.disk.free = 1
+  await postroad.clock.advance(2_000)
+  t.match(await postroad.get('/health', { headers: forwarded }), { status: 503 })
+  t.same(await ask(forwarded), { status: 'failing', ready: false })
 })
 
 // operations: GET /health/ready

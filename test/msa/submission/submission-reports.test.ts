@@ -15,6 +15,7 @@ async function openOffice() {
     env: { POSTROAD_MTA_CAPTURE: 'false', ...routeTo(sink.port) },
   })
   const { postroad } = test
+  await test.addDomain()
   const client = await test.loggedIn()
   const reportsTo = (address: string) =>
     sink.accepted.filter(({ sender, recipients }) => sender === '' && recipients.includes(address))
@@ -186,30 +187,54 @@ t.test('of a large message the header comes back', async t => {
   t.ok((report?.raw.length ?? 0) < 5_000)
 })
 
-t.test('reports are neither in the log nor in the counts of a workspace', async t => {
+t.test("notifications stand in the workspace's log and count as its mail", async t => {
   const { client, told, lastMail, postroad } = await office
   const { key } = postroad
   const ask = async (path: string) => (await postroad.get(`/api/v1${path}`, { key })).body
-  const counts = async () => {
-    const { data } = await ask('/analytics?period=1d')
-    return { sends: Number(data.sends), delivered: Number(data.delivered), bounces: Number(data.bounces) }
-  }
+  const used = () =>
+    postroad.sql<{ accepted: number }>(
+      "select sum(accepted) as accepted from sending_usage where window_kind = 'day'",
+    )[0]?.accepted ?? 0
   await lastMail()
-  const settled = await until('all is counted', async () => {
-    const [once, log] = [await counts(), await ask('/email?limit=1')]
-    const suppressed = (await ask('/email?limit=1&status=suppressed')).pagination.total
-    return once.sends === log.pagination.total - suppressed && once
-  })
+  const before = used()
   const from = 'counted@sender.test'
   for (const n of [1, 2, 3]) await client.submit(letter(), { from, to: `unknown@c${n}.test` })
   await told(from, 3)
+  t.equal(used() - before, 6)
+  t.match(await ask(`/email?to=${from}`), {
+    data: [{ to: from, subject: 'Undelivered mail' }, {}, {}],
+    pagination: { total: 3 },
+  })
+})
+
+t.test('a stranger named as envelope sender gets nothing, whatever fails', async t => {
+  const { client, lastMail, postroad, reportsTo, status, messages } = await office
+  const stranger = 'victim@elsewhere.test'
+  const suppressed = Array.from({ length: 50 }, (_, n) => `s${n}@own.test`)
+  for (const address of suppressed)
+    t.equal(
+      (await postroad.post('/api/v1/suppressions', { email: address }, { key: postroad.key })).status,
+      201,
+    )
+  const before = messages()
+  const wishes = { from: stranger, rcpt: 'NOTIFY=FAILURE', mail: 'RET=FULL' }
+  await client.submit(letter(), { ...wishes, to: suppressed })
+  const [id = ''] = idsOf(await client.submit(letter(), { ...wishes, to: 'unknown@e1.test' }))
+  await status(id, 'bounced')
   await lastMail()
-  const expected = {
-    sends: settled.sends + 4,
-    delivered: settled.delivered + 1,
-    bounces: settled.bounces + 3,
-  }
-  await until('the last mail is counted', async () => (await counts()).sends >= expected.sends)
-  t.same(await counts(), expected)
-  t.match(await ask(`/email?to=${from}`), { data: [], pagination: { total: 0 } })
+  t.same(reportsTo(stranger), [])
+  t.equal(messages() - before, 52)
+})
+
+t.test('of fifty suppressed recipients one notification tells', async t => {
+  const { client, told, lastMail, reportsTo } = await office
+  const from = 'sums@sender.test'
+  const to = Array.from({ length: 50 }, (_, n) => `s${n}@own.test`)
+  await client.submit(letter(), { from, to, rcpt: 'NOTIFY=FAILURE', mail: 'RET=FULL' })
+  const [report] = await told(from, 1)
+  if (!report) throw new Error('no report')
+  t.equal(statusLines(report).filter(line => line === 'Action: failed').length, 50)
+  t.match(report.raw.toString(), 'Content-Type: text/rfc822-headers')
+  await lastMail()
+  t.equal(reportsTo(from).length, 1)
 })

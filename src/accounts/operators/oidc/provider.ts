@@ -13,6 +13,7 @@ import { readFile } from 'node:fs/promises'
 import type { Configuration, CustomFetch, CustomFetchOptions, IDToken } from 'openid-client'
 import { describeError } from '../../../core/errors.js'
 import { given } from '../../../core/given.js'
+import { describeRefusal } from '../../../world/net/egress-policy.js'
 import type { HostLookup } from '../../../world/dns/host-lookup.js'
 import { openHttpClient, type HttpClient } from '../../../world/net/fetch.js'
 import type { Clock } from '../../../world/time/clock.js'
@@ -189,7 +190,7 @@ function fetchOver(http: HttpClient, issuerHost: string): CustomFetch {
         ...given({ body: textOf(body), namedBy: host === issuerHost ? ('operator' as const) : undefined }),
       })
       .catch((error: unknown) => {
-        throw new ProviderError('unavailable', `${host}: ${describeError(error)}`)
+        throw new ProviderError('unavailable', `${host}: ${describeRefusal(error)}`)
       })
     if (isTruncated) throw new ProviderError('unavailable', `${host}: the answer is too long`)
     if (status >= 500) throw new ProviderError('unavailable', `${host} answers ${status}`)

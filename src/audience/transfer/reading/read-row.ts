@@ -5,6 +5,7 @@
  */
 import type { CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
+import { readOptionalName } from '../../../core/names.js'
 import { fold } from '../../../core/fold.js'
 import { checkAttributes, checkEmail, checkText } from '../../checks.js'
 import type { Attributes } from '../../contacts/contact.js'
@@ -181,8 +182,8 @@ function readAttributes(cell: string): [string, unknown][] {
 export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string[] {
   const names = new Map<string, string>()
   for (const piece of piecesOf(text)) {
-    const name = checkText(field, piece)
-    if (typeof name !== 'string') continue
+    const name = readOptionalName(piece, field)
+    if (name === '') continue
     if (name.length > MAX_TAG_NAME)
       throw new Error(`a ${field === 'tags' ? 'tag' : 'list'} is longer than ${MAX_TAG_NAME} characters`)
     names.set(fold(name), name)

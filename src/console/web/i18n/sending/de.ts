@@ -129,6 +129,12 @@ export const sending: typeof texts = {
     revoked: 'Widerrufen',
     isRevoked: name => `„${name}“ widerrufen.`,
     revokeText: 'Programme, die ihn benutzen, werden sofort abgewiesen. Er bleibt in der Liste.',
+    cancelScheduled: 'Damit geplante E-Mails abbrechen',
+    cancelScheduledHint: 'Sonst werden sie zu ihrer Zeit noch gesendet.',
+    stillScheduled: (n: number) =>
+      n === 1
+        ? '1 damit geplante E-Mail wird noch gesendet.'
+        : `${n.toLocaleString('de')} damit geplante E-Mails werden noch gesendet.`,
     emptyTitle: 'Keine API-Schlüssel',
     emptyText:
       'Erstellen Sie für jedes Programm einen eigenen, damit Sie jedes für sich begrenzen und sperren können.',

@@ -121,6 +121,12 @@ export const sending = {
     revoked: 'Revoked',
     isRevoked: (name: string) => `“${name}” revoked.`,
     revokeText: 'Requests that use it are refused immediately. It stays in the list.',
+    cancelScheduled: 'Cancel emails scheduled with it',
+    cancelScheduledHint: 'Otherwise they are still sent at their time.',
+    stillScheduled: (n: number) =>
+      n === 1
+        ? '1 email scheduled with it will still be sent.'
+        : `${n.toLocaleString('en')} emails scheduled with it will still be sent.`,
     emptyTitle: 'No API keys',
     emptyText: 'Create one for each program, so that each can be limited and revoked separately.',
   },

@@ -130,6 +130,12 @@ export const sending: typeof texts = {
     revoked: 'Revocada',
     isRevoked: name => `«${name}» revocada.`,
     revokeText: 'Los programas que la usan se rechazan de inmediato. Sigue en la lista.',
+    cancelScheduled: 'Cancelar los correos programados con ella',
+    cancelScheduledHint: 'Si no, se enviarán a su hora.',
+    stillScheduled: (n: number) =>
+      n === 1
+        ? '1 correo programado con ella se enviará aún.'
+        : `${n.toLocaleString('es')} correos programados con ella se enviarán aún.`,
     emptyTitle: 'Ninguna clave de API',
     emptyText: 'Cree una por programa, para poder limitar y revocar cada uno por separado.',
   },

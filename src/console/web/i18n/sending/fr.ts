@@ -130,6 +130,12 @@ export const sending: typeof texts = {
     revoked: 'Révoquée',
     isRevoked: name => `« ${name} » révoquée.`,
     revokeText: 'Les programmes qui l’utilisent sont refusés aussitôt. Elle reste dans la liste.',
+    cancelScheduled: 'Annuler les e-mails programmés avec elle',
+    cancelScheduledHint: 'Sinon, ils sont encore envoyés à l’heure prévue.',
+    stillScheduled: (n: number) =>
+      n === 1
+        ? '1 e-mail programmé avec elle sera encore envoyé.'
+        : `${n.toLocaleString('fr')} e-mails programmés avec elle seront encore envoyés.`,
     emptyTitle: 'Aucune clé d’API',
     emptyText: 'Créez-en une par programme, pour pouvoir limiter et révoquer chacun séparément.',
   },
