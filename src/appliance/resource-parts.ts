@@ -26,13 +26,14 @@ import type { SendParts } from '../msa/rest/send-email.js'
 import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
+import type { QueuePower } from '../queue/operator/queue-admin-store.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
 import { sendingAddresses } from './doctor/dns-checks.js'
 import { examine } from './doctor/doctor.js'
 import type { OutgoingCallsOfServer } from './outgoing-calls.js'
-import { openJobs, routeDescriber } from './open-delivery.js'
+import { accountMailFrom, accountPost, openJobs, routeDescriber } from './open-delivery.js'
 import { openReferences, type ResourceParts } from './resources.js'
 
 export interface RunningParts {
@@ -60,6 +61,8 @@ export interface RunningParts {
   readonly liveChanges: ResourceParts['liveChanges']
   /** Undefined if no server runs. */
   readonly jobs: ResourceParts['jobs']
+  /** Delivers the appliance's own mail. */
+  readonly agent: Pick<DeliveryAgent, 'deliver'>
   /** Composes messages for their source; see `openComposer`. */
   readonly composer: Pick<DeliveryAgent, 'deliver'>
   readonly settings: Settings | undefined
@@ -82,7 +85,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     recheckOperator: operator => recheckOperator({ ...world, database }, operator),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
-    openAccountMail: workspaceId => openRequestedMail(send, workspaceId, config.mta.sharedAddress),
+    accountMailFrom: accountMailFrom(config),
+    postAccountMail: accountPost(appliance, running.agent),
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
     hasWorkspace: async (db, id) => (await findWorkspace(db, id)) !== undefined,
@@ -102,7 +106,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     dataDir: config.dataDir,
     databaseFile: config.databaseFile,
     diskReserve: () => appliance.live.current.limits.diskReserveBytes,
-    holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail({ ...world, database }, workspaceId),
+    holdWorkspaceMail: (workspaceId: string, by: QueuePower) =>
+      holdWorkspaceMail({ ...world, database }, workspaceId, by),
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,

@@ -2,6 +2,7 @@
 import type { Kysely } from 'kysely'
 import type { Dialect } from './database.js'
 import { up as baseline } from './migrations/0001-baseline.js'
+import { up as provedAccounts } from './migrations/0002-proved-accounts.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -11,4 +12,7 @@ export type Migrations = Readonly<Record<string, MigrateUp>>
 /** The first migration: a database without it was created before the first release. */
 export const BASELINE = '0001-baseline'
 
-export const MIGRATIONS: Migrations = { [BASELINE]: baseline }
+export const MIGRATIONS: Migrations = {
+  [BASELINE]: baseline,
+  '0002-proved-accounts': provedAccounts,
+}

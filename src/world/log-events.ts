@@ -6,6 +6,11 @@
  */
 export const LOG_EVENTS = {
   error: {
+    'account mail not attempted':
+      'An invitation or a reset could not be sent because of an internal error. It is retried.',
+    'account mail not read': 'Invitations and resets that are due could not be read. It retries.',
+    'account mail result not stored':
+      'How an attempt to send an invitation or a reset ended could not be stored. It is repeated with a new link.',
     'automation run failed, rescheduled':
       'A step failed inside the server. The run is retried later; the other runs continue.',
     'automation runner failed': 'The runner could not read due runs. It retries.',
@@ -95,6 +100,8 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
+    'account mail failed':
+      'An invitation or a reset was rejected, or could not be delivered in time. `summary` says why.',
     'node not renewed':
       'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
     'job requests not read':
@@ -148,6 +155,10 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'account mail captured':
+      'With `mta.capture`, an invitation or a reset is not sent: `link` is its one-time link, shown nowhere else.',
+    'account mail deferred': 'An invitation or a reset was not accepted yet. It is retried.',
+    'account mail delivered': 'An invitation or a reset was accepted by a server of the recipient.',
     'destination split': 'So much mail waits for a destination that several nodes deliver to it.',
     'background work taken over': 'This node now does a kind of background work (`work`) for all nodes.',
     'background work handed over':

@@ -1,3 +1,18 @@
+create table account_mails (
+  id text not null,
+  kind text not null,
+  recipient text not null,
+  operator_id text,
+  invitation_id text,
+  state text not null,
+  reason text,
+  attempts integer not null,
+  next_attempt_at bigint,
+  expires_at bigint not null,
+  created_at bigint not null,
+  finished_at bigint
+);
+
 create table acme_accounts (
   directory text not null,
   account_key text,
@@ -923,11 +938,24 @@ create table operator_identities (
   operator_id text not null
 );
 
+create table operator_invitations (
+  id text not null,
+  email text not null,
+  name text not null,
+  workspace_id text not null,
+  role text not null,
+  invited_by text not null,
+  token_hash text,
+  created_at bigint not null,
+  expires_at bigint not null
+);
+
 create table operator_links (
   token_hash text not null,
   operator_id text not null,
   kind text not null,
-  expires_at bigint not null
+  expires_at bigint not null,
+  is_mailed integer not null default 0
 );
 
 create table operator_passkeys (
@@ -963,7 +991,8 @@ create table operator_sessions (
   seen_at bigint not null,
   created_at bigint not null,
   peer text not null,
-  user_agent text not null
+  user_agent text not null,
+  passkey_id text
 );
 
 create table operator_tokens (
@@ -986,7 +1015,8 @@ create table operators (
   totp_secret text,
   totp_step bigint not null,
   created_at bigint not null,
-  last_sign_in_at bigint
+  last_sign_in_at bigint,
+  proved_at bigint
 );
 
 create table opt_ins (
@@ -1027,7 +1057,8 @@ create table queue (
   dsn_notify text,
   claimed_by text,
   crashes integer not null default 0,
-  is_withdrawn integer not null default 0
+  is_withdrawn integer not null default 0,
+  held_by_appliance integer not null default 0
 );
 
 create table recent_counters (
@@ -1250,13 +1281,16 @@ create table workspaces (
   utm_medium text,
   utm_campaign text,
   created_at bigint not null,
-  deleted_at bigint
+  deleted_at bigint,
+  removed_by text
 );
 
 create table write_trials (
   id integer not null,
   tried_at bigint not null
 );
+
+alter table account_mails add constraint account_mails_pkey PRIMARY KEY (id);
 
 alter table acme_accounts add constraint acme_accounts_pkey PRIMARY KEY (directory);
 
@@ -1452,6 +1486,10 @@ alter table operator_challenges add constraint operator_challenges_pkey PRIMARY 
 
 alter table operator_identities add constraint operator_identities_pk PRIMARY KEY (issuer, subject);
 
+alter table operator_invitations add constraint operator_invitations_once UNIQUE (workspace_id, email);
+
+alter table operator_invitations add constraint operator_invitations_pkey PRIMARY KEY (id);
+
 alter table operator_links add constraint operator_links_pkey PRIMARY KEY (token_hash);
 
 alter table operator_passkeys add constraint operator_passkeys_pkey PRIMARY KEY (id);
@@ -1545,6 +1583,10 @@ alter table webhook_subscriptions add constraint webhook_subscriptions_pkey PRIM
 alter table workspaces add constraint workspaces_pkey PRIMARY KEY (id);
 
 alter table write_trials add constraint write_trials_pkey PRIMARY KEY (id);
+
+CREATE INDEX account_mails_by_time ON public.account_mails USING btree (created_at);
+
+CREATE INDEX account_mails_due ON public.account_mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
 CREATE INDEX activities_by_action ON public.activities USING btree (workspace_id, action, seq);
 
@@ -1729,6 +1771,10 @@ CREATE INDEX messages_opened ON public.messages USING btree (workspace_id, lower
 CREATE INDEX operator_challenges_by_expiry ON public.operator_challenges USING btree (expires_at);
 
 CREATE INDEX operator_identities_by_operator ON public.operator_identities USING btree (operator_id);
+
+CREATE INDEX operator_invitations_by_expiry ON public.operator_invitations USING btree (expires_at);
+
+CREATE UNIQUE INDEX operator_invitations_by_token ON public.operator_invitations USING btree (token_hash) WHERE (token_hash IS NOT NULL);
 
 CREATE INDEX operator_links_by_expiry ON public.operator_links USING btree (expires_at);
 
