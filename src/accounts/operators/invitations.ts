@@ -145,7 +145,8 @@ export async function openInvitedAccount(
   const now = clock.now()
   const invitation = await findInvitationByLink(tx.db, tokenHash, now)
   if (!invitation) return undefined
-  await requireStillValid(tx.db, invitation)
+  if (!(await isStillValid(tx.db, invitation)))
+    throw new AppError('unauthorized', 'this invitation is no longer valid; ask for a new one')
   const { id: invitationId, email, name, grant } = invitation
   const id = newId()
   if (!(await insertOperator(tx.db, { id, email, name, createdAt: now, provedAt: now, grants: [grant] })))
@@ -163,7 +164,7 @@ export async function openInvitedAccount(
  * Adds the role to the account of a person who is signed in. If the address was not proved before, only the current session stays of what was
  * set up in the account.
  *
- * @throws AppError unauthorized (link), forbidden (another account's), not_found
+ * @throws AppError not_found (link), forbidden (another account's)
  */
 export async function acceptInvitation(
   { database, clock }: Pick<InvitationParts, 'database' | 'clock'>,
@@ -173,8 +174,12 @@ export async function acceptInvitation(
   const now = clock.now()
   return database.write(async tx => {
     const invitation = await findInvitationByLink(tx.db, hashToken(token), now)
-    if (!invitation) throw noSuchLink()
-    await requireStillValid(tx.db, invitation)
+    // Not `unauthorized`: the session is valid.
+    if (!invitation || !(await isStillValid(tx.db, invitation)))
+      throw new AppError(
+        'not_found',
+        'this invitation was used already, or is no longer valid; ask for a new one',
+      )
     const operator = await findOperator(tx.db, { id: acting.id })
     if (operator?.email !== invitation.email)
       throw new AppError('forbidden', `the invitation is for ${invitation.email}: sign in with that account`)
@@ -195,12 +200,11 @@ export async function acceptInvitation(
   })
 }
 
-/** Whoever invited must still be able to give the role. @throws AppError unauthorized */
-async function requireStillValid(db: Queries, { grant, invitedBy }: Invitation): Promise<void> {
+/** Whoever invited must still be able to give the role. */
+async function isStillValid(db: Queries, { grant, invitedBy }: Invitation): Promise<boolean> {
   const inviter = await findOperator(db, { id: invitedBy })
   const workspace = await findWorkspace(db, grant.workspaceId)
-  if (!inviter || !workspace || !mayGrant(inviter, grant))
-    throw new AppError('unauthorized', 'this invitation is no longer valid; ask for a new one')
+  return inviter !== undefined && workspace !== undefined && mayGrant(inviter, grant)
 }
 
 export function noSuchLink(): AppError {

@@ -347,7 +347,7 @@ function invitationRoute(parts: MeRouteParts): Route {
       { additionalProperties: false },
     ),
     response: Type.Object({ credentials_removed: CredentialsRemoved }, { title: 'InvitationAccepted' }),
-    errors: ['unauthorized', 'conflict'],
+    errors: ['not_found', 'conflict'],
     async handle({ operator, body: { token } }) {
       requireSession(operator)
       const { isAccessRemoved } = await acceptInvitation(parts, operator, token)
