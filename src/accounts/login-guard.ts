@@ -11,7 +11,8 @@
  * An attempt counts as failed from the moment it is reserved, before anything is checked, until it is known to be right. So of any number of
  * attempts at once no more are checked than may fail.
  * In memory and bounded; a restart clears it. Nodes that share a database tell each other by a journal (`login-failure-store.ts`): a
- * reservation is stored there before the others' are read, so of attempts at several nodes each sees those before it. Never rejects.
+ * reservation is stored there before the others' are read, so of attempts at several nodes each sees those before it. Of those that come
+ * together at several nodes, and are more than may fail, all may be refused. Never rejects.
  */
 import { createHash } from 'node:crypto'
 import { addressKey } from '../world/net/ip-address.js'
@@ -128,10 +129,16 @@ export class LoginGuard {
    */
   async reserve(address: string, login: Login): Promise<Attempt | number> {
     const accountHash = hashOf(login.account)
-    for (;;) {
+    for (let isRead = this.journal === undefined; ;) {
       if (this.known.has(knownKey(address, login))) return this.knownAttempt(address, login)
       const refusedMs = this.lockedForMs(address, accountHash)
       if (refusedMs === 0) break
+      // Another node may have unlocked it.
+      if (!isRead) {
+        await this.journal?.read(this.learn)
+        isRead = true
+        continue
+      }
       const pending = this.pending.get(accountHash)
       if (!pending) return refusedMs
       await pending.next
