@@ -1,4 +1,4 @@
-/** SQL of the appliance's own mail to operators: who gets which link, and what became of it. It holds no content and no link. */
+/** SQL of the appliance's own mail to operators: recipients, kinds of links, and results. No content and no link is stored. */
 import type { Queries } from '../../db/database.js'
 import type { Listing, Page } from '../../http/pagination.js'
 

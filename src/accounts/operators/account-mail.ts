@@ -31,7 +31,7 @@ import { setInvitationLink } from './invitation-store.js'
 import { LINK_LIFETIME_MS, newLink, signInUrl } from './links.js'
 import { deleteMailedLinks, insertLink } from './session-store.js'
 
-/** A mail as it is offered to the recipient's hosts. */
+/** A composed mail for one attempt. */
 export interface AccountLetter {
   readonly id: string
   readonly recipient: string
@@ -125,12 +125,12 @@ export class AccountMailer {
     await Promise.all(this.inHand.values())
   }
 
-  /** @returns when it has to look again */
+  /** @returns when the next mail is due */
   private async begin(stopping: AbortSignal): Promise<number> {
     const { database, clock } = this.parts
     const now = clock.now()
     const room = MAX_IN_HAND - this.inHand.size
-    // What is in hand is due later, so it is not found again.
+    // A claim moves the due time, so mail in progress is not found again.
     const due = room > 0 ? await listDueAccountMails(database.reader, now, room) : []
     for (const mail of due) {
       const link = newLink(this.parts.random)

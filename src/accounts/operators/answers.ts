@@ -68,7 +68,7 @@ export const OperatorSchema = Type.Object(
       Type.Object(
         {
           expires_at: Moment(),
-          mail: orNull(Type.Enum([...ACCOUNT_MAIL_STATES]), { description: 'What became of the mail.' }),
+          mail: orNull(Type.Enum([...ACCOUNT_MAIL_STATES]), { description: 'State of the latest mail.' }),
         },
         { title: 'PendingInvitation' },
       ),

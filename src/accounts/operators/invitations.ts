@@ -72,7 +72,7 @@ export async function listVisibleInvitations(
   return all.filter(one => mayOperate(acting, 'operators:read', one.grant.workspaceId))
 }
 
-/** @returns undefined if there is none that the caller may see */
+/** @returns undefined if it does not exist or the caller may not see it */
 export async function findVisibleInvitation(
   { database }: Pick<InvitationParts, 'database'>,
   acting: OperatorPrincipal,
@@ -98,7 +98,7 @@ export async function withdrawInvitation(
   })
 }
 
-/** What a link leads to, for whoever is about to open it. */
+/** A link's account and role, shown before it is opened. */
 export interface LinkPreview {
   readonly kind: LinkKind | 'join'
   readonly email: string
@@ -200,7 +200,7 @@ export async function acceptInvitation(
   })
 }
 
-/** Whoever invited must still be able to give the role. */
+/** The inviting operator must still be able to grant the role. */
 async function isStillValid(db: Queries, { grant, invitedBy }: Invitation): Promise<boolean> {
   const inviter = await findOperator(db, { id: invitedBy })
   const workspace = await findWorkspace(db, grant.workspaceId)

@@ -246,7 +246,7 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
   ]
 }
 
-/** What became of invitations and resets. Their content is stored nowhere. */
+/** Results only: the content is not stored. */
 function mailRoute({ database }: OperatorRouteParts): Route {
   return adminListRoute({
     ...common,
@@ -256,7 +256,7 @@ function mailRoute({ database }: OperatorRouteParts): Route {
     operationId: 'listAccountMail',
     summary: 'List mail with links to operators.',
     description:
-      'Invitations and resets of the last 30 days, newest first: to whom, and how the last attempt ended.',
+      'Invitations and resets of the last 30 days, newest first, with the result of the last attempt.',
     query: PageQuery,
     item: AccountMailSchema,
     async handle(_, page) {
@@ -433,7 +433,7 @@ function requireMayHandLinks(acting: OperatorPrincipal, grant: RoleGrant): void 
 
 /**
  * @param named id or email address
- * @throws AppError not_found, in the same words for an address that the caller may not see as for one that nobody has
+ * @throws AppError not_found, worded alike for an invisible and for an unknown address
  */
 async function idOf(
   { database }: OperatorRouteParts,

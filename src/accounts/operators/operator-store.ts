@@ -77,7 +77,7 @@ export interface Operator {
   readonly lastSignInAt: number | null
   /**
    * When it was proved that the account is in the hands of the address's holder: by opening a link that was mailed there, or by an identity
-   * provider. Null: never, or not since a link was handed to somebody else.
+   * provider. Null: never, or not since the last link that was handed over.
    */
   readonly provedAt: number | null
   /** At most one in a workspace. */

@@ -264,7 +264,7 @@ export async function resetOperatorByMail(
   return operator
 }
 
-/** Nothing is proved any more: the new link may be handed to whoever asked for it. */
+/** The address counts as unproved again, since the new link may be handed over. */
 async function reset<Link>(
   parts: OperatorParts,
   id: string,
@@ -355,7 +355,7 @@ async function requireSubject(db: Queries, acting: OperatorPrincipal, id: string
   return operator
 }
 
-/** @throws AppError not_found, also if the operator is none that `acting` may see */
+/** @throws AppError not_found, also if `acting` may not see the operator */
 async function requireVisible(db: Queries, acting: OperatorPrincipal, id: string): Promise<Operator> {
   const operator = await requireOperator(db, id)
   if (!visibleTo(acting, operator)) throw new AppError('not_found', `no operator ${id}`)

@@ -1,7 +1,7 @@
 /**
  * Whether an account is in the hands of the holder of its address, and what happens if that was never proved.
  *
- * Who made an account for somebody else may have opened its link himself, and kept a password, a passkey or a token. Before such an account
+ * The operator who created an account for another person may have opened its link and kept a password, a passkey or a token. Before such an account
  * becomes able to do more, everything that was set up in it is removed. Links that were mailed stay: nobody but the mailbox has them.
  */
 import type { Actor } from '../../core/actor.js'

@@ -88,7 +88,7 @@ export interface SignInLink {
   readonly operatorId: string
   readonly kind: LinkKind
   readonly expiresAt: number
-  /** Nobody but the mailbox got it, so whoever opens it has proved the address. */
+  /** Only the mailbox got it, so opening it proves the address. */
   readonly isMailed: boolean
 }
 
@@ -336,7 +336,7 @@ export async function deleteMailedLinks(db: Queries, operatorId: string): Promis
     .execute()
 }
 
-/** Those that were handed to somebody. @returns how many */
+/** Those that were not mailed. @returns how many */
 export async function deleteHandedLinks(db: Queries, operatorId: string): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('operator_links')

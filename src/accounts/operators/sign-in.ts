@@ -295,11 +295,11 @@ export async function attempting<T>(
 ): Promise<T> {
   const attempt = await guard.reserve(peer, login)
   if (typeof attempt === 'number') throw locked(attempt)
-  let hasEnded = false
+  const state = { hasEnded: false }
   const once =
     <R>(end: () => Promise<R>) =>
     () => {
-      hasEnded = true
+      state.hasEnded = true
       return end()
     }
   try {
@@ -309,7 +309,7 @@ export async function attempting<T>(
       release: once(() => attempt.release()),
     })
   } finally {
-    if (!hasEnded) await attempt.release()
+    if (!state.hasEnded) await attempt.release()
   }
 }
 
