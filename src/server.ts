@@ -209,6 +209,7 @@ async function openParts(
         run: name => requests.run(name),
       },
       composer,
+      agent,
       settings,
       certificates,
     }),

@@ -21,25 +21,25 @@ declare module '../db/tables.js' {
 
 const NOW = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
-export async function insertLoginEvents(
+/** @returns its number */
+export async function insertLoginEvent(
   db: Queries,
   nodeId: string,
-  events: readonly LoginEvent[],
-): Promise<void> {
-  await db
+  { kind, address, accountHash, account }: LoginEvent,
+): Promise<number> {
+  const { seq } = await db
     .insertInto('login_failures')
-    .values(
-      events.map(({ kind, address, accountHash = null, account = null }) => ({
-        seq: sql<number>`default`,
-        node_id: nodeId,
-        kind,
-        address,
-        account_hash: accountHash,
-        account,
-        at: NOW,
-      })),
-    )
-    .execute()
+    .values({
+      ...{ seq: sql<number>`default`, node_id: nodeId, kind, address },
+      ...{ account_hash: accountHash ?? null, account: account ?? null, at: NOW },
+    })
+    .returning('seq')
+    .executeTakeFirstOrThrow()
+  return seq
+}
+
+export async function deleteLoginEvent(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('login_failures').where('seq', '=', seq).execute()
 }
 
 export interface FoundLoginEvent extends AgedLoginEvent {

@@ -7,8 +7,12 @@
  * - per address over all accounts: after `failures`, further failed logins get a lockout reply. Passwords are still checked, so a
  *   valid one logs in at once.
  * A password that has logged in from an address is never locked out there. An IPv6 /64 counts as one address.
- * In memory and bounded; a restart clears it. Nodes that share a database tell each other by a journal (`login-failure-store.ts`), which is
- * read before a login is checked, unless it is one that has succeeded from the address before. Never rejects.
+ *
+ * An attempt counts as failed from the moment it is reserved, before anything is checked, until it is known to be right. So of any number of
+ * attempts at once no more are checked than may fail.
+ * In memory and bounded; a restart clears it. Nodes that share a database tell each other by a journal (`login-failure-store.ts`): a
+ * reservation is stored there before the others' are read, so of attempts at several nodes each sees those before it. Of those that come
+ * together at several nodes, and are more than may fail, all may be refused. Never rejects.
  */
 import { createHash } from 'node:crypto'
 import { addressKey } from '../world/net/ip-address.js'
@@ -34,6 +38,16 @@ export interface FailureEffect {
   readonly lockedOut?: 'address' | 'everywhere'
   /** Over 0 if the address had already used up its failures, ms. */
   readonly throttledForMs: number
+}
+
+/** An attempt that may be checked. Exactly one of its methods is called, once. */
+export interface Attempt {
+  /** Leaves it counted. */
+  failed(): Promise<FailureEffect>
+  /** Clears the client's earlier failures, but not the throttling of its address. */
+  succeeded(): Promise<void>
+  /** Nothing was checked, so nothing was learnt: uncounts it. */
+  release(): Promise<void>
 }
 
 /** A lockout now in effect. */
@@ -66,8 +80,10 @@ export interface AgedLoginEvent extends LoginEvent {
 
 /** Between nodes that share a database. */
 export interface LoginJournal {
-  /** Resolves once others can read it. Never rejects. */
-  add(event: LoginEvent): Promise<void>
+  /** Resolves once others can read it. Never rejects. @returns its number, for `remove`; undefined if it was not stored */
+  add(event: LoginEvent): Promise<number | undefined>
+  /** For those that have not read it yet. Never rejects. */
+  remove(seq: number): Promise<void>
   /**
    * Reads what other nodes have added until now. Never rejects.
    *
@@ -90,6 +106,8 @@ export class LoginGuard {
   private readonly addresses: FailureCounts
   /** Address and hash of keys that have logged in from there; the least recently used is evicted first. */
   private readonly known = new Set<string>()
+  /** Attempts that are being checked, by account. */
+  private readonly pending = new Map<string, Pending>()
 
   constructor(clock: Clock, limits: LoginGuardLimits, journal?: LoginJournal) {
     this.clock = clock
@@ -104,23 +122,107 @@ export class LoginGuard {
     return this.limits.lockoutMs
   }
 
-  /** @returns how long this password stays refused from the address, ms; 0 if it is not */
-  async lockedForMs(address: string, login: Login): Promise<number> {
-    if (this.known.has(knownKey(address, login))) return 0
-    await this.journal?.read(this.learn)
-    const account = hashOf(login.account)
-    return Math.max(this.pairs.overForMs(pairKey(address, account)), this.accounts.overForMs(account))
+  /**
+   * Waits while attempts on the account that are being checked leave no room for another one.
+   *
+   * @returns the attempt, or how long this password stays refused from the address, ms
+   */
+  async reserve(address: string, login: Login): Promise<Attempt | number> {
+    const accountHash = hashOf(login.account)
+    for (let isRead = this.journal === undefined; ;) {
+      if (this.known.has(knownKey(address, login))) return this.knownAttempt(address, login)
+      const refusedMs = this.lockedForMs(address, accountHash)
+      if (refusedMs === 0) break
+      // Another node may have unlocked it.
+      if (!isRead) {
+        await this.journal?.read(this.learn)
+        isRead = true
+        continue
+      }
+      const pending = this.pending.get(accountHash)
+      if (!pending) return refusedMs
+      await pending.next
+    }
+    const throttledForMs = this.addresses.overForMs(addressKey(address))
+    const event = eventOf('failed', address, login)
+    const lockedOut = this.count(event, this.clock.monotonic())
+    const effect = lockedOut ? { throttledForMs, lockedOut } : { throttledForMs }
+    const settle = this.beginPending(accountHash)
+    // Random secrets cannot be guessed, so nodes need not agree on them before they are checked.
+    if (!this.journal || login.isAccountSecret) return this.attempt(address, login, { event, effect, settle })
+    const seq = await this.journal.add(event)
+    await this.journal.read(this.learn)
+    if (!this.isExceeded(address, accountHash))
+      return this.attempt(address, login, { event, effect, settle, seq, isShared: true })
+    await this.uncount(event, seq)
+    settle()
+    return Math.max(1, this.lockedForMs(address, accountHash))
   }
 
-  async failed(address: string, login: Login): Promise<FailureEffect> {
-    this.known.delete(knownKey(address, login))
-    const accountHash = hashOf(login.account)
-    const account = login.isAccountSecret ? undefined : login.account.slice(0, MAX_SHOWN)
-    const throttledForMs = this.addresses.overForMs(addressKey(address))
-    const event: LoginEvent = { kind: 'failed', address, accountHash, account }
-    const lockedOut = this.count(event, this.clock.monotonic())
-    await this.journal?.add(event)
-    return lockedOut ? { throttledForMs, lockedOut } : { throttledForMs }
+  private attempt(address: string, login: Login, reserved: Reserved): Attempt {
+    const { event, effect, settle, seq, isShared = false } = reserved
+    return {
+      failed: async () => {
+        settle()
+        if (!isShared) await this.journal?.add(event)
+        return effect
+      },
+      succeeded: async () => {
+        this.succeeded(address, login)
+        settle()
+        if (isShared) await this.journal?.add({ ...event, kind: 'succeeded', account: undefined })
+      },
+      release: async () => {
+        await this.uncount(event, seq)
+        settle()
+      },
+    }
+  }
+
+  /** Not counted unless it fails. */
+  private knownAttempt(address: string, login: Login): Attempt {
+    return {
+      failed: async () => {
+        this.known.delete(knownKey(address, login))
+        const throttledForMs = this.addresses.overForMs(addressKey(address))
+        const event = eventOf('failed', address, login)
+        const lockedOut = this.count(event, this.clock.monotonic())
+        await this.journal?.add(event)
+        return lockedOut ? { throttledForMs, lockedOut } : { throttledForMs }
+      },
+      succeeded: async () => this.know(address, login),
+      release: async () => {},
+    }
+  }
+
+  /** @returns ends it */
+  private beginPending(accountHash: string): () => void {
+    const pending = this.pending.get(accountHash) ?? newPending()
+    this.pending.set(accountHash, pending)
+    pending.count += 1
+    return () => {
+      pending.count -= 1
+      if (pending.count === 0) this.pending.delete(accountHash)
+      const { wake } = pending
+      Object.assign(pending, newWait())
+      wake()
+    }
+  }
+
+  private lockedForMs(address: string, accountHash: string): number {
+    return Math.max(this.pairs.overForMs(pairKey(address, accountHash)), this.accounts.overForMs(accountHash))
+  }
+
+  /** Others have counted so many meanwhile that an attempt counted here is one too many. */
+  private isExceeded(address: string, accountHash: string): boolean {
+    return this.pairs.isExceeded(pairKey(address, accountHash)) || this.accounts.isExceeded(accountHash)
+  }
+
+  private async uncount({ address, accountHash = '' }: LoginEvent, seq: number | undefined): Promise<void> {
+    this.addresses.subtract(addressKey(address))
+    this.pairs.subtract(pairKey(address, accountHash))
+    this.accounts.subtract(accountHash)
+    if (seq !== undefined) await this.journal?.remove(seq)
   }
 
   /** Clears the failures of an address and of the accounts that failed there. @returns whether there were any */
@@ -157,23 +259,28 @@ export class LoginGuard {
     ].sort((a, b) => b.remainingMs - a.remainingMs)
   }
 
-  /** Clears the client's earlier failures, but not the throttling of its address. */
-  async succeeded(address: string, login: Login): Promise<void> {
+  private succeeded(address: string, login: Login): void {
+    this.know(address, login)
+    const accountHash = hashOf(login.account)
+    this.clearPair(address, accountHash)
+    this.accounts.subtract(accountHash)
+  }
+
+  private know(address: string, login: Login): void {
     const pair = knownKey(address, login)
     this.known.delete(pair)
     this.known.add(pair)
     const [eldest] = this.known
     if (this.known.size > MAX_RECORDS && eldest !== undefined) this.known.delete(eldest)
-    const accountHash = hashOf(login.account)
-    if (!this.clearPair(address, accountHash)) return
-    await this.journal?.add({ kind: 'succeeded', address, accountHash, account: undefined })
   }
 
   private readonly learn = (event: AgedLoginEvent): void => {
     const { kind, address, accountHash = '' } = event
     if (kind === 'failed') this.count(event, this.clock.monotonic() - event.ageMs)
-    else if (kind === 'succeeded') this.clearPair(address, accountHash)
-    else this.clearAddress(address)
+    else if (kind === 'succeeded') {
+      this.clearPair(address, accountHash)
+      this.accounts.subtract(accountHash)
+    } else this.clearAddress(address)
   }
 
   /** @param at monotonic, ms @returns what this failure locked */
@@ -185,10 +292,12 @@ export class LoginGuard {
     return isLockedHere ? 'address' : undefined
   }
 
-  private clearPair(address: string, accountHash: string): boolean {
-    const isThrottled = this.addresses.overForMs(addressKey(address)) > 0
-    const hadAny = !isThrottled && this.addresses.delete(addressKey(address))
-    return this.pairs.delete(pairKey(address, accountHash)) || hadAny
+  /** After an attempt that succeeded, which is counted until now. */
+  private clearPair(address: string, accountHash: string): void {
+    // The limit may be reached by the attempt itself.
+    this.addresses.subtract(addressKey(address))
+    if (this.addresses.overForMs(addressKey(address)) === 0) this.addresses.delete(addressKey(address))
+    this.pairs.delete(pairKey(address, accountHash))
   }
 
   private clearAddress(address: string): boolean {
@@ -196,6 +305,41 @@ export class LoginGuard {
     for (const account of accounts) this.accounts.delete(account)
     return this.addresses.delete(addressKey(address)) || accounts.length > 0
   }
+}
+
+interface Reserved {
+  readonly event: LoginEvent
+  readonly effect: FailureEffect
+  readonly settle: () => void
+  /** Of the journal. */
+  readonly seq?: number | undefined
+  /** Other nodes know of it. */
+  readonly isShared?: true
+}
+
+interface Wait {
+  /** Resolves when the next attempt ends. */
+  next: Promise<void>
+  wake: () => void
+}
+
+interface Pending extends Wait {
+  count: number
+}
+
+function newPending(): Pending {
+  return { count: 0, ...newWait() }
+}
+
+function newWait(): Wait {
+  let wake = () => {}
+  const next = new Promise<void>(resolve => (wake = resolve))
+  return { next, wake }
+}
+
+function eventOf(kind: LoginEvent['kind'], address: string, login: Login): LoginEvent {
+  const account = login.isAccountSecret ? undefined : login.account.slice(0, MAX_SHOWN)
+  return { kind, address, accountHash: hashOf(login.account), account }
 }
 
 interface Failures {
@@ -245,6 +389,19 @@ class FailureCounts {
     const [eldest] = this.records.keys()
     if (this.records.size > MAX_RECORDS && eldest !== undefined) this.records.delete(eldest)
     return isReached
+  }
+
+  /** Whether more than the limit were counted. */
+  isExceeded(name: string): boolean {
+    return (this.current(name)?.count ?? 0) > this.limit
+  }
+
+  /** Uncounts one. */
+  subtract(name: string): void {
+    const record = this.current(name)
+    if (!record) return
+    record.count -= 1
+    if (record.count <= 0) this.records.delete(name)
   }
 
   delete(name: string): boolean {

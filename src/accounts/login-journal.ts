@@ -1,14 +1,19 @@
 /**
  * The journal by which nodes that share a database learn of each other's failed logins.
  *
- * Each failure is a row, stored before the login is answered; those of one moment share a transaction. Before a login is checked, the rows
- * of the others are read. Rows are visible a little out of order, so the last few seconds are read again.
+ * Each attempt is a row, stored before it is checked; those of one moment share a transaction. Then the rows of the others are read. Rows are visible a little out of order, so the last few seconds are read again.
  */
 import { describeError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
 import type { Log } from '../world/log.js'
 import type { Clock } from '../world/time/clock.js'
-import { deleteLoginEvents, findLoginEvents, insertLoginEvents, loginTime } from './login-failure-store.js'
+import {
+  deleteLoginEvent,
+  deleteLoginEvents,
+  findLoginEvents,
+  insertLoginEvent,
+  loginTime,
+} from './login-failure-store.js'
 import type { AgedLoginEvent, LoginEvent, LoginGuardLimits, LoginJournal } from './login-guard.js'
 
 export interface LoginJournalParts {
@@ -44,20 +49,30 @@ export class SharedLoginJournal implements LoginJournal {
     this.clearedAt = parts.clock.monotonic()
   }
 
-  async add(event: LoginEvent): Promise<void> {
+  async add(event: LoginEvent): Promise<number | undefined> {
     const { database, clock, log, nodeId, limits } = this.parts
     const now = clock.monotonic()
     const second = Math.floor(now / 1_000)
     this.added = second === this.second ? this.added + 1 : 1
     this.second = second
-    if (this.added > MAX_PER_SECOND) return
+    if (this.added > MAX_PER_SECOND) return undefined
     const mustClear = now - this.clearedAt >= CLEAR_EVERY_MS
     if (mustClear) this.clearedAt = now
     try {
-      await database.write(async tx => {
-        await insertLoginEvents(tx.db, nodeId, [event])
+      return await database.write(async tx => {
         if (mustClear) await deleteLoginEvents(tx.db, limits.lockoutMs)
+        return insertLoginEvent(tx.db, nodeId, event)
       })
+    } catch (error) {
+      log.debug('login failures not shared', { error: describeError(error) })
+      return undefined
+    }
+  }
+
+  async remove(seq: number): Promise<void> {
+    const { database, log } = this.parts
+    try {
+      await database.write(tx => deleteLoginEvent(tx.db, seq))
     } catch (error) {
       log.debug('login failures not shared', { error: describeError(error) })
     }

@@ -4,7 +4,7 @@ import { isoTime } from '../core/moments.js'
 import { adminListRoute, adminRoute } from '../http/admin-route.js'
 import { Id, Moment } from '../http/answer/answer-fields.js'
 import { ALL_WORKSPACES } from '../http/roles.js'
-import { requirePermission, type OperatorPrincipal } from '../http/operator.js'
+import { mayOperate, requirePermission, type OperatorPrincipal } from '../http/operator.js'
 import { cursorQuery } from '../http/pagination.js'
 import { Tagged } from '../http/preconditions.js'
 import type { Route } from '../http/route.js'
@@ -19,7 +19,7 @@ import {
   workspaceToApi,
   type WorkspaceParts,
 } from './workspace-settings.js'
-import { listWorkspacePage, type Workspace } from './workspace-store.js'
+import { listWorkspacePage, REMOVED_BY, type RemovedBy, type Workspace } from './workspace-store.js'
 
 const WorkspaceSchema = Type.Object(
   {
@@ -27,6 +27,12 @@ const WorkspaceSchema = Type.Object(
     ...Settings.properties,
     created_at: Moment(),
     removed_at: Type.Optional(Moment({ description: 'Only in the list of removed workspaces.' })),
+    removed_by: Type.Optional(
+      Type.Enum([...REMOVED_BY], {
+        description:
+          'Only in that list. `appliance`: by an operator of all workspaces, and only those can restore it.',
+      }),
+    ),
   },
   { title: 'Workspace' },
 )
@@ -70,7 +76,9 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
           ...found,
           items: found.items.map(one => ({
             ...workspaceToApi(one),
-            ...(one.removedAt === null ? {} : { removed_at: isoTime(one.removedAt) }),
+            ...(one.removedAt === null
+              ? {}
+              : { removed_at: isoTime(one.removedAt), removed_by: one.removedBy }),
           })),
         }
       },
@@ -150,7 +158,13 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       ),
       handle: async ({ operator, params, precondition }) => ({
         success: true as const,
-        held: await removeWorkspace(parts, params.workspaceId, operator.actor, precondition),
+        held: await removeWorkspace(
+          parts,
+          params.workspaceId,
+          powerOf(operator),
+          operator.actor,
+          precondition,
+        ),
       }),
     }),
     adminRoute({
@@ -161,18 +175,24 @@ export function workspaceRoutes(parts: WorkspaceParts): Route[] {
       hasEtag: true,
       chapter: 'Workspaces',
       summary: 'Restore a removed workspace.',
-      description: 'Its keys work again. Its queued mail stays held until it is released.',
+      description:
+        'Its keys work again. Its queued mail stays held until it is released. What an operator of all workspaces removed, only those restore.',
       params: Named,
       response: WorkspaceSchema,
       errors: ['duplicate'],
       handle: async ({ operator, params }) =>
-        tagged(await restoreWorkspace(parts, params.workspaceId, operator.actor)),
+        tagged(await restoreWorkspace(parts, params.workspaceId, powerOf(operator), operator.actor)),
     }),
   ]
 }
 
 function tagged(workspace: Workspace): Tagged<Static<typeof WorkspaceSchema>> {
   return new Tagged(workspaceToApi(workspace), workspaceEtag(workspace))
+}
+
+/** In whose name the operator removes and restores workspaces. */
+function powerOf(operator: OperatorPrincipal): RemovedBy {
+  return mayOperate(operator, 'workspace:write', ALL_WORKSPACES) ? 'appliance' : 'workspace'
 }
 
 /** @returns undefined: all */

@@ -26,6 +26,7 @@ import {
   removeWorkspace as markRemoved,
   restoreWorkspace as markRestored,
   updateWorkspace,
+  type RemovedBy,
   type Workspace,
 } from './workspace-store.js'
 
@@ -81,8 +82,8 @@ export interface WorkspaceParts {
   readonly database: Database
   readonly clock: Clock
   readonly newId: NewId
-  /** Holds all queued mail of the workspace. @returns messages held */
-  readonly holdWorkspaceMail: (workspaceId: string) => Promise<number>
+  /** Holds all queued mail of the workspace. @param by who may release it @returns messages held */
+  readonly holdWorkspaceMail: (workspaceId: string, by: RemovedBy) => Promise<number>
 }
 
 /** @param settings those not given have defaults @throws AppError duplicate, validation_error */
@@ -131,11 +132,13 @@ export async function changeWorkspace(
 /**
  * Disables its keys, then holds its queued mail, which stays held after a restore.
  *
+ * @param by who may undo both
  * @returns messages held @throws AppError not_found, precondition_failed
  */
 export async function removeWorkspace(
   { database, clock, holdWorkspaceMail }: Omit<WorkspaceParts, 'newId'>,
   id: string,
+  by: RemovedBy,
   actor: Actor,
   precondition?: Precondition,
 ): Promise<number> {
@@ -143,22 +146,31 @@ export async function removeWorkspace(
     const createdAt = clock.now()
     const workspace = await getWorkspace(tx.db, id)
     precondition?.check(workspaceEtag(workspace))
-    await markRemoved(tx.db, id, createdAt)
+    await markRemoved(tx.db, id, createdAt, by)
     await record(tx, 'removed', workspace, { actor, createdAt })
   })
-  return holdWorkspaceMail(id)
+  return holdWorkspaceMail(id, by)
 }
 
-/** @throws AppError not_found, duplicate (its name was taken meanwhile) */
+/**
+ * @param by operators of a workspace restore only what operators of the workspace removed
+ * @throws AppError not_found, forbidden, duplicate (its name was taken meanwhile)
+ */
 export async function restoreWorkspace(
   { database, clock }: Pick<WorkspaceParts, 'database' | 'clock'>,
   id: string,
+  by: RemovedBy,
   actor: Actor,
 ): Promise<Workspace> {
   return database.write(async tx => {
     const now = clock.now()
     const removed = (await listRemovedWorkspaces(tx.db, now)).find(one => one.id === id)
     if (!removed) throw notRemoved(id)
+    if (by !== 'appliance' && removed.removedBy === 'appliance')
+      throw new AppError(
+        'forbidden',
+        'this workspace was removed by operators of the appliance; only they can restore it',
+      )
     await requireFreeName(tx.db, removed)
     if (!(await markRestored(tx.db, id, now))) throw notRemoved(id)
     await record(tx, 'restored', removed, { actor, createdAt: now })
@@ -183,11 +195,9 @@ async function requireFreeName(db: Queries, { id, name }: Pick<Workspace, 'id' |
     throw new AppError('validation_error', `${name} looks like an id; choose another name`, { path: 'name' })
   const other = await findWorkspaceByName(db, name)
   if (other && other.id !== id)
-    throw new AppError(
-      'duplicate',
-      `the name ${other.name} is taken by workspace ${other.id}; names are unique: rename one of them first`,
-      { path: 'name' },
-    )
+    throw new AppError('duplicate', `the name ${other.name} is taken; names are unique: choose another one`, {
+      path: 'name',
+    })
 }
 
 async function record(

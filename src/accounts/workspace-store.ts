@@ -34,6 +34,7 @@ interface WorkspaceRow {
   utm_campaign: string | null
   created_at: number
   deleted_at: number | null
+  removed_by: RemovedBy | null
 }
 
 interface SandboxRow {
@@ -48,6 +49,10 @@ declare module '../db/tables.js' {
     sandboxes: SandboxRow
   }
 }
+
+/** Which operators: of all workspaces, or only of this one. */
+export const REMOVED_BY = ['appliance', 'workspace'] as const
+export type RemovedBy = (typeof REMOVED_BY)[number]
 
 export interface WorkspaceSettings {
   readonly name: string
@@ -124,6 +129,7 @@ export async function insertWorkspace(db: Queries, workspace: Workspace): Promis
       ...settingsToRow(workspace),
       created_at: workspace.createdAt,
       deleted_at: null,
+      removed_by: null,
     })
     .execute()
   await db
@@ -201,14 +207,18 @@ export async function listWorkspacePage(
   db: Queries,
   { ids, isRemoved, now }: WorkspaceFilter,
   page: PageOf,
-): Promise<Listed<Workspace & { readonly removedAt: number | null }>> {
+): Promise<Listed<Workspace & { readonly removedAt: number | null; readonly removedBy: RemovedBy }>> {
   const matching = db
     .selectFrom('workspaces')
     .$if(ids !== undefined, query => query.where('id', 'in', ids ?? []))
     .$if(isRemoved, query => query.where('deleted_at', '>', now - RESTORABLE_MS))
     .$if(!isRemoved, query => query.where('deleted_at', 'is', null))
   const order = { columns: ['id'], kinds: ['text'], direction: 'asc' } as const
-  return keysetPage(matching, order, page, row => ({ ...fromRow(row), removedAt: row.deleted_at }))
+  return keysetPage(matching, order, page, row => ({
+    ...fromRow(row),
+    removedAt: row.deleted_at,
+    removedBy: removedByOf(row),
+  }))
 }
 
 /** Owners of data: live and removed workspaces, and their sandboxes. */
@@ -233,10 +243,15 @@ export async function updateWorkspace(db: Queries, workspace: Workspace): Promis
 }
 
 /** Its keys then get workspace_not_found. @returns whether it existed */
-export async function removeWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
+export async function removeWorkspace(
+  db: Queries,
+  id: string,
+  now: number,
+  removedBy: RemovedBy,
+): Promise<boolean> {
   const result = await db
     .updateTable('workspaces')
-    .set({ deleted_at: now })
+    .set({ deleted_at: now, removed_by: removedBy })
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
@@ -248,6 +263,8 @@ export const RESTORABLE_MS = 30 * 86_400_000
 
 export interface RemovedWorkspace extends Workspace {
   readonly removedAt: number
+  /** Of a workspace removed before that was noted, the appliance. */
+  readonly removedBy: RemovedBy
 }
 
 /** Workspaces that can be restored, most recently removed first. */
@@ -258,21 +275,31 @@ export async function listRemovedWorkspaces(db: Queries, now: number): Promise<R
     .where('deleted_at', '>', now - RESTORABLE_MS)
     .orderBy('deleted_at', 'desc')
     .execute()
-  return rows.map(row => ({ ...fromRow(row), removedAt: row.deleted_at ?? 0 }))
+  return rows.map(row => ({
+    ...fromRow(row),
+    removedAt: row.deleted_at ?? 0,
+    removedBy: removedByOf(row),
+  }))
 }
 
 /** Its keys work again. Its name must be free. @returns whether it could be restored */
 export async function restoreWorkspace(db: Queries, id: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('workspaces')
-    .set({ deleted_at: null })
+    .set({ deleted_at: null, removed_by: null })
     .where('id', '=', id)
     .where('deleted_at', '>', now - RESTORABLE_MS)
     .executeTakeFirst()
   return result.numUpdatedRows > 0n
 }
 
-function settingsToRow(settings: WorkspaceSettings): Omit<WorkspaceRow, 'id' | 'created_at' | 'deleted_at'> {
+function removedByOf({ removed_by: removedBy }: Pick<WorkspaceRow, 'removed_by'>): RemovedBy {
+  return removedBy ?? 'appliance'
+}
+
+function settingsToRow(
+  settings: WorkspaceSettings,
+): Omit<WorkspaceRow, 'id' | 'created_at' | 'deleted_at' | 'removed_by'> {
   return {
     name: settings.name,
     default_from_email: settings.defaultFromEmail,

@@ -177,6 +177,10 @@ async function assemble(
     dkimZone: config.dns.dkimZone,
     reportAddress: `dmarc@${config.hostname}`,
     seal: box,
+    ownNames: {
+      hosts: [config.hostname, config.mta.returnPathDomain].map(name => name.toLowerCase()),
+      shared: config.mta.sharedAddress && addressDomain(config.mta.sharedAddress).toLowerCase(),
+    },
   }
   // First: it shows whether the key that seals everything else is right.
   const returnPathKeys = await ensureSecret(database, 'return_path', random.bytes(32), clock.now(), box)

@@ -79,6 +79,8 @@ export async function openCommandApi(
       liveChanges: new LiveChanges(database),
       jobs: undefined,
       composer,
+      // A command runs no job that delivers: what it stores waits for the server.
+      agent: composer,
       settings,
       certificates: undefined,
     }),

@@ -4,18 +4,22 @@
  * Part of the composition root, used by `server.ts`. Only translates configuration into options.
  */
 import { readFileSync } from 'node:fs'
+import type { PostAccountMail } from '../accounts/operators/account-mail.js'
 import type { RestoreHold } from '../accounts/restore-hold-store.js'
 import { nameServers, openResolver, type Appliance } from './appliance.js'
 import type { Membership } from '../cluster/membership.js'
 import type { Config } from '../config/config.js'
-import { readSigningKeys } from '../deliverability/domains/domain-store.js'
+import { given } from '../core/given.js'
+import { APPLIANCE } from '../core/owner.js'
+import { findApplianceDomain, readSigningKeys } from '../deliverability/domains/domain-store.js'
+import { addressDomain, parseAddress } from '../mail/address.js'
 import type { LinkOptions } from '../mta/render.js'
 import { findRoute } from '../mta/routing/route.js'
 import { openSiteLocator } from '../mta/routing/locate-site.js'
 import { StsPolicies } from '../mta/routing/mta-sts.js'
 import type { AgentOptions } from '../mta/workers/worker-agent.js'
 import { openWorkerPool, type WorkerPool } from '../mta/workers/worker-pool.js'
-import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
+import type { DeliveryAgent, DeliveryJob, LocateSite } from '../queue/delivery-agent.js'
 import { JobLoader } from '../queue/claiming/job-loader.js'
 import type { OnAttempt } from '../queue/delivery/record-outcomes.js'
 import { NodeShares } from '../queue/node-shares.js'
@@ -94,6 +98,46 @@ export function linkOptions({ config, linkSecrets, returnPathKeys }: Appliance):
   if (!unsubscribeKey) throw new Error('missing return path secret')
   const { returnPathDomain: unsubscribeDomain } = config.mta
   return { secrets: linkSecrets, publicUrl: config.publicUrl, unsubscribeDomain, unsubscribeKey }
+}
+
+/** Author of the appliance's own mail to operators. */
+export function accountMailFrom({ hostname, mta }: Config): string {
+  return mta.sharedAddress ?? `postmaster@${hostname}`
+}
+
+/** Offers the appliance's own mail to its recipient's hosts by the ordinary routes, from the null return path, signed if the domain has keys. */
+export function accountPost(
+  { config, database, domains }: Appliance,
+  agent: Pick<DeliveryAgent, 'deliver'>,
+): PostAccountMail {
+  return async ({ id, recipient, attempt, createdAt, subject, message }, signal) => {
+    const address = parseAddress(recipient, { allowSingleLabel: true })
+    if (!address) return { kind: 'failed', reason: `${recipient} is not an address that mail can be sent to` }
+    const signing = await findApplianceDomain(database.reader, addressDomain(accountMailFrom(config)))
+    const keys =
+      signing && (await readSigningKeys(database.reader, [signing.id], domains.seal)).get(signing.id)
+    const job: DeliveryJob = {
+      messageId: id,
+      workspaceId: APPLIANCE,
+      envelopeSender: '',
+      recipient: address.address,
+      attempt,
+      acceptedAt: createdAt,
+      content: { kind: 'relayed', subject, message },
+      signingKeys: keys ?? [],
+    }
+    const outcome = await agent.deliver(job, signal)
+    const { summary: reason } = outcome
+    switch (outcome.kind) {
+      case 'delivered':
+        return { kind: 'delivered', reason, isCaptured: outcome.captured !== undefined }
+      case 'deferred':
+        return { kind: 'deferred', reason, ...given({ retryAfterMs: outcome.retryAfterMs }) }
+      case 'bounced':
+      case 'unsendable':
+        return { kind: 'failed', reason }
+    }
+  }
 }
 
 /** Composes messages without sending them. The thread starts with the first one. */

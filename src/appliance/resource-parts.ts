@@ -29,13 +29,14 @@ import { scheduledOfKey } from '../msa/scheduled-of-key.js'
 import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
 import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
+import type { QueuePower } from '../queue/operator/queue-admin-store.js'
 import { spawnThread } from '../world/threads.js'
 import { isQuietHour } from '../world/time/zone-time.js'
 import type { Appliance } from './appliance.js'
 import { sendingAddresses } from './doctor/dns-checks.js'
 import { examine } from './doctor/doctor.js'
 import type { OutgoingCallsOfServer } from './outgoing-calls.js'
-import { openJobs, routeDescriber } from './open-delivery.js'
+import { accountMailFrom, accountPost, openJobs, routeDescriber } from './open-delivery.js'
 import { openReferences, type ResourceParts } from './resources.js'
 
 export interface RunningParts {
@@ -63,6 +64,8 @@ export interface RunningParts {
   readonly liveChanges: ResourceParts['liveChanges']
   /** Undefined if no server runs. */
   readonly jobs: ResourceParts['jobs']
+  /** Delivers the appliance's own mail. */
+  readonly agent: Pick<DeliveryAgent, 'deliver'>
   /** Composes messages for their source; see `openComposer`. */
   readonly composer: Pick<DeliveryAgent, 'deliver'>
   readonly settings: Settings | undefined
@@ -85,8 +88,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     recheckOperator: operator => recheckOperator({ ...world, database }, operator),
     references: openReferences(),
     openRequestedMail: workspaceId => openRequestedMail(send, workspaceId),
-    openAccountMail: async workspaceId =>
-      (await openRequestedMail(send, workspaceId, config.mta.sharedAddress)).send,
+    accountMailFrom: accountMailFrom(config),
+    postAccountMail: accountPost(appliance, running.agent),
     scheduledMail: scheduledOfKey(database),
     suppressedContacts: followSuppressions(onEvents),
     hasCampaign: async (db, workspaceId, id) => (await findCampaign(db, workspaceId, id)) !== undefined,
@@ -109,7 +112,8 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     databaseFile: config.databaseFile,
     secretKey: config.secrets.key && readSecretKey(config.secrets.key),
     diskReserve: () => appliance.live.current.limits.diskReserveBytes,
-    holdWorkspaceMail: (workspaceId: string) => holdWorkspaceMail({ ...world, database }, workspaceId),
+    holdWorkspaceMail: (workspaceId: string, by: QueuePower) =>
+      holdWorkspaceMail({ ...world, database }, workspaceId, by),
     findContact,
     findMergeContact: (db: Queries, workspaceId: string, id: string) => findContact(db, workspaceId, { id }),
     findBrand: findActingWorkspace,

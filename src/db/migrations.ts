@@ -2,7 +2,9 @@
 import type { Kysely } from 'kysely'
 import type { Dialect } from './database.js'
 import { up as baseline } from './migrations/0001-baseline.js'
-import { up as authenticatedReports } from './migrations/0004-authenticated-reports.js'
+import { up as provedAccounts } from './migrations/0002-proved-accounts.js'
+import { up as authenticatedReports } from './migrations/0003-authenticated-reports.js'
+import { up as pendingPayloads } from './migrations/0004-pending-payloads.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -14,5 +16,7 @@ export const BASELINE = '0001-baseline'
 
 export const MIGRATIONS: Migrations = {
   [BASELINE]: baseline,
-  '0004-authenticated-reports': authenticatedReports,
+  '0002-proved-accounts': provedAccounts,
+  '0003-authenticated-reports': authenticatedReports,
+  '0004-pending-payloads': pendingPayloads,
 }

@@ -6,7 +6,7 @@
  * that claimed it, so no one claims it again before its outcome is committed. `queue_claimed` holds claimed rows only:
  * finding what a crash left costs the same however long the queue is.
  */
-import { sql } from 'kysely'
+import { sql, type Generated } from 'kysely'
 import { firstIdAt } from '../core/ids.js'
 import type { Queries } from '../db/database.js'
 import { inLists, inPieces, statement } from '../db/statement.js'
@@ -38,7 +38,10 @@ interface QueueRow {
 
 declare module '../db/tables.js' {
   interface Tables {
-    queue: QueueRow
+    queue: QueueRow & {
+      /** Only operators of all workspaces release it. */
+      held_by_appliance: Generated<Flag>
+    }
   }
 }
 

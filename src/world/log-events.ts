@@ -6,6 +6,11 @@
  */
 export const LOG_EVENTS = {
   error: {
+    'account mail not attempted':
+      'An invitation or a reset could not be sent because of an internal error. It is retried.',
+    'account mail not read': 'Invitations and resets that are due could not be read. It retries.',
+    'account mail result not stored':
+      'How an attempt to send an invitation or a reset ended could not be stored. It is repeated with a new link.',
     'automation run failed, rescheduled':
       'A step failed inside the server. The run is retried later; the other runs continue.',
     'automation runner failed': 'The runner could not read due runs. It retries.',
@@ -96,6 +101,8 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
+    'account mail failed':
+      'An invitation or a reset was rejected, or could not be delivered in time. `summary` says why.',
     'claims without an answer released':
       'The database made commits whose answer was lost, as in a failover. What they claimed is due again.',
     'node not renewed':
@@ -151,6 +158,10 @@ export const LOG_EVENTS = {
     'webhook disabled': 'A webhook failed for days, or its receiver answered 410.',
   },
   info: {
+    'account mail captured':
+      'With `mta.capture`, an invitation or a reset is not sent: `link` is its one-time link, shown nowhere else.',
+    'account mail deferred': 'An invitation or a reset was not accepted yet. It is retried.',
+    'account mail delivered': 'An invitation or a reset was accepted by a server of the recipient.',
     'outgoing call refused':
       'A host that a workspace named, for a webhook or a feed, has no address that may be called. Workspaces are not told which.',
     'delivery notification skipped':

@@ -1,6 +1,7 @@
 /** Workspaces, keys, login locks and the activity log in the admin API, for operators with different roles. */
 import t from 'tap'
 import { LoginGuard } from '../../src/accounts/login-guard.js'
+import { fail } from '../support/logins.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { tokenWith } from '../support/program/operators.js'
 import { openTestAppliance } from '../support/program/appliance.js'
@@ -187,8 +188,8 @@ t.test('locks are listed without secrets until they end', async t => {
   const clock = new FakeClock()
   const guard = new LoginGuard(clock, { failures: 2, lockoutMs: 60_000 })
   for (let n = 0; n < 2; n += 1) {
-    await guard.failed('192.0.2.1', { account: 'ann@example.com', password: `guess ${n}` })
-    await guard.failed('192.0.2.2', {
+    await fail(guard, '192.0.2.1', { account: 'ann@example.com', password: `guess ${n}` })
+    await fail(guard, '192.0.2.2', {
       account: 'ts_live_abcdef',
       password: `ts_live_abcdef${n}`,
       isAccountSecret: true,

@@ -157,8 +157,8 @@ eachDatabase(
 eachDatabase(t, 'a key of a removed workspace gets an error that says so', async (t, database) => {
   const { make, authenticate, clock } = await office(database)
   const { key } = await make()
-  t.equal(await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now())), true)
-  t.equal(await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now())), false)
+  t.equal(await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now(), 'appliance')), true)
+  t.equal(await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now(), 'appliance')), false)
   await t.rejects(authenticate(key), { code: 'workspace_not_found' })
   t.equal(await findWorkspace(database.reader, 'w1'), undefined)
 })
@@ -215,7 +215,7 @@ eachDatabase(
     t.equal(await findWorkspace(database.reader, workspaceId), undefined)
     t.match(await listWorkspaces(database.reader), [{ id: 'w1' }])
     await t.rejects(make({ workspaceId }), { code: 'not_found' }, 'nor can it have keys')
-    await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now()))
+    await database.write(tx => removeWorkspace(tx.db, 'w1', clock.now(), 'appliance'))
     t.equal(await findActingWorkspace(database.reader, workspaceId), undefined)
     await t.rejects(keyAuthenticator(database, clock)(key), {
       code: 'workspace_not_found',

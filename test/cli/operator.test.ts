@@ -38,7 +38,7 @@ t.test('operators are managed without a server', async t => {
   await postroad.json('operator', 'add', ...bob)
   t.match(await postroad.run('operator', 'set', 'bob@example.com', '--role', 'operator'), {
     status: 0,
-    out: /^bob@example\.com {2}operator of all, viewer of [0-9a-f-]{36}\n$/,
+    out: /^bob@example\.com {2}operator of all, viewer of [0-9a-f-]{36}\nThe address was not proved, so .* removed\.\nSend a new link: postroad operator reset bob@example\.com --invite\n$/,
   })
   t.match(await postroad.run('operator', 'set', 'bob@example.com', '--remove-role'), {
     status: 0,

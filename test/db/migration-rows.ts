@@ -863,5 +863,49 @@ const BASELINE_ROWS: Rows = {
 
 export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0001-baseline': { become: {}, after: BASELINE_ROWS },
-  '0004-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
+  '0002-proved-accounts': {
+    before: {
+      operator_links: [
+        { token_hash: 'sign-in-digest', operator_id: 'operator', kind: 'sign_in', expires_at: LATER },
+        { token_hash: 'invitation-digest', operator_id: 'operator', kind: 'invitation', expires_at: LATER },
+      ],
+    },
+    become: {
+      operators: [{ id: 'operator', proved_at: null }],
+      operator_links: [{ token_hash: 'sign-in-digest', is_mailed: 0 }],
+      operator_sessions: [{ id: 'session', passkey_id: null }],
+      workspaces: [{ id: WORKSPACE, removed_by: null }],
+      queue: [{ held_by_appliance: 0 }],
+    },
+    after: {
+      operator_invitations: [
+        {
+          id: 'invitation',
+          email: 'bob@example.com',
+          name: 'Bob',
+          workspace_id: WORKSPACE,
+          role: 'viewer',
+          invited_by: 'operator',
+          created_at: T,
+          expires_at: LATER,
+        },
+      ],
+      account_mails: [
+        {
+          id: 'account-mail',
+          kind: 'join',
+          recipient: 'bob@example.com',
+          invitation_id: 'invitation',
+          state: 'waiting',
+          attempts: 0,
+          next_attempt_at: T,
+          expires_at: LATER,
+          created_at: T,
+        },
+      ],
+    },
+    changes: ['operator_links'],
+  },
+  '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
+  '0004-pending-payloads': { become: {} },
 }

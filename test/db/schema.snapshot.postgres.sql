@@ -1,3 +1,18 @@
+create table account_mails (
+  id text not null,
+  kind text not null,
+  recipient text not null,
+  operator_id text,
+  invitation_id text,
+  state text not null,
+  reason text,
+  attempts integer not null,
+  next_attempt_at bigint,
+  expires_at bigint not null,
+  created_at bigint not null,
+  finished_at bigint
+);
+
 create table acme_accounts (
   directory text not null,
   account_key text,
@@ -924,11 +939,24 @@ create table operator_identities (
   operator_id text not null
 );
 
+create table operator_invitations (
+  id text not null,
+  email text not null,
+  name text not null,
+  workspace_id text not null,
+  role text not null,
+  invited_by text not null,
+  token_hash text,
+  created_at bigint not null,
+  expires_at bigint not null
+);
+
 create table operator_links (
   token_hash text not null,
   operator_id text not null,
   kind text not null,
-  expires_at bigint not null
+  expires_at bigint not null,
+  is_mailed integer not null default 0
 );
 
 create table operator_passkeys (
@@ -964,7 +992,8 @@ create table operator_sessions (
   seen_at bigint not null,
   created_at bigint not null,
   peer text not null,
-  user_agent text not null
+  user_agent text not null,
+  passkey_id text
 );
 
 create table operator_tokens (
@@ -987,7 +1016,8 @@ create table operators (
   totp_secret text,
   totp_step bigint not null,
   created_at bigint not null,
-  last_sign_in_at bigint
+  last_sign_in_at bigint,
+  proved_at bigint
 );
 
 create table opt_ins (
@@ -1028,7 +1058,8 @@ create table queue (
   dsn_notify text,
   claimed_by text,
   crashes integer not null default 0,
-  is_withdrawn integer not null default 0
+  is_withdrawn integer not null default 0,
+  held_by_appliance integer not null default 0
 );
 
 create table recent_counters (
@@ -1251,13 +1282,16 @@ create table workspaces (
   utm_medium text,
   utm_campaign text,
   created_at bigint not null,
-  deleted_at bigint
+  deleted_at bigint,
+  removed_by text
 );
 
 create table write_trials (
   id integer not null,
   tried_at bigint not null
 );
+
+alter table account_mails add constraint account_mails_pkey PRIMARY KEY (id);
 
 alter table acme_accounts add constraint acme_accounts_pkey PRIMARY KEY (directory);
 
@@ -1453,6 +1487,10 @@ alter table operator_challenges add constraint operator_challenges_pkey PRIMARY 
 
 alter table operator_identities add constraint operator_identities_pk PRIMARY KEY (issuer, subject);
 
+alter table operator_invitations add constraint operator_invitations_once UNIQUE (workspace_id, email);
+
+alter table operator_invitations add constraint operator_invitations_pkey PRIMARY KEY (id);
+
 alter table operator_links add constraint operator_links_pkey PRIMARY KEY (token_hash);
 
 alter table operator_passkeys add constraint operator_passkeys_pkey PRIMARY KEY (id);
@@ -1546,6 +1584,10 @@ alter table webhook_subscriptions add constraint webhook_subscriptions_pkey PRIM
 alter table workspaces add constraint workspaces_pkey PRIMARY KEY (id);
 
 alter table write_trials add constraint write_trials_pkey PRIMARY KEY (id);
+
+CREATE INDEX account_mails_by_time ON public.account_mails USING btree (created_at);
+
+CREATE INDEX account_mails_due ON public.account_mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 
 CREATE INDEX activities_by_action ON public.activities USING btree (workspace_id, action, seq);
 
@@ -1733,6 +1775,10 @@ CREATE INDEX operator_challenges_by_expiry ON public.operator_challenges USING b
 
 CREATE INDEX operator_identities_by_operator ON public.operator_identities USING btree (operator_id);
 
+CREATE INDEX operator_invitations_by_expiry ON public.operator_invitations USING btree (expires_at);
+
+CREATE UNIQUE INDEX operator_invitations_by_token ON public.operator_invitations USING btree (token_hash) WHERE (token_hash IS NOT NULL);
+
 CREATE INDEX operator_links_by_expiry ON public.operator_links USING btree (expires_at);
 
 CREATE INDEX operator_links_by_operator ON public.operator_links USING btree (operator_id);
@@ -1786,6 +1832,8 @@ CREATE INDEX templates_by_workspace ON public.templates USING btree (workspace_i
 CREATE INDEX webhook_deliveries_by_subscription ON public.webhook_deliveries USING btree (subscription_id, id);
 
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (subscription_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+
+CREATE INDEX webhook_deliveries_pending ON public.webhook_deliveries USING btree (payload) WHERE (next_attempt_at IS NOT NULL);
 
 CREATE INDEX webhook_subscriptions_by_workspace ON public.webhook_subscriptions USING btree (workspace_id, id);
 

@@ -11,6 +11,23 @@ CREATE TRIGGER contact_search_update after update of search_text on contacts whe
     insert into contact_search (rowid, search_text) values (new.seq, new.search_text);
   end;
 
+CREATE TABLE account_mails (
+    id text primary key,
+    kind text not null,
+    recipient text not null,
+    operator_id text,
+    invitation_id text,
+    state text not null,
+    -- The last answer of the recipient's server.
+    reason text,
+    attempts integer not null,
+    -- Null: not to be tried again.
+    next_attempt_at bigint,
+    expires_at bigint not null,
+    created_at bigint not null,
+    finished_at bigint
+  );
+
 CREATE TABLE acme_accounts (
     -- URL of the server's directory.
     directory text primary key,
@@ -1126,12 +1143,27 @@ CREATE TABLE operator_identities (
     constraint operator_identities_pk primary key (issuer, subject)
   ) without rowid;
 
+CREATE TABLE operator_invitations (
+    id text primary key,
+    email text not null,
+    name text not null,
+    workspace_id text not null,
+    role text not null,
+    -- Operator.
+    invited_by text not null,
+    -- Of the latest mail.
+    token_hash text,
+    created_at bigint not null,
+    expires_at bigint not null,
+    constraint operator_invitations_once unique (workspace_id, email)
+  );
+
 CREATE TABLE operator_links (
     token_hash text primary key,
     operator_id text not null,
     kind text not null,
     expires_at bigint not null
-  );
+  , is_mailed integer default 0 not null);
 
 CREATE TABLE operator_passkeys (
     -- Credential id, base64url.
@@ -1175,7 +1207,7 @@ CREATE TABLE operator_sessions (
     created_at bigint not null,
     peer text not null,
     user_agent text not null
-  );
+  , passkey_id text);
 
 CREATE TABLE operator_tokens (
     id text primary key,
@@ -1203,7 +1235,7 @@ CREATE TABLE operators (
     totp_step bigint not null,
     created_at bigint not null,
     last_sign_in_at bigint
-  );
+  , proved_at bigint);
 
 CREATE TABLE opt_ins (
     id text primary key,
@@ -1252,7 +1284,7 @@ CREATE TABLE queue (
     crashes integer default 0 not null,
     -- Deleted while an attempt was under way: no further attempt is made.
     is_withdrawn integer default 0 not null
-  );
+  , held_by_appliance integer default 0 not null);
 
 CREATE TABLE recent_counters (
     -- '*' for all mail together.
@@ -1491,12 +1523,16 @@ CREATE TABLE workspaces (
     utm_campaign text,
     created_at bigint not null,
     deleted_at bigint
-  );
+  , removed_by text);
 
 CREATE TABLE write_trials (
     id integer primary key,
     tried_at bigint not null
   );
+
+CREATE INDEX account_mails_by_time on account_mails (created_at);
+
+CREATE INDEX account_mails_due on account_mails (next_attempt_at) where next_attempt_at is not null;
 
 CREATE INDEX activities_by_action on activities (workspace_id, action, seq);
 
@@ -1682,6 +1718,10 @@ CREATE INDEX operator_challenges_by_expiry on operator_challenges (expires_at);
 
 CREATE INDEX operator_identities_by_operator on operator_identities (operator_id);
 
+CREATE INDEX operator_invitations_by_expiry on operator_invitations (expires_at);
+
+CREATE UNIQUE INDEX operator_invitations_by_token on operator_invitations (token_hash) where token_hash is not null;
+
 CREATE INDEX operator_links_by_expiry on operator_links (expires_at);
 
 CREATE INDEX operator_links_by_operator on operator_links (operator_id);
@@ -1735,6 +1775,8 @@ CREATE INDEX templates_by_workspace on templates (workspace_id, id);
 CREATE INDEX webhook_deliveries_by_subscription on webhook_deliveries (subscription_id, id);
 
 CREATE INDEX webhook_deliveries_due on webhook_deliveries (subscription_id, next_attempt_at) where next_attempt_at is not null;
+
+CREATE INDEX webhook_deliveries_pending on webhook_deliveries (payload) where next_attempt_at is not null;
 
 CREATE INDEX webhook_subscriptions_by_workspace on webhook_subscriptions (workspace_id, id);
 

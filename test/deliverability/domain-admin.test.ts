@@ -112,3 +112,27 @@ t.test('the zone file is downloaded with and without SOA', async t => {
   t.notMatch(await download(''), 'IN SOA')
   t.match(await download('?whole=true'), /IN SOA mx\.postroad\.test\. .*\n.*NS.*\npr\w+1\./)
 })
+
+t.test('no workspace takes a name of the appliance itself, by either API', async t => {
+  const postroad = await openTestAppliance(t, {
+    env: { POSTROAD_MTA_RETURN_PATH_DOMAIN: 'bounce.postroad.test' },
+  })
+  const { workspaceId: workspace_id } = postroad
+  const here = { key: await tokenWith(postroad, [{ workspaceId: workspace_id, role: 'owner' }]) }
+  const key = await postroad.makeKey()
+  const refusal = { status: 400, body: { error: { code: 'validation_error', path: 'domain' } } }
+  for (const domain of [
+    'MX.postroad.test',
+    'www.mx.postroad.test.',
+    'bounce.postroad.test',
+    'x.bounce.postroad.test',
+    'mail.postroad.test',
+  ]) {
+    t.match(await postroad.post(DOMAINS, { workspace_id, domain }, here), refusal, domain)
+    t.match(await postroad.post('/api/v1/domains', { domain }, { key }), refusal, domain)
+  }
+  for (const domain of ['postroad.test', 'news.mail.postroad.test', 'notmx.postroad.test'])
+    t.match(await postroad.post('/api/v1/domains', { domain }, { key }), { status: 201 }, domain)
+  const all = { key: await tokenWith(postroad, 'operator') }
+  t.match(await postroad.post(DOMAINS, { workspace_id, domain: 'mail.postroad.test' }, all), { status: 201 })
+})

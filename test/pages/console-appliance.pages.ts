@@ -21,6 +21,8 @@ t.test(
     const { page, complaints } = await see(WIDE)
 
     await page.goto(`${baseUrl}/console/#/link/${link}`)
+    await page.getByText(email).waitFor()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('heading', { name: 'Set a password' }).waitFor()
     await page.getByLabel('New password').fill('short')
     await page.getByRole('button', { name: 'Set password' }).click()

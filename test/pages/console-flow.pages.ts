@@ -90,6 +90,7 @@ t.test('from the first sign-in to a delivered mail, two bounces and a replayed w
 
   t.comment('signs in by the link that init printed, and sets a password')
   await page.goto(`${server.baseUrl}/console/#/link/${link}`)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByLabel('New password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Set password' }).click()
   await page.getByText('Password set.').waitFor()

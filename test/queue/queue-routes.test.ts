@@ -92,6 +92,20 @@ t.test('a part that reaches into other workspaces needs a role in all of them', 
   t.match(await change('delete', { all: true }, all), { changed: 1 })
 })
 
+t.test('what operators of all workspaces held, those of one do not release', async t => {
+  const { all, own, list, change } = await filled(t)
+  t.match(await change('hold', { message_ids: [id(1)] }, own), { changed: 1 })
+  t.match(await change('hold', { message_ids: [id(1), id(2)] }, all), { changed: 2 }, 'also what is held')
+  t.match(await change('hold', { message_ids: [id(4)] }, own), { changed: 1 })
+  for (const part of [{ message_ids: [id(1), id(2)] }, { message_ids: [id(1)], dry_run: true }])
+    t.match(await change('release', part, own), { changed: 0 })
+  t.match(await change('release', { message_ids: [id(4)] }, own), { changed: 1 }, 'their own hold')
+  t.same(await list('?held=true'), [id(1), id(2)])
+  t.match(await change('release', { message_ids: [id(1), id(2)] }, all), { changed: 2 })
+  t.match(await change('hold', { message_ids: [id(1)] }, own), { changed: 1 })
+  t.match(await change('release', { message_ids: [id(1)] }, own), { changed: 1 }, 'nothing of it is left')
+})
+
 t.test('a change names exactly one part', async t => {
   const { change } = await filled(t)
   for (const part of [

@@ -1,9 +1,12 @@
 /** What becomes of a message after each kind of outcome: status, queue row, attempt log, events, on both databases. */
 import t from 'tap'
+import { APPLIANCE } from '../../src/core/owner.js'
 import { listAttempts } from '../../src/messages/attempt-store.js'
 import { findCapturedMail } from '../../src/messages/capture-store.js'
+import { findContents } from '../../src/messages/content-store.js'
 import { ALL_MAIL, readRecent, SPAN_NAMES, startOf } from '../../src/messages/recent-counter-store.js'
 import { findAnyMessage } from '../../src/messages/message-store.js'
+import { enqueueSystemMail } from '../../src/queue/enqueue-system-mail.js'
 import { deleteEntries } from '../../src/queue/operator/queue-admin-store.js'
 import { findEntries, claimEntries } from '../../src/queue/queue-store.js'
 import { recordTransitions } from '../../src/messages/message-history.js'
@@ -377,3 +380,31 @@ eachDatabase(t, 'every event contains the origin of the mail', async (t, databas
   )
   for (const { kind, payload } of events) t.match(payload, { ...origin, contactId: 'ann' }, kind)
 })
+
+eachDatabase(
+  t,
+  "the appliance's own mail keeps its text until it ends, and not after",
+  async (t, database) => {
+    const parts = { newId: idsFrom('own'), expireMs: 86_400_000, onEnqueued: () => {} }
+    const mail = { from: 'mailer-daemon@mx.example', to: 'ann@x.example', subject: 'Undelivered mail' }
+    const message = Buffer.from('Subject: Undelivered mail\r\n\r\nThe whole original.\r\n')
+    const rest = { message, signingDomainId: null, createdAt: NOW }
+    const id = await database.write(tx => enqueueSystemMail(tx, parts, { ...mail, ...rest }))
+    const job = { ...finished(id, delivered).job, workspaceId: APPLIANCE }
+    const text = async () => {
+      const stored = await findAnyMessage(database.reader, id)
+      const [content] = await findContents(database.reader, [stored?.contentId ?? ''])
+      return content?.relayed?.firstPart.toString()
+    }
+    await database.write(tx => recordOutcomes(tx, [finished(id, deferred, { job })]))
+    t.match(await text(), 'The whole original.')
+    await database.write(tx => recordOutcomes(tx, [finished(id, delivered, { job })]))
+    t.equal(await text(), undefined)
+    t.match(await findAnyMessage(database.reader, id), { status: 'delivered' })
+  },
+)
+
+function idsFrom(prefix: string): () => string {
+  let made = 0
+  return () => `${prefix}${++made}`
+}

@@ -3,10 +3,25 @@ import Type, { type Static, type TSchemaOptions } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { isoTime, isoTimeOrNull, readMoment } from '../../core/moments.js'
-import { Address, Id, IdOrNull, Moment, MomentOrNull, orNull } from '../../http/answer/answer-fields.js'
+import {
+  Address,
+  Id,
+  IdOrNull,
+  Moment,
+  MomentOrNull,
+  orNull,
+  TextOrNull,
+} from '../../http/answer/answer-fields.js'
 import { ALL_WORKSPACES, ROLES } from '../../http/roles.js'
 import { SESSION_LIFETIME } from './access.js'
+import {
+  ACCOUNT_MAIL_KINDS,
+  ACCOUNT_MAIL_STATES,
+  type AccountMail,
+  type AccountMailState,
+} from './account-mail-store.js'
 import type { CreatedToken, NewToken } from './credentials.js'
+import type { Invitation } from './invitation-store.js'
 import type { HeldRole, Operator } from './operator-store.js'
 import type { OperatorToken, Session, SignInMethod } from './session-store.js'
 
@@ -44,9 +59,29 @@ export const OperatorSchema = Type.Object(
     has_totp: Type.Boolean({ description: 'Whether the password must be followed by a one-time code.' }),
     created_at: Moment(),
     last_sign_in_at: MomentOrNull(),
+    address_proved: Type.Boolean({
+      description:
+        'Whether a link that was mailed to the address was opened, or an OpenID provider vouched for it. Until then, a wider role or an ' +
+        'OpenID account first removes everything that was set up in the account.',
+    }),
+    invitation: orNull(
+      Type.Object(
+        {
+          expires_at: Moment(),
+          mail: orNull(Type.Enum([...ACCOUNT_MAIL_STATES]), { description: 'State of the latest mail.' }),
+        },
+        { title: 'PendingInvitation' },
+      ),
+      { description: 'The role was offered and is not accepted yet; there is nothing but this record.' },
+    ),
   },
   { title: 'Operator' },
 )
+
+export const CredentialsRemoved = Type.Boolean({
+  description:
+    'Whether password, codes, passkeys, tokens, sessions and handed links of the account were removed, because its address had not been proved.',
+})
 
 export function operatorToApi(operator: Operator): Static<typeof OperatorSchema> {
   return {
@@ -58,6 +93,56 @@ export function operatorToApi(operator: Operator): Static<typeof OperatorSchema>
     has_totp: operator.totpSecret !== null,
     created_at: isoTime(operator.createdAt),
     last_sign_in_at: isoTimeOrNull(operator.lastSignInAt),
+    address_proved: operator.provedAt !== null,
+    invitation: null,
+  }
+}
+
+/** Shows the same whether the address has an account or not. */
+export function invitationToApi(
+  { id, email, name, grant, createdAt, expiresAt }: Invitation,
+  mail: AccountMailState | undefined,
+): Static<typeof OperatorSchema> {
+  return {
+    id,
+    email,
+    name,
+    roles: rolesToApi([grant]),
+    has_password: false,
+    has_totp: false,
+    created_at: isoTime(createdAt),
+    last_sign_in_at: null,
+    address_proved: false,
+    invitation: { expires_at: isoTime(expiresAt), mail: mail ?? null },
+  }
+}
+
+export const AccountMailSchema = Type.Object(
+  {
+    id: Id(),
+    kind: Type.Enum([...ACCOUNT_MAIL_KINDS], { description: '`join`: an invitation to a workspace.' }),
+    to: Address(),
+    state: Type.Enum([...ACCOUNT_MAIL_STATES]),
+    reason: TextOrNull({ description: 'How the last attempt ended.' }),
+    attempts: Type.Integer(),
+    created_at: Moment(),
+    next_attempt_at: MomentOrNull(),
+    finished_at: MomentOrNull(),
+  },
+  { title: 'AccountMail' },
+)
+
+export function accountMailToApi(mail: AccountMail): Static<typeof AccountMailSchema> {
+  return {
+    id: mail.id,
+    kind: mail.kind,
+    to: mail.recipient,
+    state: mail.state,
+    reason: mail.reason,
+    attempts: mail.attempts,
+    created_at: isoTime(mail.createdAt),
+    next_attempt_at: isoTimeOrNull(mail.nextAttemptAt),
+    finished_at: isoTimeOrNull(mail.finishedAt),
   }
 }
 

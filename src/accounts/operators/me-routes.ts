@@ -14,6 +14,7 @@ import type { OperatorPrincipal } from '../../http/operator.js'
 import { listingOf, PageQuery } from '../../http/pagination.js'
 import type { AdminAccess, Route } from '../../http/route.js'
 import {
+  CredentialsRemoved,
   NewTokenSchema,
   newTokenToApi,
   readNewToken,
@@ -37,6 +38,7 @@ import {
   revokeToken,
   type CredentialParts,
 } from './credentials.js'
+import { acceptInvitation } from './invitations.js'
 import { countRecoveryCodes, findOperator, updateOperator } from './operator-store.js'
 import { hasIdentity } from './oidc/identity-store.js'
 import { PASSWORD_LENGTH } from './password.js'
@@ -93,6 +95,7 @@ export function meRoutes(parts: MeRouteParts): Route[] {
     ...totpRoutes(parts),
     ...sessionsRoutes(parts),
     ...tokenRoutes(parts),
+    invitationRoute(parts),
   ]
 }
 
@@ -329,6 +332,30 @@ function tokenRoutes(parts: MeRouteParts): Route[] {
       },
     }),
   ]
+}
+
+function invitationRoute(parts: MeRouteParts): Route {
+  return adminRoute({
+    ...common,
+    method: 'POST',
+    path: '/me/invitations',
+    access: OWN,
+    operationId: 'acceptInvitation',
+    summary: 'Accept an invitation to a workspace.',
+    description:
+      'If the address of the account was not proved before, it is now, and everything else that was set up in the account is removed.',
+    body: Type.Object(
+      { token: Type.String({ minLength: 20, maxLength: 100, description: 'The last part of the link.' }) },
+      { additionalProperties: false },
+    ),
+    response: Type.Object({ credentials_removed: CredentialsRemoved }, { title: 'InvitationAccepted' }),
+    errors: ['not_found', 'conflict'],
+    async handle({ operator, body: { token } }) {
+      requireSession(operator)
+      const { isAccessRemoved } = await acceptInvitation(parts, operator, token)
+      return { credentials_removed: isAccessRemoved }
+    },
+  })
 }
 
 async function meToApi(

@@ -1,18 +1,25 @@
 /**
  * Routes that manage operators. The services check the caller's privileges in each change's transaction (`privileges.ts`).
  *
- * A new or reset account gets a one-time link, in the answer or by mail.
+ * A new or reset account gets a one-time link, in the answer or by mail. Operators of single workspaces invite by mail only, and learn nothing of
+ * operators elsewhere.
  */
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
 import { isUuid } from '../../core/ids.js'
 import { DONE, Done, orNull } from '../../http/answer/answer-fields.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import type { OperatorPrincipal } from '../../http/operator.js'
 import { listingOf, PageQuery } from '../../http/pagination.js'
-import { ALL_WORKSPACES } from '../../http/roles.js'
+import { ALL_WORKSPACES, type RoleGrant } from '../../http/roles.js'
 import type { AdminAccess, Route } from '../../http/route.js'
+import { findInvitationMails, listAccountMails } from './account-mail-store.js'
 import {
+  accountMailToApi,
+  AccountMailSchema,
+  CredentialsRemoved,
+  invitationToApi,
   NewTokenSchema,
   newTokenToApi,
   readNewToken,
@@ -26,9 +33,13 @@ import {
   tokenToApi,
 } from './answers.js'
 import { createToken, type CredentialParts } from './credentials.js'
-import { findOperator, listOperators, type Operator } from './operator-store.js'
+import type { Invitation } from './invitation-store.js'
+import { findVisibleInvitation, invite, listVisibleInvitations, withdrawInvitation } from './invitations.js'
+import { signInUrl } from './links.js'
+import { findOperator, listOperators } from './operator-store.js'
 import {
   createOperator,
+  createOperatorByMail,
   endSessions,
   getOperator,
   listSessionsOf,
@@ -37,13 +48,16 @@ import {
   removeRole,
   renameOperator,
   resetOperator,
+  resetOperatorByMail,
   revokeTokenOf,
   setRole,
+  type LinkMail,
 } from './operators.js'
-import { visibleTo } from './privileges.js'
-import { openLinkMail, signInUrl, type LinkMailParts } from './link-mail.js'
+import { isOfAppliance, requireMayGrant, visibleTo } from './privileges.js'
 
-export interface OperatorRouteParts extends CredentialParts, LinkMailParts {}
+export interface OperatorRouteParts extends CredentialParts, LinkMail {
+  readonly publicUrl: string
+}
 
 const READ: AdminAccess = { permission: 'operators:read', scope: 'record' }
 const WRITE: AdminAccess = { permission: 'operators:write', scope: 'record', isSensitive: true }
@@ -68,14 +82,25 @@ const LinkedOperator = Type.Object(
 )
 
 const SendMail = Type.Optional(
-  Type.Boolean({ description: 'Mail the link instead of answering it. Default: false.' }),
+  Type.Boolean({
+    description: 'Mail the link instead of answering it. Default: false; invitations are always mailed.',
+  }),
 )
 
 export function operatorRoutes(parts: OperatorRouteParts): Route[] {
-  return [...accountRoutes(parts), ...roleRoutes(parts), ...sessionRoutes(parts), ...tokenRoutes(parts)]
+  return [
+    ...listRoutes(parts),
+    createRoute(parts),
+    ...accountRoutes(parts),
+    ...roleRoutes(parts),
+    ...sessionRoutes(parts),
+    ...tokenRoutes(parts),
+    mailRoute(parts),
+  ]
 }
 
-function accountRoutes(parts: OperatorRouteParts): Route[] {
+function listRoutes(parts: OperatorRouteParts): Route[] {
+  const { reader } = parts.database
   return [
     adminListRoute({
       ...common,
@@ -84,54 +109,20 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       access: READ,
       operationId: 'listOperators',
       summary: 'List operators.',
-      description: 'Those with a role in a workspace whose operators you may list, with these roles only.',
+      description:
+        'Those with a role in a workspace whose operators you may list, with these roles only, and then the invitations to these workspaces.',
       query: PageQuery,
       item: OperatorSchema,
       async handle({ operator }, page) {
-        const all = await listOperators(parts.database.reader)
-        const visible = all.flatMap(one => visibleTo(operator, one) ?? [])
-        return listingOf(visible, page, operatorToApi)
-      },
-    }),
-    adminRoute({
-      ...common,
-      method: 'POST',
-      path: '/operators',
-      access: WRITE,
-      operationId: 'createOperator',
-      summary: 'Create an operator.',
-      body: Type.Object(
-        {
-          email: Type.String({ minLength: 1, maxLength: 254 }),
-          name: Type.Optional(Type.String({ maxLength: 200 })),
-          role: RoleName(),
-          workspace_id: Type.Optional(
-            orNull(Type.String({ maxLength: 64 }), {
-              description: 'Workspace of the role. Null or absent: all workspaces.',
-            }),
-          ),
-          send_mail: SendMail,
-        },
-        { additionalProperties: false },
-      ),
-      status: 201,
-      response: LinkedOperator,
-      errors: ['duplicate', 'missing_from_email'],
-      async handle({ operator: acting, body }) {
-        const workspaceId = body.workspace_id ?? ALL_WORKSPACES
-        const sendLink = body.send_mail ? await openLinkMail(parts, workspaceId, 'invitation') : undefined
-        const { operator, link } = await createOperator(
-          parts,
-          {
-            email: body.email,
-            ...(body.name === undefined ? {} : { name: body.name }),
-            grant: { workspaceId, role: body.role },
-          },
-          'invitation',
-          acting,
-          sendLink,
+        const all = await listOperators(reader)
+        const visible = all.flatMap(one => visibleTo(operator, one) ?? []).map(operatorToApi)
+        const invitations = await listVisibleInvitations(parts, operator)
+        const mails = await findInvitationMails(
+          reader,
+          invitations.map(({ id }) => id),
         )
-        return linkedToApi(parts, operator, sendLink ? undefined : link)
+        const invited = invitations.map(one => invitationToApi(one, mails.get(one.id)))
+        return listingOf([...visible, ...invited], page, one => one)
       },
     }),
     adminRoute({
@@ -143,9 +134,60 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       summary: 'Get an operator.',
       params: OperatorParams,
       response: OperatorSchema,
-      handle: async ({ operator, params }) =>
-        operatorToApi(await getOperator(parts, operator, await idOf(parts, params.id))),
+      async handle({ operator, params }) {
+        const invitation = await findVisibleInvitation(parts, operator, params.id)
+        if (invitation) return invitedToApi(parts, invitation)
+        return operatorToApi(await getOperator(parts, operator, await idOf(parts, operator, params.id)))
+      },
     }),
+  ]
+}
+
+function createRoute(parts: OperatorRouteParts): Route {
+  return adminRoute({
+    ...common,
+    method: 'POST',
+    path: '/operators',
+    access: WRITE,
+    operationId: 'createOperator',
+    summary: 'Create or invite an operator.',
+    description:
+      'With a role in all workspaces that includes `operators:write`, this creates the account. Otherwise it invites: the link is always ' +
+      'mailed, and the role is given when the holder of the address accepts it.',
+    body: Type.Object(
+      {
+        email: Type.String({ minLength: 1, maxLength: 254 }),
+        name: Type.Optional(Type.String({ maxLength: 200 })),
+        role: RoleName(),
+        workspace_id: Type.Optional(
+          orNull(Type.String({ maxLength: 64 }), {
+            description: 'Workspace of the role. Null or absent: all workspaces.',
+          }),
+        ),
+        send_mail: SendMail,
+      },
+      { additionalProperties: false },
+    ),
+    status: 201,
+    response: LinkedOperator,
+    errors: ['duplicate', 'not_found'],
+    async handle({ operator: acting, body: { email, name, role, workspace_id: workspaceId, send_mail } }) {
+      const grant = { workspaceId: workspaceId ?? ALL_WORKSPACES, role }
+      const wanted = { email, ...given({ name }), grant }
+      if (!isOfAppliance(acting)) {
+        if (send_mail === false) requireMayHandLinks(acting, grant)
+        return withLink(parts, await invitedToApi(parts, await invite(parts, wanted, acting)))
+      }
+      if (send_mail === true)
+        return withLink(parts, operatorToApi(await createOperatorByMail(parts, wanted, acting)))
+      const { operator, link } = await createOperator(parts, wanted, 'invitation', acting)
+      return withLink(parts, operatorToApi(operator), link)
+    },
+  })
+}
+
+function accountRoutes(parts: OperatorRouteParts): Route[] {
+  return [
     adminRoute({
       ...common,
       method: 'PATCH',
@@ -157,7 +199,9 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       body: Type.Object({ name: Type.String({ maxLength: 200 }) }, { additionalProperties: false }),
       response: OperatorSchema,
       handle: async ({ operator, params, body }) =>
-        operatorToApi(await renameOperator(parts, await idOf(parts, params.id), body.name, operator)),
+        operatorToApi(
+          await renameOperator(parts, await idOf(parts, operator, params.id), body.name, operator),
+        ),
     }),
     adminRoute({
       ...common,
@@ -166,12 +210,14 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       access: WRITE,
       operationId: 'deleteOperator',
       summary: 'Remove an operator.',
-      description: 'Ends sessions and tokens at once.',
+      description: 'Ends sessions and tokens at once. With the id of an invitation, withdraws it.',
       params: OperatorParams,
       response: Done,
       errors: ['conflict'],
       async handle({ operator, params }) {
-        await removeOperator(parts, await idOf(parts, params.id), operator)
+        const invitation = await findVisibleInvitation(parts, operator, params.id)
+        if (invitation) await withdrawInvitation(parts, invitation.id, operator)
+        else await removeOperator(parts, await idOf(parts, operator, params.id), operator)
         return DONE
       },
     }),
@@ -183,23 +229,41 @@ function accountRoutes(parts: OperatorRouteParts): Route[] {
       operationId: 'resetOperator',
       summary: "Reset an operator's credentials.",
       description:
-        'Deletes password, passkeys and TOTP, ends sessions and tokens, and makes a one-time link.',
+        'Deletes password, passkeys and TOTP, ends sessions and tokens, and makes a one-time link. The address counts as proved again once a ' +
+        'link that was mailed is opened.',
       params: OperatorParams,
       body: Type.Object({ send_mail: SendMail }, { additionalProperties: false }),
       isBodyOptional: true,
       response: LinkedOperator,
-      errors: ['missing_from_email'],
       async handle({ operator: acting, params, body }) {
-        const id = await idOf(parts, params.id)
-        const { grants } = await getOperator(parts, acting, id)
-        const sendLink = body.send_mail
-          ? await openLinkMail(parts, grants[0]?.workspaceId ?? ALL_WORKSPACES, 'reset')
-          : undefined
-        const { operator, link } = await resetOperator(parts, id, acting, sendLink)
-        return linkedToApi(parts, operator, sendLink ? undefined : link)
+        const id = await idOf(parts, acting, params.id)
+        if (body.send_mail === true)
+          return withLink(parts, operatorToApi(await resetOperatorByMail(parts, id, acting)))
+        const { operator, link } = await resetOperator(parts, id, acting)
+        return withLink(parts, operatorToApi(operator), link)
       },
     }),
   ]
+}
+
+/** Results only: the content is not stored. */
+function mailRoute({ database }: OperatorRouteParts): Route {
+  return adminListRoute({
+    ...common,
+    method: 'GET',
+    path: '/account-mail',
+    access: { permission: 'system:read', scope: 'appliance' },
+    operationId: 'listAccountMail',
+    summary: 'List mail with links to operators.',
+    description:
+      'Invitations and resets of the last 30 days, newest first, with the result of the last attempt.',
+    query: PageQuery,
+    item: AccountMailSchema,
+    async handle(_, page) {
+      const { items, total } = await listAccountMails(database.reader, page)
+      return { items: items.map(accountMailToApi), total }
+    },
+  })
 }
 
 function roleRoutes(parts: OperatorRouteParts): Route[] {
@@ -217,14 +281,24 @@ function roleRoutes(parts: OperatorRouteParts): Route[] {
       access: WRITE,
       operationId: 'setOperatorRole',
       summary: 'Grant a role.',
+      description:
+        'A wider role for an operator whose address is not proved first removes everything that was set up in the account; send a link with ' +
+        '`POST /operators/{id}/reset` then. Who has no role yet is invited with `POST /operators`.',
       params,
       body: Type.Object({ role: RoleName() }, { additionalProperties: false }),
-      response: OperatorSchema,
+      response: Type.Object(
+        { ...OperatorSchema.properties, credentials_removed: CredentialsRemoved },
+        { title: 'RoleGranted' },
+      ),
       errors: ['conflict'],
       async handle({ operator: acting, params: { id, workspaceId }, body: { role } }) {
         const grant = { workspaceId: placeOf(workspaceId), role }
-        const operator = await setRole(parts, await idOf(parts, id), grant, acting)
-        return operatorToApi(visibleTo(acting, operator) ?? operator)
+        const subject = await idOf(parts, acting, id)
+        const { operator, isAccessRemoved } = await setRole(parts, subject, grant, acting)
+        return {
+          ...operatorToApi(visibleTo(acting, operator) ?? operator),
+          credentials_removed: isAccessRemoved,
+        }
       },
     }),
     adminRoute({
@@ -238,7 +312,7 @@ function roleRoutes(parts: OperatorRouteParts): Route[] {
       response: Done,
       errors: ['conflict'],
       async handle({ operator: acting, params: { id, workspaceId } }) {
-        await removeRole(parts, await idOf(parts, id), placeOf(workspaceId), acting)
+        await removeRole(parts, await idOf(parts, acting, id), placeOf(workspaceId), acting)
         return DONE
       },
     }),
@@ -259,7 +333,7 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       query: PageQuery,
       item: SessionSchema,
       async handle({ operator, params: { id } }, page) {
-        const all = await listSessionsOf(parts, await idOf(parts, id), operator)
+        const all = await listSessionsOf(parts, await idOf(parts, operator, id), operator)
         return listingOf(all, page, one => sessionToApi(one, operator.credential.id))
       },
     }),
@@ -270,7 +344,7 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       summary: "End an operator's sessions.",
       params: OperatorParams,
       async handle({ operator, params: { id } }) {
-        await endSessions(parts, await idOf(parts, id), undefined, operator)
+        await endSessions(parts, await idOf(parts, operator, id), undefined, operator)
         return DONE
       },
     }),
@@ -281,7 +355,7 @@ function sessionRoutes(parts: OperatorRouteParts): Route[] {
       summary: 'End a session of an operator.',
       params: Type.Object({ ...WithId, sessionId: Type.String({ maxLength: 64 }) }),
       async handle({ operator, params: { id, sessionId } }) {
-        await endSessions(parts, await idOf(parts, id), sessionId, operator)
+        await endSessions(parts, await idOf(parts, operator, id), sessionId, operator)
         return DONE
       },
     }),
@@ -301,7 +375,7 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       query: PageQuery,
       item: TokenSchema,
       handle: async ({ operator, params: { id } }, page) =>
-        listingOf(await listTokensOf(parts, await idOf(parts, id), operator), page, tokenToApi),
+        listingOf(await listTokensOf(parts, await idOf(parts, operator, id), operator), page, tokenToApi),
     }),
     adminRoute({
       ...common,
@@ -320,7 +394,9 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       errors: ['limit_reached'],
       async handle({ operator, params: { id }, body }) {
         requireShell(operator)
-        return newTokenToApi(await createToken(parts, await idOf(parts, id), readNewToken(body), operator))
+        return newTokenToApi(
+          await createToken(parts, await idOf(parts, operator, id), readNewToken(body), operator),
+        )
       },
     }),
     adminRoute({
@@ -333,7 +409,7 @@ function tokenRoutes(parts: OperatorRouteParts): Route[] {
       params: Type.Object({ ...WithId, tokenId: Type.String({ maxLength: 64 }) }),
       response: Done,
       async handle({ operator, params: { id, tokenId } }) {
-        await revokeTokenOf(parts, await idOf(parts, id), tokenId, operator)
+        await revokeTokenOf(parts, await idOf(parts, operator, id), tokenId, operator)
         return DONE
       },
     }),
@@ -346,17 +422,43 @@ function requireShell({ credential }: OperatorPrincipal): void {
     throw new AppError('forbidden', 'operators create their own tokens, with POST /me/tokens')
 }
 
-/** @param named id or email address @throws AppError not_found */
-async function idOf({ database }: OperatorRouteParts, named: string): Promise<string> {
+/** @throws AppError forbidden, and what granting throws */
+function requireMayHandLinks(acting: OperatorPrincipal, grant: RoleGrant): void {
+  requireMayGrant(acting, grant)
+  throw new AppError(
+    'forbidden',
+    'only operators of all workspaces get links to pass on; leave send_mail out, and the link is mailed',
+  )
+}
+
+/**
+ * @param named id or email address
+ * @throws AppError not_found, worded alike for an invisible and for an unknown address
+ */
+async function idOf(
+  { database }: OperatorRouteParts,
+  acting: OperatorPrincipal,
+  named: string,
+): Promise<string> {
   if (isUuid(named)) return named
   const operator = await findOperator(database.reader, { email: named })
-  if (!operator) throw new AppError('not_found', `no operator ${named}`)
+  if (!operator || !visibleTo(acting, operator)) throw new AppError('not_found', `no operator ${named}`)
   return operator.id
 }
 
-function linkedToApi({ publicUrl }: OperatorRouteParts, operator: Operator, link: string | undefined) {
+async function invitedToApi({ database }: OperatorRouteParts, invitation: Invitation) {
+  const mails = await findInvitationMails(database.reader, [invitation.id])
+  return invitationToApi(invitation, mails.get(invitation.id))
+}
+
+/** @param link undefined if it was mailed */
+function withLink(
+  { publicUrl }: OperatorRouteParts,
+  operator: Static<typeof OperatorSchema>,
+  link?: string,
+): Static<typeof LinkedOperator> {
   return {
-    ...operatorToApi(operator),
+    ...operator,
     link: link === undefined ? null : signInUrl(publicUrl, link),
     link_token: link ?? null,
   }

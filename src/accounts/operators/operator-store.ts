@@ -18,6 +18,7 @@ interface OperatorRow {
   totp_step: number
   created_at: number
   last_sign_in_at: number | null
+  proved_at: number | null
 }
 
 interface OperatorRoleRow {
@@ -74,6 +75,11 @@ export interface Operator {
   readonly totpStep: number
   readonly createdAt: number
   readonly lastSignInAt: number | null
+  /**
+   * When it was proved that the account is in the hands of the address's holder: by opening a link that was mailed there, or by an identity
+   * provider. Null: never, or not since the last link that was handed over.
+   */
+  readonly provedAt: number | null
   /** At most one in a workspace. */
   readonly grants: readonly HeldRole[]
 }
@@ -92,7 +98,14 @@ export interface Passkey {
 /** @returns false if the address is taken */
 export async function insertOperator(
   db: Queries,
-  { id, email, name, createdAt, grants }: Pick<Operator, 'id' | 'email' | 'name' | 'createdAt' | 'grants'>,
+  {
+    id,
+    email,
+    name,
+    createdAt,
+    provedAt,
+    grants,
+  }: Pick<Operator, 'id' | 'email' | 'name' | 'createdAt' | 'provedAt' | 'grants'>,
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('operators')
@@ -105,6 +118,7 @@ export async function insertOperator(
       totp_step: 0,
       created_at: createdAt,
       last_sign_in_at: null,
+      proved_at: provedAt,
     })
     .onConflict(conflict => conflict.column('email').doNothing())
     .executeTakeFirst()
@@ -146,11 +160,11 @@ function withRoles(db: Queries) {
 }
 
 export type OperatorChanges = Partial<
-  Pick<Operator, 'name' | 'passwordHash' | 'totpSecret' | 'totpStep' | 'lastSignInAt'>
+  Pick<Operator, 'name' | 'passwordHash' | 'totpSecret' | 'totpStep' | 'lastSignInAt' | 'provedAt'>
 >
 
 export async function updateOperator(db: Queries, id: string, changes: OperatorChanges): Promise<void> {
-  const { name, passwordHash, totpSecret, totpStep, lastSignInAt } = changes
+  const { name, passwordHash, totpSecret, totpStep, lastSignInAt, provedAt } = changes
   await db
     .updateTable('operators')
     .set({
@@ -159,6 +173,7 @@ export async function updateOperator(db: Queries, id: string, changes: OperatorC
       ...(totpSecret === undefined ? {} : { totp_secret: totpSecret }),
       ...(totpStep === undefined ? {} : { totp_step: totpStep }),
       ...(lastSignInAt === undefined ? {} : { last_sign_in_at: lastSignInAt }),
+      ...(provedAt === undefined ? {} : { proved_at: provedAt }),
     })
     .where('id', '=', id)
     .execute()
@@ -290,6 +305,15 @@ export async function updatePasskey(
     .execute()
 }
 
+/** All of the operator's. @returns how many */
+export async function deletePasskeys(db: Queries, operatorId: string): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('operator_passkeys')
+    .where('operator_id', '=', operatorId)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
 /** @returns whether the operator had it */
 export async function deletePasskey(db: Queries, operatorId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
@@ -342,6 +366,7 @@ function operatorOf(row: OperatorRow): Operator & { readonly grants: HeldRole[] 
     totpStep: row.totp_step,
     createdAt: row.created_at,
     lastSignInAt: row.last_sign_in_at,
+    provedAt: row.proved_at,
     grants: [],
   }
 }

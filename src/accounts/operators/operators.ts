@@ -1,5 +1,5 @@
 /**
- * Manages operator accounts: create, invite, grant roles, reset, remove.
+ * Manages operator accounts: create, grant roles, reset, remove. Operators of a workspace invite people instead (`invitations.ts`).
  *
  * Called by the admin API and `init`. Privileges (`privileges.ts`) are checked in the transaction of the change, which also records it. There
  * is always an owner of all workspaces once there was one.
@@ -15,14 +15,17 @@ import type { Clock } from '../../world/time/clock.js'
 import type { Random } from '../../world/random.js'
 import { findWorkspace } from '../workspace-store.js'
 import { hashToken } from './access.js'
+import type { AccountMailer } from './account-mail.js'
+import type { AccountMailAllowance } from './account-mail-allowance.js'
+import { cancelAccountMails } from './account-mail-store.js'
+import { LINK_LIFETIME_MS, newLink } from './links.js'
 import {
   deleteOperator,
   deleteRole,
   findOperator,
   insertOperator,
   listOperators,
-  listPasskeys,
-  deletePasskey,
+  deletePasskeys,
   putRole,
   replaceRecoveryCodes,
   updateOperator,
@@ -30,7 +33,15 @@ import {
 } from './operator-store.js'
 import { deleteIdentities } from './oidc/identity-store.js'
 import { ALL_WORKSPACES, type RoleGrant } from '../../http/roles.js'
-import { ownerOf, recordedAt, requireMayGrant, requirePowerOver, visibleTo } from './privileges.js'
+import {
+  isOfAppliance,
+  ownerOf,
+  recordedAt,
+  requireMayGrant,
+  requirePowerOver,
+  visibleTo,
+} from './privileges.js'
+import { removeUnprovedAccess, widens } from './proof.js'
 import {
   deleteLinks,
   deleteSession,
@@ -58,40 +69,58 @@ export interface NewOperator {
   readonly grant: RoleGrant
 }
 
-const LINK_LIFETIME_MS: Readonly<Record<LinkKind, number>> = {
-  sign_in: 86_400_000,
-  invitation: 7 * 86_400_000,
-  reset: 3_600_000,
+/** Sends links by mail. */
+export interface LinkMail {
+  readonly mailer: AccountMailer
+  readonly allowance: AccountMailAllowance
 }
 
-/** Delivers a link in the transaction that creates it, e.g. by mail. */
-export type SendLink = (tx: Tx, operator: Operator, link: string) => Promise<void>
-
 /**
+ * For operators of all workspaces.
+ *
  * @returns the account, and the token of a one-time link with which its owner sets a password or passkey
  * @throws AppError validation_error (address), not_found (workspace), forbidden, duplicate
  */
 export async function createOperator(
   parts: OperatorParts,
-  { email, name, grant }: NewOperator,
+  wanted: NewOperator,
   kind: 'sign_in' | 'invitation',
   acting: OperatorPrincipal,
-  sendLink?: SendLink,
 ): Promise<{ operator: Operator; link: string }> {
-  const read = readAddress(email.trim(), { allowSingleLabel: true })
-  if ('fault' in read)
-    throw new AppError('validation_error', `${email} is not an email address: it ${read.fault}`, {
-      path: 'email',
-    })
+  return create(parts, wanted, acting, (tx, { id }) => addLink(parts, tx, id, kind))
+}
+
+/** As `createOperator`; only the mailbox gets the link. @throws AppError rate_limited as well */
+export async function createOperatorByMail(
+  parts: OperatorParts & LinkMail,
+  wanted: NewOperator,
+  acting: OperatorPrincipal,
+): Promise<Operator> {
+  requireMayGrant(acting, wanted.grant)
+  const recipient = readEmail(wanted.email)
+  await parts.allowance.take(acting, recipient, undefined)
+  const { operator } = await create(parts, wanted, acting, (tx, { id }) =>
+    parts.mailer.enqueue(tx, { kind: 'invitation', recipient, operatorId: id }),
+  )
+  return operator
+}
+
+async function create<Link>(
+  parts: OperatorParts,
+  { email, name, grant }: NewOperator,
+  acting: OperatorPrincipal,
+  addLinkTo: (tx: Tx, operator: Operator) => Promise<Link>,
+): Promise<{ operator: Operator; link: Link }> {
   const operator: Operator = {
     id: parts.newId(),
-    email: read.address.toLowerCase(),
+    email: readEmail(email),
     name: readOptionalName(name ?? ''),
     passwordHash: null,
     totpSecret: null,
     totpStep: 0,
     createdAt: parts.clock.now(),
     lastSignInAt: null,
+    provedAt: null,
     grants: [grant],
   }
   const link = await parts.database.write(async tx => {
@@ -100,11 +129,19 @@ export async function createOperator(
     if (!(await insertOperator(tx.db, operator)))
       throw new AppError('duplicate', `there is an operator ${operator.email} already`)
     await record(parts, tx, acting, 'operator.created', operator, { role: grant.role })
-    const token = await addLink(parts, tx, operator.id, kind)
-    await sendLink?.(tx, operator, token)
-    return token
+    return addLinkTo(tx, operator)
   })
   return { operator, link }
+}
+
+/** @returns in lower case @throws AppError validation_error */
+export function readEmail(email: string): string {
+  const read = readAddress(email.trim(), { allowSingleLabel: true })
+  if ('fault' in read)
+    throw new AppError('validation_error', `${email} is not an email address: it ${read.fault}`, {
+      path: 'email',
+    })
+  return read.address.toLowerCase()
 }
 
 /** @throws AppError not_found */
@@ -133,23 +170,33 @@ export async function renameOperator(
   })
 }
 
-/** @throws AppError not_found, forbidden, conflict (the last owner) */
+/**
+ * A wider role for an account whose address was not proved removes everything that was set up in it, and therefore needs power over it.
+ *
+ * @throws AppError not_found, forbidden, conflict (the last owner)
+ */
 export async function setRole(
   parts: OperatorParts,
   id: string,
   grant: RoleGrant,
   acting: OperatorPrincipal,
-): Promise<Operator> {
+): Promise<{ readonly operator: Operator; readonly isAccessRemoved: boolean }> {
   const { workspaceId, role } = grant
   return parts.database.write(async tx => {
     requireMayGrant(acting, grant)
-    const previous = await requireReplaceable(tx.db, acting, id, workspaceId)
+    const before = await requireVisible(tx.db, acting, id)
+    const previous = requireReplaceable(acting, before, workspaceId)
     await requireWorkspace(tx.db, workspaceId)
+    let isAccessRemoved = false
+    if (before.provedAt === null && widens(before.grants, grant)) {
+      requirePowerOver(acting, before)
+      isAccessRemoved = await removeUnprovedAccess(tx, before, { ...parts, actor: acting.actor })
+    }
     await keepingOwner(tx.db, () => putRole(tx.db, id, grant))
     const operator = await requireOperator(tx.db, id)
     const details = { role, before: previous?.role ?? null }
     await record(parts, tx, acting, 'operator.role_set', operator, details, ownerOf({ workspaceId }))
-    return operator
+    return { operator, isAccessRemoved }
   })
 }
 
@@ -161,7 +208,9 @@ export async function removeRole(
   acting: OperatorPrincipal,
 ): Promise<Operator> {
   return parts.database.write(async tx => {
-    const previous = await requireReplaceable(tx.db, acting, id, workspaceId)
+    requirePermission(acting, 'operators:write', workspaceId)
+    const before = await requireVisible(tx.db, acting, id)
+    const previous = requireReplaceable(acting, before, workspaceId)
     await keepingOwner(tx.db, async () => {
       if (!(await deleteRole(tx.db, id, workspaceId)))
         throw new AppError('not_found', 'the operator has no role there')
@@ -181,7 +230,7 @@ export async function removeOperator(
 ): Promise<Operator> {
   return parts.database.write(async tx => {
     const operator = await requireSubject(tx.db, acting, id)
-    await endAccess(tx.db, id)
+    await endAccess(parts, tx, id)
     await keepingOwner(tx.db, () => deleteOperator(tx.db, id))
     await record(parts, tx, acting, 'operator.removed', operator)
     return operator
@@ -198,19 +247,43 @@ export async function resetOperator(
   parts: OperatorParts,
   id: string,
   acting: OperatorPrincipal,
-  sendLink?: SendLink,
 ): Promise<{ operator: Operator; link: string }> {
+  return reset(parts, id, acting, tx => addLink(parts, tx, id, 'reset'))
+}
+
+/** As `resetOperator`; only the mailbox gets the link. @throws AppError rate_limited as well */
+export async function resetOperatorByMail(
+  parts: OperatorParts & LinkMail,
+  id: string,
+  acting: OperatorPrincipal,
+): Promise<Operator> {
+  const { email: recipient, grants } = await requireSubject(parts.database.reader, acting, id)
+  const workspaceId = isOfAppliance(acting) ? undefined : grants[0]?.workspaceId
+  await parts.allowance.take(acting, recipient, workspaceId)
+  const { operator } = await reset(parts, id, acting, tx =>
+    parts.mailer.enqueue(tx, { kind: 'reset', recipient, operatorId: id }),
+  )
+  return operator
+}
+
+/** The address counts as unproved again, since the new link may be handed over. */
+async function reset<Link>(
+  parts: OperatorParts,
+  id: string,
+  acting: OperatorPrincipal,
+  addLinkTo: (tx: Tx) => Promise<Link>,
+): Promise<{ operator: Operator; link: Link }> {
+  const nothing = { passwordHash: null, totpSecret: null, totpStep: 0, provedAt: null }
   return parts.database.write(async tx => {
     const operator = await requireSubject(tx.db, acting, id)
-    await endAccess(tx.db, id)
-    await updateOperator(tx.db, id, { passwordHash: null, totpSecret: null, totpStep: 0 })
+    await endAccess(parts, tx, id)
+    await updateOperator(tx.db, id, nothing)
     await replaceRecoveryCodes(tx.db, id, [])
     await deleteIdentities(tx.db, id)
-    for (const passkey of await listPasskeys(tx.db, id)) await deletePasskey(tx.db, id, passkey.id)
+    await deletePasskeys(tx.db, id)
     await record(parts, tx, acting, 'operator.reset', operator)
-    const link = await addLink(parts, tx, id, 'reset')
-    await sendLink?.(tx, operator, link)
-    return { operator: { ...operator, passwordHash: null, totpSecret: null, totpStep: 0 }, link }
+    const link = await addLinkTo(tx)
+    return { operator: { ...operator, ...nothing }, link }
   })
 }
 
@@ -284,24 +357,29 @@ async function requireSubject(db: Queries, acting: OperatorPrincipal, id: string
   return operator
 }
 
+/** @throws AppError not_found, also if `acting` may not see the operator */
+async function requireVisible(db: Queries, acting: OperatorPrincipal, id: string): Promise<Operator> {
+  const operator = await requireOperator(db, id)
+  if (!visibleTo(acting, operator)) throw new AppError('not_found', `no operator ${id}`)
+  return operator
+}
+
 /** @returns the role that the operator has in the workspace @throws AppError not_found, forbidden */
-async function requireReplaceable(
-  db: Queries,
+function requireReplaceable(
   acting: OperatorPrincipal,
-  id: string,
+  { grants }: Operator,
   workspaceId: string,
-): Promise<RoleGrant | undefined> {
-  requirePermission(acting, 'operators:write', workspaceId)
-  const { grants } = await requireOperator(db, id)
+): RoleGrant | undefined {
   const previous = grants.find(grant => grant.workspaceId === workspaceId)
   if (previous) requireMayGrant(acting, previous)
   return previous
 }
 
-async function endAccess(db: Queries, id: string): Promise<void> {
-  await deleteSessions(db, id)
-  await deleteTokens(db, id)
-  await deleteLinks(db, id)
+async function endAccess({ clock }: Pick<OperatorParts, 'clock'>, tx: Tx, id: string): Promise<void> {
+  await deleteSessions(tx.db, id)
+  await deleteTokens(tx.db, id)
+  await deleteLinks(tx.db, id)
+  await cancelAccountMails(tx.db, { operatorId: id }, clock.now())
 }
 
 /** @returns its token, of which only the hash is stored */
@@ -311,9 +389,9 @@ async function addLink(
   operatorId: string,
   kind: LinkKind,
 ): Promise<string> {
-  const token = random.bytes(32).toString('base64url')
+  const token = newLink(random)
   const expiresAt = clock.now() + LINK_LIFETIME_MS[kind]
-  await insertLink(tx.db, { tokenHash: hashToken(token), operatorId, kind, expiresAt })
+  await insertLink(tx.db, { tokenHash: hashToken(token), operatorId, kind, expiresAt, isMailed: false })
   return token
 }
 
@@ -323,7 +401,7 @@ async function requireOperator(db: Queries, id: string): Promise<Operator> {
   return operator
 }
 
-async function requireWorkspace(db: Queries, id: string): Promise<void> {
+export async function requireWorkspace(db: Queries, id: string): Promise<void> {
   if (id !== ALL_WORKSPACES && !(await findWorkspace(db, id)))
     throw new AppError('not_found', `no workspace ${id}`)
 }

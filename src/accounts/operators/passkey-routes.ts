@@ -70,7 +70,12 @@ const PasskeySchema = Type.Object(
   { title: 'Passkey' },
 )
 
-export function passkeyRoutes(parts: SessionRouteParts & PasskeyParts): Route[] {
+type RouteParts = PasskeyParts & {
+  /** Issuer of the OpenID provider; undefined without one. */
+  readonly oidcIssuer: string | undefined
+}
+
+export function passkeyRoutes(parts: SessionRouteParts & RouteParts): Route[] {
   return [...signInRoutes(parts), ...ownRoutes(parts)]
 }
 
@@ -120,7 +125,7 @@ function signInRoutes(parts: SessionRouteParts & PasskeyParts): Route[] {
   ]
 }
 
-function ownRoutes(parts: PasskeyParts): Route[] {
+function ownRoutes(parts: RouteParts): Route[] {
   const common = { chapter: 'Your account' }
   return [
     adminListRoute({
@@ -180,12 +185,14 @@ function ownRoutes(parts: PasskeyParts): Route[] {
       access: OWN_SENSITIVE,
       operationId: 'removePasskey',
       summary: 'Remove a passkey.',
+      description:
+        'Also ends the sessions that it opened, except this one. The only way to sign in cannot be removed.',
       params: Type.Object({ id: Type.String({ maxLength: 1_500 }) }),
       response: Done,
       errors: ['conflict'],
       async handle({ operator, params: { id } }) {
         requireSession(operator)
-        await removePasskey(parts, operator, id)
+        await removePasskey(parts, operator, id, parts.oidcIssuer)
         return DONE
       },
     }),

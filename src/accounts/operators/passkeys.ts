@@ -32,12 +32,13 @@ import {
   type Operator,
   type Passkey,
 } from './operator-store.js'
-import { noteConfirmed } from './session-store.js'
+import { hasIdentity } from './oidc/identity-store.js'
+import { deletePasskeySessions, noteConfirmed } from './session-store.js'
 import {
+  attempting,
   failed,
   newSessionToken,
   openSession,
-  refuseIfLocked,
   type Client,
   type SignedIn,
   type SignInParts,
@@ -118,16 +119,33 @@ export async function registerPasskey(
   return passkey
 }
 
-/** @throws AppError not_found */
+/**
+ * Also ends the sessions that it opened, except the one of the request.
+ *
+ * @param oidcIssuer of the provider by which operators can sign in, if there is one
+ * @throws AppError not_found, conflict if nothing else is left to sign in with
+ */
 export async function removePasskey(
   parts: PasskeyParts,
   acting: OperatorPrincipal,
   id: string,
+  oidcIssuer: string | undefined,
 ): Promise<void> {
   await parts.database.write(async tx => {
     const passkey = await findPasskey(tx.db, id)
     if (!passkey || !(await deletePasskey(tx.db, acting.id, id)))
       throw new AppError('not_found', `no passkey ${id}`)
+    const operator = await findOperator(tx.db, { id: acting.id })
+    const isLast =
+      operator?.passwordHash === null &&
+      (await listPasskeys(tx.db, acting.id)).length === 0 &&
+      !(oidcIssuer !== undefined && (await hasIdentity(tx.db, acting.id, oidcIssuer)))
+    if (isLast)
+      throw new AppError(
+        'conflict',
+        'this passkey is all you can sign in with: set a password or add another passkey first',
+      )
+    await deletePasskeySessions(tx.db, acting.id, id, acting.credential.id)
     await record(parts, tx, acting, 'operator.passkey_removed', passkey.name)
   })
 }
@@ -149,21 +167,23 @@ export async function signInWithPasskey(
   response: AuthenticationResponseJSON,
   client: Client,
 ): Promise<SignedIn> {
-  const login = passkeyLogin(response)
-  await refuseIfLocked(parts.guard, client, login)
-  const used = await verifyPasskey(parts, response)
-  const signedIn =
-    used &&
-    (await parts.database.write(async tx => {
-      const operator = await findOperator(tx.db, { id: used.passkey.operatorId })
-      if (!operator || !(await noteUsed(parts, tx, used))) return undefined
-      const token = await openSession(parts, tx, operator, { method: 'passkey', isPending: false, client })
-      return { token, operator, needsCode: false }
-    }))
-  if (!signedIn)
-    throw await failed(parts, client, login, 'passkey rejected', await ownerOf(parts.database, response.id))
-  await parts.guard.succeeded(client.peer, login)
-  return signedIn
+  return attempting(parts, client, passkeyLogin(response), async attempt => {
+    const used = await verifyPasskey(parts, response)
+    const signedIn =
+      used &&
+      (await parts.database.write(async tx => {
+        const operator = await findOperator(tx.db, { id: used.passkey.operatorId })
+        if (!operator || !(await noteUsed(parts, tx, used))) return undefined
+        const opening = { method: 'passkey', isPending: false, client, passkeyId: used.passkey.id } as const
+        return { token: await openSession(parts, tx, operator, opening), operator, needsCode: false }
+      }))
+    if (!signedIn) {
+      const owner = await ownerOf(parts.database, response.id)
+      throw await failed(parts, client, attempt, 'passkey rejected', owner)
+    }
+    await attempt.succeeded()
+    return signedIn
+  })
 }
 
 /** As `confirmSignIn` does with a password. @returns the session's new token @throws AppError unauthorized, rate_limited */
@@ -173,20 +193,20 @@ export async function confirmWithPasskey(
   response: AuthenticationResponseJSON,
   client: Client,
 ): Promise<string> {
-  const login = passkeyLogin(response)
-  await refuseIfLocked(parts.guard, client, login)
-  const used = await verifyPasskey(parts, response)
-  const token = newSessionToken(parts.random)
-  const isConfirmed =
-    used?.passkey.operatorId === acting.id &&
-    (await parts.database.write(
-      async tx =>
-        (await noteUsed(parts, tx, used)) &&
-        noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now()),
-    ))
-  if (!isConfirmed) throw await failed(parts, client, login, 'passkey rejected', acting)
-  await parts.guard.succeeded(client.peer, login)
-  return token
+  return attempting(parts, client, passkeyLogin(response), async attempt => {
+    const used = await verifyPasskey(parts, response)
+    const token = newSessionToken(parts.random)
+    const isConfirmed =
+      used?.passkey.operatorId === acting.id &&
+      (await parts.database.write(
+        async tx =>
+          (await noteUsed(parts, tx, used)) &&
+          noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now()),
+      ))
+    if (!isConfirmed) throw await failed(parts, client, attempt, 'passkey rejected', acting)
+    await attempt.succeeded()
+    return token
+  })
 }
 
 /** Passkeys cannot be guessed; counting their failures keeps them from flooding the log. */
@@ -279,12 +299,18 @@ async function takenChallenge(
   return database.write(tx => takeChallenge(tx.db, kind, signed, clock.now()))
 }
 
+/** @returns undefined also if another site asked for it in a frame: the console is never shown in one (WebAuthn Level 3, §5.8.1) */
 function challengeIn(clientData: string): string | undefined {
   try {
-    const { challenge } = JSON.parse(Buffer.from(clientData, 'base64url').toString()) as {
+    const { challenge, crossOrigin, topOrigin } = JSON.parse(
+      Buffer.from(clientData, 'base64url').toString(),
+    ) as {
       challenge?: unknown
+      crossOrigin?: unknown
+      topOrigin?: unknown
     }
-    return typeof challenge === 'string' ? challenge : undefined
+    const isFramed = topOrigin !== undefined || (crossOrigin !== undefined && crossOrigin !== false)
+    return typeof challenge === 'string' && !isFramed ? challenge : undefined
   } catch {
     return undefined
   }

@@ -5,6 +5,11 @@ import { mayOperate, requirePermission, type OperatorPrincipal } from '../../htt
 import { ALL_WORKSPACES, rolePermissions, type Role, type RoleGrant } from '../../http/roles.js'
 import type { Operator } from './operator-store.js'
 
+/** Whether the caller manages all operators: creates accounts and hands out links. Others invite people to their workspaces. */
+export function isOfAppliance(acting: OperatorPrincipal): boolean {
+  return mayOperate(acting, 'operators:write', ALL_WORKSPACES)
+}
+
 /** For granting the role as well as for taking it away. @throws AppError not_found, forbidden */
 export function requireMayGrant(acting: OperatorPrincipal, { workspaceId, role }: RoleGrant): void {
   requirePermission(acting, 'operators:write', workspaceId)
@@ -21,23 +26,21 @@ export function requireMayGrant(acting: OperatorPrincipal, { workspaceId, role }
 export function requirePowerOver(acting: OperatorPrincipal, operator: Operator): void {
   if (!visibleTo(acting, operator)) throw new AppError('not_found', `no operator ${operator.id}`)
   const { grants } = operator
-  const isWithin =
-    grants.length > 0
-      ? grants.every(grant => mayGrant(acting, grant))
-      : mayOperate(acting, 'operators:write', ALL_WORKSPACES)
+  const isWithin = grants.length > 0 ? grants.every(grant => mayGrant(acting, grant)) : isOfAppliance(acting)
   if (!isWithin)
     throw new AppError('forbidden', `${operator.email} also has roles that you could not grant; ask an owner`)
 }
 
 /**
- * The operator as `acting` may see them: with the roles in workspaces whose operators they may list, and those in all workspaces.
+ * The operator as `acting` may see them: with the roles in workspaces whose operators they may list. Operators of all workspaces are the
+ * appliance's.
  *
  * @returns undefined if that leaves none
  */
 export function visibleTo(acting: OperatorPrincipal, operator: Operator): Operator | undefined {
   if (mayOperate(acting, 'operators:read', ALL_WORKSPACES)) return operator
   const grants = operator.grants.filter(
-    ({ workspaceId }) => workspaceId === ALL_WORKSPACES || mayOperate(acting, 'operators:read', workspaceId),
+    ({ workspaceId }) => workspaceId !== ALL_WORKSPACES && mayOperate(acting, 'operators:read', workspaceId),
   )
   return grants.length > 0 ? { ...operator, grants } : undefined
 }
@@ -60,7 +63,10 @@ export function ownerOf({ workspaceId }: Pick<RoleGrant, 'workspaceId'>): string
   return workspaceId === ALL_WORKSPACES ? APPLIANCE : workspaceId
 }
 
-function mayGrant(acting: OperatorPrincipal, { workspaceId, role }: RoleGrant): boolean {
+export function mayGrant(
+  acting: Pick<OperatorPrincipal, 'grants' | 'limitedTo'>,
+  { workspaceId, role }: RoleGrant,
+): boolean {
   return (
     mayOperate(acting, 'operators:write', workspaceId) &&
     [...rolePermissions(role)].every(permission => mayOperate(acting, permission, workspaceId))

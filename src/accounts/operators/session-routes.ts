@@ -7,11 +7,14 @@
  */
 import Type from 'typebox'
 import { AppError } from '../../core/errors.js'
-import { Done } from '../../http/answer/answer-fields.js'
 import { adminRoute } from '../../http/admin-route.js'
+import { Address, Done, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
 import { openRoute, Reply, type Route } from '../../http/route.js'
 import { sessionCookie, sessionToken } from '../../http/session-cookie.js'
+import { isoTime } from '../../core/moments.js'
 import { SESSION_LIFETIME } from './access.js'
+import { RoleName } from './answers.js'
+import { previewLink } from './invitations.js'
 import {
   confirmSignIn,
   signInWithCode,
@@ -38,6 +41,28 @@ export const SignedInSchema = Type.Object(
     }),
   },
   { title: 'SignedIn' },
+)
+
+const LinkPreviewSchema = Type.Object(
+  {
+    kind: Type.Enum(['sign_in', 'invitation', 'reset', 'join'], {
+      description: '`join`: an invitation to a workspace.',
+    }),
+    email: Address({ description: 'Whose account it opens.' }),
+    workspace: TextOrNull({ description: 'Name of the workspace, for `join`.' }),
+    role: orNull(RoleName(), { description: 'In that workspace.' }),
+    needs_sign_in: Type.Boolean({
+      description:
+        'The account exists: sign in with it, then accept the role with `POST /me/invitations`. Otherwise `POST /session/link` signs in.',
+    }),
+    expires_at: Moment(),
+  },
+  { title: 'LinkPreview' },
+)
+
+const LinkBody = Type.Object(
+  { token: Type.String({ minLength: 20, maxLength: 100, description: 'The last part of the link.' }) },
+  { additionalProperties: false },
 )
 
 const Password = Type.String({ minLength: 1, maxLength: 256 })
@@ -85,16 +110,30 @@ export function sessionRoutes(parts: SessionRouteParts): Route[] {
     openRoute({
       ...common,
       method: 'POST',
+      path: '/session/link/preview',
+      operationId: 'previewLink',
+      summary: 'Show whose account a link opens.',
+      description: 'Uses nothing up. The console shows it before anybody is signed in.',
+      body: LinkBody,
+      response: LinkPreviewSchema,
+      errors: ['unauthorized', 'forbidden'],
+      async handle({ body }) {
+        const { kind, email, workspace, role, needsSignIn, expiresAt } = await previewLink(parts, body.token)
+        const expires_at = isoTime(expiresAt)
+        return { kind, email, workspace, role, needs_sign_in: needsSignIn, expires_at }
+      },
+    }),
+    openRoute({
+      ...common,
+      method: 'POST',
       path: '/session/link',
       operationId: 'signInWithLink',
       summary: 'Sign in with a one-time link.',
-      description: 'Then set a password or a passkey: the link works once.',
-      body: Type.Object(
-        { token: Type.String({ minLength: 20, maxLength: 100, description: 'The last part of the link.' }) },
-        { additionalProperties: false },
-      ),
+      description:
+        'Then set a password or a passkey: the link works once. `conflict`: it adds a role to an account that exists.',
+      body: LinkBody,
       response: SignedInSchema,
-      errors: ['unauthorized', 'forbidden'],
+      errors: ['unauthorized', 'forbidden', 'conflict'],
       handle: async request =>
         opened(parts, request, await signInWithLink(parts, request.body.token, clientOf(request))),
     }),

@@ -20,6 +20,7 @@ interface SessionRow {
   created_at: number
   peer: string
   user_agent: string
+  passkey_id: string | null
 }
 
 interface TokenRow {
@@ -39,6 +40,7 @@ interface LinkRow {
   operator_id: string
   kind: LinkKind
   expires_at: number
+  is_mailed: Flag
 }
 
 declare module '../../db/tables.js' {
@@ -64,6 +66,8 @@ export interface Session {
   /** IP address that signed in. */
   readonly peer: string
   readonly userAgent: string
+  /** The passkey that opened it. */
+  readonly passkeyId: string | null
 }
 
 export interface OperatorToken {
@@ -84,6 +88,8 @@ export interface SignInLink {
   readonly operatorId: string
   readonly kind: LinkKind
   readonly expiresAt: number
+  /** Only the mailbox got it, so opening it proves the address. */
+  readonly isMailed: boolean
 }
 
 export async function insertSession(db: Queries, session: Session): Promise<void> {
@@ -100,6 +106,7 @@ export async function insertSession(db: Queries, session: Session): Promise<void
       created_at: session.createdAt,
       peer: session.peer,
       user_agent: session.userAgent,
+      passkey_id: session.passkeyId,
     })
     .execute()
 }
@@ -159,11 +166,32 @@ export async function deleteSession(db: Queries, operatorId: string, id: string)
   return numDeletedRows > 0n
 }
 
-/** @param except id of a session that stays */
-export async function deleteSessions(db: Queries, operatorId: string, except = ''): Promise<void> {
+/** @param except id of a session that stays @returns how many */
+export async function deleteSessions(db: Queries, operatorId: string, except = ''): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('operator_sessions')
+    .where('operator_id', '=', operatorId)
+    .where('id', '!=', except)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/**
+ * Only those that the passkey opened, or that some passkey opened before it was noted which.
+ *
+ * @param except id of a session that stays
+ */
+export async function deletePasskeySessions(
+  db: Queries,
+  operatorId: string,
+  passkeyId: string,
+  except: string,
+): Promise<void> {
   await db
     .deleteFrom('operator_sessions')
     .where('operator_id', '=', operatorId)
+    .where('method', '=', 'passkey')
+    .where(e => e.or([e('passkey_id', '=', passkeyId), e('passkey_id', 'is', null)]))
     .where('id', '!=', except)
     .execute()
 }
@@ -252,8 +280,13 @@ export async function deleteToken(db: Queries, operatorId: string, id: string): 
   return numDeletedRows > 0n
 }
 
-export async function deleteTokens(db: Queries, operatorId: string): Promise<void> {
-  await db.deleteFrom('operator_tokens').where('operator_id', '=', operatorId).execute()
+/** @returns how many */
+export async function deleteTokens(db: Queries, operatorId: string): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('operator_tokens')
+    .where('operator_id', '=', operatorId)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }
 
 export async function insertLink(db: Queries, link: SignInLink): Promise<void> {
@@ -264,8 +297,19 @@ export async function insertLink(db: Queries, link: SignInLink): Promise<void> {
       operator_id: link.operatorId,
       kind: link.kind,
       expires_at: link.expiresAt,
+      is_mailed: flag(link.isMailed),
     })
     .execute()
+}
+
+export async function findLink(db: Queries, tokenHash: string, now: number): Promise<SignInLink | undefined> {
+  const row = await db
+    .selectFrom('operator_links')
+    .selectAll()
+    .where('token_hash', '=', tokenHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && linkOf(row)
 }
 
 /** Deletes the link, so that it works once. @returns undefined if it is unknown, used or expired */
@@ -276,11 +320,30 @@ export async function takeLink(db: Queries, tokenHash: string, now: number): Pro
     .returningAll()
     .executeTakeFirst()
   if (!row || row.expires_at <= now) return undefined
-  return { tokenHash, operatorId: row.operator_id, kind: row.kind, expiresAt: row.expires_at }
+  return linkOf(row)
 }
 
 export async function deleteLinks(db: Queries, operatorId: string): Promise<void> {
   await db.deleteFrom('operator_links').where('operator_id', '=', operatorId).execute()
+}
+
+/** Those that were mailed. */
+export async function deleteMailedLinks(db: Queries, operatorId: string): Promise<void> {
+  await db
+    .deleteFrom('operator_links')
+    .where('operator_id', '=', operatorId)
+    .where('is_mailed', '=', 1)
+    .execute()
+}
+
+/** Those that were not mailed. @returns how many */
+export async function deleteHandedLinks(db: Queries, operatorId: string): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('operator_links')
+    .where('operator_id', '=', operatorId)
+    .where('is_mailed', '=', 0)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }
 
 /** @returns how many, at most `limit` */
@@ -292,6 +355,16 @@ export async function deleteLinksBefore(db: Queries, now: number, limit: number)
     )
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+function linkOf(row: LinkRow): SignInLink {
+  return {
+    tokenHash: row.token_hash,
+    operatorId: row.operator_id,
+    kind: row.kind,
+    expiresAt: row.expires_at,
+    isMailed: row.is_mailed === 1,
+  }
 }
 
 function sessionOf(row: SessionRow): Session {
@@ -306,6 +379,7 @@ function sessionOf(row: SessionRow): Session {
     createdAt: row.created_at,
     peer: row.peer,
     userAgent: row.user_agent,
+    passkeyId: row.passkey_id,
   }
 }
 

@@ -2,7 +2,8 @@
  * Signs operators in: password, then TOTP or a recovery code if enabled; or a one-time link. Passkeys and OpenID Connect have their own files.
  *
  * Each step issues a new session token, so a token planted in a browser never becomes a session (session fixation). Wrong passwords, codes and
- * passkeys count against account and address in `LoginGuard`; an unknown account takes as long and fails with the same message as a known one.
+ * passkeys count against account and address in `LoginGuard`, from before they are checked; an unknown account takes as long and fails with the
+ * same message as a known one.
  */
 import { AppError } from '../../core/errors.js'
 import type { NewId } from '../../core/ids.js'
@@ -13,9 +14,10 @@ import type { OperatorPrincipal } from '../../http/operator.js'
 import type { Log } from '../../world/log.js'
 import type { Random } from '../../world/random.js'
 import type { Clock } from '../../world/time/clock.js'
-import type { Login, LoginGuard } from '../login-guard.js'
+import type { Attempt, Login, LoginGuard } from '../login-guard.js'
 import type { SecretBox } from '../secret-box.js'
 import { hashToken, isExpired, SESSION_LIFETIME } from './access.js'
+import { noSuchLink, openInvitedAccount } from './invitations.js'
 import {
   findOperator,
   totpPlace,
@@ -72,24 +74,30 @@ export async function signInWithPassword(
   client: Client,
 ): Promise<SignedIn> {
   const login = { account: email.toLowerCase(), password }
-  await refuseIfLocked(parts.guard, client, login)
-  const operator = await findOperator(parts.database.reader, { email })
-  const stored = operator?.passwordHash ?? undefined
-  const isRight = await parts.passwords.matches(stored, password)
-  if (!operator || stored === undefined || !isRight)
-    throw await failed(parts, client, login, operator ? 'wrong password' : 'unknown account', operator)
-  const needsCode = operator.totpSecret !== null
-  const passwordHash = parts.passwords.isOutdated(stored) ? await parts.passwords.hash(password) : undefined
-  const token = await parts.database.write(async tx => {
-    // The password may have been changed or reset while it was hashed.
-    const current = await findOperator(tx.db, { id: operator.id })
-    if (current?.passwordHash !== stored || current.totpSecret !== operator.totpSecret) return undefined
-    if (passwordHash !== undefined) await updateOperator(tx.db, operator.id, { passwordHash })
-    return openSession(parts, tx, operator, { method: 'password', isPending: needsCode, client })
+  return attempting(parts, client, login, async attempt => {
+    const operator = await findOperator(parts.database.reader, { email })
+    const stored = operator?.passwordHash ?? undefined
+    const isRight = await parts.passwords.matches(stored, password)
+    if (!operator || stored === undefined || !isRight)
+      throw await failed(parts, client, attempt, operator ? 'wrong password' : 'unknown account', operator)
+    const needsCode = operator.totpSecret !== null
+    const passwordHash = parts.passwords.isOutdated(stored) ? await parts.passwords.hash(password) : undefined
+    const token = await parts.database.write(async tx => {
+      // The password may have been changed or reset while it was hashed.
+      const current = await findOperator(tx.db, { id: operator.id })
+      if (current?.passwordHash !== stored || current.totpSecret !== operator.totpSecret) return undefined
+      if (passwordHash !== undefined) await updateOperator(tx.db, operator.id, { passwordHash })
+      return openSession(parts, tx, operator, { method: 'password', isPending: needsCode, client })
+    })
+    if (token === undefined) {
+      await attempt.release()
+      return signInWithPassword(parts, { email, password }, client)
+    }
+    // Until the code is right, the failures before stay counted.
+    if (needsCode) await attempt.release()
+    else await attempt.succeeded()
+    return { token, operator, needsCode }
   })
-  if (token === undefined) return signInWithPassword(parts, { email, password }, client)
-  if (!needsCode) await parts.guard.succeeded(client.peer, login)
-  return { token, operator, needsCode }
 }
 
 /**
@@ -110,37 +118,48 @@ export async function signInWithCode(
   const operator = session && (await findOperator(parts.database.reader, { id: session.operatorId }))
   if (!session?.isPending || !operator || now - session.createdAt >= SESSION_LIFETIME.pendingMs)
     throw new AppError('unauthorized', 'the sign-in has expired; start again')
-  const login = codeLogin(operator, code)
-  await refuseIfLocked(parts.guard, client, login)
-  const token = await parts.database.write(async tx => {
-    if (!(await useCode(parts, tx, operator, code))) return undefined
-    // Gone if the account was reset meanwhile.
-    if (!(await deleteSession(tx.db, operator.id, session.id))) return undefined
-    return openSession(parts, tx, operator, { method: session.method, isPending: false, client })
+  return attempting(parts, client, codeLogin(operator, code), async attempt => {
+    const token = await parts.database.write(async tx => {
+      if (!(await useCode(parts, tx, operator, code))) return undefined
+      // Gone if the account was reset meanwhile.
+      if (!(await deleteSession(tx.db, operator.id, session.id))) return undefined
+      return openSession(parts, tx, operator, { method: session.method, isPending: false, client })
+    })
+    if (token === undefined) throw await failed(parts, client, attempt, 'wrong code', operator)
+    await attempt.succeeded()
+    return { token, operator, needsCode: false }
   })
-  if (token === undefined) throw await failed(parts, client, login, 'wrong code', operator)
-  await parts.guard.succeeded(client.peer, login)
-  return { token, operator, needsCode: false }
 }
 
-/** Every link works once. @throws AppError unauthorized */
+/** Every link works once. @throws AppError unauthorized, rate_limited, conflict (an invitation whose account exists) */
 export async function signInWithLink(
   parts: SignInParts,
   link: string,
   client: Client,
 ): Promise<SignedIn & { readonly kind: LinkKind }> {
   const now = parts.clock.now()
-  const signedIn = await parts.database.write(async tx => {
-    const found = await takeLink(tx.db, hashToken(link), now)
-    const operator = found && (await findOperator(tx.db, { id: found.operatorId }))
-    if (!operator) return undefined
-    const isPending = operator.totpSecret !== null
-    const token = await openSession(parts, tx, operator, { method: 'link', isPending, client })
-    return { token, operator, needsCode: isPending, kind: found.kind }
+  const tokenHash = hashToken(link)
+  // It cannot be guessed; counting failures keeps them from flooding the database.
+  const login: Login = { account: `link ${tokenHash}`, password: tokenHash, isAccountSecret: true }
+  return attempting(parts, client, login, async attempt => {
+    const signedIn = await parts.database.write(async tx => {
+      const found = await takeLink(tx.db, tokenHash, now)
+      if (found?.isMailed) await updateOperator(tx.db, found.operatorId, { provedAt: now })
+      const operator = found
+        ? await findOperator(tx.db, { id: found.operatorId })
+        : await openInvitedAccount(parts, tx, tokenHash, client.peer)
+      if (!operator) return undefined
+      const isPending = operator.totpSecret !== null
+      const token = await openSession(parts, tx, operator, { method: 'link', isPending, client })
+      return { token, operator, needsCode: isPending, kind: found?.kind ?? 'invitation' }
+    })
+    if (!signedIn) {
+      await attempt.failed()
+      throw noSuchLink()
+    }
+    await attempt.release()
+    return signedIn
   })
-  if (!signedIn)
-    throw new AppError('unauthorized', 'this link was used already or has expired; ask for a new one')
-  return signedIn
 }
 
 /**
@@ -162,18 +181,22 @@ export async function confirmSignIn(
     'password' in proof
       ? { account: operator.email, password: proof.password }
       : codeLogin(operator, proof.code)
-  await refuseIfLocked(parts.guard, client, login)
-  const isPassword =
-    'password' in proof && (await parts.passwords.matches(operator.passwordHash ?? undefined, proof.password))
-  const token = newSessionToken(parts.random)
-  const isConfirmed = await parts.database.write(async tx => {
-    if ('password' in proof ? !isPassword : !(await useCode(parts, tx, operator, proof.code))) return false
-    return noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now())
+  return attempting(parts, client, login, async attempt => {
+    const isPassword =
+      'password' in proof &&
+      (await parts.passwords.matches(operator.passwordHash ?? undefined, proof.password))
+    const token = newSessionToken(parts.random)
+    const isConfirmed = await parts.database.write(async tx => {
+      if ('password' in proof ? !isPassword : !(await useCode(parts, tx, operator, proof.code))) return false
+      return noteConfirmed(tx.db, acting.credential.id, hashToken(token), parts.clock.now())
+    })
+    if (!isConfirmed) {
+      const reason = 'password' in proof ? 'wrong password' : 'wrong code'
+      throw await failed(parts, client, attempt, reason, operator)
+    }
+    await attempt.succeeded()
+    return token
   })
-  if (!isConfirmed)
-    throw await failed(parts, client, login, 'password' in proof ? 'wrong password' : 'wrong code', operator)
-  await parts.guard.succeeded(client.peer, login)
-  return token
 }
 
 export interface Opening {
@@ -183,6 +206,7 @@ export interface Opening {
   readonly client: Client
   /** When the operator proved who they are, ms; default: now. */
   readonly confirmedAt?: number
+  readonly passkeyId?: string
 }
 
 /**
@@ -194,7 +218,7 @@ export async function openSession(
   { clock, random, newId }: Pick<SignInParts, 'clock' | 'random' | 'newId'>,
   tx: Tx,
   operator: Operator,
-  { method, isPending, client, confirmedAt }: Opening,
+  { method, isPending, client, confirmedAt, passkeyId }: Opening,
 ): Promise<string> {
   const now = clock.now()
   const token = newSessionToken(random)
@@ -209,6 +233,7 @@ export async function openSession(
     createdAt: now,
     peer: client.peer,
     userAgent: client.userAgent.slice(0, 300),
+    passkeyId: passkeyId ?? null,
   }
   await insertSession(tx.db, session)
   if (!isPending) {
@@ -256,25 +281,51 @@ function codeLogin({ email }: Operator, code: string): Login {
   return { account: `code of ${email}`, password: code }
 }
 
-/** @throws AppError rate_limited */
-export async function refuseIfLocked(guard: LoginGuard, { peer }: Client, login: Login): Promise<void> {
-  const waitMs = await guard.lockedForMs(peer, login)
-  if (waitMs > 0) throw locked(waitMs)
+/**
+ * Reserves an attempt at what a client may guess, and then checks it. The check says how the attempt ended, unless it throws something else
+ * than `failed` returns, e.g. because the database is away: then it does not count.
+ *
+ * @throws AppError rate_limited
+ */
+export async function attempting<T>(
+  { guard }: Pick<SignInParts, 'guard'>,
+  { peer }: Client,
+  login: Login,
+  check: (attempt: Attempt) => Promise<T>,
+): Promise<T> {
+  const attempt = await guard.reserve(peer, login)
+  if (typeof attempt === 'number') throw locked(attempt)
+  const state = { hasEnded: false }
+  const once =
+    <R>(end: () => Promise<R>) =>
+    () => {
+      state.hasEnded = true
+      return end()
+    }
+  try {
+    return await check({
+      failed: once(() => attempt.failed()),
+      succeeded: once(() => attempt.succeeded()),
+      release: once(() => attempt.release()),
+    })
+  } finally {
+    if (!state.hasEnded) await attempt.release()
+  }
 }
 
 /**
- * Counts the failure and logs it. Failures of locked accounts and throttled addresses are not logged, so guessing cannot flood the log.
+ * Leaves the attempt counted and logs it. Failures of locked accounts and throttled addresses are not logged, so guessing cannot flood the log.
  *
  * @param account undefined if unknown: what was typed instead of an address may be a password
  */
 export async function failed(
-  { guard, log }: Pick<SignInParts, 'guard' | 'log'>,
+  { log }: Pick<SignInParts, 'log'>,
   { peer }: Client,
-  login: Login,
+  attempt: Attempt,
   reason: 'unknown account' | 'wrong password' | 'wrong code' | 'passkey rejected',
   account: Pick<Operator, 'email'> | undefined,
 ): Promise<AppError> {
-  const { throttledForMs, lockedOut } = await guard.failed(peer, login)
+  const { throttledForMs, lockedOut } = await attempt.failed()
   if (throttledForMs > 0) return locked(throttledForMs)
   log.warn('sign-in failed', { account: account?.email, peer, reason, lockedOut })
   return new AppError(

@@ -76,6 +76,8 @@ export const PERSONAL: Readonly<Partial<Record<keyof Tables, PersonalTable>>> = 
 
 /** Settings, definitions, counts and the appliance's own state. */
 export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_migrations_lock')[] = [
+  // Mail to operators: addresses and results, for a month.
+  'account_mails',
   'acme_accounts',
   'acme_certificates',
   'acme_challenges',
@@ -129,6 +131,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'operators',
   'operator_challenges',
   'operator_identities',
+  'operator_invitations',
   'operator_links',
   'operator_passkeys',
   'operator_recovery_codes',

@@ -154,6 +154,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'webhook_subscriptions', key: ['id'] },
   { table: 'api_keys', key: ['id'] },
   { table: 'operator_roles', key: ['operator_id', 'workspace_id'] },
+  { table: 'operator_invitations', key: ['id'] },
 ]
 
 /** Tables without one, scanned by primary key. */
@@ -203,6 +204,7 @@ export const CASCADED: readonly Name[] = [
 /** Tables of the appliance itself, or with mail sent to it; they have their own retention. */
 export const APPLIANCE_TABLES: readonly string[] = [
   'secrets',
+  'account_mails',
   'acme_accounts',
   'acme_certificates',
   'acme_challenges',

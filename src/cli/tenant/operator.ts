@@ -1,4 +1,4 @@
-/** `postroad operator add|list|set|remove|reset|token`: accounts of the people who run the appliance. */
+/** `postroad operator add|list|set|remove|reset|mail|token`: accounts of the people who run the appliance. */
 import type { Command } from 'commander'
 import { readMoment } from '../../core/moments.js'
 import { given } from '../../core/given.js'
@@ -29,6 +29,7 @@ interface OperatorAnswer {
   readonly roles: readonly { readonly workspace_id: string | null; readonly role: string }[]
   readonly has_totp: boolean
   readonly last_sign_in_at: string | null
+  readonly invitation: object | null
   readonly link?: string | null
   readonly link_token?: string | null
 }
@@ -43,6 +44,15 @@ interface TokenAnswer {
   readonly token?: string
 }
 
+interface AccountMailAnswer {
+  readonly created_at: string
+  readonly to: string
+  readonly kind: string
+  readonly state: string
+  readonly attempts: number
+  readonly reason: string | null
+}
+
 const MAX_ROWS = 10_000
 
 export function operatorCommands(program: Command, context: CliContext): void {
@@ -52,6 +62,7 @@ export function operatorCommands(program: Command, context: CliContext): void {
   setCommand(group, context)
   removeCommand(group, context)
   resetCommand(group, context)
+  mailCommand(group, context)
   tokenCommands(group, context)
 }
 
@@ -84,7 +95,7 @@ function listCommand(group: Command, context: CliContext): void {
             one.name,
             rolesText(one),
             one.has_totp ? 'yes' : 'no',
-            one.last_sign_in_at,
+            one.invitation ? 'invited' : one.last_sign_in_at,
             one.id,
           ]),
         ),
@@ -109,12 +120,44 @@ function setCommand(group: Command, context: CliContext): void {
         const path = pathOf(email)
         const place = `${path}/roles/${options.workspace ?? 'all'}`
         if (name !== undefined) await admin.send('PATCH', path, { name })
-        if (role !== undefined) await admin.send('PUT', place, { role })
+        const granted =
+          role === undefined
+            ? undefined
+            : await admin.send<{ credentials_removed: boolean }>('PUT', place, { role })
         if (removeRole) await admin.send('DELETE', place)
         const operator = await admin.get<OperatorAnswer>(path)
-        printResult(context, options, operator, () => `${operator.email}  ${rolesText(operator)}`)
+        const { credentials_removed = false } = granted ?? {}
+        printResult(context, options, granted ? { ...operator, credentials_removed } : operator, () =>
+          [
+            `${operator.email}  ${rolesText(operator)}`,
+            ...(credentials_removed ? [removedText(operator.email)] : []),
+          ].join('\n'),
+        )
       })
     })
+}
+
+function removedText(email: string): string {
+  return [
+    'The address was not proved, so password, codes, passkeys, tokens, sessions and links of the account were removed.',
+    `Send a new link: postroad operator reset ${email} --invite`,
+  ].join('\n')
+}
+
+function mailCommand(group: Command, context: CliContext): void {
+  apiCommand(group, 'mail', 'list invitations and resets that were mailed, newest first').action(
+    async (options: CommonOptions) => {
+      await withApi(context, options, async ({ admin }) => {
+        const found = await admin.list<AccountMailAnswer>('/account-mail', {}, MAX_ROWS)
+        printResult(context, options, found, () =>
+          table(
+            ['CREATED', 'TO', 'KIND', 'STATE', 'ATTEMPTS', 'LAST ANSWER'],
+            found.map(one => [one.created_at, one.to, one.kind, one.state, one.attempts, one.reason]),
+          ),
+        )
+      })
+    },
+  )
 }
 
 function removeCommand(group: Command, context: CliContext): void {

@@ -24,6 +24,7 @@ interface Workspace extends Settings {
   readonly id: string
   readonly created_at: string
   readonly removed_at?: string
+  readonly removed_by?: string
 }
 
 const MAX_LISTED = 100_000
@@ -48,8 +49,8 @@ export function workspaceCommands(program: Command, context: CliContext): void {
         const removed = await listRemoved(api)
         printResult(context, options, removed, () =>
           table(
-            ['ID', 'NAME', 'REMOVED'],
-            removed.map(one => [one.id, one.name, one.removed_at ?? null]),
+            ['ID', 'NAME', 'REMOVED', 'BY'],
+            removed.map(one => [one.id, one.name, one.removed_at ?? null, one.removed_by ?? null]),
           ),
         )
         return

@@ -243,8 +243,24 @@ bb1642f2b0fa 6025609375d9 unique index feed_runs_by_time
 651facd50e88 b45ccc6455c2 unique index tags_by_name
 8da525b6dd68 9642d60daa06 unique index workspaces_by_name
 `,
-  '0004-authenticated-reports': `
+  '0002-proved-accounts': `
+f46090fdd1e5 d88f57359a92 index account_mails_by_time
+e8a953ef2a67 5295f43fd610 index account_mails_due
+f734d7c6a67c 5c9f30cdb8d1 index operator_invitations_by_expiry
+2be2b3873f10 58d0b4bd1d81 table account_mails
+8e3d6b823c71 d71b8dac8fb1 table operator_invitations
+004a0db0f662 d448ec43d1cf table operator_links
+328f0317ed42 46cbc7a30b00 table operator_sessions
+9d29fd04096f f7faa2e513bf table operators
+50e297c01a25 7805380c2135 table queue
+fab674b0379e 5f7bd95bdcc2 table workspaces
+b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
+`,
+  '0003-authenticated-reports': `
 1a8fe77d3c3e a160d37efc3a index domain_reports_by_reporter
 3252c3e00db3 9c7b76c521a1 table domain_reports
+`,
+  '0004-pending-payloads': `
+919581e45074 fbe8de1a9c11 index webhook_deliveries_pending
 `,
 }

@@ -5,7 +5,7 @@ import { isAppliance } from '../../core/owner.js'
 import type { Queries } from '../../db/database.js'
 import { adminDownloadRoute, adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { DONE, Done } from '../../http/answer/answer-fields.js'
-import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
+import { mayOperate, requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { pageQuery } from '../../http/pagination.js'
 import { ALL_WORKSPACES, type OperatorPermission } from '../../http/roles.js'
 import type { Route } from '../../http/route.js'
@@ -121,7 +121,8 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
       operationId: 'addDomainToWorkspace',
       chapter: 'Domains',
       summary: 'Add a domain to a workspace.',
-      description: 'Vouching for a domain requires a role in all workspaces.',
+      description:
+        "Vouching for a domain, and adding the appliance's own names (host, return path, shared sending address), require a role in all workspaces.",
       body: Type.Object(
         {
           ...NewDomainBody.properties,
@@ -144,8 +145,10 @@ export function domainAdminRoutes(parts: DomainAdminParts): Route[] {
         if (!(await hasWorkspace(database.reader, body.workspace_id)))
           throw new AppError('not_found', `no workspace ${body.workspace_id}`, { path: 'workspace_id' })
         const proof = body.vouch ? 'vouched' : 'dns'
+        const mayTakeOwnNames = mayOperate(operator, 'domains:write', ALL_WORKSPACES)
+        const { workspace_id: owner, domain } = body
         return detailsToApi(
-          await addDomain(domains, body.workspace_id, body.domain, operator.actor, proof),
+          await addDomain(domains, owner, domain, operator.actor, proof, mayTakeOwnNames),
           parts,
         )
       },

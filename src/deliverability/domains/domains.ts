@@ -5,7 +5,7 @@ import { SYSTEM, type Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { asciiDomain } from '../../mail/address.js'
 import { generateSelectorPairs, renewRetiredKeys } from '../dkim/dkim-keys.js'
-import type { DomainParts } from './domain-parts.js'
+import { isOwnName, type DomainParts } from './domain-parts.js'
 import {
   type Domain,
   getDomain,
@@ -21,15 +21,25 @@ import { checkDomain, firstCheckAt, resolverFor } from './verify-domain.js'
 /** How a domain is verified: by DNS records, by the operator (LAN domains, trials), or as part of a sandbox. */
 export type DomainProof = 'dns' | 'vouched' | 'sandbox'
 
-/** @throws AppError validation_error, duplicate */
+/**
+ * @param mayTakeOwnNames an operator of all workspaces may give the appliance's own names to a workspace
+ * @throws AppError validation_error, duplicate
+ */
 export async function addDomain(
   parts: DomainParts,
   owner: string,
   name: string,
   actor: Actor,
   proof: DomainProof = 'dns',
+  mayTakeOwnNames = false,
 ): Promise<Domain> {
   const domain = readDomainName(name)
+  if (!mayTakeOwnNames && parts.ownNames && isOwnName(parts.ownNames, domain))
+    throw new AppError(
+      'validation_error',
+      `${domain} is a name of the mail server itself; only its operators can add it`,
+      { path: 'domain' },
+    )
   const isVouched = proof === 'vouched'
   // Generated outside the transaction: two RSA keys take about 200 ms.
   const keys = await generateSelectorPairs(parts)
@@ -142,7 +152,7 @@ export async function deleteDomain(
 /** The server's own domain, such as that of the shared sending address; created on first use. */
 export async function ensureApplianceDomain(parts: DomainParts, name: string): Promise<Domain> {
   const known = await findDomainByName(parts.database.reader, APPLIANCE, readDomainName(name))
-  return known ?? addDomain(parts, APPLIANCE, name, SYSTEM, 'vouched')
+  return known ?? addDomain(parts, APPLIANCE, name, SYSTEM, 'vouched', true)
 }
 
 /** RFC 1035 §2.3.4 allows 253 characters; names below the domain need room. */

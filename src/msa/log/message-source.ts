@@ -5,6 +5,7 @@
  * transmitted one. Merge tags show the contact as it is now, as a retry would.
  */
 import { AppError } from '../../core/errors.js'
+import { isAppliance } from '../../core/owner.js'
 import { findContents } from '../../messages/content-store.js'
 import type { Message } from '../../messages/message-store.js'
 import type { Queries } from '../../db/database.js'
@@ -37,6 +38,8 @@ export async function composeMessage(
   how: 'signed' | 'unsigned',
 ): Promise<ComposedMessage> {
   const { id, recipient, contentId, workspaceId, createdAt } = message
+  if (isAppliance(workspaceId))
+    throw new AppError('not_found', 'the text of mail that the appliance itself sends is not shown')
   const [content] = await findContents(reader, [contentId])
   const entry = {
     messageId: id,

@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.js'
 import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
 import { SmtpRefusal, type MailReceiver, type SessionFacts } from '../../smtp/receiver.js'
 import { NetworkList } from '../../world/net/ip-address.js'
-import type { Login, LoginGuard } from '../../accounts/login-guard.js'
+import type { Attempt, Login, LoginGuard } from '../../accounts/login-guard.js'
 import { SubmissionTransaction, type RelayParts } from './submission-transaction.js'
 import type { Submitter } from './relay-mail.js'
 
@@ -65,8 +65,8 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       }
     },
     async authenticate(session, username, password) {
-      const waitMs = await guard.lockedForMs(session.peerAddress, loginOf(password))
-      if (waitMs > 0) throw lockedOut(waitMs)
+      const attempt = await guard.reserve(session.peerAddress, loginOf(password))
+      if (typeof attempt === 'number') throw lockedOut(attempt)
       try {
         const principal = await parts.authenticate(password)
         if (username.toLowerCase() !== ANY_WORKSPACE && username !== principal.liveWorkspaceId)
@@ -74,11 +74,11 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
             'unauthorized',
             'the user name is neither `apikey` nor the workspace of this key',
           )
-        await guard.succeeded(session.peerAddress, loginOf(password))
+        await attempt.succeeded()
         return { principal, isTrusted: false }
       } catch (error) {
-        if (error instanceof AppError && LOGIN_FAILURES.has(error.code))
-          await refuseFailure(session, password)
+        if (error instanceof AppError && LOGIN_FAILURES.has(error.code)) await refuseFailure(session, attempt)
+        else await attempt.release()
         throw error
       }
     },
@@ -95,8 +95,8 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
   }
 
   /** @throws SmtpRefusal if the address is throttled; otherwise the caller reports the reason */
-  async function refuseFailure({ peerAddress }: SessionFacts, password: string): Promise<void> {
-    const { lockedOut: where, throttledForMs } = await guard.failed(peerAddress, loginOf(password))
+  async function refuseFailure({ peerAddress }: SessionFacts, attempt: Attempt): Promise<void> {
+    const { lockedOut: where, throttledForMs } = await attempt.failed()
     if (where !== undefined)
       parts.log.warn('submission login locked', {
         peer: peerAddress,

@@ -7,6 +7,7 @@
  * after the commit.
  */
 import { given } from '../../core/given.js'
+import { isAppliance } from '../../core/owner.js'
 import type { Tx } from '../../db/database.js'
 import { MAX_SECTION, readMessageHeader } from '../../mail/mime/header-fields.js'
 import type { Bounced, Classification, Deferred, Outcome, Stage } from '../../mail/outcome.js'
@@ -18,6 +19,7 @@ import { TotalsChange } from '../../messages/mail-totals-store.js'
 import { addRecent, type RecentCount } from '../../messages/recent-counter-store.js'
 import { recordTransitions, type FactsOf, type Transition } from '../../messages/message-history.js'
 import { findHeads } from '../../messages/message-status-store.js'
+import { clearContents } from '../../messages/retention-store.js'
 import { findHeldMs } from '../claiming/campaign-hold-store.js'
 import { deferEntry, findEntries, removeEntries, type QueueEntry } from '../queue-store.js'
 import { DELETED_BY_OPERATOR } from '../claiming/claim.js'
@@ -152,6 +154,7 @@ async function applyVerdicts(
 ): Promise<ReadonlyMap<string, number>> {
   await recordTransitions(tx, settled.flatMap(toTransitions), originsOf(settled))
   const dueAgain = await deferAgain(tx, settled)
+  await forgetOwnContents(tx, settled)
   await addRecent(tx.db, settled.flatMap(toDeferral))
   tx.onCommit(() => {
     for (const one of settled) {
@@ -160,6 +163,15 @@ async function applyVerdicts(
     }
   })
   return dueAgain
+}
+
+/** Nobody reads the appliance's own mail here, so its text is not kept once it has ended. */
+async function forgetOwnContents(tx: Tx, settled: readonly JudgedAttempt[]): Promise<void> {
+  const ended = settled.filter(
+    ({ job, verdict }) => isAppliance(job.workspaceId) && verdict.kind !== 'deferred',
+  )
+  const ids = ended.flatMap(({ entry }) => entry?.contentId ?? [])
+  if (ids.length > 0) await clearContents(tx.db, ids, ended[0]?.finishedAt ?? 0)
 }
 
 function toDeferral({ job, verdict, finishedAt }: JudgedAttempt): RecentCount[] {

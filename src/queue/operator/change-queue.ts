@@ -16,8 +16,10 @@ import {
   retryNow,
   selectBatch,
   setHeld,
+  type KindOfChange,
   type QueueChange,
   type QueuePosition,
+  type QueuePower,
   type QueueSelection,
 } from './queue-admin-store.js'
 import { destinationsOf } from './queue-status.js'
@@ -40,6 +42,8 @@ export interface ChangeParts {
 export interface ChangeRequest {
   readonly kind: QueueChange
   readonly selection: QueueSelection
+  /** In whose name; default: the appliance's. */
+  readonly by?: QueuePower
   /** Where an earlier call stopped. */
   readonly after?: QueuePosition | undefined
   /** Stops after the batch that exceeds it; default: changes everything. */
@@ -72,7 +76,7 @@ export async function selectionOf(
 /** Sleeps after each batch as long as it took, so that other work gets its share. */
 export async function changeQueue(
   { database, clock, isServing }: ChangeParts,
-  { kind, selection, after, limitMs = Infinity }: ChangeRequest,
+  { kind, selection, by = 'appliance', after, limitMs = Infinity }: ChangeRequest,
 ): Promise<Changed> {
   const byWorkspace = new Map<string, number>()
   const startedAt = clock.monotonic()
@@ -81,13 +85,13 @@ export async function changeQueue(
   for (;;) {
     const batchAt = clock.monotonic()
     const now = clock.now()
-    const batch = await selectBatch(database.slowReader, selection, { kind, now }, end)
+    const batch = await selectBatch(database.slowReader, selection, { kind, now, by }, end)
     const messageIds = batch.entries.map(({ messageId }) => messageId)
     if (messageIds.length > 0)
       changed += await database.write(
         async tx => {
           tx.changed('queue')
-          return changeEntries(tx, kind, messageIds, now, isServing)
+          return changeEntries(tx, { kind, now, by }, messageIds, isServing)
         },
         { isLong: true },
       )
@@ -103,21 +107,21 @@ export async function changeQueue(
 export async function holdWorkspaceMail(
   parts: Pick<ChangeParts, 'database' | 'clock'>,
   workspaceId: string,
+  by: QueuePower,
 ): Promise<number> {
-  const request = { kind: 'hold', selection: { workspaceId } } as const
+  const request = { kind: 'hold', selection: { workspaceId }, by } as const
   return (await changeQueue({ ...parts, isServing: true }, request)).changed
 }
 
 function changeEntries(
   tx: Tx,
-  kind: QueueChange,
+  { kind, now, by }: KindOfChange,
   messageIds: readonly string[],
-  now: number,
   isServing: boolean,
 ): Promise<number> {
   if (kind === 'delete') return deleteEntries(tx, { messageIds }, now, isServing)
   if (kind === 'retry') return retryNow(tx.db, { messageIds }, now)
-  return setHeld(tx.db, { messageIds }, kind === 'hold')
+  return setHeld(tx.db, { messageIds }, kind === 'hold', by)
 }
 
 const ACTIONS = {

@@ -21,6 +21,16 @@ export interface QueueSelection {
   readonly isHeld?: boolean
 }
 
+/** Whose operators change the queue: those of all workspaces, or of one. The former's holds are theirs alone to release. */
+export type QueuePower = 'appliance' | 'workspace'
+
+export interface KindOfChange {
+  readonly kind: QueueChange
+  readonly now: number
+  /** Default: the appliance. */
+  readonly by?: QueuePower
+}
+
 export const QUEUE_CHANGES = ['hold', 'release', 'retry', 'delete'] as const
 export type QueueChange = (typeof QUEUE_CHANGES)[number]
 
@@ -168,7 +178,7 @@ export interface SelectedBatch {
 export async function selectBatch(
   db: Queries,
   selection: QueueSelection,
-  change: { readonly kind: QueueChange; readonly now: number },
+  change: KindOfChange,
   after?: QueuePosition,
 ): Promise<SelectedBatch> {
   const entries: SelectedEntry[] = []
@@ -210,7 +220,7 @@ function walkedDestinations(
 export async function countChanged(
   db: Queries,
   selection: QueueSelection,
-  change: { readonly kind: QueueChange; readonly now: number },
+  change: KindOfChange,
 ): Promise<number> {
   let total = 0
   for (const destination of walkedDestinations(selection, undefined)) {
@@ -228,12 +238,17 @@ export async function countChanged(
 }
 
 /** Whether the change has an effect on a row. Scheduled messages keep their time. */
-function isChangedBy(
-  e: ExpressionBuilder<Tables, 'queue'>,
-  { kind, now }: { readonly kind: QueueChange; readonly now: number },
-) {
-  if (kind === 'hold') return e.and([e('queue.is_held', '=', 0), e('queue.is_withdrawn', '=', 0)])
-  if (kind === 'release') return e('queue.is_held', '=', 1)
+function isChangedBy(e: ExpressionBuilder<Tables, 'queue'>, { kind, now, by = 'appliance' }: KindOfChange) {
+  if (kind === 'hold')
+    return e.and([
+      by === 'appliance' ? e('queue.held_by_appliance', '=', 0) : e('queue.is_held', '=', 0),
+      e('queue.is_withdrawn', '=', 0),
+    ])
+  if (kind === 'release')
+    return e.and([
+      e('queue.is_held', '=', 1),
+      ...(by === 'appliance' ? [] : [e('queue.held_by_appliance', '=', 0)]),
+    ])
   if (kind === 'delete') return e('queue.is_withdrawn', '=', 0)
   return e.and([e('queue.next_attempt_at', '>', now), e.not(isScheduled(e))])
 }
@@ -248,12 +263,17 @@ function isScheduled(e: ExpressionBuilder<Tables, 'queue'>) {
   )
 }
 
-export async function setHeld(db: Queries, selection: QueueSelection, isHeld: boolean): Promise<number> {
+export async function setHeld(
+  db: Queries,
+  selection: QueueSelection,
+  isHeld: boolean,
+  by: QueuePower = 'appliance',
+): Promise<number> {
   const result = await db
     .updateTable('queue')
-    .set({ is_held: flag(isHeld) })
+    .set({ is_held: flag(isHeld), held_by_appliance: flag(isHeld && by === 'appliance') })
     .where(e => matches(e, selection))
-    .where('is_held', '=', flag(!isHeld))
+    .where(e => isChangedBy(e, { kind: isHeld ? 'hold' : 'release', now: 0, by }))
     .executeTakeFirst()
   return Number(result.numUpdatedRows)
 }
@@ -341,7 +361,12 @@ async function markWithdrawn(db: Queries, ids: readonly string[], now: number): 
   if (ids.length === 0) return
   await db
     .updateTable('queue')
-    .set({ is_withdrawn: flag(true), is_held: flag(false), next_attempt_at: now })
+    .set({
+      is_withdrawn: flag(true),
+      is_held: flag(false),
+      held_by_appliance: flag(false),
+      next_attempt_at: now,
+    })
     .where('message_id', 'in', ids)
     .execute()
 }

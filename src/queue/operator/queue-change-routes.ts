@@ -10,7 +10,7 @@ import { AppError } from '../../core/errors.js'
 import type { Database } from '../../db/database.js'
 import { adminRoute } from '../../http/admin-route.js'
 import { DONE, Done, TextOrNull } from '../../http/answer/answer-fields.js'
-import { requirePermission, type OperatorPrincipal } from '../../http/operator.js'
+import { mayOperate, requirePermission, type OperatorPrincipal } from '../../http/operator.js'
 import { ALL_WORKSPACES } from '../../http/roles.js'
 import type { Route } from '../../http/route.js'
 import { changeQueue, partInWords, recordChange, selectionOf, type NamedPart } from './change-queue.js'
@@ -21,6 +21,7 @@ import {
   listEntries,
   type QueueChange,
   type QueuePosition,
+  type QueuePower,
 } from './queue-admin-store.js'
 import { domainField, QUEUE_CHAPTER, siteField, workspaceField } from './queue-fields.js'
 import { readDomain, type QueueRouteParts } from './queue-routes.js'
@@ -79,7 +80,8 @@ export type QueueChanged = Static<typeof ChangedSchema>
 
 const DESCRIPTIONS: Readonly<Record<QueueChange, string>> = {
   hold: 'Held messages are not tried until they are released.',
-  release: '`all` also ends the hold after a restore.',
+  release:
+    '`all` also ends the hold after a restore. What an operator of all workspaces held stays held for others.',
   retry: 'Makes messages due now and ends the back-off of their sites. Scheduled messages keep their time.',
   delete: 'Messages become `failed`. An attempt in progress is not interrupted, only its retries are.',
 }
@@ -115,12 +117,13 @@ async function change(
   await requireWritable(database, named, operator)
   const selection = await selectionOf(parts, named)
   const now = clock.now()
+  const by: QueuePower = mayOperate(operator, 'queue:write', ALL_WORKSPACES) ? 'appliance' : 'workspace'
   if (body.dry_run === true)
-    return { changed: await countChanged(database.slowReader, selection, { kind, now }), next: null }
+    return { changed: await countChanged(database.slowReader, selection, { kind, now, by }), next: null }
   const queue = runningQueue()
   const done = await changeQueue(
     { ...parts, isServing: queue !== undefined },
-    { kind, selection, after: readPosition(body.after), limitMs: CHANGE_MS },
+    { kind, selection, by, after: readPosition(body.after), limitMs: CHANGE_MS },
   )
   await recordChange(parts, kind, partInWords(named), operator.actor, done)
   if (!done.end && kind === 'release' && body.all === true)

@@ -12,10 +12,11 @@ import {
   type Account,
   type TestProvider,
 } from '../../support/program/openid-provider.js'
-import { openBrowser, signedIn } from '../../support/program/operators.js'
+import { addOperator, openBrowser, signedIn } from '../../support/program/operators.js'
 
 const SESSION = '__Host-postroad'
 const BINDING = '__Host-postroad-oidc'
+const PASSWORD = 'correct horse battery'
 const refusal = (code: string) => `/console/?oidc_error=${code}#/sign-in`
 
 const ANN: Account = {
@@ -257,19 +258,55 @@ t.test(
   'an account with a role by hand loses what groups gave, and sessions of the provider only',
   async t => {
     const { browser, api, me, provider, appliance } = await open(t)
-    const byLink = await signedIn(
-      appliance,
-      { email: 'ann@postroad.test', role: 'viewer', workspace: appliance.workspaceId },
-      PUBLIC_URL,
-    )
+    const email = 'ann@postroad.test'
+    await addOperator(appliance, { email, role: 'viewer', workspace: appliance.workspaceId })
     const ann = browser()
     await ann.signIn()
     t.equal((await me(ann)).roles.length, 2)
+    t.equal((await api(ann).ask('PUT', '/me/password', { password: PASSWORD })).status, 200)
+    const byPassword = openBrowser(appliance, PUBLIC_URL)
+    t.equal((await byPassword.ask('POST', '/session', { email, password: PASSWORD })).status, 200)
     provider.person = { ...ANN, groups: [] }
     t.equal(await browser().signIn(), refusal('no_role'))
     t.equal((await api(ann).ask('GET', '/me')).status, 401)
-    t.match((await byLink.ask('GET', '/me')).body.data.roles, [{ role: 'viewer', from_groups: false }])
-    t.equal((await byLink.ask('GET', '/me')).body.data.roles.length, 1)
+    t.match((await byPassword.ask('GET', '/me')).body.data.roles, [{ role: 'viewer', from_groups: false }])
+    t.equal((await byPassword.ask('GET', '/me')).body.data.roles.length, 1)
+  },
+)
+
+// The maker of an account may keep a password and a token in it.
+t.test(
+  'what was set up before the provider vouched for the address is removed when it is linked',
+  async t => {
+    const { browser, me, provider, appliance } = await open(t)
+    const email = 'ann@postroad.test'
+    const maker = await signedIn(
+      appliance,
+      { email, role: 'viewer', workspace: appliance.workspaceId },
+      PUBLIC_URL,
+    )
+    await maker.ask('PUT', '/me/password', { password: PASSWORD })
+    const key = (await maker.ask('POST', '/me/tokens', { name: 'kept' })).body.data.token as string
+    const ann = browser()
+    t.equal(await ann.signIn(), '/console/')
+    t.match(await me(ann), { id: maker.id, has_password: false, roles: { length: 2 } })
+    t.equal((await maker.ask('GET', '/me')).status, 401, 'the session')
+    t.equal((await appliance.get('/api/admin/v1/me', { key })).status, 401, 'the token')
+    const guess = openBrowser(appliance, PUBLIC_URL)
+    t.equal((await guess.ask('POST', '/session', { email, password: PASSWORD })).status, 401, 'the password')
+    const { out } = await appliance.run('activity', 'list')
+    t.match(out, 'operator.credentials_removed')
+    t.match(out, 'operator.identity_linked')
+
+    // From now on the address is proved, so nothing is removed again.
+    const again = browser()
+    t.equal(await again.signIn(), '/console/')
+    t.match(await me(ann), { id: maker.id })
+    provider.person = { ...ANN, groups: ['watchers'] }
+    t.equal(await browser().signIn(), '/console/')
+    provider.person = ANN
+    t.equal(await browser().signIn(), '/console/', 'a wider role')
+    t.match(await me(ann), { id: maker.id })
   },
 )
 
@@ -312,14 +349,16 @@ t.test('with trust_email the address of a provider that verifies none is enough'
 t.test(
   'the code of an authenticator app is not asked for: the provider answers for second factors',
   async t => {
-    const { browser, me, appliance } = await open(t)
-    const existing = await signedIn(appliance, { email: 'ann@postroad.test' }, PUBLIC_URL)
-    const { secret } = (await existing.ask('POST', '/me/totp')).body.data as { secret: string }
+    const { browser, me, api, appliance } = await open(t)
+    const first = browser()
+    await first.signIn()
+    const session = api(first)
+    const { secret } = (await session.ask('POST', '/me/totp')).body.data as { secret: string }
     const code = totpCode(fromBase32(secret) ?? Buffer.alloc(0), Math.floor(appliance.clock.now() / 30_000))
-    t.equal((await existing.ask('PUT', '/me/totp', { secret, code })).status, 200)
+    t.equal((await session.ask('PUT', '/me/totp', { secret, code })).status, 200)
     const ann = browser()
     await ann.signIn()
-    t.match(await me(ann), { id: existing.id, has_totp: true })
+    t.match(await me(ann), { has_totp: true })
   },
 )
 

@@ -44,6 +44,8 @@ interface Made {
   readonly origin?: string
   readonly host?: string
   readonly isVerified?: boolean
+  /** What the browser says of the frame that the page is in. */
+  readonly framed?: { readonly crossOrigin?: boolean; readonly topOrigin?: string }
 }
 
 /** An authenticator with one credential. */
@@ -119,8 +121,8 @@ class Authenticator {
   }
 }
 
-function clientData(type: string, challenge: string, { origin = ORIGIN }: Made): Buffer {
-  return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }))
+function clientData(type: string, challenge: string, { origin = ORIGIN, framed }: Made): Buffer {
+  return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false, ...framed }))
 }
 
 async function challengeFor(browser: Browser, path: string): Promise<string> {
@@ -161,10 +163,60 @@ t.test('a passkey signs in without an address or a password, and can be removed'
   t.match(await elsewhere.ask('GET', '/me'), { status: 200, body: { data: { email: 'ann@postroad.test' } } })
   const listed = await ann.ask('GET', '/me/passkeys')
   t.match(listed.body.data, [{ name: 'laptop', last_used_at: String }])
-  t.equal((await ann.ask('DELETE', `/me/passkeys/${listed.body.data[0].id as string}`)).status, 200)
+  const removal = `/me/passkeys/${listed.body.data[0].id as string}`
+  t.match(await ann.ask('DELETE', removal), {
+    status: 409,
+    body: { error: { code: 'conflict', message: /all you can sign in with/ } },
+  })
+  t.equal((await elsewhere.ask('GET', '/me')).status, 200)
+  t.equal((await ann.ask('PUT', '/me/password', { password: 'correct horse battery' })).status, 200)
+  const thief = browser()
+  t.equal(
+    (await thief.ask('POST', '/session/passkey', key.get(await toSignIn(thief)))).status,
+    200,
+    'as whoever has the lost authenticator',
+  )
+  t.equal((await ann.ask('DELETE', removal)).status, 200)
+  t.equal((await thief.ask('GET', '/me')).status, 401, 'the sessions that it opened have ended')
+  t.equal((await ann.ask('GET', '/me')).status, 200)
   const again = await browser().ask('POST', '/session/passkey', key.get(await toSignIn(browser())))
   t.equal(again.status, 401)
 })
+
+t.test('removing one of two passkeys ends its own sessions only', async t => {
+  const { ann, browser, key } = await withPasskey(t)
+  const other = new Authenticator()
+  const response = other.create(await toRegister(ann))
+  t.equal((await ann.ask('POST', '/me/passkeys', { name: 'phone', response })).status, 201)
+  const [byLaptop, byPhone] = [browser(), browser()]
+  await byLaptop.ask('POST', '/session/passkey', key.get(await toSignIn(byLaptop)))
+  await byPhone.ask('POST', '/session/passkey', other.get(await toSignIn(byPhone)))
+  t.equal((await byPhone.ask('DELETE', `/me/passkeys/${base64url(other.id)}`)).status, 200)
+  t.equal((await byPhone.ask('GET', '/me')).status, 200, 'the one that removes it stays')
+  t.equal((await byLaptop.ask('GET', '/me')).status, 200)
+  t.equal((await byPhone.ask('DELETE', `/me/passkeys/${base64url(key.id)}`)).status, 409, 'the last one')
+})
+
+t.test(
+  'a passkey that a page of another site asked for in a frame is neither registered nor signs in',
+  async t => {
+    const { ann, browser, key } = await withPasskey(t)
+    for (const framed of [
+      { topOrigin: 'https://evil.example' },
+      { crossOrigin: true },
+      { crossOrigin: true, topOrigin: ORIGIN },
+      { topOrigin: ORIGIN },
+    ]) {
+      const response = new Authenticator().create(await toRegister(ann), { framed })
+      t.match(await ann.ask('POST', '/me/passkeys', { name: 'x', response }), { status: 400 })
+      const one = browser()
+      t.equal(
+        (await one.ask('POST', '/session/passkey', key.get(await toSignIn(one), { framed }))).status,
+        401,
+      )
+    }
+  },
+)
 
 t.test('the options name this host and require a verified user', async t => {
   const { ann, browser } = await open(t)

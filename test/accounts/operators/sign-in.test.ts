@@ -229,6 +229,44 @@ eachDatabase(
   },
 )
 
+// Checked before and counted after, one of many attempts at once would be right.
+eachDatabase(t, 'of three hundred codes at once no more are checked than may fail', async (t, database) => {
+  const { signIn, who, enableTotp, clock, parts } = await office(database)
+  const { code } = await enableTotp()
+  clock.skip(30_000)
+  const right = code()
+  const { token } = await signIn()
+  const wrong = Array.from({ length: 299 }, (_, at) => String(100_000 + at)).filter(one => one !== right)
+  const burst = (attempt: (one: string) => Promise<unknown>) =>
+    Promise.allSettled([...wrong, right].map(attempt))
+  const checkedIn = (results: readonly PromiseSettledResult<unknown>[]) =>
+    results.filter(
+      one => one.status === 'fulfilled' || (one.reason as { code: string }).code !== 'rate_limited',
+    )
+  const signIns = await burst(one => signInWithCode(parts, token, one, ELSEWHERE))
+  t.equal(checkedIn(signIns).length, 5)
+  t.notOk(signIns.some(({ status }) => status === 'fulfilled'))
+
+  const session = await signInWithCode(parts, token, right, HOME)
+  clock.skip(30_000)
+  const stolen = await who(session.token)
+  const passwords = await burst(one =>
+    confirmSignIn(parts, stolen, { password: one }, { ...HOME, peer: '203.0.113.5' }),
+  )
+  t.equal(checkedIn(passwords).length, 5)
+  const signInsByPassword = await burst(one =>
+    signIn(one === right ? PASSWORD : one, { ...HOME, peer: '203.0.113.9' }),
+  )
+  t.ok(checkedIn(signInsByPassword).length <= 5)
+  t.notOk(signInsByPassword.some(({ status }) => status === 'fulfilled'))
+})
+
+eachDatabase(t, 'right passwords at the same time are all let in', async (t, database) => {
+  const { signIn } = await office(database)
+  const results = await Promise.allSettled(Array.from({ length: 20 }, () => signIn(PASSWORD, ELSEWHERE)))
+  t.ok(results.every(({ status }) => status === 'fulfilled'))
+})
+
 eachDatabase(t, 'a code has to follow the password within five minutes', async (t, database) => {
   const { signIn, enableTotp, clock, parts } = await office(database)
   const { code } = await enableTotp()

@@ -171,7 +171,7 @@ async function signIn(parts: OidcParts, person: Person, client: Client): Promise
   const { clock } = parts
   const grants = await grantsOf(parts, person)
   return parts.database.write(async tx => {
-    const operator = await settleAccount(parts, tx, person, grants, client.peer)
+    const operator = await settleAccount(parts, tx, person, grants, { peer: client.peer })
     if (typeof operator === 'string') return { refusal: operator }
     const confirmedAt = Math.min(person.authenticatedAt ?? clock.now(), clock.now())
     const opening = { method: 'oidc', isPending: false, client, confirmedAt } as const
@@ -202,7 +202,8 @@ async function confirm(
   const grants = await grantsOf(parts, person)
   return parts.database.write(async (tx): Promise<Result> => {
     if ((await findIdentity(tx.db, person)) !== operatorId) return { refusal: 'other_account' }
-    const operator = await settleAccount(parts, tx, person, grants, client.peer)
+    const place = { peer: client.peer, session: current }
+    const operator = await settleAccount(parts, tx, person, grants, place)
     if (typeof operator === 'string') return { refusal: operator }
     const isConfirmed = await noteConfirmed(tx.db, current, hashToken(token), parts.clock.now())
     return isConfirmed ? { token } : { refusal: 'other_account' }

@@ -3,9 +3,12 @@
  *
  * Runs in the transaction of the sign-in. An account is found by issuer and subject; the first time by a verified address, if no other person
  * of that issuer is linked to it, so that whoever gets an address that was used before does not get the account. Otherwise it is created.
+ * The provider's word proves the address. If that was not proved before, what was set up in the account is removed when it is linked, and before
+ * groups give it a wider role (`../proof.ts`).
  * Roles from groups are replaced at each sign-in. A role given by hand takes precedence in its workspace and is never changed. Groups may
  * take the last owner away: the shell can always make another one.
  */
+import { given } from '../../../core/given.js'
 import type { NewId } from '../../../core/ids.js'
 import type { Tx } from '../../../db/database.js'
 import { recordActivity, type Activity } from '../../../events/activity-store.js'
@@ -17,10 +20,12 @@ import {
   findOperator,
   insertOperator,
   putRole,
+  updateOperator,
   type HeldRole,
   type Operator,
 } from '../operator-store.js'
 import { ownerOf, recordedAt } from '../privileges.js'
+import { removeUnprovedAccess, widens } from '../proof.js'
 import { deleteSessions, deleteSessionsBy, deleteTokens } from '../session-store.js'
 import { findIdentity, hasIdentity, insertIdentity } from './identity-store.js'
 import type { Person } from './provider.js'
@@ -33,6 +38,14 @@ export interface SettleParts {
   readonly newId: NewId
 }
 
+/** Where a person signs in or confirms. */
+export interface Place {
+  /** IP address. */
+  readonly peer: string
+  /** Id of the session that is being confirmed. */
+  readonly session?: string
+}
+
 /**
  * @param grants of the person's groups, at most one in a workspace
  * @returns why the person is refused; roles and sessions may have been withdrawn, so the transaction must commit
@@ -42,9 +55,9 @@ export async function settleAccount(
   tx: Tx,
   person: Person,
   grants: readonly RoleGrant[],
-  peer: string,
+  place: Place,
 ): Promise<Operator | AccountRefusal> {
-  const acts = new Acts(parts.clock, tx, peer)
+  const acts = new Acts(parts.clock, tx, place)
   const linkedId = await findIdentity(tx.db, person)
   const linked = linkedId === undefined ? undefined : await findOperator(tx.db, { id: linkedId })
   if (grants.length === 0) {
@@ -53,6 +66,8 @@ export async function settleAccount(
   }
   const operator = linked ?? (await linkAccount(parts, tx, person, grants, acts))
   if (typeof operator === 'string') return operator
+  if (linked?.provedAt === null && grants.some(grant => widens(linked.grants, grant)))
+    await acts.prove(linked)
   await replaceRoles(tx, operator, grants, acts)
   return (await findOperator(tx.db, { id: operator.id })) ?? operator
 }
@@ -69,10 +84,12 @@ async function linkAccount(
   const email = read.address.toLowerCase()
   const existing = await findOperator(tx.db, { email })
   if (existing && (await hasIdentity(tx.db, existing.id, person.issuer))) return 'account_linked'
-  const account = { id: newId(), email, name: person.name, createdAt: clock.now(), grants: [] }
+  const now = clock.now()
+  const account = { id: newId(), email, name: person.name, createdAt: now, provedAt: now, grants: [] }
   if (!existing) await insertOperator(tx.db, account)
   const operator = existing ?? (await findOperator(tx.db, { email }))
   if (!operator) throw new Error('the account was not created')
+  if (operator.provedAt === null) await acts.prove(operator)
   await insertIdentity(tx.db, operator.id, person)
   const details = { issuer: person.issuer, subject: person.subject }
   const where = recordedAt({ grants: [...operator.grants, ...grants] })
@@ -126,12 +143,19 @@ function isFromGroups({ givenBy }: HeldRole): boolean {
 class Acts {
   private readonly clock: Clock
   private readonly tx: Tx
-  private readonly peer: string
+  private readonly place: Place
 
-  constructor(clock: Clock, tx: Tx, peer: string) {
+  constructor(clock: Clock, tx: Tx, place: Place) {
     this.clock = clock
     this.tx = tx
-    this.peer = peer
+    this.place = place
+  }
+
+  /** The provider vouches for the person, not for what was set up before. */
+  async prove(operator: Operator): Promise<void> {
+    const { clock, tx, actor, place } = this
+    await removeUnprovedAccess(tx, operator, { clock, actor, ...given({ keptSession: place.session }) })
+    await updateOperator(tx.db, operator.id, { provedAt: clock.now() })
   }
 
   record(
@@ -140,8 +164,11 @@ class Acts {
     details: NonNullable<Activity['details']>,
     workspaceId: string,
   ): Promise<void> {
-    const actor = { type: 'system', name: 'OpenID Connect', peer: this.peer } as const
     const createdAt = this.clock.now()
-    return recordActivity(this.tx, { workspaceId, actor, action, subject, details, createdAt })
+    return recordActivity(this.tx, { workspaceId, actor: this.actor, action, subject, details, createdAt })
+  }
+
+  private get actor() {
+    return { type: 'system', name: 'OpenID Connect', peer: this.place.peer } as const
   }
 }

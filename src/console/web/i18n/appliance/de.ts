@@ -12,6 +12,7 @@ export const appliance: typeof texts = {
     showActive: 'Zurück zu den Arbeitsbereichen',
     removedAt: 'Entfernt',
     noneRemoved: 'Keine entfernten Arbeitsbereiche',
+    removedByAppliance: 'Vom System entfernt',
     removedText: 'Sie lassen sich 30 Tage lang wiederherstellen.',
     emptyTitle: 'Keine Arbeitsbereiche',
     restore: 'Wiederherstellen',

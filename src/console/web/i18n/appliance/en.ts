@@ -12,6 +12,7 @@ export const appliance = {
     showActive: 'Back to workspaces',
     removedAt: 'Removed',
     noneRemoved: 'No removed workspaces',
+    removedByAppliance: 'Removed by the appliance',
     removedText: 'They can be restored for 30 days.',
     emptyTitle: 'No workspaces',
     restore: 'Restore',

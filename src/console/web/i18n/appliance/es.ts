@@ -12,6 +12,7 @@ export const appliance: typeof texts = {
     showActive: 'Volver a los espacios de trabajo',
     removedAt: 'Quitado',
     noneRemoved: 'Ningún espacio quitado',
+    removedByAppliance: 'Quitado por la administración',
     removedText: 'Pueden restaurarse durante 30 días.',
     emptyTitle: 'Ningún espacio de trabajo',
     restore: 'Restaurar',

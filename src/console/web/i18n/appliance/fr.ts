@@ -13,6 +13,7 @@ export const appliance: typeof texts = {
     showActive: 'Retour aux espaces de travail',
     removedAt: 'Retrait',
     noneRemoved: 'Aucun espace retiré',
+    removedByAppliance: 'Retiré par l’administration',
     removedText: 'Ils peuvent être rétablis pendant 30 jours.',
     emptyTitle: 'Aucun espace de travail',
     restore: 'Rétablir',
