@@ -907,5 +907,5 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     changes: ['operator_links'],
   },
   '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
-  '0004-pending-payloads': { become: {} },
+  '0004-pending-payloads': { become: { webhook_deliveries: [{ id: 'delivery', payload: 1 }] } },
 }
