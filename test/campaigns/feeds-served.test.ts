@@ -1,10 +1,10 @@
 /** Feeds over HTTP on the running appliance: settings, runs on schedule and on request, previews, faults. */
 import t from 'tap'
 import { MADE_UP } from './open-campaigns.js'
-import { HOUR, openFeeds } from './open-feeds.js'
+import { HOUR, openFeeds, PAGE } from './open-feeds.js'
 import { rss } from './feed-server.js'
 import { clientOf } from '../support/api/client.js'
-import { until } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 
 // answers: GET /feeds/{id}: not_found
 t.test('a feed is made, read, listed, changed and deleted, and the activity log says so', async t => {
@@ -235,6 +235,35 @@ t.test('a run that fails is tried again, then is in the history, the activity lo
   t.match((await get(`/feeds/${id}`)).body.data, { failures: 0, last_error: null })
   clock.skip(20_000)
   t.match((await get('/health')).body.data, { reasons: [] })
+})
+
+t.test('feeds of one workspace whose server hangs hold up no feed of another', async t => {
+  const { makeFeed, server, clock, as, makeKey, json, run, body, publish } = await openFeeds(t)
+  for (let at = 0; at < 20; at++) {
+    publish(['old'], `/slow${at}`)
+    await makeFeed({ name: `Slow ${at}`, url: `${server.url}/slow${at}` })
+    server.answer(`/slow${at}`, { after: new Promise(() => {}) })
+  }
+  const { id: workspaceId } = await json<{ id: string }>('workspace', 'create', 'other')
+  await run('workspace', 'set', workspaceId, 'default_from_email=news@other.test')
+  const other = as(await makeKey('--workspace', workspaceId))
+  publish(['old'], '/other')
+  const own = {
+    url: `${server.url}/other`,
+    list_id: await other.make('/lists', { name: 'News' }),
+    template_id: await other.make('/templates', { name: 'Feed', html: PAGE }),
+  }
+  const id = await other.make('/feeds', { ...body, ...own, schedule: { every: 'daily', at: '09:01' } })
+  publish(['new', 'old'], '/other')
+  clock.skip(23 * HOUR + 61_000)
+  await untilLater(clock, 'the run', async () => {
+    const [newest] = (await other.get(`/feeds/${id}/runs`)).body.data as { status: string }[]
+    return newest && newest.status !== 'retrying'
+  })
+  t.ok(
+    server.asked.filter(({ path }) => path.startsWith('/slow')).length > 20,
+    'the others were asked before',
+  )
 })
 
 // answers: PATCH /feeds/{id}: template_not_found; POST /feeds/{id}/preview: missing_from_email, template_not_found

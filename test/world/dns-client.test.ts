@@ -1,6 +1,7 @@
 /** The resolver against a real server on the loopback. */
 import t from 'tap'
 import type { Answer } from 'dns-packet'
+import { actFor } from '../../src/core/holder.js'
 import { openResolver } from '../../src/world/dns/dns-client.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { SeededRandom } from '../../src/world/fake-random.js'
@@ -349,6 +350,24 @@ t.test('a thousand questions at once are all answered, with a bounded number of 
   t.ok(clock.waiting <= 256, 'no more than that wait for an answer')
   while (!over.signal.aborted) await clock.advance(TIMEOUT)
   t.equal((await answers).length, 1_000)
+})
+
+t.test('names that one workspace asks for, and nobody answers, delay no lookup of another', async t => {
+  const server = await dnsServer(t, ({ question }) => {
+    const [, name = ''] = question.split(' ')
+    return name.endsWith('.dead.example') ? 'silence' : { answers: [a(name, '192.0.2.1')] }
+  })
+  const stopping = new AbortController()
+  const resolver = resolverOf([server], new FakeClock(), stopping.signal)
+  const silent = actFor({ owner: 'w1' }, () =>
+    Promise.all(Array.from({ length: 2_000 }, (_, at) => resolver.ipv4(`name${at}.dead.example`))),
+  )
+  // Its socket holds no more than these.
+  await server.heard(256)
+  for (const owner of ['w2', 'w3'])
+    t.match(await actFor({ owner }, () => resolver.ipv4(`${owner}.example`)), { kind: 'found' })
+  stopping.abort()
+  t.match((await silent).at(-1), { kind: 'unavailable' })
 })
 
 t.test('invalid names are missing without a query', async t => {
