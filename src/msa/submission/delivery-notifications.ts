@@ -79,9 +79,14 @@ export function deliveryNotifications(parts: NotificationParts): EventConsumer {
     async react(tx, events) {
       const reported = events.filter(isReported)
       const messages = await messagesOf(tx, reported)
+      // Recipients suppressed at acceptance share a report, so one of them is enough.
+      const ids = new Set<string>()
       for (const event of reported) {
         const message = messages.get(event.messageId)
-        if (message && isWanted(event, message.notify)) await report(tx, parts, event, message)
+        if (!message || !isWanted(event, message.notify)) continue
+        const contentId = reportId(event, message)
+        if (!ids.has(contentId)) await report(tx, parts, event, message, contentId)
+        ids.add(contentId)
       }
     },
   }
@@ -111,11 +116,25 @@ function isWanted({ kind }: Reported, notify: string | undefined): boolean {
   }
 }
 
-async function report(tx: Tx, parts: NotificationParts, event: Reported, message: Message): Promise<void> {
+/** Suppressed at acceptance, with any number of others of the same mail. */
+function isRefused({ kind, occurredAt }: Reported, { createdAt }: Message): boolean {
+  return kind === 'email.suppressed' && occurredAt === createdAt
+}
+
+function reportId(event: Reported, message: Message): string {
+  return isRefused(event, message)
+    ? `${message.contentId}-suppressed`
+    : `${message.id}-${verdictOf(event).action}`
+}
+
+async function report(
+  tx: Tx,
+  parts: NotificationParts,
+  event: Reported,
+  message: Message,
+  contentId: string,
+): Promise<void> {
   const verdict = verdictOf(event)
-  // Suppressed at acceptance, with any number of others of the same mail.
-  const isRefused = event.kind === 'email.suppressed' && event.occurredAt === message.createdAt
-  const contentId = isRefused ? `${message.contentId}-suppressed` : `${message.id}-${verdict.action}`
   const mail = await findSubmittedMail(tx.db, message.contentId, READ_OCTETS)
   if (!mail || (await hasContent(tx.db, contentId))) return
   const logSkipped = (reason: string) => {
@@ -127,7 +146,7 @@ async function report(tx: Tx, parts: NotificationParts, event: Reported, message
     logSkipped('unverified_domain')
     return
   }
-  const recipients = isRefused
+  const recipients = isRefused(event, message)
     ? await listSuppressedRecipients(tx.db, message.contentId, MAX_RECIPIENTS)
     : [{ recipient: message.recipient, ...given({ originalRecipient: message.originalRecipient }) }]
   const now = parts.clock.now()
