@@ -288,7 +288,7 @@ t.test(
     await maker.ask('PUT', '/me/password', { password: PASSWORD })
     const key = (await maker.ask('POST', '/me/tokens', { name: 'kept' })).body.data.token as string
     const ann = browser()
-    t.equal(await ann.signIn(), '/console/')
+    t.equal(await ann.signIn(), '/console/?credentials_removed=true')
     t.match(await me(ann), { id: maker.id, has_password: false, roles: { length: 2 } })
     t.equal((await maker.ask('GET', '/me')).status, 401, 'the session')
     t.equal((await appliance.get('/api/admin/v1/me', { key })).status, 401, 'the token')
@@ -328,7 +328,7 @@ t.test('an account is linked by its address only if the provider has verified th
   t.match((await existing.ask('GET', '/me')).body.data, { has_oidc: false, roles: { length: 1 } })
   provider.person = { ...ANN, email: 'Ann@Postroad.Test' }
   const ann = browser()
-  t.equal(await ann.signIn(), '/console/')
+  t.equal(await ann.signIn(), '/console/?credentials_removed=true')
   t.match(await me(ann), { id: existing.id, has_oidc: true })
 })
 

@@ -31,6 +31,7 @@ const SIGN_IN_PAGE = '/console/#/sign-in'
 
 /** Of the query of the page that a refusal leads to. */
 const ERROR_FIELD = 'oidc_error'
+const REMOVED_FIELD = 'credentials_removed'
 
 const SignInMethods = Type.Object(
   {
@@ -94,7 +95,7 @@ export function oidcRoutes(parts: OidcRouteParts, settings: OidcSettings): Route
       summary: 'Sign in with OpenID Connect.',
       description:
         'For browsers: redirects to the provider. With `confirm=true` the person proves there again who they are, for actions that answer `sign_in_required`. ' +
-        `Then, or if it fails, the browser returns to the console; \`${ERROR_FIELD}\` in the query says why it failed. ${CODES}.`,
+        `Then, or if it fails, the browser returns to the console; \`${ERROR_FIELD}\` in the query says why it failed, and \`${REMOVED_FIELD}=true\` that what was set up in the account before its address was proved was removed. ${CODES}.`,
       query: Type.Object(
         {
           confirm: Type.Optional(
@@ -171,7 +172,8 @@ async function finish(
   // The session that the browser had before, unless it has got this new token.
   if (session !== undefined) await signOut(oidc, session)
   const cookie = sessionCookie(publicUrl, end.token, SESSION_LIFETIME.maxMs)
-  return redirectTo(publicUrl, end.returnTo, [used, cookie])
+  const page = end.isAccessRemoved ? withField(end.returnTo, REMOVED_FIELD, 'true') : end.returnTo
+  return redirectTo(publicUrl, page, [used, cookie])
 }
 
 /** @throws AppError not_found */
@@ -180,11 +182,15 @@ function requireOidc(oidc: OidcParts | undefined): OidcParts {
   return oidc
 }
 
-/** @param path with its fragment, which stays the last part */
 function withError(path: string, code: string): string {
+  return withField(path, ERROR_FIELD, code)
+}
+
+/** @param path with its fragment, which stays the last part */
+function withField(path: string, field: string, value: string): string {
   const [page = '', ...fragment] = path.split('#')
   const separator = page.includes('?') ? '&' : '?'
-  return [`${page}${separator}${ERROR_FIELD}=${code}`, ...fragment].join('#')
+  return [`${page}${separator}${field}=${value}`, ...fragment].join('#')
 }
 
 function redirectTo(publicUrl: string, path: string, cookies: readonly string[] = []) {

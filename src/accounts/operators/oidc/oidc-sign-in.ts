@@ -46,7 +46,12 @@ export type Refusal = keyof typeof REFUSALS
 
 /** How a round ends: with the token of a session, or refused. */
 export type RoundEnd =
-  | { readonly returnTo: string; readonly token: string }
+  | {
+      readonly returnTo: string
+      readonly token: string
+      /** What was set up in the account before its address was proved, was removed. */
+      readonly isAccessRemoved: boolean
+    }
   | {
       readonly refusal: Refusal
       /** Of a confirmation; a refused sign-in leads to the sign-in page. */
@@ -146,7 +151,7 @@ export async function finishRound(
       operatorId === null
         ? await signIn(parts, person, client)
         : await confirm(parts, person, { ...kept, operatorId, begunAt, session }, client)
-    if ('token' in result) return { returnTo, token: result.token }
+    if ('token' in result) return { returnTo, ...result }
     const refusal = refuse(parts, client, result.refusal, REFUSALS[result.refusal], person)
     return { refusal, returnTo: pageOfRefusal }
   } catch (error) {
@@ -165,17 +170,20 @@ async function takeRound({ database, clock, box }: OidcParts, state: string, bin
   return { kept, round, operatorId: taken.operatorId, begunAt: taken.expiresAt - ROUND_MS }
 }
 
-type Result = { readonly token: string } | { readonly refusal: Refusal }
+type Result = { readonly token: string; readonly isAccessRemoved: boolean } | { readonly refusal: Refusal }
 
 async function signIn(parts: OidcParts, person: Person, client: Client): Promise<Result> {
   const { clock } = parts
   const grants = await grantsOf(parts, person)
   return parts.database.write(async tx => {
-    const operator = await settleAccount(parts, tx, person, grants, { peer: client.peer })
+    let isAccessRemoved = false
+    const onAccessRemoved = () => void (isAccessRemoved = true)
+    const place = { peer: client.peer, onAccessRemoved }
+    const operator = await settleAccount(parts, tx, person, grants, place)
     if (typeof operator === 'string') return { refusal: operator }
     const confirmedAt = Math.min(person.authenticatedAt ?? clock.now(), clock.now())
     const opening = { method: 'oidc', isPending: false, client, confirmedAt } as const
-    return { token: await openSession(parts, tx, operator, opening) }
+    return { token: await openSession(parts, tx, operator, opening), isAccessRemoved }
   })
 }
 
@@ -202,11 +210,13 @@ async function confirm(
   const grants = await grantsOf(parts, person)
   return parts.database.write(async (tx): Promise<Result> => {
     if ((await findIdentity(tx.db, person)) !== operatorId) return { refusal: 'other_account' }
-    const place = { peer: client.peer, session: current }
+    let isAccessRemoved = false
+    const onAccessRemoved = () => void (isAccessRemoved = true)
+    const place = { peer: client.peer, session: current, onAccessRemoved }
     const operator = await settleAccount(parts, tx, person, grants, place)
     if (typeof operator === 'string') return { refusal: operator }
     const isConfirmed = await noteConfirmed(tx.db, current, hashToken(token), parts.clock.now())
-    return isConfirmed ? { token } : { refusal: 'other_account' }
+    return isConfirmed ? { token, isAccessRemoved } : { refusal: 'other_account' }
   })
 }
 

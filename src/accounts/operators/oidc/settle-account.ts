@@ -44,6 +44,8 @@ export interface Place {
   readonly peer: string
   /** Id of the session that is being confirmed. */
   readonly session?: string
+  /** Called if what was set up in the account was removed. */
+  readonly onAccessRemoved?: () => void
 }
 
 /**
@@ -154,7 +156,8 @@ class Acts {
   /** The provider vouches for the person, not for what was set up before. */
   async prove(operator: Operator): Promise<void> {
     const { clock, tx, actor, place } = this
-    await removeUnprovedAccess(tx, operator, { clock, actor, ...given({ keptSession: place.session }) })
+    const kept = given({ keptSession: place.session })
+    if (await removeUnprovedAccess(tx, operator, { clock, actor, ...kept })) place.onAccessRemoved?.()
     await updateOperator(tx.db, operator.id, { provedAt: clock.now() })
   }
 

@@ -16,6 +16,8 @@ export const people: typeof texts = {
     withPasskey: 'Mit Passkey anmelden',
     confirmWithPasskey: 'Mit Passkey bestätigen',
     or: 'oder',
+    credentialsRemoved:
+      'Ihre Adresse war bisher nicht bestätigt. Passwort, Codes, Passkeys, Tokens und Sitzungen, die in dem Konto vorher eingerichtet waren, wurden entfernt.',
     invitation: 'Einladung',
     linkAccount: 'Dieser Link meldet Sie an im Konto von',
     linkNeedsAccount: 'Melden Sie sich zum Annehmen in Ihrem Konto an:',

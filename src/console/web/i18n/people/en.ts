@@ -17,6 +17,8 @@ export const people = {
     withPasskey: 'Sign in with a passkey',
     confirmWithPasskey: 'Confirm with a passkey',
     or: 'or',
+    credentialsRemoved:
+      'Your address had not been proved until now. Password, codes, passkeys, tokens and sessions that were set up in the account before were removed.',
     invitation: 'Invitation',
     linkAccount: 'This link signs you in to the account of',
     linkNeedsAccount: 'To accept, sign in to your account:',

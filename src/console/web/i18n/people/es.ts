@@ -16,6 +16,8 @@ export const people: typeof texts = {
     withPasskey: 'Iniciar sesión con una clave de acceso',
     confirmWithPasskey: 'Confirmar con una clave de acceso',
     or: 'o',
+    credentialsRemoved:
+      'Su dirección no estaba confirmada hasta ahora. Se eliminaron la contraseña, los códigos, las claves de acceso, los tokens y las sesiones que tenía la cuenta.',
     invitation: 'Invitación',
     linkAccount: 'Este enlace inicia sesión en la cuenta de',
     linkNeedsAccount: 'Para aceptar, inicie sesión en su cuenta:',

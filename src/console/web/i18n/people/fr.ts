@@ -16,6 +16,8 @@ export const people: typeof texts = {
     withPasskey: 'Se connecter avec une clé d’accès',
     confirmWithPasskey: 'Confirmer avec une clé d’accès',
     or: 'ou',
+    credentialsRemoved:
+      'Votre adresse n’était pas encore confirmée. Mot de passe, codes, clés d’accès, jetons et sessions configurés auparavant dans le compte ont été supprimés.',
     invitation: 'Invitation',
     linkAccount: 'Ce lien vous connecte au compte de',
     linkNeedsAccount: 'Pour accepter, connectez-vous à votre compte :',
