@@ -95,6 +95,8 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
+    'delivery thread replaced':
+      'Building a message or a preview took too long. That one fails; the thread finishes its other deliveries, and another takes its place.',
     'node not renewed':
       'This node could not say in the database that it is alive. After 12 seconds others take over its work.',
     'job requests not read':
