@@ -12,8 +12,8 @@ import { openSink } from '../support/smtp/sink.js'
 import { until } from '../support/until.js'
 
 const TASK_LIMIT_MS = 200
-/** Encoding it takes ten times as long as the limit. */
-const HUGE = '\n'.repeat(16_000_000)
+/** Encoding it takes several times as long as the limit. */
+const HUGE = '\n'.repeat(8_000_000)
 
 function testPool(t: Test, agent: AgentOptions, workers = 1) {
   const threads = watchThreads()
@@ -107,8 +107,6 @@ t.test('no more spent threads than a few stay for a server that does not answer'
     t.match(await pool.deliver(huge, goOn), { kind: 'unsendable' })
   }
   t.match(await held[0], { kind: 'deferred', subtype: 'worker_lost' }, 'as if its thread had crashed')
-  sink.release()
-  for (const one of held.slice(1)) t.match(await one, { kind: 'delivered' })
 })
 
 t.test(

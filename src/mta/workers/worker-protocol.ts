@@ -12,7 +12,7 @@ import type { AgentOptions } from './worker-agent.js'
 
 export interface DeliveryThreadOptions {
   readonly agent: AgentOptions
-  /** Time after which building one message or one rendering is interrupted, ms. */
+  /** Time after which building one long message or one rendering is interrupted, ms. */
   readonly taskLimitMs: number
 }
 
