@@ -1,4 +1,5 @@
 // Lint rules of .svelte files. Those of .ts files: .oxlintrc.json.
+import regexp from 'eslint-plugin-regexp'
 import svelte from 'eslint-plugin-svelte'
 import tseslint from 'typescript-eslint'
 
@@ -17,6 +18,15 @@ export default [
       'svelte/no-unused-svelte-ignore': 'off',
       'svelte/no-navigation-without-resolve': 'off',
       'svelte/prefer-svelte-reactivity': 'off',
+    },
+  },
+  {
+    // As in .oxlintrc.json.
+    files: ['src/**/*.svelte'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential' }],
     },
   },
 ]

@@ -280,7 +280,7 @@ async function openParts(
   const mail = await openMailListeners(
     appliance,
     certificates.certificate,
-    submit,
+    { ...submit, renderQueue },
     inbound,
     guard,
     onAccepted,

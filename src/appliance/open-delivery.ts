@@ -77,7 +77,7 @@ export function siteLocator({ config, world }: Pick<Appliance, 'config' | 'world
 /** Delivers in threads, which receive their settings as plain values. */
 export function openAgent(appliance: Appliance, config: Config = appliance.config): WorkerPool {
   const {
-    world: { clock, log },
+    world: { clock, log, taskLimitMs },
   } = appliance
   const { workers, connectionIdleMs, timeouts } = config.mta
   const count = workers === 0 ? availableThreads() : workers
@@ -88,6 +88,7 @@ export function openAgent(appliance: Appliance, config: Config = appliance.confi
     workers: count,
     agent: agentOptions(config, linkOptions(appliance), count),
     idleMs: connectionIdleMs,
+    taskLimitMs,
     quitMs: timeouts.quitMs,
   })
 }
@@ -144,7 +145,7 @@ export function accountPost(
 export function openComposer(
   appliance: Appliance,
 ): Pick<DeliveryAgent, 'deliver'> & { close(): Promise<void> } {
-  const { clock, log } = appliance.world
+  const { clock, log, taskLimitMs } = appliance.world
   const { hostname, mta } = appliance.config
   let pool: WorkerPool | undefined
   const open = () =>
@@ -155,6 +156,7 @@ export function openComposer(
       workers: 1,
       agent: { kind: 'capture', hostname, links: linkOptions(appliance) },
       idleMs: 0,
+      taskLimitMs,
       quitMs: mta.timeouts.quitMs,
     })
   return {

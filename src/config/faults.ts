@@ -49,7 +49,7 @@ export function lineOfKey(text: string, path: string): number | undefined {
   return undefined
 }
 
-const HEADER = /^\s*\[(\[)?\s*([\w.\-"' ]+?)\s*\]/
+const HEADER = /^\s*\[(\[)?([\w.\-"'\s]+)\]/
 const KEY = /^\s*([\w\-"']+(?:\s*\.\s*[\w\-"']+)*)\s*=(.*)$/
 
 function linesByKey(text: string): Map<string, number> {

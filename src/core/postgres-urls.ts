@@ -3,12 +3,13 @@
 /** libpq's names for "takes writes", which is what a node needs. */
 const SESSION_KINDS = ['read-write', 'primary']
 const DEFAULT_PORT = '5432'
-const PARTS = /^(postgres(?:ql)?:\/\/)((?:[^@/?#]*@)?)([^/?#]*)(.*)$/s
+const PARTS = /^(postgres(?:ql)?:\/\/)((?:[^@/?#]*@)?)([^/?#]*)/
 
 /** @returns a URL with one host for each server; undefined if the text is not such a URL */
 export function serverUrls(text: string): string[] | undefined {
-  const [, scheme, user = '', authority = '', rest = ''] = PARTS.exec(text) ?? []
+  const [whole = '', scheme, user = '', authority = ''] = PARTS.exec(text) ?? []
   if (scheme === undefined) return undefined
+  const rest = text.slice(whole.length)
   const urls: string[] = []
   for (const host of authority === '' && rest.includes('host=') ? ['localhost'] : authority.split(',')) {
     const one = `${scheme}${user}${host}${rest}`

@@ -9,7 +9,7 @@ export function parseDuration(text: string): number | undefined {
   if (compact === '0') return 0
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d|w))+$/.test(compact)) return undefined
   let total = 0
-  for (const [, amount, unit] of compact.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/g))
+  for (const [, amount, unit] of compact.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/gy))
     total += Number(amount) * DURATION_UNITS[unit as keyof typeof DURATION_UNITS]
   return Number.isSafeInteger(Math.round(total)) ? Math.round(total) : undefined
 }

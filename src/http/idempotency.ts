@@ -78,7 +78,7 @@ export function readIdempotencyKey(request: IncomingMessage, isRequired: boolean
     if (!isRequired) return undefined
     throw invalidKey(`send a unique ${KEY_HEADER}: this request requires one`)
   }
-  if (typeof key !== 'string' || key.length > MAX_KEY || !/^[\x20-\x7e]*[\x21-\x7e][\x20-\x7e]*$/.test(key))
+  if (typeof key !== 'string' || key.length > MAX_KEY || !/^[\x20-\x7e]+$/.test(key) || key.trim() === '')
     throw invalidKey(`${KEY_HEADER} must be 1 to ${MAX_KEY} printable ASCII characters`)
   return key
 }

@@ -101,6 +101,20 @@ export function requireReadable(source: string, place: MergePlace, path: string)
   }
 }
 
+/** As `requireReadable`, by the result of `readElsewhere` if there is one; adds its own. */
+export function requireKnownReadable(
+  readable: KnownReadable,
+  source: string | undefined,
+  field: 'html' | 'text',
+): void {
+  if (source === undefined || !hasTags(source)) return
+  const name = readableName(field, source)
+  const known = readable.get(name)
+  if (typeof known === 'string') throw fault(field, `${field}: ${known}`)
+  if (known === undefined) requireReadable(source, field, field)
+  readable.set(name, null)
+}
+
 /** Tags filled from the contact, which is looked up at delivery. */
 const OF_CONTACTS = /^(email|firstName|first_name|lastName|last_name|company|attributes\..+)$/
 
@@ -133,9 +147,10 @@ export function readableName(place: 'html' | 'text', source: string): string {
 }
 
 /**
- * Parses long sources with merge tags in another thread. If that thread is busy, `requireReadable` parses them inline.
+ * Parses long sources with merge tags in another thread, and nowhere else: while all threads are busy, the main thread must not be as well.
  *
  * @param known receives the results
+ * @throws AppError unavailable if the threads are busy
  */
 export async function readElsewhere(
   desk: RenderQueue | undefined,
@@ -150,15 +165,15 @@ export async function readElsewhere(
     const name = readableName(place, source)
     if (known.has(name)) continue
     const result = await renderedElsewhere(desk, workspaceId, { kind: 'parse', source, place })
-    if (result) known.set(name, result.kind === 'refused' ? result.message : null)
+    known.set(name, result.kind === 'refused' ? result.message : null)
   }
 }
 
 /**
  * Renders a long html or text with its data in another thread, to check it against the limits.
  *
- * @returns false if that was unnecessary or the thread is busy; `mergingOf` then renders it inline
- * @throws AppError validation_error if it exceeds the limits
+ * @returns false if it is short, or cannot exceed the limits
+ * @throws AppError validation_error if it exceeds the limits, unavailable if the threads are busy
  */
 export async function tryElsewhere(
   desk: RenderQueue | undefined,
@@ -175,23 +190,17 @@ export async function tryElsewhere(
   ].filter(({ source }) => mayPassBounds(source, size))
   if (sources.length === 0) return false
   const result = await renderedElsewhere(desk, workspaceId, { kind: 'try', sources, data })
-  if (result?.kind === 'refused') throw fault('template_data', `with this template_data, ${result.message}`)
-  return result !== undefined
+  if (result.kind === 'refused') throw fault('template_data', `with this template_data, ${result.message}`)
+  return true
 }
 
-/** @returns undefined if the thread is busy */
-async function renderedElsewhere(
+function renderedElsewhere(
   desk: RenderQueue,
   workspaceId: string,
   request: RenderRequest,
-): Promise<RenderResult | undefined> {
-  try {
-    const key = renderKey('source', request)
-    return await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'unavailable') return undefined
-    throw error
-  }
+): Promise<RenderResult> {
+  const key = renderKey('source', request)
+  return desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
 }
 
 function tryOut({ subject, html, text }: AskedSource, data: MergeData, isTried: boolean): void {

@@ -101,6 +101,8 @@ export const LOG_EVENTS = {
     'webhook queue read failed': 'Due webhook deliveries could not be read. It retries.',
   },
   warn: {
+    'delivery thread replaced':
+      'Building a message or a preview took too long. That one fails; the thread finishes its other deliveries, and another takes its place.',
     'account mail failed':
       'An invitation or a reset was rejected, or could not be delivered in time. `summary` says why.',
     'claims without an answer released':

@@ -28,6 +28,8 @@ export interface World {
   readonly machine: Machine
   /** Cost of hashing passwords with scrypt. Tests, whose passwords are no secret, set a low one. */
   readonly passwordCost?: ScryptCost
+  /** Time after which building one message or rendering is ended, ms. Tests set one that a large message exceeds. */
+  readonly taskLimitMs?: number
   /** @param servers as `ip:port`; empty for the system's @param signal aborts its lookups */
   openResolver(servers: readonly string[], timeoutMs: number, signal?: AbortSignal): Resolver
 }

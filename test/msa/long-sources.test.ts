@@ -47,7 +47,7 @@ t.test('what is long is read in another thread, what is short or has no tags is 
 })
 
 t.test(
-  'what may pass the bounds with its data is tried there; without room it is left to the caller',
+  'what may pass the bounds with its data is tried there; while the threads are busy it is refused for now',
   async t => {
     const { desk, asked } = openDesk()
     const source = { html: `${LONG}{{#each l}}{{this}}{{/each}}` }
@@ -64,10 +64,8 @@ t.test(
       path: 'template_data',
     })
     const busy = openDesk(true)
-    t.equal(await tryElsewhere(busy.desk, 'w', source, { l: ['a'] }), false)
-    const known: KnownReadable = new Map()
-    await readElsewhere(busy.desk, 'w', source, known)
-    t.equal(known.size, 0)
+    await t.rejects(tryElsewhere(busy.desk, 'w', source, { l: ['a'] }), { code: 'unavailable' })
+    await t.rejects(readElsewhere(busy.desk, 'w', source, new Map()), { code: 'unavailable' })
   },
 )
 
@@ -91,4 +89,20 @@ t.test('a send with long html is refused as one with short html is', async t => 
       status: 200,
     })
   }
+})
+
+t.test('thirty sends of 1 MB of tags are answered, and so is /health before they are', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey()
+  const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello' }
+  const tag = `{{#if a${' '.repeat(900)}b}}x{{/if}}`
+  let unanswered = 30
+  const sends = Array.from({ length: unanswered }, async (_, n) => {
+    const answer = await postroad.send(key, { ...mail, text: `${n}${tag.repeat(1_100)}` })
+    unanswered -= 1
+    return answer
+  })
+  t.match(await postroad.get('/health'), { status: 200 })
+  t.ok(unanswered > 0)
+  t.same(new Set((await Promise.all(sends)).map(({ status }) => status)), new Set([200]))
 })

@@ -17,18 +17,53 @@ export function assertLinear(t: Test, work: (count: number) => unknown, count: n
   t.ok(twice <= MOST_FOR_TWICE_AS_LONG * once, `${what}: ${once} steps, ${twice} for twice as long`)
 }
 
+/** Octets of hostile input. */
+const LENGTHS = [1_000, 10_000, 100_000]
+const MAX_STEPS_PER_CHARACTER = 100
+
+/**
+ * Asserts that 1, 10 and 100 KB are read in a bounded number of steps per character. Work that takes more is ended there, so that
+ * quadratic or exponential work fails at once.
+ *
+ * @param work takes an input of about this length; errors it throws count as its result
+ */
+export function assertBoundedSteps(t: Test, work: (length: number) => unknown): void {
+  for (const length of LENGTHS) {
+    const most = MAX_STEPS_PER_CHARACTER * length
+    const taken = countSteps(() => work(length), most)
+    t.ok(taken <= most, `${length} characters in ${taken} steps`)
+    if (taken > most) return
+  }
+}
+
+/** Ends work that takes too many steps. */
+class TooManySteps extends Error {}
+
 /* eslint-disable @typescript-eslint/unbound-method -- called with their `this`, and put back */
 const { exec } = RegExp.prototype
-const { indexOf, includes } = String.prototype
+const { indexOf, includes, lastIndexOf } = String.prototype
 /* eslint-enable @typescript-eslint/unbound-method */
 let steps = 0
+let mostSteps = Infinity
 
-export function countSteps(work: () => unknown): number {
+function addSteps(count: number): void {
+  steps += count
+  if (steps > mostSteps) throw new TooManySteps()
+}
+
+/** @param most ends the work, which then counts as one step more; errors of other work are thrown if there is no bound */
+export function countSteps(work: () => unknown, most = Infinity): number {
   steps = 0
+  mostSteps = most
   RegExp.prototype.exec = countingExec
   String.prototype.indexOf = function (this: string, searched, from = 0) {
     const at = indexOf.call(this, searched, from)
-    steps += 1 + (at < 0 ? this.length : at) - Math.min(Math.max(from, 0), this.length)
+    addSteps(1 + (at < 0 ? this.length : at) - Math.min(Math.max(from, 0), this.length))
+    return at
+  }
+  String.prototype.lastIndexOf = function (this: string, searched, from = this.length) {
+    const at = lastIndexOf.call(this, searched, from)
+    addSteps(1 + Math.min(Math.max(from, 0), this.length) - Math.max(at, 0))
     return at
   }
   String.prototype.includes = function (this: string, searched, from = 0) {
@@ -36,10 +71,15 @@ export function countSteps(work: () => unknown): number {
   }
   try {
     work()
+  } catch (error) {
+    // An overflow of the stack is one of this matcher, which recurses where the engine does not.
+    if (most === Infinity || error instanceof RangeError) throw error
   } finally {
     RegExp.prototype.exec = exec
     String.prototype.indexOf = indexOf
     String.prototype.includes = includes
+    String.prototype.lastIndexOf = lastIndexOf
+    mostSteps = Infinity
   }
   return steps
 }
@@ -56,12 +96,13 @@ function countingExec(this: RegExp, text: string): RegExpExecArray | null {
 
 function countedExec(expression: RegExp, text: string): RegExpExecArray | null {
   const from = expression.global || expression.sticky ? expression.lastIndex : 0
-  const real = exec.call(expression, text)
   const match = programOf(expression)
   let start = from
   const last = expression.sticky ? from : text.length
   while (start <= last && !match(text, start)) start += 1
   const found = start <= last ? start : undefined
+  // After the count, which ends what the engine would not.
+  const real = exec.call(expression, text)
   if (from <= text.length && found !== real?.index)
     throw new Error(
       `${String(expression)} is matched at ${String(real?.index)}, and was at ${String(found)} here`,
@@ -121,7 +162,7 @@ function compile(pattern: AST.Pattern, flags: string): Match {
       case 'Backreference':
         return (at, next) => {
           const again = captured.get(node.resolved as AST.CapturingGroup) ?? ''
-          steps += again.length
+          addSteps(again.length)
           return text.startsWith(again, at) && next(at + again.length)
         }
       default: {
@@ -152,7 +193,7 @@ function compile(pattern: AST.Pattern, flags: string): Match {
     const one = new RegExp(`^(?:${raw})$`, flags.replace('m', ''))
     const known = new Map<string, boolean>()
     return at => {
-      steps += 1
+      addSteps(1)
       if (at >= text.length) return at
       const found = isUnicode ? String.fromCodePoint(text.codePointAt(at) ?? 0) : text.charAt(at)
       let isMatch = known.get(found)
@@ -178,7 +219,11 @@ function compile(pattern: AST.Pattern, flags: string): Match {
         }
       }
       while (more());
-      for (; ends.length > min; ends.pop(), steps += 1) if (next(ends.at(-1) ?? at)) return true
+      while (ends.length > min) {
+        if (next(ends.at(-1) ?? at)) return true
+        ends.pop()
+        addSteps(1)
+      }
       return false
     }
   }
@@ -208,7 +253,7 @@ function compile(pattern: AST.Pattern, flags: string): Match {
     }
     const one = new RegExp(node.raw, `${flags.replace(/[uv]/, '')}y`)
     return (at, next) => {
-      steps += 1
+      addSteps(1)
       one.lastIndex = at
       return exec.call(one, text) !== null && next(at)
     }

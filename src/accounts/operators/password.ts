@@ -93,7 +93,7 @@ function format({ ln, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
 }
 
 function unpadded(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '')
+  return bytes.toString('base64').replace(/={1,2}$/, '')
 }
 
 function parse(stored: string): { cost: ScryptCost; salt: Buffer; hash: Buffer } {

@@ -12,7 +12,7 @@ import { SenderCache } from '../../msa/sender.js'
 import type { LoginGuard } from '../../accounts/login-guard.js'
 import { SubmissionGatherer } from '../../msa/submission-gatherer.js'
 import { openSubmissionReceiver } from '../../msa/submission/submission-receiver.js'
-import type { Submitter } from '../../msa/submission/relay-mail.js'
+import type { RelayMailParts, Submitter } from '../../msa/submission/relay-mail.js'
 import { relayForTrusted } from '../../smtp/trusted-relay.js'
 import type { MailReceiver } from '../../smtp/receiver.js'
 import type { SmtpServiceOptions } from '../../smtp/options.js'
@@ -56,7 +56,7 @@ export interface Returned {
 export async function openMailListeners(
   appliance: Appliance,
   certificate: TlsCertificate,
-  submit: SubmitParts,
+  submit: SubmitParts & Pick<RelayMailParts, 'renderQueue'>,
   returned: Returned,
   guard: LoginGuard,
   taken: (listener: 'submission' | 'inbound') => (ms: number) => void,
@@ -129,7 +129,7 @@ function inboundOptions(
 
 function openReceiver(
   { config, live, world, database, newId }: Appliance,
-  submit: SubmitParts,
+  submit: SubmitParts & Pick<RelayMailParts, 'renderQueue'>,
   guard: LoginGuard,
 ): MailReceiver<Submitter> {
   const { hostname } = config

@@ -11,7 +11,7 @@ import { fold } from '../../core/fold.js'
 import type { Attributes, ContactFields } from './contact.js'
 
 /** Allows surrounding spaces, a sign, leading and trailing zeros and an exponent: `19.90`, `007`, `1e3`. */
-const NUMBER = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?\s*$/i
+const NUMBER = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d{1,3})?\s*$/i
 
 /** Longer text is never parsed as a number. */
 const MAX_NUMBER_LENGTH = 64

@@ -123,14 +123,22 @@ async function buildMail({ parts, automation, step }: StepContext): Promise<Step
 /** Inserts the preview text that mail clients show beside the subject, hidden in the message itself. */
 function withPreview(html: string, preview: string): string {
   if (preview.trim() === '') return html
-  const shown = preview
-    .split(/(\{\{.*?\}\})/s)
-    .map((piece, at) => (at % 2 === 0 ? escapeHtml(piece) : piece))
-    .join('')
-  const block = `<div style="display:none;max-height:0;overflow:hidden;mso-hide:all">${shown}</div>`
+  const block = `<div style="display:none;max-height:0;overflow:hidden;mso-hide:all">${escapeBetweenTags(preview)}</div>`
   const body = /<body\b[^>]*>/i.exec(html)
   const at = body ? body.index + body[0].length : 0
   return html.slice(0, at) + block + html.slice(at)
+}
+
+function escapeBetweenTags(text: string): string {
+  let escaped = ''
+  let at = 0
+  for (;;) {
+    const open = text.indexOf('{{', at)
+    const close = open < 0 ? -1 : text.indexOf('}}', open)
+    if (close < 0) return escaped + escapeHtml(text.slice(at))
+    escaped += escapeHtml(text.slice(at, open)) + text.slice(open, close + 2)
+    at = close + 2
+  }
 }
 
 async function send(execution: StepExecution, mail: StepMail): Promise<StepOutcome> {

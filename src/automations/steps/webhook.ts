@@ -221,7 +221,8 @@ function restoreUrl(url: string, before: unknown, path: string): string {
 }
 
 function maskUrl(url: string): string {
-  const [host = '', rest = ''] = /^([a-z]+:\/\/[^/?#\\]*)(.*)$/is.exec(url)?.slice(1) ?? ['', url]
+  const [host = ''] = /^[a-z]+:\/\/[^/?#\\]*/i.exec(url) ?? []
+  const rest = url.slice(host.length)
   return rest === '' || rest === '/' ? url : `${host}/${MASK}`
 }
 

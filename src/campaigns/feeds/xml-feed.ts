@@ -229,7 +229,8 @@ function itemOf(said: Said): FeedItem {
 /** RSS: `ann@example.net (Ann)`. */
 function authorOf(written: string): string {
   const text = textOfHtml(written, TEXT_LIMITS.author)
-  return /^\S+@\S+ \((.+)\)$/.exec(text)?.[1] ?? text
+  const [, address = '', name] = /^(\S+) \((.+)\)$/.exec(text) ?? []
+  return name !== undefined && address.slice(1, -1).includes('@') ? name : text
 }
 
 const LATEST = 8_640_000_000_000_000

@@ -128,7 +128,7 @@ export function withoutAlt(about: string): CampaignFinding {
 }
 
 export function subjectFindings(subject: string): CampaignFinding[] {
-  const letters = subject.replace(/\{\{[^}]*\}\}/g, '').replace(/\P{L}/gu, '')
+  const letters = subject.replace(/\{\{[^{}]*\}\}/g, '').replace(/\P{L}/gu, '')
   const isLoud =
     (letters.length > 5 && letters === letters.toUpperCase() && letters !== letters.toLowerCase()) ||
     /!{2,}/.test(subject)

@@ -5,6 +5,7 @@
  * Standards: RFC 1123 §2.1 (host names), RFC 4632 §3.1 (CIDR prefixes), RFC 3986 §3.2.2 (IPv6 in brackets).
  */
 import { serverUrls } from '../../core/postgres-urls.js'
+import { trimEnd } from '../../core/trim.js'
 import { ipVersion, parseAddressAndPort } from '../../world/net/ip-address.js'
 
 /** A listen address or a server. */
@@ -95,7 +96,7 @@ export function parseWebUrl(text: string): string | undefined {
   const url = new URL(text)
   if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '')
     return undefined
-  return text.replace(/\/+$/, '')
+  return trimEnd(text, '/')
 }
 
 /** A plain mail address: `local@domain`. */

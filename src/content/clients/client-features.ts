@@ -60,7 +60,7 @@ export class FeatureFinder {
   addSheet(css: string): void {
     if (!this.isNew(css)) return
     // Each piece ends before what it opens or closes: a selector or at-rule before `{`, declarations before `}`.
-    for (const [, text = '', end] of css.replace(COMMENTS, ' ').matchAll(/([^{}]*)([{}]|$)/g)) {
+    for (const [, text = '', end] of css.replace(COMMENTS, ' ').matchAll(/([^{}]*)([{}]|$)/gy)) {
       if (end !== '{') {
         this.addDeclarations(text)
         continue
@@ -102,7 +102,7 @@ export class FeatureFinder {
     this.note(`p:${property}`)
     this.note(`v:${property}=${value.replace(/^inline-(?=flex$|grid$)/, '')}`)
     if (property === 'background' && value.includes('url(')) this.note('p:background-image')
-    for (const [, name] of value.matchAll(/([a-z][a-z-]*)\(/g)) this.note(`f:${name}`)
+    for (const [, name] of value.matchAll(/(?<![a-z-])-*([a-z][a-z-]*)\(/g)) this.note(`f:${name}`)
     for (const [, unit] of value.matchAll(/(?<![\w#.-])-?(?:\d+(?:\.\d*)?|\.\d+)([a-z]+)\b/g))
       this.note(`u:${unit}`)
   }

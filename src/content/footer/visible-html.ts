@@ -135,7 +135,7 @@ class Reader {
   }
 
   private image({ alt = '', width, height }: Readonly<Record<string, string>>, look: Look): void {
-    const isDot = [width, height].some(size => size !== undefined && /^\s*[012]\s*(px)?\s*$/.test(size))
+    const isDot = [width, height].some(size => size !== undefined && /^[012]\s*(px)?$/.test(size.trim()))
     if (!isDot && this.isVisible({ ...look, isTiny: false, isTransparent: false })) this.add(alt)
   }
 
@@ -197,25 +197,31 @@ function withStyles(outer: Look, styles: Styles): Look {
     (isCut && ['height', 'max-height', 'width', 'max-width'].some(name => is(name, ZERO)))
   return {
     isHidden: outer.isHidden || isHidden,
-    isInvisible: undone(outer.isInvisible, styles.get('visibility'), /^(hidden|collapse)$/),
-    isTiny: undone(outer.isTiny, fontSizeOf(styles), NEAR_ZERO),
-    isTransparent: undone(
-      outer.isTransparent,
-      styles.get('color'),
-      /^(transparent|rgba\(.*,\s*0*(\.0+)?%?\s*\))$/,
+    isInvisible: undone(outer.isInvisible, styles.get('visibility'), value =>
+      /^(hidden|collapse)$/.test(value),
     ),
+    isTiny: undone(outer.isTiny, fontSizeOf(styles), size => NEAR_ZERO.test(size)),
+    isTransparent: undone(outer.isTransparent, styles.get('color'), isTransparentColor),
   }
+}
+
+function isTransparentColor(color: string): boolean {
+  const comma = color.lastIndexOf(',')
+  const hasAlpha = color.startsWith('rgba(') && color.endsWith(')') && comma >= 0
+  return color === 'transparent' || (hasAlpha && /^0*(\.0+)?%?$/.test(color.slice(comma + 1, -1).trim()))
 }
 
 /** A size relative to the outer one inherits its visibility. */
 function fontSizeOf(styles: Styles): string | undefined {
   const size =
     styles.get('font-size') ?? /(?:^|\s)([\d.]+(?:px|pt|r?em|%))/.exec(styles.get('font') ?? '')?.[1]
-  return size !== undefined && /[1-9][\d.]*(em|%)$/.test(size) && !size.endsWith('rem') ? undefined : size
+  return size !== undefined && /(?<![\d.])[0.]*[1-9][\d.]*(em|%)$/.test(size) && !size.endsWith('rem')
+    ? undefined
+    : size
 }
 
-function undone(outer: boolean, value: string | undefined, hiding: RegExp): boolean {
-  return value === undefined || value === 'inherit' ? outer : hiding.test(value)
+function undone(outer: boolean, value: string | undefined, isHiding: (value: string) => boolean): boolean {
+  return value === undefined || value === 'inherit' ? outer : isHiding(value)
 }
 
 /** Hiding rules with a simple selector. Rules in media queries are ignored. */

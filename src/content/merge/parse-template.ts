@@ -115,7 +115,9 @@ class Parser {
   }
 
   private openBlock(tag: Tag, inner: string): void {
-    const [, kind = '', rest = ''] = /^#\s*(\S*)\s*(.*)$/s.exec(inner) ?? []
+    const written = inner.slice(1).trim()
+    const [kind = ''] = /^\S*/.exec(written) ?? []
+    const rest = written.slice(kind.length).trim()
     if (kind !== 'if' && kind !== 'unless' && kind !== 'each')
       throw new Fault(`unknown block ${quoted(`#${kind}`)}; blocks are #if, #unless and #each`)
     if (rest === '') throw new Fault(`#${kind} needs a ${kind === 'each' ? 'list' : 'condition'}`)
@@ -150,10 +152,8 @@ class Parser {
     block.second = []
     this.cursor = block.cursor
     if (rest === '') return
-    const condition = /^if\s+(.+)$/s.exec(rest)?.[1]
-    if (condition === undefined || block.kind === 'each')
-      throw new Fault(`unexpected ${quoted(`else ${rest}`)}`)
-    this.push(tag, 'if', condition, true)
+    if (!/^if\s/.test(rest) || block.kind === 'each') throw new Fault(`unexpected ${quoted(`else ${rest}`)}`)
+    this.push(tag, 'if', rest.slice('if'.length).trim(), true)
   }
 
   private closeBlock(tag: Tag, kind: string): void {
@@ -307,12 +307,15 @@ function readPath(name: string): string[] {
   return path
 }
 
-const EXPRESSION = /^((?:"[^"]*"|'[^']*'|[^"'=!<>])*?)\s*(===|!==|==|!=|>=|<=|>|<|=)\s*(.*)$/s
+/** No operand that is not in quotes has a character of an operator. */
+const LEFT_OPERAND = /^(?:"[^"]*"|'[^']*'|[^"'=!<>]+)*/
+const OPERATOR = /^(?:===|!==|==|!=|>=|<=|>|<|=)/
 
 function readExpression(text: string, isInLoop: boolean): Expression {
-  const match = EXPRESSION.exec(text)
-  if (!match) return { left: readOperand(text, isInLoop) }
-  const [, left = '', written = '', right = ''] = match
+  const [left = ''] = LEFT_OPERAND.exec(text) ?? []
+  const [written] = OPERATOR.exec(text.slice(left.length)) ?? []
+  if (written === undefined) return { left: readOperand(text, isInLoop) }
+  const right = text.slice(left.length + written.length)
   const comparison = COMPARISONS.find(one => one === written)
   if (comparison === undefined)
     throw new Fault(`unknown comparison ${quoted(written)}; comparisons are ${COMPARISONS.join(' ')}`)

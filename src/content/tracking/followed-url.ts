@@ -3,6 +3,7 @@
  *
  * Standards: HTML Living Standard §13.2.5.72 (character references), URL Standard §4.4 (characters removed before parsing).
  */
+import { trimBoth } from '../../core/trim.js'
 import type { LinkPartCache } from '../../mail/links/click-link.js'
 import { LINK_PATHS, type Links } from '../../mail/links/links.js'
 import type { TrackedUrls } from '../merge/merge-values.js'
@@ -28,6 +29,9 @@ const UNENDED: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Which browsers drop at both ends of a URL. */
+const CONTROLS_AND_SPACE = String.fromCharCode(...Array(0x21).keys())
+
 /**
  * @param written the attribute's value, with its character references
  * @returns undefined if it is not an http(s) URL or has an uncommon character reference; such links are not tracked
@@ -35,8 +39,7 @@ const UNENDED: ReadonlySet<string> = new Set(
 export function followedUrl(written: string): string | undefined {
   const decoded = written.includes('&') ? withoutReferences(written) : written
   if (decoded === undefined) return undefined
-  // eslint-disable-next-line no-control-regex -- control characters are what browsers drop
-  const url = decoded.replace(/^[\x00-\x20]+|[\x00-\x20]+$/g, '').replace(/[\t\n\r]/g, '')
+  const url = trimBoth(decoded, CONTROLS_AND_SPACE).replace(/[\t\n\r]/g, '')
   if (!/^https?:\/\/[^/?#\\]/i.test(url)) return undefined
   return url.includes(' ') ? url.replaceAll(' ', '%20') : url
 }

@@ -66,9 +66,9 @@ export const MECHANISMS: Readonly<
 const MACRO = String.raw`%(?:%|_|-|\{[slodiphvSLODIPHV](?:0*[1-9]\d*)?r?[.\-+,/_=]*\})`
 const LITERAL = String.raw`[\x21-\x24\x26-\x7e]`
 const MACRO_STRING = new RegExp(`^(?:${LITERAL}|${MACRO})*$`, 'i')
-const TOP_LABEL = String.raw`\.(?:[a-z0-9]*[a-z][a-z0-9]*|[a-z0-9]+-[a-z0-9-]*[a-z0-9])\.?`
-const DOMAIN_SPEC = new RegExp(`^(?:${LITERAL}|${MACRO})*(?:${TOP_LABEL}|${MACRO})$`, 'i')
-/** Characters. No name is longer, and matching takes quadratic time. */
+/** The last label, with the dots at its ends. */
+const TOP_LABEL = /^\.(?:\d*[a-z][a-z0-9]*|[a-z0-9]+(?:-+[a-z0-9]+)+)\.?$/i
+/** Characters. No name is longer. */
 const MAX_DOMAIN_SPEC = 512
 const MODIFIER = /^([a-z][a-z0-9\-_.]*)=(.*)$/is
 /** Macros, and the characters between them. */
@@ -76,7 +76,9 @@ export const DOMAIN_SPEC_PARTS = new RegExp(`${MACRO}|[^]`, 'gi')
 const PREFIX = /^(?:0|[1-9]\d{0,2})$/
 
 function isDomainSpec(text: string): boolean {
-  return text.length <= MAX_DOMAIN_SPEC && DOMAIN_SPEC.test(text)
+  if (text.length > MAX_DOMAIN_SPEC || !MACRO_STRING.test(text)) return false
+  const endsInMacro = (text.match(DOMAIN_SPEC_PARTS)?.at(-1) ?? '').length > 1
+  return endsInMacro || TOP_LABEL.test(text.slice(text.lastIndexOf('.', text.length - 2)))
 }
 
 /** @throws SpfError permerror */
@@ -110,25 +112,25 @@ export function readRecord(text: string): SpfRecord {
 }
 
 function readDirective(text: string): Directive {
-  const match = /^([+\-~?]?)([a-z0-9]+)(.*)$/is.exec(text)
-  const [, qualifier = '', name = '', rest = ''] = match ?? []
+  const [before = '', qualifier = '', name = ''] = /^([+\-~?]?)([a-z0-9]+)/i.exec(text) ?? []
+  const rest = text.slice(before.length)
   const mechanism = name.toLowerCase()
   const verdict = QUALIFIERS[qualifier || '+']
   if (!isMechanism(mechanism) || verdict === undefined) throw faulty(text, 'unknown mechanism')
   const base = { text, verdict, mechanism, prefix4: 32, prefix6: 128 }
   if (mechanism === 'ip4' || mechanism === 'ip6') return { ...base, ...readNetwork(text, mechanism, rest) }
   const { domain, cidr } = MECHANISMS[mechanism]
-  const [, before = '', four, six] = cidr
+  const [, spec = '', four, six] = cidr
     ? (/^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/s.exec(rest) ?? [])
     : [rest, rest]
-  if (before !== '' && (domain === 'none' || !before.startsWith(':') || !isDomainSpec(before.slice(1))))
+  if (spec !== '' && (domain === 'none' || !spec.startsWith(':') || !isDomainSpec(spec.slice(1))))
     throw faulty(text)
-  if (before === '' && domain === 'required') throw faulty(text, 'missing domain')
+  if (spec === '' && domain === 'required') throw faulty(text, 'missing domain')
   return {
     ...base,
     prefix4: readPrefix(text, four, 32),
     prefix6: readPrefix(text, six, 128),
-    ...(before === '' ? {} : { domainSpec: before.slice(1) }),
+    ...(spec === '' ? {} : { domainSpec: spec.slice(1) }),
   }
 }
 

@@ -220,7 +220,7 @@ class Evaluation {
     let expanded = ''
     for (const part of spec.match(DOMAIN_SPEC_PARTS) ?? []) {
       const [, letter, digits = '', reverse, delimiters = ''] =
-        /^%\{([a-z])(\d*)(r?)([^}]*)\}$/i.exec(part) ?? []
+        /^%\{([a-z])(\d*)(r?)([.\-+,/_=]*)\}$/i.exec(part) ?? []
       if (letter === undefined) expanded += { '%%': '%', '%_': ' ', '%-': '%20' }[part] ?? part
       else {
         const value = transform(

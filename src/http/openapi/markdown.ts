@@ -33,7 +33,7 @@ const TITLES: Readonly<Record<string, string | undefined>> = { json: 'JSON', htt
 
 /** Blank lines separate blocks, except within fences. */
 function blocksOf(text: string): string[] {
-  return [...text.matchAll(/^```\w+.*\n[^]*?\n```$|^(?!```).+(?:\n(?!```).+)*/gm)].map(([found]) => found)
+  return [...text.matchAll(/^```\w.*\n[^]*?\n```$|^(?!```).+(?:\n(?!```).+)*/gm)].map(([found]) => found)
 }
 
 export function slugOf(title: string): string {
@@ -85,7 +85,7 @@ function words(text: string): string {
       index % 2 === 1
         ? code(part)
         : escapeHtml(part)
-            .replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, '<a href="$2">$1</a>')
+            .replace(/\[([^[\]]+)\]\(([^()\s]+)\)/g, '<a href="$2">$1</a>')
             .replace(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>'),
     )
     .join('')

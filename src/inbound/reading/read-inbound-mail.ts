@@ -59,10 +59,9 @@ function toFinding(mail: ReturnedMail): ReturnedFinding {
 }
 
 function bareAddress(text: string): string {
-  return text
-    .slice(0, MAX_FIELD)
-    .replace(/^[^<]*<|>.*$/gs, '')
-    .trim()
+  const bounded = text.slice(0, MAX_FIELD)
+  const [inner = ''] = bounded.slice(bounded.indexOf('<') + 1).split('>', 1)
+  return inner.trim()
 }
 
 /** A bad report does not hide the others. */

@@ -47,8 +47,9 @@ function breakLines(encoded: string): string {
     const [end, fitting] = lineEnd < 0 ? [to, MAX_BEFORE_BREAK] : [lineEnd, ENCODED_LINE]
     while (end - from > fitting) {
       const most = from + MAX_BEFORE_BREAK
-      const space = encoded.lastIndexOf(' ', most - 1) + 1
-      const at = space > most - NEAR_OCTETS ? space : most - octetsOfSplit(encoded, most)
+      // Only near the end: a search in all of the text would pass everything before it in each line without a space.
+      const space = encoded.slice(most - NEAR_OCTETS, most).lastIndexOf(' ') + 1
+      const at = space > 0 ? most - NEAR_OCTETS + space : most - octetsOfSplit(encoded, most)
       lines += encoded.slice(from, at) + SOFT_BREAK
       from = at
     }

@@ -56,7 +56,7 @@ export function foldField(name: string, value: string): string | undefined {
   const lines: string[] = []
   let line = `${name}:`
   let hasText = false
-  for (const piece of ` ${value}`.match(/[ \t]+[^ \t]+/g) ?? []) {
+  for (const piece of ` ${value}`.match(/[ \t]+[^ \t]+/gy) ?? []) {
     if (hasText && line.length + piece.length > FOLD_AT) {
       lines.push(line)
       line = ''

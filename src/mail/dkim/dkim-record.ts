@@ -5,6 +5,7 @@
  * Standards: RFC 6376 §3.6.1 (record), §3.2 (tag list); RFC 8463 §4 (Ed25519); RFC 8301 (SHA-256 only).
  */
 import type { KeyObject } from 'node:crypto'
+import { trimEnd } from '../../core/trim.js'
 
 export interface DkimRecord {
   /** `k=`, lower case; defaults to rsa. */
@@ -76,5 +77,5 @@ function colonList(text = ''): string[] {
 }
 
 function withoutPadding(base64: string): string {
-  return base64.replace(/=+$/, '')
+  return trimEnd(base64, '=')
 }

@@ -9,6 +9,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import { trimEnd } from '../../core/trim.js'
 import { MAX_LINE_OCTETS } from '../mime/transfer-encoding.js'
 
 export const DKIM_ALGORITHMS = ['rsa', 'ed25519'] as const
@@ -258,10 +259,7 @@ function headerOf(message: Buffer): Buffer {
 
 export function fieldName(field: string): string {
   const colon = field.indexOf(':')
-  return field
-    .slice(0, colon < 0 ? field.length : colon)
-    .replace(/[ \t]+$/, '')
-    .toLowerCase()
+  return trimEnd(field.slice(0, colon < 0 ? field.length : colon), ' \t').toLowerCase()
 }
 
 /**

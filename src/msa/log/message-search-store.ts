@@ -279,7 +279,6 @@ function hasMessageId(mail: Buffer, wanted: Buffer): boolean {
   const end = mail.indexOf('\r\n\r\n')
   const header = mail.subarray(0, end < 0 ? HEADER_OCTETS : end).toString('latin1')
   return (
-    /^message-id:\s*(.*)$/im.exec(header.replace(/\r\n[ \t]+/g, ' '))?.[1]?.trim() ===
-    wanted.toString('latin1')
+    /^message-id:(.*)$/im.exec(header.replace(/\r\n[ \t]+/g, ' '))?.[1]?.trim() === wanted.toString('latin1')
   )
 }

@@ -4,12 +4,11 @@
  * Content that passes can always be composed, so no accepted mail turns out to be unbuildable. Unpaired surrogates were already rejected
  * when the request was parsed. Pure. Throws AppError validation_error with the field's path, and no_content.
  */
-import { hasTags } from '../../content/rendering/mail-plan.js'
 import { formatSize } from '../../core/units.js'
 import { type HeaderField, headerFault } from '../../mail/compose/compose.js'
 import type { AttachmentFacts, MessageContent } from '../../messages/content-store.js'
 import {
-  readableName,
+  requireKnownReadable,
   requireReadable,
   type KnownReadable,
   mergingOf,
@@ -57,12 +56,7 @@ export function readContentFields(
   const attachments = readAttachments(body.attachments ?? [])
   const texts = readTexts(body)
   for (const field of ['html', 'text'] as const) {
-    const source = texts[field]
-    if (source === undefined || !hasTags(source)) continue
-    const known = readable.get(readableName(field, source))
-    if (typeof known === 'string') throw invalidField(field, `${field}: ${known}`)
-    if (known === undefined) requireReadable(source, field, field)
-    readable.set(readableName(field, source), null)
+    requireKnownReadable(readable, texts[field], field)
   }
   const content = {
     subject,

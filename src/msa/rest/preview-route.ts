@@ -15,7 +15,13 @@ import type { Route } from '../../http/route.js'
 import { addressDomain, parseAddress } from '../../mail/address.js'
 import { octetsToText } from '../../mail/mime/charset.js'
 import type { DeliveryAgent } from '../../queue/delivery-agent.js'
-import { mergingOf, requireReadable } from '../merged-content.js'
+import {
+  mergingOf,
+  readElsewhere,
+  requireKnownReadable,
+  requireReadable,
+  type KnownReadable,
+} from '../merged-content.js'
 import { readSenderFields, withWorkspaceSender } from './address-fields.js'
 import type { SendParts } from './send-email.js'
 import { BODY_OCTETS, SEND_BODY_LIMIT } from './send-schema.js'
@@ -95,8 +101,9 @@ async function composed(
   const asked = withWorkspaceSender(readSenderFields({ from_email: fromEmail }), workspace)
   const { from, replyTo, signingDomainId } = await send.senders.sender(workspace, asked)
   requireReadable(subject, 'subject', 'subject')
-  for (const [place, written] of Object.entries({ html, text }))
-    requireReadable(written ?? '', place as 'html' | 'text', place)
+  const known: KnownReadable = new Map()
+  await readElsewhere(send.renderQueue, workspaceId, { html, text }, known)
+  for (const place of ['html', 'text'] as const) requireKnownReadable(known, { html, text }[place], place)
   const bodies = given({ html, text })
   const hasHtml = html !== undefined
   const merging = mergingOf(workspace, {

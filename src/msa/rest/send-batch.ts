@@ -283,6 +283,8 @@ function taggedLength({ html = '', text = '' }: BatchMessage): number {
 function toBatchError(error: unknown, index: number, to: string): BatchError {
   if (!(error instanceof AppError)) throw error
   const { code, message, path } = error
+  // The same batch may be accepted a second later.
+  if (code === 'unavailable') throw error
   if (code !== 'validation_error') return { index, to, code, message }
   const place = `messages.${index}`
   const whole = path === undefined ? place : `${place}.${path}`

@@ -7,6 +7,7 @@
  * Fails: AppError with the contract's codes, which the error table maps to SMTP replies; 554 5.4.6 for a loop.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import type { RenderQueue } from '../../content/rendering/render-queue.js'
 import { given } from '../../core/given.js'
 import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
@@ -27,13 +28,21 @@ import {
 } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
 import type { DsnParameters, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
-import { findAskedTemplate, mergingOf, requireFilledSubject, requireReadable } from '../merged-content.js'
+import {
+  findAskedTemplate,
+  mergingOf,
+  requireFilledSubject,
+  requireReadable,
+  tryElsewhere,
+} from '../merged-content.js'
 import type { SenderCache, Sender } from '../sender.js'
 import type { SubmissionGatherer } from '../submission-gatherer.js'
 import type { NamedAddress } from '../../mail/address.js'
 
 export interface RelayMailParts extends SubmitParts {
   readonly senders: SenderCache
+  /** Absent where templates are short. */
+  readonly renderQueue?: RenderQueue
   readonly gatherer: SubmissionGatherer
   /** This server's name, for Received and Message-ID. */
   readonly hostname: string
@@ -142,7 +151,7 @@ function isProtected(header: RelayedHeader, message: Buffer): boolean {
 
 /** Content made from a template: its html replaces the body behind the original header. Footer on by default. */
 async function writtenFor(
-  { database }: RelayMailParts,
+  { database, renderQueue }: RelayMailParts,
   workspace: ActingWorkspace,
   header: RelayedHeader,
   { templateId, mergeData: data, footer: hasFooter = true, track }: RelayControls,
@@ -161,7 +170,8 @@ async function writtenFor(
   const { opens: trackOpens = workspace.trackOpens, clicks: trackClicks = workspace.trackClicks } =
     track ?? {}
   const tracking = { trackOpens, trackClicks }
-  const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter, ...tracking })
+  const isTried = await tryElsewhere(renderQueue, workspace.id, { html }, data)
+  const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter, isTried, ...tracking })
   return { html, templateId: template.id, ...tracking, ...given({ merging }) }
 }
 

@@ -2,19 +2,40 @@
  * Program of a delivery thread: receives instructions from the server, delivers and renders, reports outcomes.
  *
  * Started by `worker-pool.ts`, never imported. An invalid instruction is a bug and ends the thread; the server restarts it.
+ *
+ * Building a message and rendering for a request have a limit in time. What exceeds it is interrupted. The thread is then spent, since the
+ * interrupted code may have left anything half done: it finishes the deliveries in progress, so that none is repeated, returns what it has
+ * not begun, and is replaced.
  */
-import { ownThread, type OwnThread, stepAside } from '../../world/threads.js'
-import { openWorkerAgent, type AgentOptions } from './worker-agent.js'
+import { ownCpuMs, ownThread, type OwnThread, runWithin, stepAside } from '../../world/threads.js'
+import { openWorkerAgent } from './worker-agent.js'
 import { PlanCache } from '../../content/rendering/plan-cache.js'
-import { runRenderRequest, type RenderRequest } from '../../content/rendering/render-request.js'
+import {
+  runRenderRequest,
+  type RenderRequest,
+  type RenderResult,
+} from '../../content/rendering/render-request.js'
 import { describeError } from '../../core/errors.js'
+import type { Letter } from '../../mail/compose/compose.js'
 import type { Outcome } from '../../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../../queue/delivery-agent.js'
 import { nextTurn } from '../../world/time/clock.js'
-import type { Instruction, JobMessage, Report, SharedValue } from './worker-protocol.js'
+import type {
+  DeliveryThreadOptions,
+  Instruction,
+  JobMessage,
+  Report,
+  SharedValue,
+} from './worker-protocol.js'
 
 /** Composing and signing a job takes about 1 ms of CPU; between batches of this size, sockets of running deliveries are served. */
 const STARTED_PER_TURN = 4
+
+/**
+ * UTF-16 units or octets whose building is not limited, since the limit costs more than most messages: even work quadratic in this length
+ * takes no longer than the limit, and there is none that is exponential (see ESLint's configuration).
+ */
+const SHORT = 65_536
 
 interface Waiting {
   readonly number: number
@@ -22,8 +43,8 @@ interface Waiting {
   readonly signal: AbortSignal
 }
 
-export function serveJobs(thread: OwnThread, agent: DeliveryAgent): void {
-  const server = new JobServer(thread, agent)
+export function serveJobs(thread: OwnThread, agent: DeliveryAgent, taskLimitMs: number): void {
+  const server = new JobServer(thread, agent, taskLimitMs)
   thread.listen(message => {
     for (const instruction of message as readonly Instruction[]) server.handle(instruction)
   })
@@ -32,16 +53,21 @@ export function serveJobs(thread: OwnThread, agent: DeliveryAgent): void {
 class JobServer {
   private readonly thread: OwnThread
   private readonly agent: DeliveryAgent
+  private readonly taskLimitMs: number
   private readonly shared = new Map<number, SharedValue>()
   private readonly inFlight = new Map<number, AbortController>()
   private readonly waiting: Waiting[] = []
   private readonly plans = new PlanCache()
+  /** Contents of messages that were built in time; what is left to do for another recipient depends on its own values. */
+  private readonly built = new WeakSet<DeliveryJob['content']>()
   private isStarting = false
+  private isSpent = false
   private reports: Report[] = []
 
-  constructor(thread: OwnThread, agent: DeliveryAgent) {
+  constructor(thread: OwnThread, agent: DeliveryAgent, taskLimitMs: number) {
     this.thread = thread
     this.agent = agent
+    this.taskLimitMs = taskLimitMs
     // If the thread crashes, outcomes already known are still reported.
     thread.beforeEnd(() => this.sendReports())
     this.report({ kind: 'ready' })
@@ -87,6 +113,10 @@ class JobServer {
   }
 
   private enqueue(number: number, job: DeliveryJob): void {
+    if (this.isSpent) {
+      this.report({ kind: 'returned', numbers: [number] })
+      return
+    }
     const aborting = new AbortController()
     this.inFlight.set(number, aborting)
     this.waiting.push({ number, job, signal: aborting.signal })
@@ -96,10 +126,54 @@ class JobServer {
   private async startJobs(): Promise<void> {
     this.isStarting = true
     while (this.waiting.length > 0) {
-      for (const waiting of this.waiting.splice(0, STARTED_PER_TURN)) void this.deliver(waiting)
+      this.startSome()
       await nextTurn()
     }
     this.isStarting = false
+  }
+
+  /** The agent builds the message before it waits for anything, so only that is limited. */
+  private startSome(): void {
+    const next = this.waiting.slice(0, STARTED_PER_TURN)
+    if (next.every(({ job }) => this.isShort(job))) {
+      this.waiting.splice(0, next.length)
+      for (const waiting of next) void this.deliver(waiting)
+      return
+    }
+    const task: { begun?: { readonly number: number; readonly cpuMs: number } | undefined } = {}
+    const isInTime = runWithin(this.taskLimitMs, () => {
+      for (const waiting of next) {
+        task.begun = { number: waiting.number, cpuMs: ownCpuMs() }
+        this.waiting.shift()
+        void this.deliver(waiting)
+        task.begun = undefined
+        this.built.add(waiting.job.content)
+      }
+    })
+    if (!isInTime) this.giveUp(task.begun)
+  }
+
+  private isShort({ content, mergeValues }: DeliveryJob): boolean {
+    const shared = this.built.has(content) ? 0 : lengthOf(content)
+    return shared <= SHORT && shared + jsonLength(mergeValues) <= SHORT
+  }
+
+  private giveUp(begun: { readonly number: number; readonly cpuMs: number } | undefined): void {
+    if (begun) {
+      const { number, cpuMs } = begun
+      this.inFlight.get(number)?.abort()
+      this.inFlight.delete(number)
+      this.report({ kind: 'interrupted', number, cpuMs: ownCpuMs() - cpuMs })
+    }
+    this.spend(this.waiting.filter(({ number }) => number !== begun?.number))
+  }
+
+  private spend(notBegun: readonly Waiting[]): void {
+    this.isSpent = true
+    this.waiting.length = 0
+    for (const { number } of notBegun) this.inFlight.delete(number)
+    this.report({ kind: 'returned', numbers: notBegun.map(({ number }) => number) })
+    this.report({ kind: 'spent' })
   }
 
   private async deliver({ number, job, signal }: Waiting): Promise<void> {
@@ -114,8 +188,19 @@ class JobServer {
   private async render(number: number, request: RenderRequest): Promise<void> {
     // Let sockets proceed between two of them.
     await nextTurn()
+    if (this.isSpent) {
+      this.report({ kind: 'returned', numbers: [number] })
+      return
+    }
+    const cpuMs = ownCpuMs()
     try {
-      this.report({ kind: 'rendered', number, result: runRenderRequest(request, this.plans) })
+      const rendered: { result?: RenderResult } = {}
+      const isInTime = runWithin(this.taskLimitMs, () => {
+        rendered.result = runRenderRequest(request, this.plans)
+      })
+      if (rendered.result) this.report({ kind: 'rendered', number, result: rendered.result })
+      else this.report({ kind: 'interrupted', number, cpuMs: ownCpuMs() - cpuMs })
+      if (!isInTime) this.spend(this.waiting)
     } catch (error) {
       this.report({ kind: 'fault', number, text: describeError(error) })
     }
@@ -137,6 +222,24 @@ class JobServer {
     this.reports = []
     this.thread.post(reports, handedOver)
   }
+}
+
+/** Without attachments, which are encoded in linear time. */
+function lengthOf(content: DeliveryJob['content']): number {
+  const data = jsonLength(content.merging?.data)
+  if (content.kind === 'relayed')
+    return content.message.length + (content.letter ? textLength(content.letter) : 0) + data
+  return textLength(content) + data
+}
+
+function textLength({ subject, html = '', text = '', headers = [] }: Letter): number {
+  return (
+    subject.length + html.length + text.length + headers.reduce((sum, { value }) => sum + value.length, 0)
+  )
+}
+
+function jsonLength(value: unknown): number {
+  return value === undefined ? 0 : JSON.stringify(value).length
 }
 
 function toKeep(value: SharedValue): SharedValue {
@@ -167,4 +270,5 @@ function capturedIn(outcome: Outcome): Buffer | undefined {
 
 stepAside()
 const ownThreadPort = ownThread()
-serveJobs(ownThreadPort, openWorkerAgent(ownThreadPort.options as AgentOptions))
+const { agent, taskLimitMs } = ownThreadPort.options as DeliveryThreadOptions
+serveJobs(ownThreadPort, openWorkerAgent(agent), taskLimitMs)

@@ -6,6 +6,7 @@
  * adds others under load; they stay. A small server mostly needs one, and each takes some 10 MB.
  *
  *   (absent) -> starting -> ready -> ended -> starting (immediately, or after a back-off if it ended early)
+ *                             └──> spent (a task took too long): replaced at once, ends when its deliveries have ended
  */
 import { setMaxListeners } from 'node:events'
 import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
@@ -18,7 +19,7 @@ import type { Log } from '../../world/log.js'
 import type { SpawnThread, ThreadEnd } from '../../world/threads.js'
 import { shutdownOutcome } from '../attempt-outcome.js'
 import type { AgentOptions } from './worker-agent.js'
-import { DeliveryThread } from './worker-thread.js'
+import { DeliveryThread, WORKER_LOST, type Unfinished } from './worker-thread.js'
 
 interface WorkerPoolParts {
   readonly clock: Clock
@@ -29,6 +30,8 @@ interface WorkerPoolParts {
   /** Its idle connection limits apply per thread. */
   readonly agent: AgentOptions
   readonly idleMs: number
+  /** Time limit for building one message or one rendering, ms; `TASK_LIMIT_MS` unless a test sets another. */
+  readonly taskLimitMs?: number | undefined
   /** Time limit for QUIT on idle connections, ms. */
   readonly quitMs: number
 }
@@ -58,6 +61,16 @@ interface Waiting {
   readonly cancel: () => void
 }
 
+/** Most messages take a millisecond, the largest a second. Shorter than requests wait for a rendering (`RENDER_QUEUE_LIMITS`). */
+const TASK_LIMIT_MS = 4_000
+/** A task interrupted before it used much CPU time was held up by another one or by the machine, and is tried again. */
+const MAX_INTERRUPTIONS = 3
+/** Threads that a task is given to, if others' tasks take too long in each. */
+const MAX_TRIES = 10
+
+/** Spent threads kept for their deliveries, more than there are threads; beyond it, the oldest is ended as if it had crashed. */
+const MAX_RETIRING_MORE = 2
+
 /** A thread that ran this long is restarted immediately. */
 const STABLE_AFTER_MS = 10_000
 const RESTART_BACKOFF: BackoffPolicy = { firstMs: 1_000, factor: 2, maxMs: 60_000 }
@@ -75,13 +88,17 @@ export function openWorkerPool(parts: WorkerPoolParts): WorkerPool {
 
 class ThreadPool implements WorkerPool {
   private readonly parts: WorkerPoolParts
+  private readonly taskLimitMs: number
   private readonly slots: readonly Slot[]
+  /** Spent threads with deliveries in progress; oldest first. */
+  private readonly retiring = new Set<DeliveryThread>()
   private readonly waiting = new Set<Waiting>()
   private readonly inFlight = new Set<Promise<unknown>>()
   private isClosing = false
 
   constructor(parts: WorkerPoolParts) {
     this.parts = parts
+    this.taskLimitMs = parts.taskLimitMs ?? TASK_LIMIT_MS
     this.slots = Array.from({ length: parts.workers }, (_, index) => ({
       number: index + 1,
       thread: undefined,
@@ -96,11 +113,43 @@ class ThreadPool implements WorkerPool {
     // All deliveries listen on one shutdown signal, so many listeners are not a leak.
     setMaxListeners(0, signal)
     if (this.isClosing) return Promise.resolve(shutdownOutcome())
-    return this.track(this.dispatch(job, signal))
+    return this.track(this.deliverAnywhere(job, signal))
   }
 
   render(request: RenderRequest): Promise<RenderResult> {
-    return this.isClosing ? Promise.reject(noThreadError()) : this.track(this.dispatchRender(request))
+    return this.isClosing ? Promise.reject(noThreadError()) : this.track(this.renderAnywhere(request))
+  }
+
+  private async deliverAnywhere(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
+    const outcome = await this.finish(() => this.dispatch(job, signal))
+    if (outcome === 'gave up') return this.isClosing ? shutdownOutcome() : WORKER_LOST
+    if (outcome !== 'too long') return outcome
+    const summary = `the message could not be built: it takes longer than ${this.taskLimitMs / 1_000} s`
+    return { kind: 'unsendable', tried: [], summary }
+  }
+
+  private async renderAnywhere(request: RenderRequest): Promise<RenderResult> {
+    const result = await this.finish(() => this.dispatchRender(request))
+    if (result === 'gave up') throw noThreadError()
+    if (result !== 'too long') return result
+    return { kind: 'refused', message: `it takes longer than ${this.taskLimitMs / 1_000} s to render` }
+  }
+
+  /** Gives a task to other threads until one has finished it, or the task itself took too long. */
+  private async finish<T extends { readonly kind: string }>(
+    begin: () => Promise<T | Unfinished>,
+  ): Promise<T | 'too long' | 'gave up'> {
+    let interruptions = 0
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const end = await begin()
+      if (!isUnfinished(end)) return end
+      if (end.kind === 'interrupted') {
+        interruptions += 1
+        if (end.cpuMs >= this.taskLimitMs / 2 || interruptions === MAX_INTERRUPTIONS) return 'too long'
+      }
+      if (this.isClosing) break
+    }
+    return 'gave up'
   }
 
   /** `close` waits for tracked work. */
@@ -115,12 +164,12 @@ class ThreadPool implements WorkerPool {
     this.stopStarting()
     await Promise.allSettled(this.inFlight)
     const limitMs = this.parts.quitMs + CLOSING_MARGIN_MS
-    await Promise.all(this.threads().map(thread => thread.close(limitMs)))
+    await Promise.all([...this.threads(), ...this.retiring].map(thread => thread.close(limitMs)))
   }
 
   async terminate(): Promise<void> {
     this.stopStarting()
-    await Promise.all(this.threads().map(thread => thread.terminate()))
+    await Promise.all([...this.threads(), ...this.retiring].map(thread => thread.terminate()))
   }
 
   private stopStarting(): void {
@@ -136,13 +185,32 @@ class ThreadPool implements WorkerPool {
 
   private start(place: Slot): void {
     place.startedAt = this.parts.clock.monotonic()
-    place.thread = new DeliveryThread({
+    const thread: DeliveryThread = new DeliveryThread({
       ...this.parts,
+      taskLimitMs: this.taskLimitMs,
       onReady: () => {
         for (const { begin } of this.waiting) begin()
       },
-      onEnd: (end, lost) => this.replace(place, end, lost),
+      onSpent: () => this.retire(place, thread),
+      onFinished: () => void thread.close(this.parts.quitMs + CLOSING_MARGIN_MS),
+      onEnd: (end, lost) => {
+        if (!this.retiring.delete(thread)) this.replace(place, end, lost)
+      },
     })
+    place.thread = thread
+  }
+
+  private retire(place: Slot, thread: DeliveryThread): void {
+    place.thread = undefined
+    this.retiring.add(thread)
+    if (this.isClosing) return
+    this.parts.log.warn('delivery thread replaced', {
+      thread: place.number,
+      deliveriesInProgress: thread.load,
+    })
+    this.start(place)
+    const [oldest] = this.retiring
+    if (this.retiring.size > this.parts.workers + MAX_RETIRING_MORE) oldest?.abandon()
   }
 
   private replace(place: Slot, { exitCode, fault }: ThreadEnd, lost: number): void {
@@ -162,14 +230,14 @@ class ThreadPool implements WorkerPool {
     place.restart = clock.after(pauseMs, () => this.start(place))
   }
 
-  private dispatch(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
+  private dispatch(job: DeliveryJob, signal: AbortSignal): Promise<Outcome | Unfinished> {
     const domain = job.recipient.slice(job.recipient.lastIndexOf('@') + 1)
     const thread = this.pickThread(domain)
     if ((thread?.load ?? this.waiting.size) > LOAD_TOLERANCE) this.startOneMore()
     return thread === undefined ? this.enqueue(job, signal) : thread.deliver(job, domain, signal)
   }
 
-  private dispatchRender(request: RenderRequest): Promise<RenderResult> {
+  private dispatchRender(request: RenderRequest): Promise<RenderResult | Unfinished> {
     const [thread] = this.readyThreads()
     if ((thread?.load ?? this.waiting.size) > LOAD_TOLERANCE) this.startOneMore()
     if (thread) return thread.render(request)
@@ -205,7 +273,7 @@ class ThreadPool implements WorkerPool {
     return this.slots.flatMap(({ thread }) => thread ?? [])
   }
 
-  private enqueue(job: DeliveryJob, signal: AbortSignal): Promise<Outcome> {
+  private enqueue(job: DeliveryJob, signal: AbortSignal): Promise<Outcome | Unfinished> {
     return new Promise(resolve => {
       const leave = () => {
         this.waiting.delete(waiting)
@@ -225,6 +293,10 @@ class ThreadPool implements WorkerPool {
       if (signal.aborted) cancel()
     })
   }
+}
+
+function isUnfinished(end: { readonly kind: string }): end is Unfinished {
+  return end.kind === 'returned' || end.kind === 'interrupted'
 }
 
 function noThreadError(): AppError {

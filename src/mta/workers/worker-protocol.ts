@@ -8,6 +8,13 @@ import type { RenderRequest, RenderResult } from '../../content/rendering/render
 import type { DkimKey } from '../../mail/dkim/dkim-sign.js'
 import type { Outcome } from '../../mail/outcome.js'
 import type { DeliveryJob } from '../../queue/delivery-agent.js'
+import type { AgentOptions } from './worker-agent.js'
+
+export interface DeliveryThreadOptions {
+  readonly agent: AgentOptions
+  /** Time after which building one long message or one rendering is interrupted, ms. */
+  readonly taskLimitMs: number
+}
 
 /** Values that many jobs may share; the thread keeps those used repeatedly. */
 export type SharedValue = DeliveryJob['content'] | readonly DkimKey[]
@@ -36,6 +43,12 @@ export type Report =
   | { readonly kind: 'ready' }
   | { readonly kind: 'outcome'; readonly number: number; readonly outcome: Outcome }
   | { readonly kind: 'rendered'; readonly number: number; readonly result: RenderResult }
+  /** Ended by the limit, after this much CPU time, ms: little if the machine or another task took the rest of the time. */
+  | { readonly kind: 'interrupted'; readonly number: number; readonly cpuMs: number }
+  /** Not begun, since the thread is spent: for another thread. */
+  | { readonly kind: 'returned'; readonly numbers: readonly number[] }
+  /** A task was interrupted. The thread finishes what it has begun and begins nothing more. */
+  | { readonly kind: 'spent' }
   /** A bug: the agent rejected, or a rendering threw. */
   | { readonly kind: 'fault'; readonly number: number; readonly text: string }
   /** The last report: the thread may be terminated. */

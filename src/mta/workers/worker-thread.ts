@@ -1,6 +1,6 @@
 /**
  * One delivery thread as the server sees it: its jobs, its shared values, and its end. If the thread crashes, its jobs end as `deferred`
- * and its renderings reject as unavailable.
+ * and its renderings reject as unavailable. One that is spent returns what it has not begun, and finishes the rest.
  */
 import type { RenderRequest, RenderResult } from '../../content/rendering/render-request.js'
 import { AppError } from '../../core/errors.js'
@@ -9,24 +9,40 @@ import type { DeliveryJob } from '../../queue/delivery-agent.js'
 import { nextTurn, type Clock } from '../../world/time/clock.js'
 import type { SpawnThread, Thread, ThreadEnd } from '../../world/threads.js'
 import type { AgentOptions } from './worker-agent.js'
-import type { Instruction, JobMessage, Report, SharedValue } from './worker-protocol.js'
+import type {
+  DeliveryThreadOptions,
+  Instruction,
+  JobMessage,
+  Report,
+  SharedValue,
+} from './worker-protocol.js'
 
 interface DeliveryThreadParts {
   readonly spawn: SpawnThread
   readonly agent: AgentOptions
+  readonly taskLimitMs: number
   readonly clock: Clock
   readonly idleMs: number
   readonly onReady: () => void
+  /** A task took too long: the thread takes no more, and ends once it has finished. */
+  readonly onSpent: () => void
+  /** A spent thread has no more tasks. */
+  readonly onFinished: () => void
   readonly onEnd: (end: ThreadEnd, lost: number) => void
 }
 
+/** The thread did not finish the task. */
+export type Unfinished =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'interrupted'; readonly cpuMs: number }
+
 interface PendingJob {
-  readonly settle: (outcome: Outcome) => void
+  readonly settle: (outcome: Outcome | Unfinished) => void
   readonly fail: (error: Error) => void
 }
 
 interface PendingRender {
-  readonly settle: (result: RenderResult) => void
+  readonly settle: (result: RenderResult | Unfinished) => void
   readonly fail: (error: Error) => void
 }
 
@@ -43,13 +59,14 @@ export class DeliveryThread {
   private readonly parts: DeliveryThreadParts
   private readonly thread: Thread
   private readonly ended: Promise<void>
-  private state: 'starting' | 'ready' | 'ended' = 'starting'
+  private state: 'starting' | 'ready' | 'spent' | 'ended' = 'starting'
   private readonly jobs = new Map<number, PendingJob>()
   private readonly renders = new Map<number, PendingRender>()
   private lastNumber = 0
   private readonly shared = new SharedValues()
   private instructions: Instruction[] = []
   private isSendPlanned = false
+  private isFinished = false
   private onClosed = () => {}
   /** Time of the last delivery by domain, monotonic; oldest first. */
   private readonly destinations = new Map<string, number>()
@@ -59,7 +76,7 @@ export class DeliveryThread {
     let resolveEnded = () => {}
     this.ended = new Promise(resolve => (resolveEnded = resolve))
     this.thread = parts.spawn(PROGRAM, {
-      options: parts.agent,
+      options: { agent: parts.agent, taskLimitMs: parts.taskLimitMs } satisfies DeliveryThreadOptions,
       heapMegabytes: HEAP_MEGABYTES,
       onMessage: message => this.handleReports(message as readonly Report[]),
       onEnd: end => {
@@ -83,10 +100,12 @@ export class DeliveryThread {
     return usedAt !== undefined && this.parts.clock.monotonic() - usedAt < this.parts.idleMs
   }
 
-  deliver(job: DeliveryJob, domain: string, signal: AbortSignal): Promise<Outcome> {
+  deliver(job: DeliveryJob, domain: string, signal: AbortSignal): Promise<Outcome | Unfinished> {
     const number = ++this.lastNumber
     const abort = () => this.post({ kind: 'abort', number })
-    const outcome = new Promise<Outcome>((settle, fail) => this.jobs.set(number, { settle, fail }))
+    const outcome = new Promise<Outcome | Unfinished>((settle, fail) =>
+      this.jobs.set(number, { settle, fail }),
+    )
     this.post({ kind: 'deliver', number, job: this.toMessage(job) })
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
@@ -99,7 +118,7 @@ export class DeliveryThread {
   }
 
   /** @throws AppError unavailable if the thread ends first */
-  render(request: RenderRequest): Promise<RenderResult> {
+  render(request: RenderRequest): Promise<RenderResult | Unfinished> {
     const number = ++this.lastNumber
     this.post({ kind: 'render', number, request })
     return new Promise((settle, fail) => this.renders.set(number, { settle, fail }))
@@ -107,7 +126,7 @@ export class DeliveryThread {
 
   /** Ends the thread once its idle connections have sent QUIT, or after `limitMs`. Call when no job is in flight. */
   async close(limitMs: number): Promise<void> {
-    if (this.state === 'ready') {
+    if (this.state === 'ready' || this.state === 'spent') {
       const closed = new Promise<void>(resolve => (this.onClosed = resolve))
       const isOver = new AbortController()
       this.post({ kind: 'close' })
@@ -123,6 +142,11 @@ export class DeliveryThread {
     this.failRenders()
     await this.thread.terminate()
     await this.ended
+  }
+
+  /** Ends the thread immediately; jobs in flight end as if it had crashed. */
+  abandon(): void {
+    void this.thread.terminate()
   }
 
   private toMessage({ content, signingKeys, submission: _, dueAt: __, ...job }: DeliveryJob): JobMessage {
@@ -160,6 +184,16 @@ export class DeliveryThread {
         case 'rendered':
           this.takeRender(report.number)?.settle(report.result)
           break
+        case 'returned':
+          for (const number of report.numbers) this.settleUnfinished(number, { kind: 'returned' })
+          break
+        case 'interrupted':
+          this.settleUnfinished(report.number, { kind: 'interrupted', cpuMs: report.cpuMs })
+          break
+        case 'spent':
+          this.state = 'spent'
+          this.parts.onSpent()
+          break
         case 'fault': {
           const failed = this.takeJob(report.number) ?? this.takeRender(report.number)
           failed?.fail(new Error(report.text))
@@ -169,6 +203,9 @@ export class DeliveryThread {
           this.onClosed()
           break
       }
+    if (this.state !== 'spent' || this.load > 0 || this.isFinished) return
+    this.isFinished = true
+    this.parts.onFinished()
   }
 
   private takeJob(number: number): PendingJob | undefined {
@@ -181,6 +218,11 @@ export class DeliveryThread {
     const rendering = this.renders.get(number)
     this.renders.delete(number)
     return rendering
+  }
+
+  private settleUnfinished(number: number, unfinished: Unfinished): void {
+    this.takeJob(number)?.settle(unfinished)
+    this.takeRender(number)?.settle(unfinished)
   }
 
   private failRenders(): void {
@@ -208,11 +250,11 @@ export class DeliveryThread {
 }
 
 /**
- * The same for all jobs: some may have been past the final dot, and whether the server accepted those is unknown (RFC 5321 §4.5.3.2.6).
+ * The same for all jobs of a crashed thread: some may have been past the final dot, and whether the server accepted those is unknown (RFC 5321 §4.5.3.2.6).
  * They are retried after the normal delay, so that neither a possible duplicate nor a message that crashes the thread is retried
  * immediately.
  */
-const WORKER_LOST: Deferred = {
+export const WORKER_LOST: Deferred = {
   kind: 'deferred',
   cause: 'transient',
   scope: 'source',

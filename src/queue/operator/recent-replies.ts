@@ -74,7 +74,9 @@ export class RecentReplies {
 export function alike(reply: string): string {
   return reply
     .toLowerCase()
-    .replace(/<[^>]*>|\S+@\S+/g, '@')
+    .replace(/<[^<>]*>|[^\s<]+/g, word =>
+      word.startsWith('<') || word.slice(1, -1).includes('@') ? '@' : word,
+    )
     .replace(/https?:\/\/\S+/g, '/')
     .replace(/\S{4,}/g, word => (/\d/.test(word) && !/^\d\.\d{1,3}\.\d{1,3}$/.test(word) ? '#' : word))
 }

@@ -29,11 +29,13 @@ export interface TestAppliance extends Initialised, Client {
 export interface ApplianceOptions extends InstallOptions {
   /** What DNS says; may be changed on the way. */
   readonly zone?: FakeZone
+  /** See `World`. */
+  readonly taskLimitMs?: number
 }
 
 export async function openTestAppliance(
   t: Test,
-  { zone, ...options }: ApplianceOptions = {},
+  { zone, taskLimitMs, ...options }: ApplianceOptions = {},
 ): Promise<TestAppliance> {
   const installation = await initialise(t, {
     ...options,
@@ -53,6 +55,7 @@ export async function openTestAppliance(
     log,
     disk,
     passwordCost: { ln: 4, r: 8, p: 1 },
+    ...(taskLimitMs === undefined ? {} : { taskLimitMs }),
     ...(zone ? { openResolver: () => fakeDns(zone) } : {}),
   }
   const server = await openServer(settings.started.config, world, settings)

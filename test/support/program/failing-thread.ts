@@ -6,18 +6,22 @@
 import { serveJobs } from '../../../src/mta/workers/worker-main.js'
 import { ownThread } from '../../../src/world/threads.js'
 
-serveJobs(ownThread(), {
-  async deliver({ recipient }) {
-    if (recipient.startsWith('reject@')) throw new Error('no luck today')
-    if (recipient.startsWith('throw@'))
-      queueMicrotask(() => {
+serveJobs(
+  ownThread(),
+  {
+    async deliver({ recipient }) {
+      if (recipient.startsWith('reject@')) throw new Error('no luck today')
+      if (recipient.startsWith('throw@'))
         queueMicrotask(() => {
-          throw new Error('out of the blue')
+          queueMicrotask(() => {
+            throw new Error('out of the blue')
+          })
         })
-      })
-    return { kind: 'delivered', tried: [], summary: 'taken', remoteMta: 'mx.example' }
+      return { kind: 'delivered', tried: [], summary: 'taken', remoteMta: 'mx.example' }
+    },
+    async close() {
+      // Nothing is open.
+    },
   },
-  async close() {
-    // Nothing is open.
-  },
-})
+  60_000,
+)

@@ -194,14 +194,11 @@ export function readTags(text: string, field: 'tags' | 'lists' = 'tags'): string
 
 function piecesOf(text: string): readonly string[] {
   if (!text.includes('"')) return text.split(/[,;]/)
-  return (text.match(PIECE) ?? []).map(piece => {
-    const name = piece.trim()
-    return /^".*"$/s.test(name) && name.length > 1 ? name.slice(1, -1).replaceAll('""', '"') : name
-  })
+  return [...text.matchAll(PIECE)].map(([piece, quoted]) => quoted?.replaceAll('""', '"') ?? piece)
 }
 
-/** A quoted name, or text up to the next separator. */
-const PIECE = /\s*"(?:[^"]|"")*"\s*(?=[,;]|$)|[^,;]+/g
+/** A quoted name, or text up to the next separator; and the separator. */
+const PIECE = /(?:\s*"((?:[^"]|"")*)"\s*|[^,;]*)(?:[,;]|$)/gy
 
 /** Formats names for one cell, as `readTags` reads them. */
 export function namesText(names: readonly string[]): string {

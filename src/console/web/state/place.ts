@@ -20,7 +20,7 @@ export function readPlace({
   readonly search: string
 }): Place {
   return {
-    path: pathname.slice(BASE.length).replace(/\/+$/, '') || '/',
+    path: /^(?:\/+[^/]+)*/.exec(pathname.slice(BASE.length))?.[0] || '/',
     query: new URLSearchParams(search),
   }
 }

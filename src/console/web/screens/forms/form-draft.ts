@@ -68,7 +68,7 @@ export function nameFor(label: string): string {
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^[^a-z]+/, '')
     .slice(0, MAX_NAME)
-    .replace(/_+$/, '')
+    .replace(/_$/, '')
 }
 
 /** The name follows the label while it is what the label suggests. */

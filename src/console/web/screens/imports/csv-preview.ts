@@ -21,7 +21,7 @@ export async function previewOf(file: File): Promise<CsvPreview> {
   const text = decode(octets).replace(/^\uFEFF/, '')
   const rows = rowsOf(text, delimiterOf(text), PREVIEW_ROWS + 1, file.size > LOOKED_AT)
   const [first = [], ...others] = rows
-  const isAddress = first.length === 1 && /^\S+@\S+$/.test(first[0]?.trim() ?? '')
+  const isAddress = first.length === 1 && /^[^\s@]+@\S+$/.test(first[0]?.trim() ?? '')
   if (isAddress) return { columns: ['email'], rows: rows.slice(0, PREVIEW_ROWS), hasHeading: false }
   return { columns: first.map(name => name.trim()), rows: others, hasHeading: true }
 }
