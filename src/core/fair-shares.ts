@@ -106,7 +106,7 @@ export class FairTurns<T> {
     return undefined
   }
 
-  /** Removes and returns the next item. @param may whether it can have its turn now */
+  /** Removes and returns the next item. @param may whether an item can be served now */
   next(may: (item: T) => boolean = () => true): T | undefined {
     for (const [owner, keys] of this.owners)
       for (const [key, line] of keys) {
@@ -131,7 +131,7 @@ export class FairTurns<T> {
   }
 }
 
-/** Runs a bounded number of tasks at a time, divided among owners like any resource; others wait for their turn. */
+/** Runs a bounded number of tasks at a time, divided among owners like any resource; others wait. */
 export class FairGate {
   private readonly running: FairShares
   private readonly waiting: FairTurns<{ readonly owner: string; readonly enter: () => void }>

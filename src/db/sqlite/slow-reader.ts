@@ -3,7 +3,7 @@
  * thread runs it (`slow-reader-main.ts`), and the event loop continues.
  *
  * Used through `Database.slowReader`. Workspaces take turns, and so do the keys of each; one workspace has two of the threads, the others
- * are for whoever comes next. Large scans are split into several statements, which the two share. Of a workspace's statements that took long
+ * remain for others. Large scans are split into several statements, which the two share. Of a workspace's statements that took long
  * the last time one runs at a time, so that its pages and counts do not wait behind its heavy searches. Exports have their own queue: one of
  * their statements runs at a time, and only when no other can. Never writes.
  *

@@ -1,8 +1,8 @@
 /**
  * What many DMARC or TLS reports about a domain say together: by day, by source of mail, by reporter.
  *
- * Reports come from anybody, so their values are checked again here, and the work is bounded by the octets of their records. What is not
- * authenticated is added last, and counted apart too. Fails: never.
+ * Reports come from anybody, so their values are checked again here, and the work is bounded by the octets of their records. Unauthenticated
+ * reports are added last, and counted separately too. Fails: never.
  */
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'

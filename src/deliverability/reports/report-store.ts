@@ -2,7 +2,7 @@
  * SQL of DMARC aggregate reports (RFC 7489 §7.2) and TLS reports (RFC 8460).
  *
  * Anybody can send one, so a report is stored only for a domain that exists here, once, and up to a daily limit. Reporters that SPF
- * authenticates share that limit fairly, and what is not authenticated gives way to them.
+ * authenticates share that limit fairly, and unauthenticated reports give way to theirs.
  */
 import type { Queries } from '../../db/database.js'
 import { pageWithTotal } from '../../db/listing.js'
@@ -67,7 +67,7 @@ export async function insertReport(db: Queries, report: NewDomainReport): Promis
   const known = await findStored(db, report)
   if (known) {
     if (known.authenticated_as !== null || report.authenticatedAs === null) return 'known'
-    // Somebody else used the id of this report before.
+    // A forged report used the id of this one.
     await db.deleteFrom('domain_reports').where('id', '=', known.id).execute()
   }
   if (!(await makeRoom(db, report))) return 'too_many'
