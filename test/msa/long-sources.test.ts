@@ -69,6 +69,22 @@ t.test(
   },
 )
 
+t.test('sends for which the threads have no time are 503, and say when to try again', async t => {
+  const postroad = await openTestAppliance(t)
+  const key = await postroad.makeKey()
+  const mail = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello' }
+  // Two are parsed at a time, and fifty wait.
+  const sends = Array.from({ length: 120 }, (_, n) =>
+    postroad.send(key, { ...mail, text: `${n}${'{{a}}'.repeat(9_000)}` }),
+  )
+  const refused = (await Promise.all(sends)).filter(({ status }) => status !== 200)
+  t.ok(refused.length > 0)
+  for (const { status, headers, body } of refused) {
+    t.match({ status, body }, { status: 503, body: { error: { code: 'unavailable' } } })
+    t.equal(headers.get('retry-after'), '1')
+  }
+})
+
 t.test('a send with long html is refused as one with short html is', async t => {
   const postroad = await openTestAppliance(t)
   const key = await postroad.makeKey()

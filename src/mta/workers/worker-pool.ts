@@ -300,7 +300,7 @@ function isUnfinished(end: { readonly kind: string }): end is Unfinished {
 }
 
 function noThreadError(): AppError {
-  return new AppError('unavailable', 'no rendering thread is available; try again')
+  return new AppError('unavailable', 'no rendering thread is available; try again', { retryAfterMs: 1_000 })
 }
 
 interface ReplaceablePool extends WorkerPool {

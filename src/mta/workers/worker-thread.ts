@@ -228,7 +228,8 @@ export class DeliveryThread {
   private failRenders(): void {
     const lost = [...this.renders.values()]
     this.renders.clear()
-    for (const { fail } of lost) fail(new AppError('unavailable', 'the rendering thread ended; try again'))
+    for (const { fail } of lost)
+      fail(new AppError('unavailable', 'the rendering thread ended; try again', { retryAfterMs: 1_000 }))
   }
 
   private handleEnd(end: ThreadEnd): void {
