@@ -112,7 +112,7 @@ function signedText(context: CliContext, options: CommonOptions): string {
   const { config } = readConfig(context, options)
   return config.secrets.key
     ? 'signed with secrets.key'
-    : 'not signed, since secrets.key is not set: whoever can change the file can change what is restored'
+    : 'not signed, since secrets.key is not set: a change of the file cannot be detected'
 }
 
 const POLL_MS = 500

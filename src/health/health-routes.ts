@@ -1,8 +1,8 @@
 /**
  * `GET /health` for monitors: whether the service works, and if not, why.
  *
- * Anybody learns whether new mail is accepted. Version, node and reasons are for operators, programs of this machine, and whoever may read
- * `/metrics`.
+ * Without a credential it reports only whether new mail is accepted. Version, node and reasons require an operator, a direct connection from
+ * this machine, or access to `/metrics`.
  */
 import Type, { type Static } from 'typebox'
 import type { NodeStanding } from '../cluster/membership.js'
@@ -91,7 +91,7 @@ export interface HealthRouteParts {
   readonly judge: JudgeHealth
   /** Undefined if no server runs. */
   readonly node: () => NodeStanding | undefined
-  /** Who is told details, besides operators. */
+  /** Whether a request without an operator gets the details. */
   readonly knowsMonitor: (request: ClientRequest) => boolean
 }
 
@@ -108,7 +108,7 @@ export function healthRoutes({ version, judge, node, knowsMonitor }: HealthRoute
       chapter: 'Health',
       summary: 'Check service health.',
       description:
-        'Needs no key. Details are for operators, this machine and whoever may read `/metrics`. Tries a database write, at most once a second. 200 means that new mail is accepted; 503 means that the disk is full, or the database is missing, locked or damaged. `reasons` also lists problems that do not stop new mail.',
+        'Needs no key. Details require an operator, a direct connection from this machine, or access to `/metrics`. Tries a database write, at most once a second. 200 means that new mail is accepted; 503 means that the disk is full, or the database is missing, locked or damaged. `reasons` also lists problems that do not stop new mail.',
       response: Health,
       otherAnswers: { 503: Health },
       handle: async ({ isKnown = false }) => {

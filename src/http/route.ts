@@ -105,7 +105,7 @@ export interface RouteHead<
   readonly mediaType?: string
   /** The answer never changes and is built once. */
   readonly isFixed?: boolean
-  /** For public routes that tell some callers more: operators, and requests for which it is true. Their handlers get `isKnown`. */
+  /** For public routes that answer some callers in more detail: operators, and requests for which it is true. Handlers get `isKnown`. */
   readonly knows?: (request: ClientRequest) => boolean
   /** For routes without a key: enforces the limit per address. Otherwise requests are counted but never refused. */
   readonly isLimited?: boolean
@@ -143,7 +143,7 @@ export interface Request<P extends TObject, Q extends TObject, B extends TSchema
   readonly peer: string
   /** Value of a header field; empty if absent. */
   readonly header: (name: string) => string
-  /** On routes with `knows`: whether the caller is told more than strangers. */
+  /** On routes with `knows`: whether the answer may have details. */
   readonly isKnown?: boolean
 }
 

@@ -92,8 +92,8 @@ export const metrics = resource({
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
 /**
- * Who is told details of the server's health: whoever may read its metrics, and programs of this machine. Its public names do not count as
- * its own here, since a reverse proxy beside it passes them on for strangers.
+ * Access to the details of the server's health: everything that may read its metrics, and direct connections from this machine. A Host with
+ * one of its public names is not direct here: a reverse proxy on this machine forwards it for strangers.
  */
 export function openMonitorAccess({
   sections,

@@ -1,7 +1,7 @@
 /**
  * The scheduled mail of an API key: how much still waits, and its cancellation when the key is revoked.
  *
- * Cancelling runs in pieces, each a transaction of its own; mail whose time comes meanwhile is sent.
+ * Cancels in pieces of one transaction each; mail that becomes due meanwhile is sent.
  */
 import type { Database, Tx } from '../db/database.js'
 import { findMessages } from '../messages/message-store.js'

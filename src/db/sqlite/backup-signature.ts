@@ -48,7 +48,7 @@ export function checkBackup(descriptor: number, secretKey: Uint8Array | undefine
     throw new Error('it is signed, and secrets.key, which it was signed with, is not set')
   if (!isSigned && secretKey !== undefined)
     throw new Error(
-      'it is not signed: secrets.key was not set where it was made, or somebody removed the signature',
+      'it is not signed: secrets.key was not set where it was made, or the signature was removed',
     )
   if (isSigned && keyId !== keyIdOf(secretKey))
     throw new Error('it is signed with another secrets.key than the one that is set here')
@@ -94,7 +94,7 @@ function digest(descriptor: number, octets: number, secretKey: Uint8Array | unde
   return hash.digest('hex')
 }
 
-/** A key of its own: the secret itself encrypts. */
+/** Derived, since the secret itself is an encryption key. */
 function signingKey(secretKey: Uint8Array): Buffer {
   return createHmac('sha256', secretKey).update('postroad backup signature').digest()
 }

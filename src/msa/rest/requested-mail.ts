@@ -46,7 +46,7 @@ export async function openRequestedMail(
     withWorkspaceSender({ ...NO_FIELDS, fromAddress }, workspace),
   )
   const { name, address } = sender.from
-  // Its recipients are whoever a visitor named, as are those of its text (`audience/forms/name-in-mail.ts`).
+  // Visitors choose the recipients, so the display name must not advertise either (`audience/forms/name-in-mail.ts`).
   const from = name !== undefined && readsAsLink(name, addressDomain(address)) ? { address } : sender.from
   const isSandbox = workspace.liveId !== workspace.id
   return {

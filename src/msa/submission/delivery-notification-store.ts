@@ -40,7 +40,7 @@ export async function hasContent(db: Queries, id: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** What a report says of one recipient. */
+/** A recipient of a report. */
 export interface ReportedRecipient {
   readonly recipient: string
   readonly originalRecipient?: string

@@ -59,8 +59,8 @@ export function egressPolicyFor({ allowPrivate }: { readonly allowPrivate: boole
 }
 
 /**
- * An address that must not be dialled. The message may be shown to whoever named the host and names no address: with one, workspaces could
- * look up the names of internal networks. `detail` is for the operator.
+ * An address that must not be dialled. The message is shown to workspaces and names no address, or they could resolve names of internal
+ * networks. `detail` is for the operator.
  */
 export class EgressError extends Error {
   readonly code = 'EADDRNOTPUBLIC'

@@ -165,21 +165,25 @@ function suppressed(id: string, occurredAt = NOW): Event {
   }
 }
 
-eachDatabase(t, 'only addresses at verified domains of the workspace are told', async (t, database) => {
-  const { domains, react, relayed, queued, log } = await openReports(database)
-  await addWorkspace(database, 'w2')
-  await addDomain(domains, 'w2', 'other.example', SYSTEM, 'vouched')
-  const strangers = ['ann@pending.example', 'ann@other.example', 'ann@gmail.example', 'ann@sub.example.com']
-  for (const [index, submitter] of strangers.entries()) {
-    await relayed(`m${index}`, { submitter }, { notify: 'FAILURE' })
-    await react(bounced(`m${index}`), suppressed(`m${index}`))
-  }
-  t.same(await queued(), [])
-  t.equal(log.lines.filter(({ event }) => event === 'delivery notification skipped').length, 8)
-  await relayed('m9', { submitter: 'Ann@EXAMPLE.com' })
-  await react(bounced('m9'))
-  t.match(await queued(), [{ id: 'm9-failed', to: 'Ann@example.com', workspaceId: 'w1' }])
-})
+eachDatabase(
+  t,
+  'only addresses at verified domains of the workspace get notifications',
+  async (t, database) => {
+    const { domains, react, relayed, queued, log } = await openReports(database)
+    await addWorkspace(database, 'w2')
+    await addDomain(domains, 'w2', 'other.example', SYSTEM, 'vouched')
+    const strangers = ['ann@pending.example', 'ann@other.example', 'ann@gmail.example', 'ann@sub.example.com']
+    for (const [index, submitter] of strangers.entries()) {
+      await relayed(`m${index}`, { submitter }, { notify: 'FAILURE' })
+      await react(bounced(`m${index}`), suppressed(`m${index}`))
+    }
+    t.same(await queued(), [])
+    t.equal(log.lines.filter(({ event }) => event === 'delivery notification skipped').length, 8)
+    await relayed('m9', { submitter: 'Ann@EXAMPLE.com' })
+    await react(bounced('m9'))
+    t.match(await queued(), [{ id: 'm9-failed', to: 'Ann@example.com', workspaceId: 'w1' }])
+  },
+)
 
 eachDatabase(
   t,
@@ -210,7 +214,7 @@ eachDatabase(
     t.match(
       (await queued()).map(({ id }) => id),
       ['content-of-m1-suppressed', 'r001-failed'],
-      'one suppressed later is told of when it happens',
+      'one suppressed later is reported when it happens',
     )
   },
 )
