@@ -32,6 +32,7 @@ function octetsOf(folder: string): string {
     .join('\n')
 }
 
+// proves: decisions: Added after a day's work > The appliance's own mail (invitations
 t.test('a mailed link is shown in no view, and lies in no file of the appliance', async t => {
   const appliance = await openTestAppliance(t, { env: OPEN })
   const owner = await signedIn(appliance)
