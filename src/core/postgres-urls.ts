@@ -22,8 +22,8 @@ export function serverUrls(text: string): string[] | undefined {
 
 /** Whether the URL contains a password, before the host or in the query. */
 export function hasPassword(text: string): boolean {
-  const [, , user = '', , rest = ''] = PARTS.exec(text) ?? []
-  return /:./.test(user.slice(0, -1)) || /[?&]password=./.test(rest)
+  const [whole = '', , user = ''] = PARTS.exec(text) ?? []
+  return /:./.test(user.slice(0, -1)) || /[?&]password=./.test(text.slice(whole.length))
 }
 
 /** Hosts and ports of the query take the place of the others. */

@@ -87,6 +87,6 @@ t.test('doctor sees what was done to the schema since the start', async t => {
   const damaged = await postroad.run('doctor', ...remote)
   t.match(
     damaged.out,
-    /^FAIL {2}schema: .*: table write_trials is missing\n {6}it was changed by hand, or created/m,
+    /^FAIL {2}schema: .*: table write_trials is missing\n {6}it was changed by hand: undo/m,
   )
 })

@@ -19,10 +19,10 @@ const UNUSABLE: readonly Unusable[] = [
     fix: /install that version again, or restore a backup made with this one/,
   },
   {
-    because: 'a build before the first release made it, with the same name of the baseline',
+    because: 'somebody dropped a table',
     change: 'drop table campaign_clicks',
-    says: /does not match its schema version [\w-]+: table campaign_clicks is missing; it was changed by hand, or created by/,
-    fix: /restore a backup made with this version, or move it away to start with a new database/,
+    says: /does not match its schema version [\w-]+: table campaign_clicks is missing; it was changed by hand: undo the change/,
+    fix: /undo the change, or restore a backup/,
   },
   {
     because: 'somebody added a view',

@@ -470,6 +470,7 @@ t.test('images are in a backup', { skip: process.env['TEST_POSTGRES_URL'] !== un
   t.same(await again(variants[0].url), small.octets)
 })
 
+// proves: decisions: Added after a day's work > Shares Every bounded resource used
 t.test('images that clients do not read keep no other image back', async t => {
   const { stored, fetched, baseUrl } = await open(t, { toml: '[media]\nfile_size = "50MB"' })
   const { url: small } = await stored(await picture('png', 20, 20))

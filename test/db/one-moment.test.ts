@@ -399,7 +399,8 @@ const ANSWERS: readonly Answer[] = [
         const linkKeys = openLinkKeys([{ version: 1, secret: Buffer.alloc(32, 1) }])
         const subscriber = { workspaceId: ONE, messageId: TWO, recipient: 'ann@one.test' }
         const token = makeSubscriberToken(linkKeys, 'preferences', subscriber)
-        const [page] = preferencesPages({ database, linkKeys } as never)
+        const clock = new FakeClock()
+        const [page] = preferencesPages({ database, linkKeys, clock } as never)
         return must(page, 'the page').handle({ params: { token }, texts: LANGUAGES.en } as never)
       },
     ],

@@ -148,7 +148,6 @@ const OTHERS: readonly Holder[] = [
 
 for (const [resource, open] of Object.entries(RESOURCES))
   for (const [who, flood] of Object.entries(FLOODS))
-    // proves: decisions: Added after a day's work > Shares Every bounded resource used
     t.test(`${resource}: while ${who} takes all it can get, others are answered`, async t => {
       const use = await open(t)
       const as = (holder: Holder) => actFor(holder, () => use(holder))

@@ -134,6 +134,13 @@ export const ADMIN_SAMPLES = {
     is_current: true,
   },
   SignedIn: { needs_code: false },
+  LinkPreview: {
+    kind: 'join',
+    email: 'kim@example.com',
+    workspace: 'Acme',
+    role: 'marketer',
+    needs_sign_in: false,
+  },
   OperatorToken: token,
   NewOperatorToken: { ...token, last_used_at: null, token: 'pa_7Hq2mV9xLk4TzR8cW1sYd6Bn3GfJp5Aeu0Ix9Qk' },
   TotpProposal: {

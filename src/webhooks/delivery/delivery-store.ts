@@ -227,7 +227,9 @@ const putOff = statement(
       .updateTable('webhook_deliveries')
       .set({
         attempts: number,
-        next_attempt_at: sql<number | null>`case when next_attempt_at is not null then ${at} end`,
+        next_attempt_at: sql<
+          number | null
+        >`case when next_attempt_at is not null then cast(${at} as bigint) end`,
       })
       .where('id', '=', id)
       .where('attempts', '<', number)
