@@ -46,6 +46,7 @@ async function open(t: Test, toml = '') {
 /** Jobs that run for the life of the appliance. */
 const LASTING: readonly unknown[] = [
   'import-contacts',
+  'send account mail',
   'send-campaigns',
   'check-campaigns',
   'run-automations',
