@@ -540,15 +540,11 @@ eachDatabase(
     t.match((await flows.runs(leaving))[0], { status: 'completed', exitReason: 'moved_to_flow' })
     t.same(await flows.trace((await flows.runs(leaving))[0]), ['move_to_flow completed'])
     t.same(await flows.trace((await flows.runs(staying))[0]), ['move_to_flow completed', 'tag completed'])
-    t.match(
-      (await flows.runs(target)).map(({ contactId, triggerType, triggerData, stepsDone }) => ({
-        ...{ contactId, triggerType, triggerData, stepsDone },
-      })),
-      [
-        { contactId: ann.id, triggerType: 'move_to_flow', triggerData: { plan: 'pro' }, stepsDone: 2 },
-        { contactId: bob.id, triggerData: {} },
-      ],
-    )
+    // Two runs go on at once; either may move first.
+    const moved = new Map((await flows.runs(target)).map(run => [run.contactId, run]))
+    t.equal(moved.size, 2)
+    t.match(moved.get(ann.id), { triggerType: 'move_to_flow', triggerData: { plan: 'pro' }, stepsDone: 2 })
+    t.same(moved.get(bob.id)?.triggerData, {})
     await flows.enter(staying, ann)
     await flows.settle()
     t.match((await flows.recordsOf((await flows.runs(staying))[1]))[0], {

@@ -33,7 +33,7 @@ const STARTED_PER_TURN = 4
 
 /**
  * UTF-16 units or octets whose building is not limited, since the limit costs more than most messages: even work quadratic in this length
- * takes no longer than the limit, and there is none that is exponential (see ESLint's configuration).
+ * takes no longer than the limit, and there is none that is exponential (see .oxlintrc.json).
  */
 const SHORT = 65_536
 
