@@ -277,7 +277,7 @@ export async function clearClaims(db: Queries, ids: readonly string[], incarnati
       .execute()
 }
 
-/** What a run of the process has claimed: at most what it has in progress. */
+/** The messages claimed by one run of the process: at most those in progress. */
 export async function listClaims(
   db: Queries,
   incarnation: string,

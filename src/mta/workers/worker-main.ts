@@ -32,8 +32,8 @@ import type {
 const STARTED_PER_TURN = 4
 
 /**
- * UTF-16 units or octets whose building is not limited, since the limit costs more than most messages: even work quadratic in this length
- * takes no longer than the limit, and there is none that is exponential (see .oxlintrc.json).
+ * Messages up to this length, in UTF-16 units or octets, are built without the limit, which costs more than building most of them. Even
+ * quadratic work ends within the limit at this length, and the linters rule out exponential work (`.oxlintrc.json`).
  */
 const SHORT = 65_536
 
@@ -58,7 +58,7 @@ class JobServer {
   private readonly inFlight = new Map<number, AbortController>()
   private readonly waiting: Waiting[] = []
   private readonly plans = new PlanCache()
-  /** Contents of messages that were built in time; what is left to do for another recipient depends on its own values. */
+  /** Contents of messages that were built in time. For another recipient only its own values are added. */
   private readonly built = new WeakSet<DeliveryJob['content']>()
   private isStarting = false
   private isSpent = false
