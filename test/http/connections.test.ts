@@ -1,8 +1,11 @@
 /** What one client may hold of the HTTP server: requests sent ahead, answers not fetched, connections, memory for bodies. */
+import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import Type from 'typebox'
-import { openRoute, route } from '../../src/http/route.js'
+import { AppError } from '../../src/core/errors.js'
+import { openRoute, route, uploadRoute } from '../../src/http/route.js'
 import { serveRoutes } from '../support/api/api.js'
 import { testRoutes } from '../support/api/test-routes.js'
 import { readByServer } from '../support/read-by-server.js'
@@ -246,6 +249,41 @@ t.test('bodies count as they arrive, and one workspace holds no memory that anot
   t.equal((await send('unlimited', 'a')).status, 200, 'and a short body is always taken')
   for (const socket of sent) socket.destroy()
   await until('the share to be free again', async () => (await send('unlimited', mail)).status === 200)
+})
+
+t.test('a client that sends the rest of a refused upload is let go at once', async t => {
+  const refuse = uploadRoute({
+    method: 'POST',
+    path: '/files',
+    operationId: 'refuseFile',
+    chapter: 'Email',
+    access: 'contacts:write',
+    summary: 'Refuses what it has begun to read.',
+    upload: { octets: 16 * MEGABYTE, mediaTypes: ['text/plain'], fields: {}, example: 'a' },
+    response: Type.Object({}),
+    async handle(_, { pieces }) {
+      for await (const piece of pieces)
+        throw new AppError('validation_error', `refused after ${piece.length} octets`)
+      return {}
+    },
+  })
+  const { port } = await serveRoutes(t, [...testRoutes, refuse])
+  for (const [coding, body] of [
+    ['identity', Buffer.alloc(4 * MEGABYTE, 'a')],
+    ['gzip', gzipSync(randomBytes(4 * MEGABYTE))],
+  ] as const) {
+    const socket = dial(t, port)
+    let answer = ''
+    socket.setEncoding('utf8').on('data', (text: string) => (answer += text))
+    const closed = new Promise(resolve => socket.once('close', resolve))
+    socket.write(
+      'POST /api/v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\nContent-Type: text/plain\r\n' +
+        `Content-Encoding: ${coding}\r\nContent-Length: ${body.length}\r\n\r\n`,
+    )
+    socket.write(body)
+    await closed
+    t.match(answer, /^HTTP\/1\.1 400 [^]*refused after \d+ octets/, coding)
+  }
 })
 
 t.test('100-continue is sent only if the body will be accepted', async t => {

@@ -138,9 +138,12 @@ async function* octetsOf(
   if (gunzip) request.on('data', onArrived).once('close', onClosed)
   const watch = new TimeWatch(clock, () => Math.max(arrived, unfolded))
   const pieces = source.iterator({ destroyOnReturn: false })
+  let isWaiting = false
   try {
     for (;;) {
+      isWaiting = true
       const { value, done } = await watch.within(pieces.next() as Promise<IteratorResult<Buffer, undefined>>)
+      isWaiting = false
       if (done) break
       unfolded += value.length
       if (unfolded > most || arrived > most) throw tooLarge(rules)
@@ -151,6 +154,9 @@ async function* octetsOf(
     if (error instanceof AppError) throw error
     throw request.complete ? invalid('body is not valid gzip, although Content-Encoding is gzip') : cutShort()
   } finally {
+    // An iterator left open keeps the rest of the body from being discarded; one that waits ends with the next octets.
+    const ended = pieces.return?.()
+    if (!isWaiting) await ended
     request.off('data', onArrived).off('close', onClosed)
     if (gunzip) {
       request.unpipe(gunzip)
