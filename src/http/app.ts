@@ -365,7 +365,10 @@ function serialize({ head }: Route, body: unknown): Buffer {
 function answerError(ctx: Context, error: unknown, gate: Gate, log: Log): void {
   const answer = errorAnswer(error)
   ctx.state['errorCode'] = answer.code
-  if (!ctx.res.hasHeader('X-RateLimit-Limit')) gate.countAddress(ctx)
+  if (!ctx.res.hasHeader('X-RateLimit-Limit')) {
+    if (answer.status >= 500) gate.showAddress(ctx)
+    else gate.countAddress(ctx)
+  }
   // `unavailable` has been logged where it was detected.
   if (answer.status >= 500 && answer.code !== 'unavailable') {
     const cause = error instanceof AppError ? error.cause : undefined

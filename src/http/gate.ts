@@ -8,7 +8,7 @@
  */
 import type { Context } from 'koa'
 import { SYSTEM, type Actor } from '../core/actor.js'
-import { AppError } from '../core/errors.js'
+import { AppError, ERRORS } from '../core/errors.js'
 import type { Holder } from '../core/holder.js'
 import type { Clock } from '../world/time/clock.js'
 import { addressHolder, addressKey, NetworkList } from '../world/net/ip-address.js'
@@ -230,6 +230,12 @@ export class Gate {
     return state
   }
 
+  /** Adds the headers to an answer that is not the client's fault, and counts nothing. */
+  showAddress(ctx: Context): void {
+    const { anonymousRateLimit } = this.parts
+    ctx.set(windowHeaders(this.addressWindows.take(addressKey(this.clientOf(ctx)), 0, anonymousRateLimit)))
+  }
+
   /** Counts a request of the address. */
   windowOf(address: string): WindowState {
     return this.addressWindows.take(addressKey(address), 1, this.parts.anonymousRateLimit)
@@ -276,7 +282,8 @@ export class Gate {
     try {
       return await find()
     } catch (error) {
-      if (!(error instanceof AppError)) throw error
+      // A fault of ours, such as an unreachable database, says nothing about the key.
+      if (!(error instanceof AppError) || isFault(error)) throw error
       await this.prepareAddress(ctx)
       const state = this.countAddress(ctx)
       if (!state.isAllowed) throw tooMany(state)
@@ -321,6 +328,11 @@ function requireGrant(
       ? 'your role covers single workspaces: name one in workspace_id'
       : `your role lacks the permission ${permission}`,
   )
+}
+
+/** Of the server, not of the caller. */
+function isFault({ code }: AppError): boolean {
+  return ERRORS[code].status >= 500
 }
 
 /** Percent-encoded, since names of users may contain anything. */

@@ -97,6 +97,22 @@ t.test('guessing keys is limited by address, and a right key still passes', asyn
   t.equal((await ask({ path: NOTES })).status, 200)
 })
 
+t.test(
+  'a key that cannot be checked is answered 503, however often, and does not count as a wrong one',
+  async t => {
+    const { ask } = await serveRoutes(t, testRoutes, { anonymousRateLimit: 3 })
+    for (let request = 0; request < 8; request += 1)
+      t.match(await ask({ path: NOTES, key: 'away' }), {
+        status: 503,
+        headers: { 'retry-after': '5', 'x-ratelimit-remaining': '3' },
+        json: { error: { code: 'unavailable' } },
+      })
+    t.equal((await ask({ path: NOTES, key: 'broken' })).status, 500)
+    const wrong = await ask({ path: NOTES, key: 'guess' })
+    t.match(wrong, { status: 401, headers: { 'x-ratelimit-remaining': '2' } }, 'nothing was counted before')
+  },
+)
+
 t.test('an open route shows the limit and never refuses', async t => {
   const { ask } = await serveRoutes(t, testRoutes, { anonymousRateLimit: 2 })
   for (const remaining of ['1', '0', '0'])

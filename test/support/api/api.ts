@@ -40,6 +40,10 @@ const keys: Readonly<Record<string, Principal>> = {
 
 const authenticate: Authenticate = async token => {
   if (token === 'orphan') throw new AppError('workspace_not_found', "the key's workspace no longer exists")
+  if (token === 'away')
+    throw new AppError('unavailable', 'the database cannot be reached; try again in a few seconds', {
+      retryAfterMs: 5_000,
+    })
   if (token === 'broken') throw new Error('secret detail of the database')
   const found = keys[token]
   if (!found) throw new AppError('unauthorized', 'the API key is unknown or revoked')
