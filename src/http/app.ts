@@ -27,7 +27,7 @@ import { errorAnswer, windowHeaders } from './answer/error-body.js'
 import { Gate, type Caller } from './gate.js'
 import { makeClaim, readIdempotencyKey, Repeats, type KeptAnswers } from './idempotency.js'
 import { answerBudget, bodyBudget, type MemoryBudget } from './memory-budget.js'
-import { isNoneMatch, readIfMatch } from './preconditions.js'
+import { answerEtag, isNoneMatch, readIfMatch } from './preconditions.js'
 import type { Authenticate } from './principal.js'
 import type { OperatorAccess } from './operator.js'
 import { acceptsIdempotencyKey, ADMIN_BASE, API_BASE, bodyBounds, type Route } from './route.js'
@@ -291,8 +291,9 @@ async function serveAdmitted(
   if ('headers' in answer) ctx.set(answer.headers)
   if (status === 201) ctx.set('Location', locationOf(route, value, params))
   if ('etag' in answer) {
-    ctx.set('ETag', answer.etag)
-    if (isRead && !isNoneMatch(ctx.get('If-None-Match'), answer.etag)) {
+    const etag = answerEtag(answer.etag, value)
+    ctx.set('ETag', etag)
+    if (isRead && !isNoneMatch(ctx.get('If-None-Match'), etag)) {
       ctx.status = 304
       return
     }

@@ -3,6 +3,10 @@
  *
  * Used by `app.ts` for routes with `hasEtag` or `checksEtag`. Handlers return `Tagged` values and check `If-Match` inside the
  * transaction of the change, so that of two editors with the same tag only the first succeeds.
+ *
+ * A tag is `"version.content"`. The version is the handler's: what people edit. The content is a digest of all that the answer shows,
+ * counts included. If-None-Match compares both, so 304 is never answered for something that looks different. If-Match compares the
+ * version only: a new member of a list is no conflict for those who edit the list.
  * Standard: RFC 9110 §8.8.3 (syntax), §13.1.1 (If-Match, strong comparison), §13.1.2 (If-None-Match, weak comparison).
  * Fails: AppError validation_error (malformed header), precondition_failed.
  */
@@ -11,13 +15,14 @@ import { AppError } from '../core/errors.js'
 
 /** Condition on the current state of a resource. */
 export interface Precondition {
-  /** @param etag of the stored resource @throws AppError precondition_failed */
-  check(etag: string): void
+  /** @param version of the stored resource @throws AppError precondition_failed */
+  check(version: string): void
 }
 
-/** An answer with the entity tag of its resource. */
+/** An answer with the version of its resource. */
 export class Tagged<T> {
   readonly value: T
+  /** Version of the resource, from `etagOf`. */
   readonly etag: string
   readonly status: number | undefined
 
@@ -29,9 +34,22 @@ export class Tagged<T> {
   }
 }
 
-/** A strong entity tag. @param revision everything that distinguishes states of the resource */
+/** A version. @param revision everything that distinguishes editable states of the resource */
 export function etagOf(...revision: readonly unknown[]): string {
-  return `"${createHash('sha256').update(JSON.stringify(revision)).digest('base64url').slice(0, 22)}"`
+  return `"${digestOf(revision)}"`
+}
+
+/** The strong entity tag of an answer. @param version from `etagOf` @param value all that the answer shows */
+export function answerEtag(version: string, value: unknown): string {
+  return `${version.slice(0, -1)}.${digestOf(value)}"`
+}
+
+function versionOf(etag: string): string {
+  return etag.replace(/\.[^.]*"$/, '"')
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)
 }
 
 /** @param header empty if absent */
@@ -39,11 +57,11 @@ export function readIfMatch(header: string): Precondition | undefined {
   if (header.trim() === '') return undefined
   const tags = readTags(header, 'If-Match')
   return {
-    check(etag) {
-      if (tags === '*' || tags.includes(etag)) return
+    check(version) {
+      if (tags === '*' || tags.some(tag => versionOf(tag) === version)) return
       throw new AppError(
         'precondition_failed',
-        `the resource was changed: its ETag is now ${etag}; read it again and repeat the change`,
+        'the resource was changed since you read it; read it again and repeat the change',
         { path: 'If-Match' },
       )
     },

@@ -44,7 +44,7 @@ t.test(
     const { call, draft, tagOf } = await open(t)
     const path = `/campaigns/${await draft(addresses(2))}`
     const { etag } = await call('GET', path)
-    t.match(etag, /^"[\w-]{22}"$/)
+    t.match(etag, /^"[\w-]{22}\.[\w-]{22}"$/)
     t.match(await call('GET', path, undefined, { 'If-None-Match': etag }), { status: 304, body: undefined })
 
     const first = await call('PATCH', path, { ab_test: TEST }, { 'If-Match': etag })
@@ -55,7 +55,7 @@ t.test(
       t.match(await call('PATCH', path, body, { 'If-Match': etag }), CONFLICT, JSON.stringify(body))
     t.match(
       (await call('PATCH', path, { subject: 'Mine' }, { 'If-Match': etag })).body.error.message,
-      first.etag,
+      /read it again/,
     )
     t.match(await call('DELETE', path, undefined, { 'If-Match': etag }), CONFLICT)
     t.match((await call('GET', path)).body.data, {
@@ -101,7 +101,6 @@ t.test('sending a draft is a conflict for those who edit it, counting its mail i
   const etag = await tagOf(id)
   change([`update campaigns set opens = opens + 1, unique_opens = unique_opens + 1 where id = '${id}'`])
   t.match((await call('GET', path)).body.data, { stats: { opens: 1 } })
-  t.equal(await tagOf(id), etag)
   t.match(await call('PATCH', path, { archive: false }, { 'If-Match': etag }), {
     status: 200,
     body: { data: { archive: false, stats: { opens: 1 } } },

@@ -40,7 +40,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     places: [
       `${LATER} > Nothing waits without saying why`,
       `${LATER} > Days in segment rules automations`,
-      `${LATER} > ETags cover everything that the`,
       `${LATER} > Audience of a campaign audience`,
       `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
       `${LATER} > Addresses are read by one`,

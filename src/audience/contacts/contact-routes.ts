@@ -131,7 +131,7 @@ export function contactRoutes(parts: AudienceParts): Route[] {
       chapter: 'Contacts',
       summary: 'Get a contact.',
       description:
-        'The `ETag` covers the fields that an update can change, and not lists, tags, bounces and times, which change with mail and imports.',
+        'The `ETag` covers everything shown. With `If-Match`, only the fields that an update can change count, not lists, tags, bounces and times.',
       params: ContactParams,
       response: ContactDetailsSchema,
       errors: ['contact_not_found'],

@@ -171,7 +171,7 @@ export function listRoutes(parts: AudienceParts & ReferenceParts): Route[] {
       hasEtag: true,
       chapter: 'Lists',
       summary: 'Get a list.',
-      description: 'The `ETag` covers everything but `member_count`.',
+      description: 'The `ETag` covers everything shown. With `If-Match`, `member_count` does not count.',
       params: ListParams,
       response: ListSchema,
       errors: ['not_found'],

@@ -122,7 +122,7 @@ export function tagRoutes({ database, clock, newId, references }: AudienceParts 
       hasEtag: true,
       chapter: 'Tags',
       summary: 'Get a tag.',
-      description: 'The `ETag` covers everything but `contact_count`.',
+      description: 'The `ETag` covers everything shown. With `If-Match`, `contact_count` does not count.',
       params: TagParams,
       response: TagSchema,
       errors: ['not_found'],

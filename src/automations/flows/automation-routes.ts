@@ -163,7 +163,7 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       hasEtag: true,
       summary: 'Get an automation.',
       description:
-        'The `ETag` covers everything but `stats`: a 304 means that name, status, trigger and steps are the same.',
+        'The `ETag` covers everything shown. With `If-Match`, only name, status, trigger and steps count, not `stats`.',
       params: AutomationParams,
       exampleAnswer: EXAMPLE_AUTOMATION,
       response: AutomationSchema,

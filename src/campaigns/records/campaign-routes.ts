@@ -163,8 +163,8 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       chapter: 'Campaigns',
       summary: 'Get a campaign with its statistics.',
       description:
-        'Counts are cumulative and exact, even after a crash of the server. The `ETag` covers everything but `total_recipients`, `excluded`, ' +
-        '`progress`, `stats` and `rates`: a 304 means that settings and status are the same.',
+        'Counts are cumulative and exact, even after a crash of the server. The `ETag` covers everything shown. With `If-Match`, ' +
+        '`total_recipients`, `excluded`, `progress`, `stats` and `rates` do not count.',
       params: CampaignParams,
       response: CampaignSchema,
       exampleAnswer: SENT_EXAMPLE,

@@ -41,7 +41,7 @@ export async function requireCampaign(db: Queries, workspaceId: string, id: stri
   return campaign
 }
 
-/** As the API shows it. The ETag covers everything but the counts, which change all the time while it is sent. */
+/** As the API shows it. The version leaves out the counts, which change all the time while it is sent. */
 export function tagged(campaign: Campaign): Tagged<ShownCampaign> {
   const shown = campaignToApi(campaign)
   const { total_recipients: _total, excluded: _excluded, progress: _progress, ...others } = shown

@@ -227,14 +227,14 @@ function keyParameter({ requiresIdempotencyKey, isReadOnly, upload }: Route['hea
   }
 }
 
-const ETAG_EXAMPLE = '"mWq3T0kQ4cLrX1b2Zs7f9A"'
+const ETAG_EXAMPLE = '"mWq3T0kQ4cLrX1b2Zs7f9A.t5Yb0cVh2KxN8dPq1RzLuE"'
 
 const IF_NONE_MATCH = {
   name: 'If-None-Match',
   in: 'header',
   required: false,
   description:
-    '`ETag` of an earlier response. If the resource still has it, the response is 304 without a body.',
+    '`ETag` of an earlier response. If everything the response would show is still the same, counts included, it is 304 without a body.',
   schema: { type: 'string' },
   example: ETAG_EXAMPLE,
 }
@@ -244,13 +244,17 @@ const IF_MATCH = {
   in: 'header',
   required: false,
   description:
-    '`ETag` of what you edited. If the resource has changed since, nothing is done and the response is 412 `precondition_failed`.',
+    '`ETag` of what you edited. If it has been edited since, nothing is done and the response is 412 `precondition_failed`. ' +
+    'Counts and other derived fields may have changed.',
   schema: { type: 'string' },
   example: ETAG_EXAMPLE,
 }
 
 const ETAG_HEADER = {
-  ETag: { description: 'A strong entity tag of the current state (RFC 9110).', schema: { type: 'string' } },
+  ETag: {
+    description: 'A strong entity tag of all that the response shows (RFC 9110).',
+    schema: { type: 'string' },
+  },
 }
 
 const LOCATION_HEADER = {

@@ -69,8 +69,7 @@ const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   },
   precondition_failed: {
     when: 'the resource has changed since it had the ETag in `If-Match`; nothing was done',
-    message:
-      'the resource was changed: its ETag is now "mWq3T0kQ4cLrX1b2Zs7f9A"; read it again and repeat the change',
+    message: 'the resource was changed since you read it; read it again and repeat the change',
     path: 'If-Match',
   },
   limit_reached: {
