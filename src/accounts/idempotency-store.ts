@@ -5,6 +5,7 @@
  * bodies are stored as digests only. Each insert deletes a few expired rows; a job deletes the rest.
  */
 import { AppError } from '../core/errors.js'
+import { given } from '../core/given.js'
 import type { Database, Queries } from '../db/database.js'
 import type { IdempotencyClaim, KeptAnswer, KeptAnswers } from '../http/idempotency.js'
 
@@ -18,6 +19,8 @@ interface KeptAnswerRow {
   status: number
   /** JSON: `data` of the response; sealed if it contains a secret. */
   value: string
+  /** Version of the answer's resource. */
+  etag: string | null
   created_at: number
 }
 
@@ -56,6 +59,7 @@ export async function keepAnswers(db: Queries, kept: readonly Kept[]): Promise<v
     body_hash: claim.bodyHash,
     status: answer.status,
     value: JSON.stringify(answer.value),
+    etag: answer.etag ?? null,
     created_at: claim.madeAt,
   }))
   const { numInsertedOrUpdatedRows = 0n } = await db
@@ -69,6 +73,7 @@ export async function keepAnswers(db: Queries, kept: readonly Kept[]): Promise<v
           body_hash: eb.ref('excluded.body_hash'),
           status: eb.ref('excluded.status'),
           value: eb.ref('excluded.value'),
+          etag: eb.ref('excluded.etag'),
           created_at: eb.ref('excluded.created_at'),
         }))
         .where('kept_answers.created_at', '<=', earliest - KEPT_MS),
@@ -114,12 +119,12 @@ export function keptAnswers(database: Database, box: SecretBox): KeptAnswers {
       database.write(async tx => {
         await tx.db.deleteFrom('kept_answers').where('id', '=', id).where('status', '=', RESERVED).execute()
       }),
-    keep: ({ id }, { status, value }, isSecret) =>
+    keep: ({ id, bodyHash }, { status, value, etag = null }, isSecret) =>
       database.write(async tx => {
         const text = JSON.stringify(value)
         await tx.db
           .updateTable('kept_answers')
-          .set({ status, value: isSecret ? box.seal(text, placeOf(id)) : text })
+          .set({ status, value: isSecret ? box.seal(text, placeOf(id)) : text, etag, body_hash: bodyHash })
           .where('id', '=', id)
           .execute()
       }),
@@ -131,10 +136,11 @@ function placeOf(id: string): string {
 }
 
 /** A response sealed with another key counts as lost. */
-function readAnswer({ id, status, value }: KeptAnswerRow, box: SecretBox): KeptAnswer | undefined {
+function readAnswer({ id, status, value, etag }: KeptAnswerRow, box: SecretBox): KeptAnswer | undefined {
   if (status === RESERVED) return undefined
   try {
-    return { status, value: JSON.parse(box.open(value, placeOf(id))) as unknown }
+    const opened: unknown = JSON.parse(box.open(value, placeOf(id)))
+    return { status, value: opened, ...given({ etag: etag ?? undefined }) }
   } catch (error) {
     if (error instanceof SealError) return undefined
     throw error

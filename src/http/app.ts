@@ -16,7 +16,7 @@ import type { HttpHandler } from '../world/net/http-connections.js'
 import type { Log } from '../world/log.js'
 import { readJsonBody, type BodyParts } from './body/body.js'
 import { LargeBodies, type ReadBody } from './body/large-bodies.js'
-import { openUpload } from './body/upload.js'
+import { digested, openUpload } from './body/upload.js'
 import { bodyDigest } from './body/body-digest.js'
 import { faultAnswer } from './answer/connection-faults.js'
 import { DownloadPlaces, sendDownload, type Download } from './answer/download.js'
@@ -240,7 +240,9 @@ async function serveAdmitted(
   const isRead = head.method === 'GET'
   const precondition = head.checksEtag ? readIfMatch(ctx.get('If-Match')) : undefined
   const { value: body, digest } = await readBody(ctx, route, holder, key !== undefined, serving)
-  const upload = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
+  const opened = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
+  const { upload, digest: digestUpload } =
+    opened && key !== undefined ? digested(opened, query) : { upload: opened, digest: undefined }
   const requestId = ctx.state['requestId'] as string
   const claim =
     key === undefined || digest === undefined || !repeats
@@ -282,7 +284,7 @@ async function serveAdmitted(
   }
   const { answer, isRepeat } =
     claim && repeats
-      ? await repeats.answer(head, claim, execute)
+      ? await repeats.answer(head, claim, execute, digestUpload)
       : { answer: await execute(), isRepeat: false }
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
@@ -290,7 +292,7 @@ async function serveAdmitted(
     serving.onWrite(head.path, caller.workspaceId ?? (principal.liveWorkspaceId || undefined))
   if ('headers' in answer) ctx.set(answer.headers)
   if (status === 201) ctx.set('Location', locationOf(route, value, params))
-  if ('etag' in answer) {
+  if (answer.etag !== undefined) {
     const etag = answerEtag(answer.etag, value)
     ctx.set('ETag', etag)
     if (isRead && !isNoneMatch(ctx.get('If-None-Match'), etag)) {

@@ -8,13 +8,15 @@
  * - For other routes the key is reserved before the handler runs and the answer stored afterwards. After a crash in between, it is
  *   unknown whether the work was done, so a repeat is refused instead of executed twice.
  * - A read-only route is executed each time.
- * Uploaded files are not compared; an upload is identified by its key and query.
+ * - An uploaded file is known once it has been read: the key is reserved with the digest of the query, and the answer is stored with that
+ *   of the file as well. The file of a repeat is read to its end and compared.
  * Fails: AppError validation_error (missing or invalid key), conflict (first request in flight, or its outcome unknown),
  * idempotency_conflict (different body).
  */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AppError, describeError } from '../core/errors.js'
+import { given } from '../core/given.js'
 import type { Log } from '../world/log.js'
 import type { Principal } from './principal.js'
 
@@ -37,6 +39,8 @@ export interface KeptAnswer {
   readonly status: number
   /** `data` of the answer. */
   readonly value: unknown
+  /** Version of the resource (`preconditions.ts`), if the answer has an ETag. */
+  readonly etag?: string
 }
 
 /** Stored under a key: an answer, or a reservation without one. */
@@ -52,7 +56,7 @@ export interface KeptAnswers {
   reserve(claim: IdempotencyClaim): Promise<void>
   /** Deletes a reservation. */
   release(claim: IdempotencyClaim): Promise<void>
-  /** @param isSecret encrypt the answer */
+  /** Stores the digest of the claim as well. @param isSecret encrypt the answer */
   keep(claim: IdempotencyClaim, answer: KeptAnswer, isSecret: boolean): Promise<void>
 }
 
@@ -117,12 +121,14 @@ export class Repeats {
   /**
    * Executes a first request, and answers a repeat with the first answer.
    *
+   * @param digestUpload of an upload: reads what is left of the file and digests the whole request
    * @throws AppError conflict, idempotency_conflict, and errors of the execution
    */
   async answer<A extends KeptAnswer>(
     route: ClaimedRoute,
     claim: IdempotencyClaim,
     execute: () => Promise<A>,
+    digestUpload?: () => Promise<string>,
   ): Promise<{ readonly answer: A | KeptAnswer; readonly isRepeat: boolean }> {
     if (route.isReadOnly) return { answer: await execute(), isRepeat: false }
     const other = this.inFlight.get(claim.id)
@@ -134,7 +140,8 @@ export class Repeats {
     try {
       const kept = await this.answers.find(claim)
       if (kept) {
-        mustBeSame(claim, kept.bodyHash)
+        const isUploaded = kept.answer !== undefined && digestUpload !== undefined
+        mustBeSame(isUploaded ? { bodyHash: await digestUpload() } : claim, kept.bodyHash)
         if (kept.answer) return { answer: kept.answer, isRepeat: true }
         throw new AppError(
           'conflict',
@@ -143,7 +150,7 @@ export class Repeats {
       }
       const answer = route.keepsAnswer
         ? await execute()
-        : await this.executeReserved(claim, execute, route.answerHasSecret === true)
+        : await this.executeReserved(route, claim, execute, digestUpload)
       return { answer, isRepeat: false }
     } finally {
       this.inFlight.delete(claim.id)
@@ -151,9 +158,10 @@ export class Repeats {
   }
 
   private async executeReserved<A extends KeptAnswer>(
+    { answerHasSecret }: ClaimedRoute,
     claim: IdempotencyClaim,
     execute: () => Promise<A>,
-    isSecret: boolean,
+    digestUpload: (() => Promise<string>) | undefined,
   ): Promise<A> {
     await this.answers.reserve(claim)
     let answer: A
@@ -164,10 +172,20 @@ export class Repeats {
       throw error
     }
     // The work is committed, so the request succeeds even if its answer cannot be stored.
-    await this.answers
-      .keep(claim, { status: answer.status, value: answer.value }, isSecret)
-      .catch((failure: unknown) => this.report(failure))
+    await this.keep(claim, answer, answerHasSecret === true, digestUpload).catch((failure: unknown) =>
+      this.report(failure),
+    )
     return answer
+  }
+
+  private async keep(
+    claim: IdempotencyClaim,
+    { status, value, etag }: KeptAnswer,
+    isSecret: boolean,
+    digestUpload: (() => Promise<string>) | undefined,
+  ): Promise<void> {
+    const bodyHash = digestUpload ? await digestUpload() : claim.bodyHash
+    await this.answers.keep({ ...claim, bodyHash }, { status, value, ...given({ etag }) }, isSecret)
   }
 
   private report(failure: unknown): void {
@@ -175,7 +193,7 @@ export class Repeats {
   }
 }
 
-function mustBeSame(claim: IdempotencyClaim, bodyHash: string): void {
+function mustBeSame(claim: Pick<IdempotencyClaim, 'bodyHash'>, bodyHash: string): void {
   if (claim.bodyHash !== bodyHash)
     throw new AppError('idempotency_conflict', 'this Idempotency-Key was used with another body', {
       path: KEY_HEADER,

@@ -758,7 +758,8 @@ create table kept_answers (
   body_hash text not null,
   status integer not null,
   value text not null,
-  created_at bigint not null
+  created_at bigint not null,
+  etag text
 );
 
 create table leases (

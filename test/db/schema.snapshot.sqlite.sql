@@ -927,7 +927,7 @@ CREATE TABLE kept_answers (
     status integer not null,
     value text not null,
     created_at bigint not null
-  );
+  , etag text);
 
 CREATE TABLE leases (
     name text primary key,

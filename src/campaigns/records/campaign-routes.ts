@@ -90,7 +90,7 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
           await insertCampaign(tx.db, made)
           await logAct(tx, made, principal.actor, 'created', now)
           const answer = tagged(await requireCampaign(tx.db, workspaceId, made.id))
-          await keepAnswer(tx.db, claim, { status: 201, value: answer.value })
+          await keepAnswer(tx.db, claim, { status: 201, value: answer.value, etag: answer.etag })
           return answer
         })
       },

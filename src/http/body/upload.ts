@@ -6,6 +6,7 @@
  * Standards: RFC 7578 (multipart/form-data), RFC 9110 §8.4 (gzip), §10.1.1 (100-continue).
  * Fails: reading throws AppError validation_error, unsupported_media_type, request_timeout.
  */
+import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -77,6 +78,36 @@ export function openUpload(
   }
   const file: UploadedFile = {}
   return { pieces: lazily(() => fileOf(begin(), boundary, fields, file, rules)), fields, file }
+}
+
+/**
+ * Digests an upload while it is read.
+ *
+ * @param query of the request
+ * @returns the same upload, and its digest, for which what is left of the file is read
+ */
+export function digested(
+  { pieces, fields, file }: Upload,
+  query: unknown,
+): { readonly upload: Upload; readonly digest: () => Promise<string> } {
+  const hash = createHash('sha256')
+  let isDone = false
+  const source = (async function* () {
+    for await (const piece of pieces) {
+      hash.update(piece)
+      yield piece
+    }
+    isDone = true
+  })()
+  // A reader that stops early leaves the rest to the digest.
+  const shared = { [Symbol.asyncIterator]: () => ({ next: () => source.next() }) }
+  let result: Promise<string> | undefined
+  const finish = async () => {
+    while (!isDone) await source.next()
+    const about = [hash.digest('base64url'), [...fields].sort(), file.name ?? null, query]
+    return createHash('sha256').update(JSON.stringify(about)).digest('base64url')
+  }
+  return { upload: { pieces: shared, fields, file }, digest: () => (result ??= finish()) }
 }
 
 async function* lazily(begin: () => AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -214,8 +214,7 @@ function keyParameter({ requiresIdempotencyKey, isReadOnly, upload }: Route['hea
     'A unique value. A repeat with the same value and body within an hour returns the first response and has no further ' +
     'effect. With a different body it is refused with idempotency_conflict, and with conflict while the first request is ' +
     'still in progress. Only successes are stored.'
-  const ofFile =
-    ' The file is not compared: a repeat with the same value and query returns the first response, whatever it uploads.'
+  const ofFile = ' The body is the file with its name, the fields of the form and the query.'
   return {
     name: KEY_HEADER,
     in: 'header',
