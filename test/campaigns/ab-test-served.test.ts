@@ -1,7 +1,7 @@
 /** A/B tests over HTTP on the running appliance: the sample, the decision, the rest, and what is refused. */
 import t from 'tap'
 import { simpleParser } from 'mailparser'
-import { untilLater } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 import { addresses, openCampaigns, type Shown } from './open-campaigns.js'
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0'
@@ -358,25 +358,55 @@ t.test('where the lead may be chance, a test may wait for a person', async t => 
   t.same([mails('Alpha'), mails('Beta')], [4, 1])
 })
 
-t.test('a test whose sample is everybody is completed once it is decided', async t => {
-  const { draft, sendIt, post, ended, resultOnce, make } = await open(t)
-  const other = await make('/templates', { name: 'Other', html: '<p>Other words</p>' })
-  const id = await draft(addresses(4), {
-    rate_per_hour: 100_000,
-    ab_test: {
-      variants: [{ from_name: 'Ann' }, { from_name: 'Shop' }, { template_id: other }],
-      ...{ sample_percent: 100, decide_after_minutes: null },
-    },
-  })
-  await sendIt(id)
-  const all = await resultOnce(id, 'the sample', one => one.phase === 'waiting')
-  t.same(
-    all.variants.map(({ recipients }) => recipients),
-    [2, 1, 1],
+// proves: decisions: Added after a day's work > A/B a sample that covers
+t.test('a test whose sample is everybody is completed without a winner', async t => {
+  const { draft, sendIt, post, ended, result, mails, one } = await open(t)
+  for (const [recipients, sample] of [
+    [4, { sample_percent: 100 }],
+    [3, { sample_size: 10 }],
+    [1, { sample_percent: 20 }],
+  ] as const) {
+    const variants = [{ subject: `First of ${recipients}` }, { subject: `Second of ${recipients}` }]
+    const id = await draft(addresses(recipients, `of-${recipients}.test`), {
+      rate_per_hour: 100_000,
+      ab_test: { variants, ...sample, decide_after_minutes: null },
+    })
+    await sendIt(id)
+    await ended(id, ({ status }) => status === 'completed')
+    t.match(await result(id), { phase: 'ended', winner: null, rest: { recipients: 0 } })
+    t.equal(mails(`First of ${recipients}`) + mails(`Second of ${recipients}`), recipients)
+    t.equal((await post(`/campaigns/${id}/ab-test/winner`, { variant: 'A' })).status, 409)
+  }
+  t.equal(
+    Number(one("select count(*) from events where kind = 'campaign.winner_required'")),
+    0,
+    'nobody is asked',
   )
-  t.equal(all.rest.recipients, 0)
-  t.equal((await post(`/campaigns/${id}/ab-test/winner`, { variant: 'C' })).status, 200)
-  await ended(id, ({ status }) => status === 'completed')
+})
+
+// proves: decisions: Added after a day's work > A/B a sample that covers
+t.test('a test in the sandbox runs to its end at once, whatever it would wait for', async t => {
+  const { draft, sendIt, makeKey, as, get } = await open(t)
+  const sandboxKey = await makeKey('--sandbox')
+  const sandbox = as(sandboxKey)
+  for (const waits of [{}, { decide_after_minutes: null }, { if_unclear: 'manual' }]) {
+    const people = addresses(6, `${Object.keys(waits)[0] ?? 'usual'}.test`.replaceAll('_', '-'))
+    const ab_test = { variants: TWO, sample_size: 2, ...waits }
+    const id = await draft(people, { ab_test }, sandbox)
+    await sendIt(id, {}, sandbox)
+    // The clock stands still: nothing is waited for.
+    await until(
+      'the end',
+      async () => (await sandbox.get(`/campaigns/${id}`)).body.data.status === 'completed',
+    )
+    t.match((await sandbox.get(`/campaigns/${id}/ab-test`)).body.data, {
+      phase: 'decided',
+      winner: 'A',
+      decided_by: 'rule',
+      rest: { recipients: 4 },
+    })
+  }
+  t.equal((await get('/campaigns')).body.pagination.total, 0)
 })
 
 t.test('a test without recipients ends at once', async t => {

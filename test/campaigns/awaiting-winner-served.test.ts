@@ -19,16 +19,20 @@ t.test('campaigns that wait for a person to choose the winner are listed until s
   }
   const waiting = async (query = '') =>
     (await ask(`?awaits_winner=true${query}`)).body.data.map(({ name }) => name)
-  const sent = async (name: string, ab_test: object | null, on: ReturnType<typeof as> = as(opened.key)) => {
+  const sent = async (
+    name: string,
+    ab_test: object | null,
+    on: ReturnType<typeof as> = as(opened.key),
+    phase = 'waiting',
+  ) => {
     const id = await draft(
       addresses(4, `${name.replace(' ', '-').toLowerCase()}.test`),
       { name, ab_test },
       on,
     )
     await sendIt(id, {}, on)
-    const phase = ab_test ? 'waiting' : undefined
     await untilLater(clock, `the sample of ${name}`, async () => {
-      if (phase === undefined) return (await on.get(`/campaigns/${id}`)).body.data.status === 'completed'
+      if (!ab_test) return (await on.get(`/campaigns/${id}`)).body.data.status === 'completed'
       return (await on.get(`/campaigns/${id}/ab-test`)).body.data.phase === phase
     })
     return id
@@ -38,7 +42,7 @@ t.test('campaigns that wait for a person to choose the winner are listed until s
   const first = await sent('First', TEST)
   const second = await sent('Second', TEST)
   const third = await sent('Third', TEST)
-  await sent('Sandbox', TEST, as(await makeKey('--sandbox')))
+  await sent('Sandbox', TEST, as(await makeKey('--sandbox')), 'decided')
   t.same(await waiting(), ['Third', 'Second', 'First'])
   t.match((await ask('?awaits_winner=true&limit=1&offset=2')).body, {
     data: [{ id: first, workspace_id: workspaceId, status: 'sending', ab_test: { sample_size: 2 } }],

@@ -25,7 +25,7 @@ const VariantBody = Type.Object(
 )
 
 const SAMPLE =
-  'Recipients who get one variant each, in equal parts; the others get the winner. Give one of sample_percent and sample_size.'
+  'Recipients who get one variant each, in equal parts; the others get the winner. If there are no others, the campaign is completed without a winner. Give one of sample_percent and sample_size.'
 
 export const AbTestSchema = Type.Object(
   {
@@ -131,7 +131,7 @@ export const AbTestResultSchema = Type.Object(
       description:
         '`draft`: not sent. `sampling`: the sample is being queued. `waiting`: until decide_at, or for a choice if that is null. ' +
         '`undecided`: the time is over and no variant leads clearly; somebody has to choose. `decided`: there is a winner. ' +
-        '`ended`: the campaign was over before there was one.',
+        '`ended`: the campaign was over before there was one, or the sample was everybody.',
     }),
     metric: Type.Enum([...METRICS]),
     decide_at: MomentOrNull({

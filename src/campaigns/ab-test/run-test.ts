@@ -3,7 +3,7 @@
  *
  *   not all recipients drawn                draw more                     `drawSome`
  *   recipients of a variant pending         enqueue them                  `expansion/hand-over.ts`
- *   no winner yet                           decide, or wait for it        `decideOrWait`
+ *   no winner yet, others left              decide, or wait for it        `decideOrWait`
  *   there is a winner                       the rest gets it, as any campaign
  *
  * Each step is one transaction that first looks at the state, so a step that a crash or another node repeats does nothing twice. The winner
@@ -19,7 +19,7 @@ import { logAct } from '../records/campaigns.js'
 import { insertLetter } from '../records/letter-store.js'
 import { aboutCampaign } from '../results/campaign-stats.js'
 import { sampleSizes } from './ab-test.js'
-import { winnerByRule } from './decision.js'
+import { standing, winnerByRule } from './decision.js'
 import { draw } from './draw.js'
 import {
   changeTest,
@@ -63,13 +63,22 @@ export async function drawSome(tx: Tx, seq: number, limit: number, now: number):
 
 const MINUTE_MS = 60_000
 
-/** Once the whole sample is queued. If it is too early, sets when to look again. @returns whether there is a winner now */
+/**
+ * Once the whole sample is queued. If it is too early, sets when to look again. A sandbox waits for nothing and nobody: the best variant wins.
+ *
+ * @returns whether there is a winner now
+ */
 export async function decideOrWait(tx: Tx, seq: number, now: number): Promise<boolean> {
   const campaign = await findCampaignBySeq(tx.db, seq)
   const test = await findTest(tx.db, seq)
   if (campaign?.status !== 'sending' || !campaign.abTest || !test) return false
   if (test.winner !== null) return true
   if (test.variants.some(({ pending }) => pending > 0)) return false
+  if (campaign.isSandbox) {
+    await changeTest(tx.db, seq, { sampled_at: now })
+    const { best } = standing(campaign.abTest.metric, test.variants)
+    return decide(tx, campaign, best, { by: 'rule', actor: SYSTEM }, now)
+  }
   const { decideAfterMinutes } = campaign.abTest
   let { decideAt } = test
   if (test.sampledAt === null) {

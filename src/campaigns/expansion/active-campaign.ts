@@ -7,7 +7,7 @@
  *   in an A/B test, recipients not all drawn        draw them                `ab-test/run-test.ts`
  *   scheduled, its recipients have their rows       start                    `end-campaign.ts`
  *   sending, outside its window                     check again later
- *   sending, A/B test without a winner, sample out  decide, or wait for it   `ab-test/run-test.ts`
+ *   sending, A/B test without a winner, sample out  decide, or wait for it   `ab-test/run-test.ts`, unless the sample was everybody
  *   sending, recipients pending, queue has room     enqueue mails            `hand-over.ts`
  *   sending, no recipients pending                  complete once all mail is settled
  *   cancelled or failed                             cancel what is pending
@@ -102,7 +102,8 @@ export class ActiveCampaign {
     if (status !== 'sending') return this.restUntil(campaign, null)
     const variant = test && nextVariant(test)
     if (variant) return this.handOverSome(campaign, now, variant)
-    if (test?.winner === null) return this.decide(now)
+    // If the sample was everybody, nobody is left to get a winner.
+    if (test?.winner === null && pending > 0) return this.decide(now)
     if (pending > 0) return this.handOverSome(campaign, now)
     await database.write(async tx => {
       await completeOrWait(tx, this.seq, now)

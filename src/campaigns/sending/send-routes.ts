@@ -141,7 +141,7 @@ function sendRoute(parts: CampaignParts, wake: () => void): Route {
       'If the workspace reaches its hourly or daily limit, the campaign waits for the next hour or day. With an A/B test, a ' +
       'sample gets the variants first, and the others the winner once it is decided (`GET /campaigns/{id}/ab-test`). The campaign is completed once every email is ' +
       'delivered or has failed. Campaign emails are marketing: each has an unsubscribe link, and unsubscribed contacts get none.\n\n' +
-      'With a sandbox key the campaign runs to completion without sending anything; addresses at `simulator.test` simulate an outcome.',
+      'With a sandbox key the campaign runs to completion without sending anything; addresses at `simulator.test` simulate an outcome. An A/B test is decided at once.',
     params: CampaignParams,
     body: SendCampaignBody,
     isBodyOptional: true,
