@@ -43,7 +43,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
       `${LATER} > ETags cover everything that the`,
       `${LATER} > Audience of a campaign audience`,
       `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
-      `${LATER} > Undeclared 8-bit header text by`,
       `${LATER} > A/B a sample that covers`,
       `${LATER} > Capture is a state of`,
       `${LATER} > Webhooks POST /webhooks/triggers takes events`,

@@ -9,7 +9,7 @@
 import { AppError, type ErrorCode } from '../../core/errors.js'
 import { readAddress, type EmailAddress } from '../address.js'
 import { mailboxesOf, readAddressList } from './address-list.js'
-import { decodeOctets, hasNonAscii } from '../mime/charset.js'
+import { cutOctets, decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { decodeText } from '../mime/encoded-word.js'
 import { readFields, unfoldedValue, type HeaderField } from '../mime/header-fields.js'
 import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
@@ -211,7 +211,7 @@ function encodedNul(name: string): string {
 function displayed(value: string | undefined, charset: string | undefined): string {
   if (value === undefined) return ''
   // Cut before decoding, so that a thousand recipients are not decoded for the first few.
-  return decodeText(value.slice(0, 4 * MAX_DISPLAYED), charset).slice(0, MAX_DISPLAYED)
+  return decodeText(cutOctets(value, 4 * MAX_DISPLAYED), charset).slice(0, MAX_DISPLAYED)
 }
 
 function invalid(path: string, message: string): HeaderFault {

@@ -190,3 +190,14 @@ t.test('mail signed or encrypted by its author is detected', async t => {
   const quoted = raw('', `${FROM}\r\n\r\n> ${armour}`)
   t.equal(protectionOf(readRelayedHeader(quoted.message), quoted.message), undefined)
 })
+
+t.test('a long field is cut for display between characters', async t => {
+  for (const before of ['', 'x', 'xx']) {
+    const text = `${before}${'é€'.repeat(2_000)}`
+    const to = Buffer.from(text).toString('latin1')
+    t.equal(
+      readRelayedHeader(Buffer.from(`From: a@b.example\r\nTo: ${to}\r\n\r\n`, 'latin1')).to,
+      text.slice(0, 1_000),
+    )
+  }
+})
