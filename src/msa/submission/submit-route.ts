@@ -14,6 +14,7 @@ import type { Principal } from '../../http/principal.js'
 import type { Route } from '../../http/route.js'
 import { PART_OCTETS } from '../../mail/message-spool.js'
 import { unfoldedValue } from '../../mail/mime/header-fields.js'
+import { parseAddress } from '../../mail/address.js'
 import { decodeOctets } from '../../mail/mime/charset.js'
 import { mailboxesOf, readAddressList } from '../../mail/relay/address-list.js'
 import { assertNoFaults, readRelayedHeader, type RelayedHeader } from '../../mail/relay/relayed-header.js'
@@ -76,6 +77,8 @@ export function submitMessageRoute(parts: SubmitRouteParts): Route {
       const first = await firstPart(octets)
       const header = readRelayedHeader(first)
       assertNoFaults(header)
+      if (from !== undefined && parseAddress(from)?.needsSmtpUtf8)
+        throw new AppError('validation_error', 'from must be ASCII before the @', { path: 'from' })
       const recipients = to === undefined ? recipientsOf(header) : [to]
       const session = {
         ...{ id: 'api', peerAddress: peer || '127.0.0.1', peerPort: 0, heloName: hostname, isEsmtp: false },
