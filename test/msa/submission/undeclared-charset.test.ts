@@ -53,11 +53,11 @@ t.test(
       t.equal(read.headers.get('x-abteilung'), '=?UTF-8?Q?Eink=C3=A4ufe?=')
       t.match(read.attachments, [{ filename: 'Übersicht.pdf' }])
       const log = (await postroad.get('/api/v1/email', { key: postroad.key })).body.data as {
-        id: string
+        message_id: string
         subject: string
       }[]
       t.match(
-        log.find(message => message.message_id === id),
+        log.find(one => one.message_id === id),
         { subject: 'Grüße' },
         'the message log shows it',
       )
