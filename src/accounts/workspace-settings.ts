@@ -14,7 +14,7 @@ import { recordActivity, type Activity } from '../events/activity-store.js'
 import { settingsChanges } from '../events/settings-changes.js'
 import { etagOf, type Precondition } from '../http/preconditions.js'
 import { validator } from '../http/validate.js'
-import { parseAddress } from '../mail/address.js'
+import { parseAddress, trimAddress } from '../mail/address.js'
 import { hasHeaderBreak } from '../mail/compose/header-field.js'
 import type { Clock } from '../world/time/clock.js'
 import {
@@ -256,7 +256,8 @@ function checkChange(before: object, changes: Partial<Settings>): Settings {
   if (!isTimezone(checked.timezone)) throw fault('timezone', 'is not an IANA time zone name')
   // Only what is given: names that were stored before this check stay as they are.
   if (typeof changes.company_name === 'string') readOptionalName(changes.company_name, 'company_name')
-  return changes.name === undefined ? checked : { ...checked, name: readName(checked.name) }
+  const settings = { ...checked, default_from_email: fromEmail === null ? null : trimAddress(fromEmail) }
+  return changes.name === undefined ? settings : { ...settings, name: readName(checked.name) }
 }
 
 export function isTimezone(name: string): boolean {

@@ -10,7 +10,7 @@ import { mergeAttributes } from './contacts/compared-attributes.js'
 
 /** @returns the normalized address */
 export function checkEmail(text: string): string {
-  const read = readAddress(text.trim())
+  const read = readAddress(text)
   if ('fault' in read) throw refusal('email', `the address ${read.fault}`)
   return normalizedAddress(text)
 }

@@ -46,16 +46,33 @@ const NON_ASCII = /[^\x20-\x7e]/
 /** Letters, digits and inner hyphens (RFC 1123 §2.1). */
 const LDH_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 
+/** Around an address, as pasted from spreadsheets and mail programs: white space, zero-width characters, marks of writing direction. */
+const SURROUNDING = /[\s\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/
+
 /** Fast path for most addresses; lengths and A-labels need no further checks. */
 const PLAIN = /^([A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)@((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]+)$/
 const PLAIN_LENGTH = MAX_LABEL_OCTETS
 
-/** @returns the address, or what is wrong with it */
+/**
+ * The one reader of addresses, for all ways in. White space around the address is no part of it; see `trimAddress`.
+ *
+ * @returns the address, or what is wrong with it
+ */
 export function readAddress(
   text: string,
   rules: AddressRules = {},
 ): EmailAddress | { readonly fault: string } {
-  return readPlain(text) ?? readAnyAddress(text, rules)
+  const trimmed = trimAddress(text)
+  return readPlain(trimmed) ?? readAnyAddress(trimmed, rules)
+}
+
+/** Removes white space from both ends, no-break and zero-width included; other control characters stay, and make the address invalid. */
+export function trimAddress(text: string): string {
+  let end = text.length
+  while (end > 0 && SURROUNDING.test(text.charAt(end - 1))) end -= 1
+  let start = 0
+  while (start < end && SURROUNDING.test(text.charAt(start))) start += 1
+  return text.slice(start, end)
 }
 
 function readPlain(text: string): EmailAddress | undefined {
@@ -127,13 +144,13 @@ const ROOT_DOT = /[.\u3002\uff0e\uff61]$/
  * Redundant quotes are removed (RFC 5321 §4.1.2), domains are A-labels without the root dot. Any other text is only lower-cased.
  */
 export function normalizedAddress(text: string): string {
-  const plain = readPlain(text)
-  if (plain) return text.toLowerCase()
-  const bare = text.trim().replace(ROOT_DOT, '')
+  const trimmed = trimAddress(text)
+  if (readPlain(trimmed)) return trimmed.toLowerCase()
+  const bare = trimmed.replace(ROOT_DOT, '')
   const domain = bare.startsWith('@') ? asciiDomain(bare.slice(1), { allowSingleLabel: true }) : undefined
   if (domain !== undefined) return `@${domain}`
   const parsed = parseAddress(bare, { allowSingleLabel: true })
-  if (!parsed) return text.trim().normalize('NFC').toLowerCase()
+  if (!parsed) return trimmed.normalize('NFC').toLowerCase()
   const unquoted = parsed.local.startsWith('"') ? unquote(parsed.local) : parsed.local
   const local = DOT_STRING.test(unquoted) ? unquoted : parsed.local
   return `${local.normalize('NFC').toLowerCase()}@${parsed.domain}`

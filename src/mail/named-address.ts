@@ -6,7 +6,13 @@
  * Standards: RFC 5322 §3.4 (name-addr), RFC 2047 §5 (encoded-words in names).
  */
 import { toUSVString } from 'node:util'
-import { readAddress, type AddressRules, type EmailAddress, type NamedAddress } from './address.js'
+import {
+  readAddress,
+  trimAddress,
+  type AddressRules,
+  type EmailAddress,
+  type NamedAddress,
+} from './address.js'
 import { hasHeaderBreak } from './compose/header-field.js'
 import { mailboxesOf, readAddressList } from './relay/address-list.js'
 import { decodeWords } from './mime/encoded-word.js'
@@ -29,8 +35,8 @@ interface Fault {
 /** @returns the mailbox, or what is wrong with it */
 export function readNamedAddress(text: string, rules: AddressRules = {}): NamedMailbox | Fault {
   if (text.length > MAX_MAILBOX_LENGTH) return { fault: `is longer than ${MAX_MAILBOX_LENGTH} characters` }
-  if (hasHeaderBreak(text)) return { fault: 'contains control characters' }
-  const trimmed = text.trim()
+  const trimmed = trimAddress(text)
+  if (hasHeaderBreak(trimmed)) return { fault: 'contains control characters' }
   const bare = readAddress(trimmed, rules)
   if (!('fault' in bare) || !/[<>",;:()]/.test(trimmed)) return bare
   // An unquoted name may contain what needs quotes (`Doe, Ann`, `Desk: Ann`); with an @ it could be a list.
@@ -46,6 +52,28 @@ export function parseNamedAddress(text: string, rules: AddressRules = {}): Named
 
 export function toNamedAddress({ name, address }: NamedMailbox): NamedAddress {
   return name === undefined ? { address } : { name, address }
+}
+
+/**
+ * Reads an address as spreadsheets and exports hold it: also `<ann@example.com>`, `mailto:ann@example.com?subject=Hello` and
+ * `<mailto:ann@example.com>`.
+ *
+ * @returns the mailbox, or what is wrong with it
+ */
+export function readImportedAddress(text: string, rules: AddressRules = {}): NamedMailbox | Fault {
+  const [, open = '', scheme, written = ''] = /^(<?)(mailto:)(.*)$/isu.exec(trimAddress(text)) ?? []
+  if (scheme === undefined) return readNamedAddress(text, rules)
+  const [address = ''] = (open && written.endsWith('>') ? written.slice(0, -1) : written).split('?', 1)
+  return readAddress(percentDecoded(address), rules)
+}
+
+/** RFC 6068 §2 requires percent-encoding of some characters. */
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 /** Handles quotes, comments and encoded-words. */

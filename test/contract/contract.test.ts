@@ -26,7 +26,7 @@ const CLASSES: Readonly<Record<string, (operation: Operation) => boolean>> = {
 }
 
 /** What opens the whole server with its HTTP listener. */
-const OPENERS = /\b(openTestAppliance|openCampaigns|openFeeds|openServer|initialise)\(/
+const OPENERS = /\b(openTestAppliance|openCampaigns|openFeeds|openSubmissionTest|openServer|initialise)\(/
 
 const files = globSync('test/**/*.test.ts').map(file => {
   const text = readFileSync(file, 'utf8')

@@ -42,8 +42,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
       `${LATER} > Days in segment rules automations`,
       `${LATER} > Audience of a campaign audience`,
       `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
-      `${LATER} > Addresses are read by one`,
-      `${LATER} > Undeclared 8-bit header text by`,
       `${LATER} > Capture is a state of`,
       `${LATER} > Webhooks POST /webhooks/triggers takes events`,
       `${LATER} > Foreign APIs (off unless named`,

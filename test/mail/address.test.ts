@@ -120,3 +120,40 @@ t.test('the domain of an address follows its last @', async t => {
   t.equal(addressDomain('"a@b"@Example.com'), 'example.com')
   t.equal(addressDomain('nobody'), '')
 })
+
+/** As text pasted from web pages, spreadsheets and mail programs carries it. */
+const SURROUNDINGS = [
+  ' ',
+  '\t',
+  '\n',
+  '\r\n',
+  '\u00a0',
+  '\u200b',
+  '\u200e',
+  '\u202a',
+  '\u2060',
+  '\u3000',
+  '\ufeff',
+]
+
+t.test('white space around an address is no part of it, visible or not', async t => {
+  for (const around of SURROUNDINGS)
+    for (const text of [
+      `${around}ann@example.com`,
+      `ann@example.com${around}`,
+      `${around}ann@example.com${around}`,
+    ]) {
+      t.match(readAddress(text), { address: 'ann@example.com' }, JSON.stringify(text))
+      t.equal(normalizedAddress(text), 'ann@example.com', JSON.stringify(text))
+    }
+  t.equal(normalizedAddress('\u00a0@Example.com\u200b'), '@example.com')
+})
+
+t.test('a control character is rejected even at the end of an address', async t => {
+  for (const control of ['\0', '\x07', '\x1b', '\x7f', '\u0085'])
+    t.match(
+      readAddress(`ann@example.com${control}`),
+      { fault: /control characters/ },
+      JSON.stringify(control),
+    )
+})

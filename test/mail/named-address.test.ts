@@ -1,6 +1,6 @@
 /** Mailboxes with display names, as clients write them. */
 import t from 'tap'
-import { parseNamedAddress, readNamedAddress } from '../../src/mail/named-address.js'
+import { parseNamedAddress, readImportedAddress, readNamedAddress } from '../../src/mail/named-address.js'
 
 t.test('a mailbox is accepted with a plain, quoted or encoded name, in brackets and bare', async t => {
   for (const [text, name, address] of [
@@ -43,7 +43,8 @@ t.test('several mailboxes, malformed ones and injections are rejected with the r
     ['"Ann <ann@example.com>', /quote/],
     ['eve@example.com <ann@example.com>', /different address/],
     ['Ann\r\nBcc: eve@example.com <ann@example.com>', /control/],
-    ['ann@example.com\n', /control/],
+    ['ann@example.com\n<bob@example.com>', /control/],
+    ['ann@example.com\0', /control/],
     ['=?utf-8?Q?a=0D=0ABcc:?= <ann@example.com>', /control/],
     ['Ann\0 <ann@example.com>', /control/],
     [`${'x'.repeat(256)} <ann@example.com>`, /name longer/],
@@ -52,4 +53,20 @@ t.test('several mailboxes, malformed ones and injections are rejected with the r
     const read = readNamedAddress(text)
     t.match('fault' in read ? read.fault : 'taken', reason, JSON.stringify(text.slice(0, 50)))
   }
+})
+
+t.test('an address in a spreadsheet may be written in angle brackets or as a mailto link', async t => {
+  for (const text of [
+    'ann@example.com',
+    '\u00a0ann@example.com\u200b',
+    '<ann@example.com>',
+    'mailto:ann@example.com',
+    'MAILTO:ann@example.com?subject=Hello',
+    '<mailto:ann@example.com>',
+  ])
+    t.match(readImportedAddress(text), { address: 'ann@example.com', name: undefined }, text)
+  t.match(readImportedAddress('Ann Lee <ann@example.com>'), { address: 'ann@example.com', name: 'Ann Lee' })
+  t.match(readImportedAddress('mailto:ann%2Bnews@example.com'), { address: 'ann+news@example.com' })
+  t.match(readImportedAddress('mailto:ann@example.com,bob@example.com'), { fault: /./ })
+  t.match(readImportedAddress('mailto:%zz@example.com'), { address: '%zz@example.com' })
 })

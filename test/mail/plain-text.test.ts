@@ -10,6 +10,25 @@ t.test('links are kept once, images and anchors within the page left out', async
   t.equal(plainTextOf('a<img src="x" alt="y">b'), 'ab')
 })
 
+t.test('a link is printed as a browser reads it, a mailto link as its address', async t => {
+  const link = (href: string) => `<a href="${href}">Go</a>`
+  const long = `${link('https://x.example')}<p></p>`.repeat(12_000)
+  for (const [href, shown] of [
+    ['\n  https://example.com/a\n    b?c=1 \n', 'https://example.com/a%20%20%20%20b?c=1'],
+    ['https://example.com/long\r\n\tline', 'https://example.com/longline'],
+    ['https://example.com/a b?q=c d', 'https://example.com/a%20b?q=c%20d'],
+    ['mailto:ann@example.com?subject=Hello there&amp;body=x', 'ann@example.com'],
+    ['MAILTO:ann@example.com', 'ann@example.com'],
+  ] as const) {
+    t.equal(plainTextOf(link(href)), `Go <${shown}>`)
+    t.equal(
+      plainTextOf(link(href) + long).split('\n')[0],
+      `Go <${shown}>Go <https://x.example>`,
+      'in long HTML',
+    )
+  }
+})
+
 t.test('paragraphs, headings and lists are laid out as such', async t => {
   t.equal(
     plainTextOf(

@@ -136,7 +136,7 @@ async function create<Link>(
 
 /** @returns in lower case @throws AppError validation_error */
 export function readEmail(email: string): string {
-  const read = readAddress(email.trim(), { allowSingleLabel: true })
+  const read = readAddress(email, { allowSingleLabel: true })
   if ('fault' in read)
     throw new AppError('validation_error', `${email} is not an email address: it ${read.fault}`, {
       path: 'email',

@@ -8,7 +8,7 @@
 import type { FormFields } from '../../http/public/form-body.js'
 import { html, type Html } from '../../http/public/html.js'
 import type { PageTexts } from '../../http/public/languages/page-texts.js'
-import { normalizedAddress, readAddress } from '../../mail/address.js'
+import { normalizedAddress, readAddress, trimAddress } from '../../mail/address.js'
 import type { FieldValues, Form, FormField } from './form.js'
 
 export interface Shown {
@@ -194,7 +194,7 @@ export function readFilled(
   form: FormFields,
 ): Filled | { readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
-  const written = (form.get('email') ?? '').trim()
+  const written = trimAddress(form.get('email') ?? '')
   const fault = emailFault(written)
   if (fault) faults.push({ name: 'email', kind: fault })
   const values: Record<string, string | number | boolean> = {}

@@ -6,6 +6,7 @@
  */
 import { serverUrls } from '../../core/postgres-urls.js'
 import { trimEnd } from '../../core/trim.js'
+import { addressDomain, readAddress, trimAddress } from '../../mail/address.js'
 import { ipVersion, parseAddressAndPort } from '../../world/net/ip-address.js'
 
 /** A listen address or a server. */
@@ -101,6 +102,8 @@ export function parseWebUrl(text: string): string | undefined {
 
 /** A plain mail address: `local@domain`. */
 export function parseMailAddress(text: string): string | undefined {
-  const match = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(.+)$/i.exec(text)
-  return match && parseDomain(match[1] ?? '') !== undefined ? text : undefined
+  const trimmed = trimAddress(text)
+  const read = readAddress(trimmed, { allowSingleLabel: true })
+  if ('fault' in read || read.needsSmtpUtf8 || read.local.startsWith('"')) return undefined
+  return parseDomain(addressDomain(trimmed)) === undefined ? undefined : trimmed
 }

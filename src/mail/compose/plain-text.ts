@@ -54,12 +54,24 @@ function listLevel(element: DomNode): number {
 const linkFormat: FormatCallback = (element, walk, builder) => {
   walk(element.children, builder)
   const { href = '' } = (element.attribs ?? {}) as { readonly href?: string }
-  const target = href.trim().replace(/^mailto:/i, '')
+  const target = linkTarget(href)
   const [only, ...others] = element.children
   const isShown = others.length === 0 && only?.type === 'text' && only.data?.trim() === target
   // RFC 3986 Appendix C recommends angle brackets around a URI in text.
   if (target !== '' && !target.startsWith('#') && !isShown) builder.addInline(` <${target}>`)
 }
+
+/**
+ * A link's address as a browser reads it (URL Standard §4.4): without blanks around it, and without tabs and line ends, which mail programs
+ * insert; spaces, and brackets, which would end it in text, are percent-encoded. Of a mailto link, the mail address alone.
+ */
+function linkTarget(href: string): string {
+  const url = href.trim().replace(/[\t\r\n]+/g, '')
+  const target = /^mailto:/i.test(url) ? (url.slice('mailto:'.length).split('?', 1)[0] ?? '') : url
+  return target.replace(/[ <>]/g, character => ENCODED[character] ?? '')
+}
+
+const ENCODED: Readonly<Record<string, string>> = { ' ': '%20', '<': '%3C', '>': '%3E' }
 
 const convert = compile({
   // Mail clients wrap to their own width.
@@ -110,23 +122,22 @@ const ENTITIES: Readonly<Record<string, string>> = {
  * @returns the text, one line per block, without empty lines; links as `text <href>`
  */
 export function stripHtml(html: string): string {
-  const source = html.replace(/[ \t\r\n\f]+/g, ' ')
   const opening = /<(\/?)([a-z][a-z0-9:-]*)|<!--|<[!?]/gi
   const pieces: string[] = []
   let href = ''
   let at = 0
-  for (let match = opening.exec(source); match; match = opening.exec(source)) {
+  for (let match = opening.exec(html); match; match = opening.exec(html)) {
     const [found, slash, written = ''] = match
     const name = written.toLowerCase()
-    pieces.push(source.slice(at, match.index))
+    pieces.push(collapsed(html.slice(at, match.index)))
     if (name === 'a' && href !== '') pieces.push(` <${href}>`)
     if (name !== '' && !INLINE_ELEMENTS.has(name)) pieces.push('\n')
-    at = endAfter(source, found === '<!--' ? '-->' : '>', opening.lastIndex)
-    if (name === 'a') href = slash === '' ? hrefOf(source.slice(match.index, at)) : ''
-    if (slash === '' && SKIPPED_ELEMENTS.has(name)) at = endOfElement(source, name, at)
+    at = endAfter(html, found === '<!--' ? '-->' : '>', opening.lastIndex)
+    if (name === 'a') href = slash === '' ? hrefOf(html.slice(match.index, at)) : ''
+    if (slash === '' && SKIPPED_ELEMENTS.has(name)) at = endOfElement(html, name, at)
     opening.lastIndex = at
   }
-  pieces.push(source.slice(at))
+  pieces.push(collapsed(html.slice(at)))
   return withoutEntities(pieces.join(''))
     .split('\n')
     .map(line => line.trim())
@@ -134,9 +145,13 @@ export function stripHtml(html: string): string {
     .join('\n')
 }
 
+function collapsed(text: string): string {
+  return text.replace(/[ \t\r\n\f]+/g, ' ')
+}
+
 function hrefOf(tag: string): string {
-  const match = / href ?= ?(?:"([^"]*)"|'([^']*)'|([^ >"']+))/i.exec(tag)
-  const href = (match?.[1] ?? match?.[2] ?? match?.[3] ?? '').trim().replace(/^mailto:/i, '')
+  const match = /\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))/i.exec(tag)
+  const href = linkTarget(match?.[1] ?? match?.[2] ?? match?.[3] ?? '')
   return href.startsWith('#') ? '' : href
 }
 

@@ -65,16 +65,27 @@ export function streamDecoder(label: string): TextDecoder | undefined {
 }
 
 /**
- * Decodes octets in a header field outside encoded-words. Invalid sequences become U+FFFD: an address must not be guessed.
+ * Decodes octets in a header field outside encoded-words, which say nothing of their charset: UTF-8 if valid, else the charset that the
+ * message declares for its text, if it explains all octets, else windows-1252. Never U+FFFD.
  *
- * @param octets latin1 string
- * @param charset declared by the message; used if the octets are not valid UTF-8
+ * @param octets latin1 string, not cut inside a character
  */
-export function decodeOctets(octets: string, charset = 'windows-1252'): string {
+export function decodeOctets(octets: string, charset = ''): string {
   if (!hasNonAscii(octets)) return octets
   const buffer = Buffer.from(octets, 'latin1')
   if (isUtf8(buffer)) return buffer.toString('utf8')
-  return decoderOf(charset.trim().toLowerCase(), true)?.decode(buffer) ?? decodeGuessed(buffer)
+  const label = charset.trim().toLowerCase()
+  const decoder = UNINFORMATIVE.test(label) ? undefined : decoderOf(label, true)
+  // UTF-16 cannot stand in a header, but nearly all octets decode as some of it.
+  const declared = decoder?.encoding.startsWith('utf-16') ? undefined : decoder?.decode(buffer)
+  return declared === undefined || declared.includes('\ufffd') ? decodeAs('windows-1252', buffer) : declared
+}
+
+/** Cuts a latin1 string of octets, never inside a UTF-8 character: what is left of one would make all of it invalid. */
+export function cutOctets(octets: string, limit: number): string {
+  let end = limit
+  while (end > limit - 4 && (octets.charCodeAt(end) & 0xc0) === 0x80) end -= 1
+  return octets.slice(0, end)
 }
 
 /** Decodes text of unknown origin: a latin1 string of octets, or already decoded characters, which are kept. */

@@ -5,7 +5,7 @@
  * messages stay attachments. The HTML is not cleaned: it may only be shown in a sandbox without scripts (`http/answer/mail-page.ts`).
  * Standards: RFC 2045, RFC 2046 §5.1, RFC 2183 (disposition), RFC 2231 (file names), RFC 2392 (`cid:`). Never throws.
  */
-import { decodeCharset } from './charset.js'
+import { cutOctets, decodeCharset } from './charset.js'
 import { decodeUnknownText } from './encoded-word.js'
 import { isFieldName, unfoldedValue, type HeaderField } from './header-fields.js'
 import { parameter, readMediaType } from './media-type.js'
@@ -62,7 +62,7 @@ export function readMailContent(message: Buffer): MailContent {
 function headerOf({ raw }: HeaderField): { name: string; value: string } {
   return {
     name: raw.slice(0, raw.indexOf(':')).trim(),
-    value: decodeUnknownText(unfoldedValue(raw).slice(0, MAX_VALUE)),
+    value: decodeUnknownText(cutOctets(unfoldedValue(raw), MAX_VALUE)),
   }
 }
 

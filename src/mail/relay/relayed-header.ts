@@ -9,7 +9,7 @@
 import { AppError, type ErrorCode } from '../../core/errors.js'
 import { readAddress, type EmailAddress } from '../address.js'
 import { mailboxesOf, readAddressList } from './address-list.js'
-import { decodeOctets, hasNonAscii } from '../mime/charset.js'
+import { cutOctets, decodeOctets, hasNonAscii } from '../mime/charset.js'
 import { decodeText } from '../mime/encoded-word.js'
 import { readFields, unfoldedValue, type HeaderField } from '../mime/header-fields.js'
 import { parameter, readMediaType, type MediaType } from '../mime/media-type.js'
@@ -180,7 +180,10 @@ function readFacts(byName: ReadonlyMap<string, string>, faults: HeaderFault[]): 
   }
 }
 
-/** A fault in Reply-To is ignored: it only affects replies. */
+/**
+ * An unreadable Reply-To is ignored: it only affects replies. A non-ASCII local part is a fault in all three fields, as in the API: most
+ * hosts refuse such mail, and those who reply may lack SMTPUTF8.
+ */
 function readMailboxes(
   name: string,
   value: string | undefined,
@@ -197,6 +200,8 @@ function readMailboxes(
   for (const listed of mailboxesOf(list)) {
     const address = readAddress(listed.address, { allowSingleLabel: true })
     if ('fault' in address) refuse(`cannot be read: the address ${address.fault}`)
+    else if (address.needsSmtpUtf8)
+      faults.push(invalid(name, `the ${name} field has an address that is not ASCII before the @`))
     else if (listed.name?.includes('\0')) faults.push(invalid(name, encodedNul(name)))
     else mailboxes.push(listed.name === undefined ? { address } : { name: listed.name, address })
   }
@@ -211,7 +216,7 @@ function encodedNul(name: string): string {
 function displayed(value: string | undefined, charset: string | undefined): string {
   if (value === undefined) return ''
   // Cut before decoding, so that a thousand recipients are not decoded for the first few.
-  return decodeText(value.slice(0, 4 * MAX_DISPLAYED), charset).slice(0, MAX_DISPLAYED)
+  return decodeText(cutOctets(value, 4 * MAX_DISPLAYED), charset).slice(0, MAX_DISPLAYED)
 }
 
 function invalid(path: string, message: string): HeaderFault {

@@ -5,7 +5,7 @@
  * Throws AppError validation_error with the field's path, for a single invalid address or too many, and missing_from_email. An invalid
  * list entry does not fail the others; it is skipped as invalid later (rule 6 of the contract).
  */
-import { normalizedAddress, type NamedAddress } from '../../mail/address.js'
+import { normalizedAddress, parseAddress, type NamedAddress } from '../../mail/address.js'
 import type { VisibleRecipients } from '../../mail/compose/compose.js'
 import { readNamedAddress, toNamedAddress } from '../../mail/named-address.js'
 import { invalidField, refuseControls } from './send-schema.js'
@@ -85,7 +85,9 @@ function readEntry(text: string, path: string): Entry {
 
 /** Makes an invalid address safe to store and show; the result is never a valid address. */
 function presentable(text: string): string {
-  return text.slice(0, MAX_SHOWN).replace(/[\p{Cc}\p{Cs}]/gu, ' ')
+  const shown = text.slice(0, MAX_SHOWN).replace(/[\p{Cc}\p{Cs}]/gu, ' ')
+  // Cutting it, or a space at its end, may have made it valid.
+  return parseAddress(shown) ? `<${shown}>` : shown
 }
 
 /** Leaves out invalid and repeated addresses. */

@@ -8,6 +8,7 @@
  */
 import { AppError } from '../../core/errors.js'
 import { mayDo, type Authenticate, type Principal } from '../../http/principal.js'
+import { parseAddress } from '../../mail/address.js'
 import { SmtpRefusal, type MailReceiver, type SessionFacts } from '../../smtp/receiver.js'
 import { NetworkList } from '../../world/net/ip-address.js'
 import type { Attempt, Login, LoginGuard } from '../../accounts/login-guard.js'
@@ -90,6 +91,9 @@ export function openSubmissionReceiver(parts: SubmissionParts): MailReceiver<Sub
       if (!mayDo(principal, 'smtp:send'))
         throw new AppError('forbidden', 'this key lacks the permission smtp:send')
       parts.database.storage.requireRoom()
+      // Notifications are sent there, and most hosts would refuse them.
+      if (parseAddress(mail.address)?.needsSmtpUtf8)
+        throw new SmtpRefusal(553, '5.6.7', 'The sender must be ASCII before the @')
       return new SubmissionTransaction(parts, session, { principal, isTrusted }, mail)
     },
   }

@@ -14,6 +14,8 @@ import type { Principal } from '../../http/principal.js'
 import type { Route } from '../../http/route.js'
 import { PART_OCTETS } from '../../mail/message-spool.js'
 import { unfoldedValue } from '../../mail/mime/header-fields.js'
+import { parseAddress } from '../../mail/address.js'
+import { decodeOctets } from '../../mail/mime/charset.js'
 import { mailboxesOf, readAddressList } from '../../mail/relay/address-list.js'
 import { assertNoFaults, readRelayedHeader, type RelayedHeader } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal } from '../../smtp/receiver.js'
@@ -75,6 +77,8 @@ export function submitMessageRoute(parts: SubmitRouteParts): Route {
       const first = await firstPart(octets)
       const header = readRelayedHeader(first)
       assertNoFaults(header)
+      if (from !== undefined && parseAddress(from)?.needsSmtpUtf8)
+        throw new AppError('validation_error', 'from must be ASCII before the @', { path: 'from' })
       const recipients = to === undefined ? recipientsOf(header) : [to]
       const session = {
         ...{ id: 'api', peerAddress: peer || '127.0.0.1', peerPort: 0, heloName: hostname, isEsmtp: false },
@@ -102,7 +106,7 @@ export function submitMessageRoute(parts: SubmitRouteParts): Route {
 function recipientsOf({ fields }: RelayedHeader): string[] {
   const named = fields.filter(({ name }) => ['to', 'cc', 'bcc'].includes(name))
   const all = named.flatMap(({ raw }) =>
-    mailboxesOf(readAddressList(unfoldedValue(raw))).map(one => one.address),
+    mailboxesOf(readAddressList(decodeOctets(unfoldedValue(raw)))).map(one => one.address),
   )
   if (all.length > 0) return all
   throw new AppError('validation_error', 'no recipient: give to, or a message with To, Cc or Bcc', {

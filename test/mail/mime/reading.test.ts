@@ -56,7 +56,9 @@ t.test('text with no charset or a wrong one is decoded as what it is', t => {
   t.equal(decodeCharset(Buffer.from('plain', 'utf16le'), 'utf-16le'), 'plain')
   t.equal(decodeUnknownText('\x1b$B$"\x1b(B'), 'あ')
   t.equal(decodeUnknownText('Grüße 漢'), 'Grüße 漢')
-  t.equal(decodeOctets('Gr\xfc\xdfe', 'utf-8'), 'Gr\ufffd\ufffde', 'an address is no guess')
+  for (const label of ['utf-8', 'us-ascii', 'utf-16', 'shift_jis', 'iso-2022-jp', 'x-martian', ''])
+    t.equal(decodeOctets('Gr\xfc\xdfe', label), 'Grüße', `declared as ${label}`)
+  t.equal(decodeOctets('\xf0\xd2\xc9', 'koi8-r'), 'При', 'as the text of the message')
   t.end()
 })
 

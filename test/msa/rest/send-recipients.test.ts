@@ -67,21 +67,22 @@ t.test('suppressed, invalid and repeated recipients are skipped and do not fail 
 t.test('whatever an entry of a list holds, it fails nobody else', async t => {
   const postroad = await openTestAppliance(t)
   const odd = [
-    'b@one.test\n',
+    'b@one.test\0',
     'a\r\nBcc: eve@evil.test',
     'c\0@one.test',
     `${'x'.repeat(100_000)}@one.test`,
     'c@one.test, d@one.test',
     'Ann <a@one.test>, <b@one.test>',
     ' ',
+    `e@one.test${' '.repeat(400)}x`,
   ]
   const { results, ...counts } = await send(postroad, ['ann@one.test', ...odd, 'bob@two.test'])
-  t.same(counts, { sent: 2, failed: 0, skipped: 7, total: 9, from: SHARED })
+  t.same(counts, { sent: 2, failed: 0, skipped: 8, total: 10, from: SHARED })
   t.ok(results.slice(1, -1).every(({ reason }) => reason === 'invalid'))
-  t.equal(results[1]?.to, 'b@one.test ', 'shown without what cannot be')
+  t.equal(results[1]?.to, '<b@one.test >', 'shown without what cannot be')
   t.equal(results[4]?.to.length, 320)
   const { body } = await postroad.get(`/api/v1/email/${results[1]!.message_id}/status`, { key: postroad.key })
-  t.match(body.data, { status: 'failed', reason: 'invalid', to: 'b@one.test ' })
+  t.match(body.data, { status: 'failed', reason: 'invalid', to: '<b@one.test >' })
 })
 
 // proves: decisions: Email > A mail's addresses may have

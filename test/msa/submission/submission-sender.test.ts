@@ -185,3 +185,36 @@ t.test('an international recipient is mailed at the A-labels of the domain', asy
   const [id = ''] = idsOf(await client.submit(letter(), { to: 'ann@müller.test', mail: 'SMTPUTF8' }))
   t.match(await caught(id), { recipient: 'ann@xn--mller-kva.test' })
 })
+
+// proves: decisions: Added after a day's work > Undeclared 8-bit header text by
+t.test(
+  'an author that is not ASCII before the @ is refused, as by the API, and nothing is stored',
+  async t => {
+    const { postroad, loggedIn, addDomain } = await openSubmissionTest(t)
+    await addDomain()
+    const before = postroad.rowCounts()['messages']
+    const client = await loggedIn()
+    for (const [field, author] of [
+      ['From', 'From: ä@sender.test'],
+      ['From', 'From: Jörg <jörg@sender.test>'],
+      ['From', 'From: "ä"@sender.test'],
+      ['From', 'From: app@sender.test, ä@sender.test\r\nSender: app@sender.test'],
+      ['Sender', 'From: app@sender.test\r\nSender: ä@sender.test'],
+      ['Reply-To', 'From: app@sender.test\r\nReply-To: Desk <ä@sender.test>'],
+    ] as const)
+      for (const charset of ['utf8', 'latin1'] as const)
+        for (const mail of ['', 'SMTPUTF8'])
+          t.match(
+            await client.submit(Buffer.from(letter(author), charset), { mail }),
+            new RegExp(`^550 5\\.6\\.0 .*the ${field} field has an address that is not ASCII before the @`),
+            `${author} in ${charset} ${mail}`,
+          )
+    t.match(await client.submit(letter(), { from: 'ä@sender.test', mail: 'SMTPUTF8' }), /^553 5\.6\.7 /)
+    t.equal(postroad.rowCounts()['messages'], before)
+    t.match(
+      await client.submit(letter('From: app@sänder.test')),
+      /^[25]50 (?!5\.6\.0)/,
+      'a domain is not a local part',
+    )
+  },
+)

@@ -81,7 +81,7 @@ async function linkAccount(
   grants: readonly RoleGrant[],
   acts: Acts,
 ): Promise<Operator | AccountRefusal> {
-  const read = readAddress(person.email?.trim() ?? '', { allowSingleLabel: true })
+  const read = readAddress(person.email ?? '', { allowSingleLabel: true })
   if ('fault' in read || !person.isEmailVerified) return 'email_unverified'
   const email = read.address.toLowerCase()
   const existing = await findOperator(tx.db, { email })
