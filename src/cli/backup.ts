@@ -37,13 +37,14 @@ import { VERSION } from '../core/version.js'
 import {
   makeBackup,
   readBackup,
+  requireFree,
   requireRestorable,
   sync,
   unpackBackup,
   type BackupFacts,
 } from '../db/sqlite/backup-file.js'
 import { checkBackup, octetsOfBackup } from '../db/sqlite/backup-signature.js'
-import { checkHeader } from '../db/sqlite/check-file.js'
+import { checkBackupHeader } from '../db/sqlite/check-file.js'
 import { takeServeLock } from '../db/sqlite/serve-lock.js'
 import { countEntries } from '../queue/operator/queue-admin-store.js'
 import { actAsOwnerOf } from '../world/process-owner.js'
@@ -119,7 +120,7 @@ const POLL_MS = 500
 
 /** The remote appliance makes a backup, which is downloaded, verified here, and deleted there. */
 function backUpRemote(context: CliContext, options: CommonOptions, target: string): Promise<BackupFacts> {
-  if (existsSync(target)) throw new Error(`${target} exists already; name another file`)
+  requireFree(target)
   return withApi(context, options, async ({ admin }) => {
     const { name } = await admin.send<BackupView>('POST', '/backups')
     await untilMade(context, admin, name)
@@ -220,7 +221,7 @@ function checkSignature(
   mayBeUnsigned: boolean,
 ): number {
   if (!existsSync(path)) throw new Error(`there is no file ${named}`)
-  checkHeader(path)
+  checkBackupHeader(path)
   const descriptor = openSync(path, 'r')
   try {
     return mayBeUnsigned ? octetsOfBackup(descriptor) : checkBackup(descriptor, secretKey).octets

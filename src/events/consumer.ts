@@ -20,7 +20,7 @@ export interface EventConsumer<Kind extends EventKind = Event['kind']> {
   /** How many events this one counts as in a batch; default 1. */
   weigh?(event: StoredEvent<Kind>): number
   /** Refreshes the state `concerns` depends on. Called after events are read and before `concerns`, so that state is no older than they are. */
-  refresh?(db: Queries): Promise<void>
+  refresh?(db: Queries, events: readonly Pick<StoredEvent<EventKind>, 'workspaceId'>[]): Promise<void>
   /** Whether the event matters to this consumer; others are skipped without a transaction. */
   concerns?(event: StoredEvent<Kind>): boolean
   /** Writes in the transaction that moves the cursor, so each event takes effect once. */

@@ -256,7 +256,7 @@ class ConsumerLoop {
   private async readNext(): Promise<Read> {
     const limit = Math.max(this.eventsPerTurn, EVENTS_PER_TURN) * (this.isPaced ? BATCHES_AT_ONCE : 1)
     const read = await this.tail.readAfter(this.seen, this.consumer.kinds, limit)
-    if (read.events.length > 0) await this.consumer.refresh?.(this.parts.database.reader)
+    if (read.events.length > 0) await this.consumer.refresh?.(this.parts.database.reader, read.events)
     this.concernErrors.clear()
     return { ...read, events: read.events.filter(event => this.isFor(event)) }
   }

@@ -105,6 +105,8 @@ export const LOG_EVENTS = {
       'Building a message or a preview took too long. That one fails; the thread finishes its other deliveries, and another takes its place.',
     'account mail failed':
       'An invitation or a reset was rejected, or could not be delivered in time. `summary` says why.',
+    'backup cannot be restored':
+      'The server made a backup that `restore` would refuse; `reason` says why. It and all older backups are kept.',
     'claims without an answer released':
       'The database made commits whose answer was lost, as in a failover. What they claimed is due again.',
     'node not renewed':

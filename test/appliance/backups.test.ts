@@ -110,6 +110,21 @@ t.test('a backup that fails deletes none', async t => {
   t.same(namesIn(postroad.dataDir), [old])
 })
 
+t.test('a backup that restore would refuse is kept and logged with the reason, and deletes none', async t => {
+  const postroad = await openTestAppliance(t, { toml: '[backup]\nkeep = 1\n' })
+  const operator = { key: await tokenWith(postroad, 'operator') }
+  mkdirSync(join(postroad.dataDir, 'backups'), { recursive: true })
+  const old = 'postroad-2026-01-03T10-30-00-000Z.db'
+  writeFileSync(join(postroad.dataDir, 'backups', old), 'old')
+  postroad.sql('create trigger spy after insert on messages begin delete from messages; end')
+  const { name } = (await postroad.post(BACKUPS, '', operator)).body.data as { name: string }
+  const warning = await until('the warning', () =>
+    postroad.log.lines.find(({ event }) => event === 'backup cannot be restored'),
+  )
+  t.match(warning, { fields: { name, reason: /trigger spy on messages was added/ } })
+  t.same(namesIn(postroad.dataDir), [old, name])
+})
+
 t.test('a schedule that is no cron expression is refused', async t => {
   const { status, err } = await install(t, { toml: '[backup]\nschedule = "daily"\n' }).run('config', 'check')
   t.equal(status, 2)

@@ -1,4 +1,5 @@
 /** A copy that is made beside the running server, read back, and put in place again. */
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -8,11 +9,13 @@ import {
   readFileSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
+import { isServing, takeServeLock } from '../../src/db/sqlite/serve-lock.js'
 import { initialise, install, routeTo } from '../support/program/process.js'
 import { openSink } from '../support/smtp/sink.js'
 
@@ -141,9 +144,46 @@ t.test('an incomplete backup file changes nothing', async t => {
       err: /damaged|malformed/,
     })
   truncateSync(file, damaged.length / 2)
-  t.match(await postroad.run('restore', file, '--yes'), { status: 1, err: /damaged/ })
+  const { status, err } = await postroad.run('restore', file, '--yes')
+  t.equal(status, 1)
+  t.match(err, /the backup .* is incomplete or damaged: it has \d+ octets of \d+; .*use another backup/)
+  t.notMatch(err, /-wal|--unsigned/, 'no advice for another case')
   t.same(postroad.rowCounts(), before)
-  t.match(await postroad.run('backup', join(folder, 'nowhere', 'b')), { status: 1, err: /nowhere/ })
+})
+
+t.test('a backup into a folder that does not exist says which, and what to do', async t => {
+  const postroad = await initialise(t)
+  const nowhere = join(t.testdir(), 'nowhere')
+  t.match(await postroad.run('backup', join(nowhere, 'b')), {
+    status: 1,
+    err: new RegExp(`there is no folder ${nowhere} for the backup; create it`),
+  })
+})
+
+t.test('the nightly unit deletes what killed backups left, and nothing that is being made', t => {
+  const folder = t.testdir({
+    'postroad-1.db.partial': '',
+    'postroad-2.db.partial': '',
+    'postroad-3.db': '',
+    'by-hand.partial': '',
+  })
+  const dayBefore = new Date(Date.now() - 86_400_000)
+  for (const name of ['postroad-1.db.partial', 'postroad-3.db', 'by-hand.partial'])
+    utimesSync(join(folder, name), dayBefore, dayBefore)
+  const unit = readFileSync('systemd/postroad-backup.service', 'utf8')
+  for (const [, command = ''] of unit.matchAll(/^ExecStart(?:Pre)?=(\/usr\/bin\/find .*)$/gm))
+    execFileSync('/bin/sh', ['-c', command.replace('/var/backups/postroad', folder)])
+  t.same(readdirSync(folder).sort(), ['by-hand.partial', 'postroad-2.db.partial', 'postroad-3.db'])
+  t.end()
+})
+
+t.test('without its data folder, a server on PostgreSQL says which folder to create', t => {
+  const nowhere = join(t.testdir(), 'nowhere')
+  t.throws(() => takeServeLock(nowhere), {
+    message: /^data_dir .*nowhere does not exist; create it for the user/,
+  })
+  t.equal(isServing(nowhere), false)
+  t.end()
 })
 
 t.test(

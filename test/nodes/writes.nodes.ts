@@ -59,6 +59,26 @@ t.test('works of two nodes that read and change one row all count', async t => {
   t.equal(new Set(results).size, 40, 'nobody decided from a value that another had changed')
 })
 
+t.test('a slow work is stored although another node changes the same row all the time', async t => {
+  const { url, one, two } = await openTwo(t)
+  const add = sql`update counters set value = value + 1 where name = 'a'`
+  const slow = one.write(async ({ db }) => {
+    await sql`select pg_sleep(0.03)`.execute(db)
+    await add.execute(db)
+  })
+  let isStored = false
+  let others = 0
+  const ended = slow.then(() => (isStored = true))
+  const busy = async () => {
+    for (; !isStored; others += 1) {
+      await two.write(({ db }) => add.execute(db))
+      if (others > 20_000) throw new Error('it was never stored')
+    }
+  }
+  await Promise.all([ended, busy(), busy()])
+  t.equal(valueOf(url), others + 1)
+})
+
 t.test(
   'works that wait at the same time share a transaction, and one that throws undoes nothing of the others',
   async t => {

@@ -314,7 +314,7 @@ eachDatabase(t, 'an event becomes one body and a row for each who is told', asyn
   const consumer = webhookConsumer({
     clock: new FakeClock(),
     newId: () => `d${++ids}`,
-    register: { isWanted: () => true, refreshIfOutdated: () => Promise.resolve() },
+    register: { isWanted: () => true, refreshFor: () => Promise.resolve() },
     onDue: hooks => due.push(hooks),
   })
   const event = (seq: number, workspaceId = 'w1') => ({

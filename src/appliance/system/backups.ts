@@ -1,7 +1,8 @@
 /**
  * Backups that the server makes of its own database, as files in `backups/` of the data folder.
  *
- * One is made at a time, in a thread; `.partial` files are unfinished. Once one is complete, the oldest ones beyond `keep` are deleted.
+ * One is made at a time, in a thread; `.partial` files are unfinished. Once one is complete and can be
+ * restored, the oldest ones beyond `keep` are deleted.
  * Names are made here and checked by `BACKUP_NAME`, so that a name never leads out of the folder. The state of the last attempt is kept in
  * memory.
  */
@@ -170,11 +171,14 @@ export class Backups {
     }
   }
 
-  private noteProgress({ copied, isDone, error }: BackupMessage): void {
+  private noteProgress({ copied, isDone, warning, error }: BackupMessage): void {
     if (!this.last) return
     if (isDone) {
+      const { name } = this.last
       this.last = { ...this.last, state: 'complete', copied: 1 }
-      this.deleteOld()
+      // All are kept: nothing is missing in this one, and an older one may be what is restored.
+      if (warning === undefined) this.deleteOld()
+      else this.parts.log.warn('backup cannot be restored', { name, reason: warning })
     } else if (error !== undefined) this.last = { ...this.last, state: 'failed', error }
     else this.last = { ...this.last, copied: copied ?? this.last.copied }
   }

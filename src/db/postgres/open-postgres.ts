@@ -21,7 +21,7 @@ import { ForeignChanges } from './foreign-changes.js'
 import { Servers } from './servers.js'
 import { postgresDialect, SERVER_RUN } from './postgres-dialect.js'
 import { slowPostgresDialect } from './slow-reads.js'
-import { TransactionWriter, type WritingConnection } from './transaction-writer.js'
+import { TransactionWriter, type Turn, type WritingConnection } from './transaction-writer.js'
 
 /** What Debian 12 has and tests run on. */
 const OLDEST_SERVER = 150_000
@@ -43,6 +43,14 @@ const BEGIN = [
   // A table without an index for it, such as `nodes`, now has a cost so high that PostgreSQL would compile the statement: 70 ms each time.
   'set local jit = off',
 ].join(';')
+/**
+ * Held until the commit, shared by ordinary writes; one that met conflicts takes it alone. A table that nothing else locks. Sent before the
+ * first SELECT, which takes the transaction's snapshot: LOCK TABLE takes none, so whoever waited for it sees what the others committed.
+ */
+const TURNS = {
+  shared: 'lock table schema_migrations_lock in row exclusive mode',
+  alone: 'lock table schema_migrations_lock in exclusive mode',
+}
 /** Assigned at once, so that a commit whose answer is lost can be looked up. */
 const TRANSACTION_ID = `select pg_current_xact_id()::text as id, ${SERVER_RUN} as server_run`
 /** Its row can only be removed before or after the transaction. */
@@ -114,7 +122,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   }
   const changes = new ReportedChanges()
   let nodeId: string | undefined
-  const begin = () => `${BEGIN};${nodeId === undefined ? TRANSACTION_ID : transactionOf(nodeId)}`
+  const begin = (turn: Turn) =>
+    [
+      BEGIN,
+      ...(turn === 'none' ? [] : [TURNS[turn]]),
+      nodeId === undefined ? TRANSACTION_ID : transactionOf(nodeId),
+    ].join(';')
   const listenServers = listenUrl === undefined || listenUrl === url ? servers : new Servers(listenUrl)
   const foreign = new ForeignChanges({
     clock,
@@ -140,8 +153,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
   function writingConnection(): WritingConnection {
     let writes = 0
-    const dialect = postgresDialect(pools.writes, { begin, onWrite: () => (writes += 1) })
-    return { db: new Kysely<Tables>({ dialect }), writes: () => writes }
+    let turn: Turn = 'none'
+    const dialect = postgresDialect(pools.writes, { begin: () => begin(turn), onWrite: () => (writes += 1) })
+    return {
+      db: new Kysely<Tables>({ dialect }),
+      writes: () => writes,
+      takeTurn: wanted => (turn = wanted),
+    }
   }
 
   return {

@@ -8,7 +8,9 @@
  * Only works that wait when a transaction begins share it: it shows every commit that their callers know of.
  *
  * Transactions see one snapshot (REPEATABLE READ): what a work decides from rows that another node changes meanwhile fails with a
- * serialization failure, and runs again. Long work (`isLong`) has its own line and connection.
+ * serialization failure, and runs again. Rows that many writes change, such as an audience's counts, would fail some of them over and over:
+ * after `CONFLICTS_TOGETHER` of them a group runs alone, while no other ordinary write of any node is in progress. Long work (`isLong`) has
+ * its own line and connection and takes no turns, since everybody would wait for it.
  *
  * A commit whose answer was lost is looked up (`pg_xact_status`), so that callers learn what happened to it; after a crash of the server or a
  * failover that cannot be known, and they get an error that asks for a retry.
@@ -32,6 +34,8 @@ const GATHER_MS = 1
 /** After a conflict. */
 const RETRY: BackoffPolicy = { firstMs: 2, factor: 2, maxMs: 100 }
 const MAX_CONFLICTS = 10
+/** A group with more runs alone. */
+const CONFLICTS_TOGETHER = 2
 /** Lookups of a commit's status while the server is unreachable, and the pause between them. */
 const FATE_TRIES = 20
 const FATE_PAUSE_MS = 500
@@ -46,11 +50,16 @@ export interface TransactionWriterParts {
   readonly onCommitted?: OnCommitted | undefined
 }
 
-/** A Kysely whose transactions begin as `beginning` says, and count their writes. */
+/** With which other writes a transaction may run. `none`: with all; `shared`: with those that share; `alone`: with those of `none` only. */
+export type Turn = 'none' | 'shared' | 'alone'
+
+/** A Kysely whose transactions count their writes. */
 export interface WritingConnection {
   readonly db: Kysely<Tables>
   /** Statements so far that may have changed rows. */
   readonly writes: () => number
+  /** For the transactions that begin from now on. */
+  readonly takeTurn: (turn: Turn) => void
 }
 
 /** Which work joins the running transaction next. @param started when it began, on the monotonic clock */
@@ -145,6 +154,7 @@ class Line {
     const { random } = this.parts
     for (let conflicts = 0, isRepeated = false; ;) {
       const failed = new Map<PendingWork, Error>()
+      if (this.isShared) this.connection.takeTurn(conflicts > CONFLICTS_TOGETHER ? 'alone' : 'shared')
       try {
         await this.run(group, next, failed)
         settleAll(group, failed)

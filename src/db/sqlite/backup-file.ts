@@ -5,7 +5,7 @@
  * WAL mode it blocks neither reads nor commits of the server. Without the transaction every commit would restart the copy; `VACUUM INTO` takes several
  * times as long and delays checkpoints for that time. Throws Errors naming the file and the fault; an unfinished backup is deleted.
  */
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { Kysely } from 'kysely'
@@ -13,7 +13,7 @@ import { describeError } from '../../core/errors.js'
 import { requireUsable } from '../migrate.js'
 import type { Tables } from '../tables.js'
 import { signBackup } from './backup-signature.js'
-import { checkHeader } from './check-file.js'
+import { checkBackupHeader } from './check-file.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 
 export interface BackupFacts {
@@ -45,10 +45,20 @@ export const BACKUP_PROGRAM = new URL('./backup-main.js', import.meta.url)
 const PAGES_AT_ONCE = 2_000
 const PARTIAL = '.partial'
 
+/** @throws Error unless a backup can be written there */
+export function requireFree(target: string): void {
+  if (existsSync(target)) throw new Error(`${target} exists already; name another file`)
+  const folder = dirname(target)
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(
+      `there is no folder ${folder} for the backup; create it, or name a file in another folder`,
+    )
+}
+
 /** @throws Error naming the file */
 export async function makeBackup(request: BackupRequest): Promise<BackupFacts> {
   const { source, target } = request
-  if (existsSync(target)) throw new Error(`${target} exists already; name another file`)
+  requireFree(target)
   const partial = target + PARTIAL
   rmSync(partial, { force: true })
   // Whatever the umask: it contains everything.
@@ -112,7 +122,7 @@ function finish(file: string, { now, version }: BackupRequest, rows: BackupFacts
  */
 export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
   if (!existsSync(file)) throw new Error(`there is no file ${file}`)
-  checkHeader(file)
+  checkBackupHeader(file)
   const handle = openToRead(file)
   try {
     const facts = factsIn(handle, file)
@@ -140,7 +150,7 @@ export function readBackup(file: string, expected?: BackupFacts): BackupFacts {
  * @throws Error saying why not
  */
 export async function requireRestorable(file: string): Promise<void> {
-  checkHeader(file)
+  checkBackupHeader(file)
   const handle = openToRead(file)
   const db = new Kysely<Tables>({ dialect: sqliteDialect(handle).dialect })
   try {

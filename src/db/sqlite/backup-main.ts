@@ -5,20 +5,27 @@
  */
 import { describeError } from '../../core/errors.js'
 import { ownThread, stepAside } from '../../world/threads.js'
-import { makeBackup, type BackupRequest } from './backup-file.js'
+import { makeBackup, requireRestorable, type BackupRequest } from './backup-file.js'
 
 /** Messages to the parent; the last one has `isDone` or `error`. */
 export interface BackupMessage {
   /** 0 to 1. */
   readonly copied?: number
   readonly isDone?: true
+  /** With `isDone`: why `restore` would refuse it. */
+  readonly warning?: string
   readonly error?: string
 }
 
 const thread = ownThread()
 const post = (message: BackupMessage): void => thread.post(message)
 stepAside()
-makeBackup({ ...(thread.options as BackupRequest), onProgress: copied => post({ copied }) }).then(
-  () => post({ isDone: true }),
+const request = thread.options as BackupRequest
+makeBackup({ ...request, onProgress: copied => post({ copied }) }).then(
+  () =>
+    requireRestorable(request.target).then(
+      () => post({ isDone: true }),
+      (error: unknown) => post({ isDone: true, warning: describeError(error) }),
+    ),
   (error: unknown) => post({ error: describeError(error) }),
 )

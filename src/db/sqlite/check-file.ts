@@ -27,16 +27,29 @@ const HEADER_OCTETS = 100
 
 /** Call before SQLite opens it; a missing or empty file is a new database. @throws DamagedDatabaseError */
 export function checkHeader(file: string): void {
+  const fault = headerFault(file)
+  if (fault !== undefined) throw new DamagedDatabaseError(file, fault)
+}
+
+/** The same check of a backup, which is no database in use: the remedy is another file. @throws Error */
+export function checkBackupHeader(file: string): void {
+  const fault = headerFault(file)
+  if (fault !== undefined)
+    throw new Error(
+      `the backup ${file} is incomplete or damaged: ${fault}; copy it again from where it was made, or use another backup`,
+    )
+}
+
+function headerFault(file: string): string | undefined {
   const stat = statSync(file, { throwIfNoEntry: false })
-  if (!stat || stat.size === 0) return
+  if (!stat || stat.size === 0) return undefined
   // Closing a file drops all of the process's locks on it, so nothing here may have it open yet.
   const descriptor = openSync(file, 'r')
   try {
     const header = Buffer.alloc(HEADER_OCTETS)
     const read = readSync(descriptor, header, 0, HEADER_OCTETS, 0)
     const { size } = fstatSync(descriptor)
-    const fault = faultOfHeader(header.subarray(0, read), size, hasLog(file))
-    if (fault !== undefined) throw new DamagedDatabaseError(file, fault)
+    return faultOfHeader(header.subarray(0, read), size, hasLog(file))
   } finally {
     closeSync(descriptor)
   }

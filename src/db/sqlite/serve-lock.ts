@@ -4,7 +4,7 @@
  * The lock is an exclusive transaction held open on a small SQLite database. The operating system releases it when the process ends, even
  * by kill -9, so there are no stale locks.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 
@@ -16,8 +16,12 @@ export class LockedError extends Error {
 /** Long enough to outlast a command that only tests the lock. */
 const WAIT_MS = 300
 
-/** @throws LockedError */
+/** @throws LockedError; Error if there is no such folder, which a server on PostgreSQL needs as well */
 export function takeServeLock(dataDir: string): Disposable {
+  if (!existsSync(dataDir))
+    throw new Error(
+      `data_dir ${dataDir} does not exist; create it for the user that runs postroad: install -d -m 700 -o postroad -g postroad ${dataDir}`,
+    )
   const handle = lock(dataDir, WAIT_MS)
   const pidFile = pidFileIn(dataDir)
   if (!handle)
@@ -35,6 +39,7 @@ export function takeServeLock(dataDir: string): Disposable {
 
 /** Whether a server runs on this data folder now. */
 export function isServing(dataDir: string): boolean {
+  if (!existsSync(dataDir)) return false
   const handle = lock(dataDir, 0)
   handle?.close()
   return handle === undefined

@@ -26,7 +26,7 @@ import { addressDomain } from '../../mail/address.js'
 export interface WebhookConsumerParts {
   readonly clock: Clock
   readonly newId: NewId
-  readonly register: Pick<SubscriptionRegister, 'isWanted' | 'refreshIfOutdated'>
+  readonly register: Pick<SubscriptionRegister, 'isWanted' | 'refreshFor'>
   /** Deliveries for these subscriptions were committed. */
   readonly onDue: (subscriptionIds: readonly string[]) => void
 }
@@ -46,7 +46,7 @@ export function webhookConsumer(parts: WebhookConsumerParts): AnyConsumer {
     // By name: the resources of this installation decide which of these kinds exist.
     kinds: [...(WEBHOOK_EVENT_NAMES as readonly string[] as readonly EventKind[]), 'contacts.imported'],
     weigh: (event: Stored) => (isImport(event) ? event.payload.contacts.length : 1),
-    refresh: () => register.refreshIfOutdated(),
+    refresh: (_, events) => register.refreshFor(events.map(({ workspaceId }) => workspaceId)),
     concerns: (event: Stored) =>
       (isImport(event) ? kindsOfImport(event.payload) : [event.kind])
         .filter(isWebhookEvent)

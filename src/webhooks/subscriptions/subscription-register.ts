@@ -8,7 +8,8 @@
 import type { Database } from '../../db/database.js'
 import { findActingWorkspace } from '../../accounts/workspace-store.js'
 import { nextTurn } from '../../world/time/clock.js'
-import { listActiveSubscriptions, type Subscription } from './subscription-store.js'
+import { inLists } from '../../db/statement.js'
+import { listActiveSubscriptions, listSubscribers, type Subscription } from './subscription-store.js'
 
 /** With its workspace's settings. */
 export interface KnownSubscription extends Subscription {
@@ -23,6 +24,8 @@ export class SubscriptionRegister {
   private byId = new Map<string, KnownSubscription>()
   /** `workspace event`. */
   private wanted = new Set<string>()
+  /** Like `wanted`, of the workspaces of the last `refreshFor` and beyond the last refresh. */
+  private recent = new Set<string>()
   private version = -1
   /** Changes made during each running refresh, which must not undo them; undefined: forgotten. */
   private readonly refreshes = new Set<Map<string, KnownSubscription | undefined>>()
@@ -45,9 +48,10 @@ export class SubscriptionRegister {
     return this.byId.values()
   }
 
-  /** As of the last refresh, plus changes made by this process. */
+  /** As of the last refresh, plus changes made by this process, and those found by the last `refreshFor`. */
   isWanted(workspaceId: string, event: string): boolean {
-    return this.wanted.has(key(workspaceId, event))
+    const name = key(workspaceId, event)
+    return this.wanted.has(name) || this.recent.has(name)
   }
 
   /** Holds until the next refresh; the change must be committed already. */
@@ -70,6 +74,27 @@ export class SubscriptionRegister {
 
   async refreshIfOutdated(): Promise<void> {
     if (this.changes !== this.version) await this.refresh()
+  }
+
+  /**
+   * For the event consumer: `isWanted` then knows every subscription of these workspaces that was committed before the call. Where nodes share
+   * the database, another node's notification arrives a moment after its commit, too late for the events of that moment.
+   */
+  async refreshFor(workspaceIds: readonly string[]): Promise<void> {
+    await this.refreshIfOutdated()
+    const { dialect, reader } = this.database
+    if (dialect === 'sqlite') return
+    const recent = new Set<string>()
+    const acting = new Map<string, boolean>()
+    for (const list of inLists([...new Set(workspaceIds)]))
+      for (const { workspaceId, event } of await listSubscribers(reader, list)) {
+        const name = key(workspaceId, event)
+        if (this.wanted.has(name)) continue
+        if (!acting.has(workspaceId))
+          acting.set(workspaceId, (await findActingWorkspace(reader, workspaceId)) !== undefined)
+        if (acting.get(workspaceId)) recent.add(name)
+      }
+    this.recent = recent
   }
 
   async refresh(): Promise<void> {
