@@ -107,7 +107,18 @@ function replySummary(remoteMta: string, result: SmtpResult, reply: SmtpReply): 
   const text = formatReply(reply)
   if (isSessionError(result))
     return `${remoteMta} lost track of the SMTP session, which says nothing about the recipient: ${text}`
+  const command = reply.code >= 500 ? REFUSED_BEFORE_MAIL[result.stage] : undefined
+  if (command !== undefined)
+    return `${remoteMta} refused this server ${command}, which says nothing about the recipient: ${text}`
   return `${remoteMta} answered ${text}`
+}
+
+const REFUSED_BEFORE_MAIL: Partial<Record<Stage, string>> = {
+  connect: 'at the greeting',
+  greeting: 'at the greeting',
+  ehlo: 'at EHLO',
+  starttls: 'at STARTTLS',
+  auth: 'at AUTH',
 }
 
 /**
@@ -240,11 +251,12 @@ function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
 }
 
 /**
- * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". A refused STARTTLS or AUTH is a configuration problem
- * between the operator and a relay, so the mail is kept and retried.
+ * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". Before MAIL, a server knows only who we are: a refusal at
+ * the greeting, to EHLO, STARTTLS or AUTH is about this server, so the mail is kept and retried (Postfix: smtp_skip_5xx_greeting). That
+ * includes 521 at the greeting (RFC 7504), which block lists answer too.
  */
 function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['reply']>): boolean {
-  if (reply.code < 500 || stage === 'starttls' || stage === 'auth') return false
+  if (reply.code < 500 || !isAboutMessage(stage)) return false
   if (isSessionError({ accepted: false, stage, reply })) return false
   return classifyReply(reply, stage).permanence !== 'transient'
 }
