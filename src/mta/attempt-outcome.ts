@@ -82,7 +82,7 @@ function stsFailureOutcome(common: CommonFields, host: HostTried, { reply }: Smt
 
 /** @param isFinal whether no other host could change the result */
 function replyOutcome(common: CommonFields, result: SmtpResult, reply: SmtpReply, isFinal: boolean): Outcome {
-  const summary = `${common.remoteMta} answered ${formatReply(reply)}`
+  const summary = replySummary(common.remoteMta, result, reply)
   if (result.accepted) return { kind: 'delivered', ...common, reply, summary }
   const classification = classifyReply(reply, result.stage)
   if (isFinal && isPermanentReply(result.stage, reply)) {
@@ -100,6 +100,25 @@ function replyOutcome(common: CommonFields, result: SmtpResult, reply: SmtpReply
     }
   }
   return { kind: 'deferred', ...common, reply, summary, ...classification, permanence: 'transient' }
+}
+
+/** Stored as the last error and shown in the trace, so a failure that is not about the recipient says so ahead of the server's words. */
+function replySummary(remoteMta: string, result: SmtpResult, reply: SmtpReply): string {
+  const text = formatReply(reply)
+  if (isSessionError(result))
+    return `${remoteMta} lost track of the SMTP session, which says nothing about the recipient: ${text}`
+  const command = reply.code >= 500 ? REFUSED_BEFORE_MAIL[result.stage] : undefined
+  if (command !== undefined)
+    return `${remoteMta} refused this server ${command}, which says nothing about the recipient: ${text}`
+  return `${remoteMta} answered ${text}`
+}
+
+const REFUSED_BEFORE_MAIL: Partial<Record<Stage, string>> = {
+  connect: 'at the greeting',
+  greeting: 'at the greeting',
+  ehlo: 'at EHLO',
+  starttls: 'at STARTTLS',
+  auth: 'at AUTH',
 }
 
 /**
@@ -201,7 +220,28 @@ export function isDecisive(result: SmtpResult): boolean {
   if (failure !== undefined) return stage === 'final_dot' || failure.kind === 'aborted'
   // A 5xx to the message or its envelope applies to the whole domain. An earlier 5xx, or one about a capability of this host, applies to
   // the host only (RFC 5321 §5.1 lets the client try the next).
-  return isAboutMessage(stage) && reply !== undefined && reply.code >= 500 && !isHostLimitation(result)
+  if (!isAboutMessage(stage) || reply === undefined || reply.code < 500) return false
+  return !isHostLimitation(result) && !isSessionError(result)
+}
+
+/** RFC 5321 §4.2.2: 500 to 504 are about the command, not about what it asked for. */
+export function isSequenceOrSyntaxCode(code: number): boolean {
+  return code >= 500 && code <= 504
+}
+
+/**
+ * Whether the server complains about the dialogue rather than the message: "503 bad sequence of commands", "502 not implemented". Every SMTP
+ * server knows MAIL, RCPT and DATA, so it has lost track, or something between changes the commands. Postfix bounces these; here they are
+ * retried, since no recipient may be lost to a fault of the session.
+ *
+ * Servers also use these codes for an address, an identity or an extension they refuse (501 5.1.3), and say so in the enhanced code or text.
+ */
+export function isSessionError({ stage, reply }: SmtpResult): boolean {
+  if (reply === undefined || !isSequenceOrSyntaxCode(reply.code)) return false
+  if (stage !== 'mail' && stage !== 'rcpt' && stage !== 'data') return false
+  // Nothing a message can ask for makes MAIL itself unknown or out of turn, whatever the text blames.
+  if (stage === 'mail' && [500, 502, 503].includes(reply.code)) return true
+  return classifyReply(reply, stage).subtype === 'protocol_error'
 }
 
 /** Whether this host permanently refuses the message, whatever the other hosts reply. */
@@ -211,11 +251,13 @@ function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
 }
 
 /**
- * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". A refused STARTTLS or AUTH is a configuration problem
- * between the operator and a relay, so the mail is kept and retried.
+ * RFC 5321 §4.2.1: 4yz is never permanent; 5yz is, unless its text means "later". Before MAIL, a server knows only who we are: a refusal at
+ * the greeting, to EHLO, STARTTLS or AUTH is about this server, so the mail is kept and retried (Postfix: smtp_skip_5xx_greeting). That
+ * includes 521 at the greeting (RFC 7504), which block lists answer too.
  */
 function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['reply']>): boolean {
-  if (reply.code < 500 || stage === 'starttls' || stage === 'auth') return false
+  if (reply.code < 500 || !isAboutMessage(stage)) return false
+  if (isSessionError({ accepted: false, stage, reply })) return false
   return classifyReply(reply, stage).permanence !== 'transient'
 }
 
@@ -237,7 +279,7 @@ function weight({ host, result }: Try): number {
   if (isDecisive(result)) return 7
   if (isStsFailure(host)) return 2
   if (isHostLimitation(result)) return 4
-  if (reply !== undefined) return isAboutMessage(stage) ? 6 : 5
+  if (reply !== undefined) return isAboutMessage(stage) && !isSessionError(result) ? 6 : 5
   if (failure === undefined) return 0
   if (MISSING_EXTENSION.has(failure.kind)) return 4
   if (TLS_NOT_MET.has(failure.kind)) return 2

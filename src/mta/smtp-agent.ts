@@ -11,6 +11,8 @@ import type { HostTried, Outcome } from '../mail/outcome.js'
 import type { DeliveryAgent, DeliveryJob } from '../queue/delivery-agent.js'
 import {
   isDecisive,
+  isSequenceOrSyntaxCode,
+  isSessionError,
   shutdownOutcome,
   toOutcome,
   toRoutingOutcome,
@@ -127,7 +129,9 @@ export function openSmtpAgent(parts: SmtpAgentParts): DeliveryAgent {
       reset: reused,
       signal,
     })
-    opener.release(session)
+    // A server that lost track of the dialogue would answer the next message the same way.
+    if (isSessionError(result)) opener.discard(session)
+    else opener.release(session)
     const failedMs = failures.reduce((sum, failure) => sum + failure.durationMs, 0)
     const endedAt = parts.clock.monotonic()
     const times = { durationMs: endedAt - startedAt - failedMs, transmissionMs: endedAt - openedAt }
@@ -152,11 +156,21 @@ function withSources(
   return sources === undefined ? endpoints : endpoints.map(endpoint => ({ ...endpoint, sources }))
 }
 
-/** A pooled connection that the server had dropped before it said anything about this message (RFC 5321 §3.8). */
+/**
+ * A pooled connection that the server had dropped, or whose dialogue it had lost track of, before it said anything about this message
+ * (RFC 5321 §3.8). Only before the message was transmitted, so that a second try cannot deliver it twice.
+ */
 function wasStale({ host, result }: Try): boolean {
-  if (!host.reused || result.stage !== 'mail' || result.accepted) return false
-  if (result.reply !== undefined) return result.reply.code === 421
-  return ['closed', 'timeout', 'protocol'].includes(result.failure?.kind ?? '')
+  const { stage, reply, failure } = result
+  if (!host.reused || result.accepted) return false
+  if (reply !== undefined)
+    return (
+      isSessionError(result) ||
+      (stage === 'mail' && (reply.code === 421 || isSequenceOrSyntaxCode(reply.code)))
+    )
+  if (failure === undefined) return false
+  if (stage === 'mail') return ['closed', 'timeout', 'protocol'].includes(failure.kind)
+  return (stage === 'rcpt' || stage === 'data') && ['closed', 'protocol'].includes(failure.kind)
 }
 
 function makeTry(

@@ -123,7 +123,7 @@ t.test('a dead idle connection has no influence on the outcome', async t => {
   t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'connection_lost' })
 })
 
-t.test('a rejection at the greeting bounces the message only if every host rejects', async t => {
+t.test('a rejection at the greeting defers the message, even if every host rejects', async t => {
   const closed = 'S 554 5.7.1 no service for you'
   const first = await scriptedServer(t, closed)
   const alone = await deliver(t, { '192.0.2.1': first })
@@ -134,7 +134,48 @@ t.test('a rejection at the greeting bounces the message only if every host rejec
     remoteMta: 'mx1.example',
   })
   const both = { '192.0.2.1': await scriptedServer(t, closed), '192.0.2.2': await scriptedServer(t, closed) }
-  t.match(await deliver(t, both), { kind: 'bounced', status: '5.7.1', reply: { code: 554 } })
+  t.match(await deliver(t, both), {
+    kind: 'deferred',
+    permanence: 'transient',
+    reply: { code: 554 },
+    summary:
+      'mx1.example refused this server at the greeting, which says nothing about the recipient: 554 5.7.1 no service for you',
+    tried: [
+      { host: 'mx1.example', stage: 'greeting' },
+      { host: 'mx2.example', stage: 'greeting' },
+    ],
+  })
+})
+
+for (const reply of [
+  '554 Blocked - see https://example.com/block',
+  '521 5.3.2 no mail here',
+  '550 5.1.1 user unknown',
+])
+  t.test(`"${reply}" at the greeting of the only host defers the message`, async t => {
+    const closed = await scriptedServer(t, `S ${reply}`)
+    t.match(await deliver(t, { '*': closed }, { zone: { 'example.com': { A: ['192.0.2.1'] } } }), {
+      kind: 'deferred',
+      cause: 'policy',
+      summary: /refused this server at the greeting/,
+    })
+  })
+
+t.test('a host that rejects EHLO and HELO defers the message', async t => {
+  const script = 'S 220 mx.example ESMTP \n C EHLO ... \n S 550 5.7.1 no \n C HELO ... \n S 550 5.7.1 no'
+  const zone = { 'example.com': { A: ['192.0.2.1'] } }
+  t.match(await deliver(t, { '*': await scriptedServer(t, script) }, { zone }), {
+    kind: 'deferred',
+    summary: /refused this server at EHLO, which says nothing about the recipient: 550/,
+  })
+})
+
+t.test('a verdict about the recipient outweighs a refusal at the greeting', async t => {
+  const places = {
+    '192.0.2.1': await scriptedServer(t, 'S 554 5.7.1 no service for you'),
+    '192.0.2.2': await scriptedServer(t, atRecipient('550 5.1.1 no such user')),
+  }
+  t.match(await deliver(t, places), { kind: 'bounced', subtype: 'no_such_mailbox', remoteMta: 'mx2.example' })
 })
 
 t.test('if not all hosts were tried, their rejections are not final', async t => {
@@ -155,7 +196,11 @@ t.test('a host counts by the address that answered', async t => {
     'mx.example': { A: ['192.0.2.1'], AAAA: ['2001:db8::1'] },
   }
   const closed = await scriptedServer(t, 'S 554 5.7.1 no service for you')
-  t.match(await deliver(t, { '192.0.2.1': closed }, { zone }), { kind: 'bounced', status: '5.7.1' })
+  t.match(await deliver(t, { '192.0.2.1': closed }, { zone }), {
+    kind: 'deferred',
+    reply: { code: 554 },
+    summary: /refused this server at the greeting/,
+  })
 })
 
 const jürgen = { recipient: 'jürgen@example.com' }

@@ -80,6 +80,11 @@ export class SessionPool {
     this.pool.release(session)
   }
 
+  /** Ends a session that must carry no further message. */
+  discard(session: SmtpSession): void {
+    this.pool.end(session)
+  }
+
   close(): Promise<void> {
     return this.pool.close()
   }
@@ -219,7 +224,7 @@ class IdleSessions {
     if (entries?.length === 0) this.byEndpoint.delete(entry.key)
   }
 
-  private end(session: SmtpSession): void {
+  end(session: SmtpSession): void {
     const left = quit(session.connection, this.timeouts).finally(() => this.closing.delete(left))
     this.closing.add(left)
   }

@@ -195,3 +195,95 @@ t.test('routes to one host with different passwords do not share connections', a
   await agent.deliver(makeJob({ recipient: 'ann@two.example' }), goOn)
   t.equal(mx.messages.length, 2)
 })
+
+for (const reply of [
+  '500 5.5.2 what?',
+  '501 5.5.4 syntax error',
+  '502 5.5.1 not implemented',
+  '503 5.5.1 bad sequence of commands',
+  '504 5.5.4 parameter not implemented',
+]) {
+  const toMail = `${reset} \n C MAIL ... \n S ${reply}`
+  const toRcpt = `${reset} \n C MAIL ... \n S 250 ok \n C RCPT ... \n S ${reply}`
+  const toData = `${reset} \n C MAIL ... \n S 250 ok \n C RCPT ... \n S 250 ok \n C DATA \n S ${reply}`
+
+  for (const [command, confusion] of [
+    ['MAIL', toMail],
+    ['RCPT', toRcpt],
+    ['DATA', toData],
+  ] as const)
+    t.test(`"${reply}" to ${command} on a reused connection is tried again on a new one`, async t => {
+      const mx = await scriptedServer(
+        t,
+        `${hello} ${mail} ${confusion} \n C QUIT \n S 221 bye`,
+        `${hello} ${mail}`,
+      )
+      const { agent } = testMta(t, { '192.0.2.25': mx })
+      await agent.deliver(makeJob(), goOn)
+      t.match(await agent.deliver(makeJob(), goOn), {
+        kind: 'delivered',
+        tried: [{ reused: true }, { reused: false, stage: 'final_dot' }],
+      })
+      t.equal(mx.connections, 2)
+    })
+
+  t.test(`"${reply}" to MAIL defers the message if a new connection answers the same`, async t => {
+    const fresh = `${hello} \n C MAIL ... \n S ${reply}`
+    const mx = await scriptedServer(t, `${hello} ${mail} ${toMail}`, fresh)
+    const { agent } = testMta(t, { '192.0.2.25': mx })
+    await agent.deliver(makeJob(), goOn)
+    t.match(await agent.deliver(makeJob(), goOn), {
+      kind: 'deferred',
+      permanence: 'transient',
+      subtype: 'protocol_error',
+      summary: /says nothing about the recipient/,
+    })
+    t.equal(mx.connections, 2, 'a new connection is tried once')
+  })
+
+  t.test(`"${reply}" to MAIL on a first connection defers the message`, async t => {
+    const mx = await scriptedServer(t, `${hello} \n C MAIL ... \n S ${reply}`)
+    const { agent } = testMta(t, { '192.0.2.25': mx })
+    t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred', subtype: 'protocol_error' })
+  })
+}
+
+t.test('a connection closed at RCPT without 421 is replaced if it was a reused one', async t => {
+  const mx = await scriptedServer(
+    t,
+    `${hello} ${mail} ${reset} \n C MAIL ... \n S 250 ok \n C RCPT ... \n CLOSE`,
+    `${hello} ${mail}`,
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  await agent.deliver(makeJob(), goOn)
+  t.match(await agent.deliver(makeJob(), goOn), {
+    kind: 'delivered',
+    tried: [{ reused: true }, { reused: false }],
+  })
+})
+
+t.test('after a confused session, the verdict of the new connection about the recipient counts', async t => {
+  const mx = await scriptedServer(
+    t,
+    `${hello} ${mail} ${reset} \n C MAIL ... \n S 503 5.5.1 bad sequence`,
+    `${hello} \n C MAIL ... \n S 250 ok \n C RCPT ... \n S 550 5.1.1 no such user`,
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  await agent.deliver(makeJob(), goOn)
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'bounced', subtype: 'no_such_mailbox' })
+})
+
+t.test('a malformed recipient address refused with 501 still bounces', async t => {
+  const mx = await scriptedServer(
+    t,
+    `${hello} \n C MAIL ... \n S 250 ok \n C RCPT ... \n S 501 5.1.3 bad recipient address syntax`,
+  )
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'bounced', subtype: 'bad_address_syntax' })
+})
+
+t.test('a 503 to MAIL is no verdict even if its text blames the sender', async t => {
+  const mx = await scriptedServer(t, `${hello} \n C MAIL ... \n S 503 sender rejected, authenticate first`)
+  const { agent } = testMta(t, { '192.0.2.25': mx })
+  t.match(await agent.deliver(makeJob(), goOn), { kind: 'deferred' })
+})
