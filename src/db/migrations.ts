@@ -5,7 +5,7 @@ import { up as baseline } from './migrations/0001-baseline.js'
 import { up as provedAccounts } from './migrations/0002-proved-accounts.js'
 import { up as authenticatedReports } from './migrations/0003-authenticated-reports.js'
 import { up as pendingPayloads } from './migrations/0004-pending-payloads.js'
-import { up as keptEtags } from './migrations/0008-kept-etags.js'
+import { up as keptEtags } from './migrations/0005-kept-etags.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -20,5 +20,5 @@ export const MIGRATIONS: Migrations = {
   '0002-proved-accounts': provedAccounts,
   '0003-authenticated-reports': authenticatedReports,
   '0004-pending-payloads': pendingPayloads,
-  '0008-kept-etags': keptEtags,
+  '0005-kept-etags': keptEtags,
 }

@@ -263,7 +263,7 @@ b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
   '0004-pending-payloads': `
 919581e45074 fbe8de1a9c11 index webhook_deliveries_pending
 `,
-  '0008-kept-etags': `
+  '0005-kept-etags': `
 af3d09ad8829 ad438269832a table kept_answers
 `,
 }
