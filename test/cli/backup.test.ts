@@ -177,7 +177,7 @@ t.test('the nightly unit deletes what killed backups left, and nothing that is b
   t.end()
 })
 
-t.test('without its data folder, a server on PostgreSQL says which folder to create', t => {
+t.test('a command that needs the data folder says which one to create', t => {
   const nowhere = join(t.testdir(), 'nowhere')
   t.throws(() => takeServeLock(nowhere), {
     message: /^data_dir .*nowhere does not exist; create it for the user/,

@@ -95,7 +95,7 @@ export async function openFlows(database: Database, settings: Partial<Workspace>
   async function follow(): Promise<boolean> {
     const events = await readEventsAfter(database.reader, seen, consumer.kinds, consumer.eventsPerTurn ?? 100)
     if (events.length === 0) return false
-    await consumer.refresh?.(database.reader)
+    await consumer.refresh?.(database.reader, events)
     const concerning = events.filter(event => consumer.concerns?.(event) ?? true)
     if (concerning.length > 0) await database.write(tx => consumer.react(tx, concerning))
     seen = events.at(-1)?.seq ?? seen
