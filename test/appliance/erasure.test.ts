@@ -13,11 +13,13 @@ import { addSuppression, removeSuppression } from '../../src/deliverability/supp
 import { SHELL } from '../../src/core/actor.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { findImportBySeq, listRejections } from '../../src/audience/transfer/import-store.js'
+import { findAutomationBySeq } from '../../src/automations/flows/automation-store.js'
 import { Importer } from '../../src/audience/transfer/importer.js'
 import { appendEvents } from '../../src/events/store.js'
 import { brandOf } from '../../src/content/rendering/merging.js'
 import { NEW_WORKSPACE } from '../../src/accounts/workspace-store.js'
 import { findContents, insertPart } from '../../src/messages/content-store.js'
+import { openFlows } from '../support/automations.js'
 import { eachDatabase } from '../support/db/database.js'
 import { POSTGRES_SERVER } from '../support/db/real-postgres.js'
 import { imported, partsOf, receive } from '../support/imports.js'
@@ -94,6 +96,25 @@ eachDatabase(
     const rows = await database.reader.selectFrom('suppressions').select(['email', 'reason']).execute()
     t.match(rows, [{ email: /^erased:/, reason: 'complaint' }])
     t.equal(rows.length, 1)
+  },
+)
+
+eachDatabase(
+  t,
+  'erasing a person takes their runs out of the counts of automations',
+  async (t: Test, database: Database) => {
+    const flows = await openFlows(database)
+    const parts = { ...flows.parts, dataDir: t.testdir() }
+    const waits = await flows.flow({ steps: [{ step_type: 'delay', config: { duration: 3, unit: 'days' } }] })
+    const ends = await flows.flow({ steps: [] })
+    for (const name of ['ann', 'bob']) {
+      const contact = await flows.contact(name)
+      for (const automation of [waits, ends]) await flows.enter(automation, contact)
+    }
+    await flows.settle()
+    await erasePerson(parts, 'ann@one.test', SHELL, flows.workspace.id)
+    t.match(await findAutomationBySeq(database.reader, waits.seq), { runs: { active: 1, cancelled: 0 } })
+    t.match(await findAutomationBySeq(database.reader, ends.seq), { runs: { active: 0, completed: 1 } })
   },
 )
 

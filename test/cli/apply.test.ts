@@ -294,6 +294,23 @@ t.test('a mistake in the file is named with its line, and the key that was meant
   })
 })
 
+t.test('what others use is pruned only with --force, and a refused plan names what to do', async t => {
+  const postroad = await initialise(t)
+  await applied(postroad, describe(postroad, SHOP), '--yes')
+  const tag = SHOP.slice(SHOP.indexOf('  [[workspaces.tags]]'), SHOP.indexOf('  [[workspaces.lists]]'))
+  const file = describe(postroad, SHOP.replace(tag, '').replace('"Shop"', '"Shop"\nprune = ["tags"]'))
+  t.match(await postroad.run('apply', file, '--yes'), {
+    status: 1,
+    err: /tag "vip" is used by dynamic list "VIP" [^]*or delete it anyway with --force/,
+  })
+  t.same(namesOf(await applied(postroad, file, '--yes', '--force')), ['delete tag vip'])
+  const elsewhere = describe(postroad, SHOP.replace('Europe/Berlin', 'Europe/Brlin'))
+  t.match(await postroad.run('apply', elsewhere, '--plan'), {
+    status: 2,
+    err: /workspaces\.0\.timezone: Europe\/Brlin is not an IANA time zone name/,
+  })
+})
+
 t.test('operators get exactly the described roles; the one who applies is never pruned', async t => {
   const postroad = await initialise(t)
   const text = `

@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import { deleteContactRows } from '../../audience/contacts/contact-store.js'
 import { applyCounts, CountChange } from '../../audience/audience-store.js'
 import { deletePairsOf, recount } from '../../audience/pair-store.js'
+import { deleteRuns } from '../../automations/runs/bulk-run-store.js'
 import type { Queries } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
 import type { Tables } from '../../db/tables.js'
@@ -255,8 +256,10 @@ export async function eraseOwned(
   keys: readonly (string | number)[],
 ): Promise<void> {
   if (keys.length === 0) return
-  if (table === 'automation_runs')
-    await sql`delete from automation_run_steps where run in (${sql.join(keys)})`.execute(db)
+  if (table === 'automation_runs') {
+    await deleteRuns(db, keys.map(Number))
+    return
+  }
   await sql`delete from ${sql.table(table)} where ${sql.ref(key)} in (${sql.join(keys)})`.execute(db)
 }
 

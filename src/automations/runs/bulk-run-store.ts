@@ -103,26 +103,45 @@ export async function findUnfinishedRunsOf(
   return found
 }
 
-/** Deletes ended runs with their step logs and corrects the counts. @returns how many, at most `limit` */
+/** Deletes runs that ended before then. @returns how many, at most `limit` */
 export async function deleteRunsBefore(db: Queries, before: number, limit: number): Promise<number> {
   const rows = await db
     .selectFrom('automation_runs')
-    .select(['seq', 'automation', 'status'])
+    .select('seq')
     .where('ended_at', '<', before)
     .orderBy('ended_at')
     .limit(limit)
     .execute()
-  for (const list of inLists(rows.map(({ seq }) => seq))) {
+  return deleteRuns(
+    db,
+    rows.map(({ seq }) => seq),
+  )
+}
+
+/** Deletes runs with their step logs and corrects the counts of their automations. @returns how many there were */
+export async function deleteRuns(db: Queries, seqs: readonly number[]): Promise<number> {
+  let deleted = 0
+  for (const list of inLists(seqs)) {
     await db.deleteFrom('automation_run_steps').where('run', 'in', list).execute()
-    await db.deleteFrom('automation_runs').where('seq', 'in', list).execute()
+    const rows = await db
+      .deleteFrom('automation_runs')
+      .where('seq', 'in', list)
+      .returning(['automation', 'status'])
+      .execute()
+    for (const automation of new Set(rows.map(row => row.automation))) {
+      const count = (status: StoredStatus) =>
+        -rows.filter(row => row.automation === automation && row.status === status).length
+      const [active, completed, failed, cancelled] = [
+        count('active'),
+        count('completed'),
+        count('failed'),
+        count('cancelled'),
+      ]
+      await changeRunCounts(db, automation, { active, completed, failed, cancelled })
+    }
+    deleted += rows.length
   }
-  for (const automation of new Set(rows.map(row => row.automation))) {
-    const count = (status: StoredStatus) =>
-      -rows.filter(row => row.automation === automation && row.status === status).length
-    const [completed, failed, cancelled] = [count('completed'), count('failed'), count('cancelled')]
-    await changeRunCounts(db, automation, { completed, failed, cancelled })
-  }
-  return rows.length
+  return deleted
 }
 
 /** Something a run may be waiting for. */

@@ -11,6 +11,7 @@ import { readState } from './state-file.js'
 interface ApplyOptions extends ConfirmOptions {
   readonly plan?: boolean
   readonly exitCode?: boolean
+  readonly force?: boolean
 }
 
 /** Exit status of `--plan --exit-code` if something has to be done. */
@@ -20,11 +21,12 @@ export function applyCommand(program: Command, context: CliContext): void {
   confirmable(
     apiCommand(program, 'apply <file>', 'bring workspaces and operators to the state a file describes')
       .option('--plan', 'print what would be done, and do nothing')
-      .option('--exit-code', `with --plan: exit status ${CHANGES_NEEDED} if something would be done`),
+      .option('--exit-code', `with --plan: exit status ${CHANGES_NEEDED} if something would be done`)
+      .option('--force', 'prune what others use as well'),
   ).action(async (file: string, options: ApplyOptions) => {
     const state = readState(file)
     await withApi(context, options, async api => {
-      const plan = await makePlan(api, state)
+      const plan = await makePlan(api, state, { force: options.force === true })
       if (options.plan || plan.length === 0) {
         if (options.json) printJson(context, plan, [])
         else context.print(plan.length === 0 ? 'nothing to do' : planText(plan))
@@ -40,7 +42,7 @@ export function applyCommand(program: Command, context: CliContext): void {
         } catch (error) {
           if (options.json) printJson(context, plan, done)
           throw new Error(
-            `${titleOf(change)}: ${describeError(error)}; ${done.length} of ${plan.length} changes were made. ` +
+            `${titleOf(change)}: ${inWordsOfApply(describeError(error))}; ${done.length} of ${plan.length} changes were made. ` +
               'Correct the cause and apply the file again',
             { cause: error },
           )
@@ -51,6 +53,11 @@ export function applyCommand(program: Command, context: CliContext): void {
       else context.print(`${done.length} changes made`)
     })
   })
+}
+
+/** The API names its own parameter. */
+function inWordsOfApply(message: string): string {
+  return message.replace('delete it anyway with force=true', 'delete it anyway with --force')
 }
 
 function printJson(

@@ -17,15 +17,20 @@ type Found = Fields & { readonly id: string }
 
 const MAX_READ = 100_000
 
+export interface PlanOptions {
+  /** Deletes what others use as well. */
+  readonly force: boolean
+}
+
 /** @throws AppError conflict if the state cannot be reached, and as the API does */
-export async function makePlan(api: Api, state: State): Promise<PlannedChange[]> {
+export async function makePlan(api: Api, state: State, options: PlanOptions): Promise<PlannedChange[]> {
   const existing = await api.admin.list<Found & { name: string }>('/workspaces', {}, MAX_READ)
   const ids = new Map(existing.map(({ id, name }) => [name.toLowerCase(), id]))
   const changes: PlannedChange[] = []
   const deletions: PlannedChange[] = []
   for (const workspace of state.workspaces ?? []) {
     const found = existing.find(({ name }) => name.toLowerCase() === workspace.name.toLowerCase())
-    const planned = await planWorkspace(api, workspace, found, ids)
+    const planned = await planWorkspace(api, workspace, found, ids, options)
     changes.push(...planned.filter(({ act }) => act !== 'delete'))
     // Forms before the lists they use.
     deletions.unshift(...planned.filter(({ act }) => act === 'delete').reverse())
@@ -54,6 +59,7 @@ async function planWorkspace(
   workspace: WorkspaceState,
   found: Found | undefined,
   ids: Map<string, string>,
+  { force }: PlanOptions,
 ): Promise<PlannedChange[]> {
   const { prune = [], lists = [], forms = [] } = workspace
   const settings = Object.fromEntries(
@@ -91,6 +97,7 @@ async function planWorkspace(
     api,
     name,
     isNew: !found,
+    force,
     /** Known at the latest when the workspace was created. */
     workspaceId: () => ids.get(name.toLowerCase()) ?? '',
     lists: new Map(),
@@ -107,6 +114,7 @@ interface Place {
   readonly api: Api
   readonly name: string
   readonly isNew: boolean
+  readonly force: boolean
   readonly workspaceId: () => string
   /** Ids of lists by name, new ones once they are created. */
   readonly lists: Map<string, string>
@@ -124,6 +132,8 @@ interface Kind {
   readonly isFixed?: (field: string, after: unknown) => boolean
   /** Whether lists omit fields, so that each one has to be read. */
   readonly isReadSingly?: true
+  /** Whether others may use it, so that it is only deleted with `force`. */
+  readonly isUsed?: true
   /** The fields as the file would give them, from a record of the API. */
   readonly shown?: (found: Found, place: Place) => Fields
   /** The fields as the API takes them. @param id undefined for a new one */
@@ -148,15 +158,23 @@ const KINDS: Readonly<Record<Section, Kind>> = {
         ...(vouched === true ? { vouch: true } : {}),
       }),
   },
-  tags: { what: 'tag', key: 'name', path: '/tags' },
+  tags: { what: 'tag', key: 'name', path: '/tags', isUsed: true },
   lists: {
     what: 'list',
     key: 'name',
     path: '/lists',
     isCaseSensitive: true,
+    isUsed: true,
     isFixed: field => field === 'type',
   },
-  templates: { what: 'template', key: 'name', path: '/templates', isCaseSensitive: true, isReadSingly: true },
+  templates: {
+    what: 'template',
+    key: 'name',
+    path: '/templates',
+    isCaseSensitive: true,
+    isReadSingly: true,
+    isUsed: true,
+  },
   webhooks: {
     what: 'webhook',
     key: 'name',
@@ -296,7 +314,9 @@ async function planSection(
       name: String(fields[key]),
       fields: {},
       async apply() {
-        await (kind.remove?.(rest(), id) ?? rest().send('DELETE', `${kind.path}/${segment(id)}`))
+        const query = kind.isUsed && place.force ? { force: 'true' } : {}
+        await (kind.remove?.(rest(), id) ??
+          rest().send('DELETE', `${kind.path}/${segment(id)}`, undefined, query))
       },
     })
   return planned

@@ -7,7 +7,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import Type, { type Static } from 'typebox'
-import { Settings } from '../../accounts/workspace-settings.js'
+import { isTimezone, Settings } from '../../accounts/workspace-settings.js'
 import { NewFormBody } from '../../audience/forms/form-schema.js'
 import { ConditionsSchema } from '../../audience/segments/conditions.js'
 import { ConfigError } from '../../config/faults.js'
@@ -140,8 +140,8 @@ export function readState(file: string): State {
     if (!(error instanceof AppError)) throw error
     throw fail(faultOf(error))
   }
-  const repeated = findRepeated(state)
-  if (repeated) throw fail(repeated)
+  const fault = findTimezoneFault(state) ?? findRepeated(state)
+  if (fault !== undefined) throw fail(fault)
   return withFiles(state, file, fail)
 }
 
@@ -193,6 +193,14 @@ function knownKeys(path: readonly string[]): string[] {
   let node: Node | undefined = State as unknown as Node
   for (const part of path) node = /^\d+$/.test(part) ? node?.items : node?.properties?.[part]
   return Object.keys(node?.properties ?? {})
+}
+
+/** A plan that the server would refuse is none. */
+function findTimezoneFault({ workspaces = [] }: State): string | undefined {
+  const at = workspaces.findIndex(({ timezone }) => timezone !== undefined && !isTimezone(timezone))
+  return at < 0
+    ? undefined
+    : `workspaces.${at}.timezone: ${workspaces[at]?.timezone} is not an IANA time zone name`
 }
 
 /** @returns a fault if two entries of a section have the same name */

@@ -184,7 +184,7 @@ function plainRoutes(parts: TemplateParts & ReferenceParts): Route[] {
       hasEtag: true,
       chapter: 'Templates',
       summary: 'Restore a deleted template.',
-      description: 'Its versions are restored with it. A template that is not deleted is answered unchanged.',
+      description: 'Its versions are restored with it.',
       params: TemplateParams,
       response: TemplateSchema,
       errors: ['template_not_found', 'not_found'],

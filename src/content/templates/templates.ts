@@ -133,9 +133,10 @@ export async function undeleteTemplate(
   id: string,
 ): Promise<Template> {
   return database.write(async tx => {
-    const wasDeleted = await markTemplateLive(tx.db, workspaceId, id)
+    if (!(await markTemplateLive(tx.db, workspaceId, id)))
+      throw new AppError('template_not_found', 'no such deleted template')
     const template = await getTemplate(tx.db, workspaceId, id)
-    if (wasDeleted) await log(tx, template, actor, 'template.undeleted', clock.now())
+    await log(tx, template, actor, 'template.undeleted', clock.now())
     return template
   })
 }
