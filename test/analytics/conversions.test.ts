@@ -185,11 +185,11 @@ eachDatabase(t, 'the list can be narrowed by contact and by time', async (t, dat
 
 t.test('an unknown contact is a 404 contact_not_found', async t => {
   const { convert, list } = await serve(t, await sqliteDatabase(t))
-  const unknown = '0192f000-0000-7000-8000-00000000000b'
-  t.match(await convert({ contact_id: unknown, value: 1 }), {
-    status: 404,
-    json: { error: { code: 'contact_not_found', path: 'contact_id' } },
-  })
+  for (const unknown of ['0192f000-0000-7000-8000-00000000000b', 'ann'])
+    t.match(await convert({ contact_id: unknown, value: 1 }), {
+      status: 404,
+      json: { error: { code: 'contact_not_found', path: 'contact_id' } },
+    })
   t.match((await list()).json, { pagination: { total: 0 } })
 })
 
@@ -198,7 +198,6 @@ t.test('an invalid conversion is refused, naming the field', async t => {
   const usual = { contact_id: ANN.id, value: 1 }
   for (const [body, path] of [
     [{ value: 1 }, 'contact_id'],
-    [{ ...usual, contact_id: 'ann' }, 'contact_id'],
     [{ contact_id: ANN.id }, 'value'],
     [{ ...usual, value: '1' }, 'value'],
     [{ ...usual, value: 1e300 }, 'value'],

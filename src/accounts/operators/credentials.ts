@@ -187,6 +187,12 @@ export async function createToken(
   await database.write(async tx => {
     const operator = await findOperator(tx.db, { id: operatorId })
     if (!operator) throw new AppError('not_found', `no operator ${operatorId}`)
+    if (role !== undefined && !operator.grants.some(grant => isWithinRole(role, grant.role)))
+      throw new AppError(
+        'forbidden',
+        `${operator.email} has no role that includes ${role}; give a role that it has, or less`,
+        { path: 'role' },
+      )
     const tokens = await listTokens(tx.db, operatorId)
     if (tokens.length >= MAX_TOKENS)
       throw new AppError('limit_reached', `an operator has at most ${MAX_TOKENS} tokens; revoke one first`)

@@ -222,9 +222,9 @@ async function convert(
   const { metadata = {}, value } = body
   checkMetadata(metadata)
   const currency = body.currency === undefined ? undefined : checkCurrency(body.currency)
-  if (!isUuid(body.contact_id))
-    throw new AppError('validation_error', 'contact_id must be a UUID', { path: 'contact_id' })
-  const contact = await parts.findContact(tx.db, workspaceId, { id: body.contact_id.toLowerCase() })
+  const contact = isUuid(body.contact_id)
+    ? await parts.findContact(tx.db, workspaceId, { id: body.contact_id.toLowerCase() })
+    : undefined
   if (!contact) throw new AppError('contact_not_found', 'no such contact', { path: 'contact_id' })
   const workspace = await findActingWorkspace(tx.db, workspaceId)
   if (!workspace) throw new AppError('workspace_not_found', "the key's workspace no longer exists")

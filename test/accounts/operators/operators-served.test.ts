@@ -166,6 +166,16 @@ t.test('a token never becomes more than it is', async t => {
   t.equal((await appliance.get('/api/admin/v1/me', { key: whole })).status, 401)
 })
 
+t.test('a token with a role that its operator does not have is refused', async t => {
+  const appliance = await openTestAppliance(t)
+  const viewer = await signedIn(appliance, { email: 'ann@postroad.test', role: 'viewer' })
+  t.match(await viewer.ask('POST', '/me/tokens', { name: 'x', role: 'marketer' }), {
+    status: 403,
+    body: { error: { path: 'role', message: /ann@postroad\.test has no role that includes marketer/ } },
+  })
+  t.equal((await viewer.ask('POST', '/me/tokens', { name: 'x', role: 'viewer' })).status, 201)
+})
+
 t.test('an operator keeps name, password, authenticator app and sessions', async t => {
   const appliance = await openTestAppliance(t)
   const { clock } = appliance
