@@ -93,9 +93,11 @@ t.test('sending a draft is a conflict for those who edit it, counting its mail i
   t.match(await call('PATCH', path, { subject: 'Late' }, { 'If-Match': seen }), CONFLICT)
   t.match(await call('PATCH', path, { subject: 'Late' }, { 'If-Match': '*' }), { status: 409 })
   const paused = await call('POST', `${path}/pause`, {})
-  t.equal(paused.etag, await tagOf(id))
+  // The rest of a tag covers counts, and the first mail may be counted meanwhile.
+  const version = (etag: string) => etag.split('.')[0]
+  t.equal(version(paused.etag), version(await tagOf(id)))
   t.equal((await post(`${path}/resume`, {})).status, 200)
-  t.not(await tagOf(id), paused.etag)
+  t.not(version(await tagOf(id)), version(paused.etag))
 
   await completed(id)
   const etag = await tagOf(id)
