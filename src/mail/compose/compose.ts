@@ -8,6 +8,7 @@
  * Standards: RFC 5322 (header), RFC 2045 (transfer encodings), RFC 2046 §5.1 (multipart), RFC 2387 (related), RFC 2047, RFC 6532 (UTF-8
  * headers).
  */
+import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
 import { attachmentPart, type Attachment } from './attachment-part.js'
@@ -77,6 +78,9 @@ export interface RecipientFields {
   /** `left@right`, without angle brackets. */
   readonly messageId: string
 }
+
+/** Structured fields: an encoded-word in them would be no message id (RFC 2047 §5). */
+const MESSAGE_ID_FIELD = /^(references|in-reply-to)$/i
 
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/
@@ -194,6 +198,8 @@ function extraField({ name, value }: HeaderField): string {
   if (isComposedField(name))
     throw new AppError('validation_error', 'this header field is set by the server', { path })
   assertNoHeaderBreak(value, path)
+  if (MESSAGE_ID_FIELD.test(name) && !isAscii(Buffer.from(value)))
+    throw new AppError('validation_error', `${path} may contain message ids only, which are ASCII`, { path })
   // ASCII values are not re-encoded, since the field may be structured (List-Unsubscribe is).
   return field(name, /[^\x20-\x7e\t]/.test(value) ? unstructured(value) : value, path)
 }

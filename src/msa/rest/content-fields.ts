@@ -121,6 +121,11 @@ function isLongerThan(octets: number, text: string): boolean {
   return 3 * text.length > octets && Buffer.byteLength(text) > octets
 }
 
+/** Characters of a header field. */
+const MAX_FIELD = 2_000
+/** Of a thread's ids, those at each end are what mail programs sort by (RFC 5322 §3.6.4 lets the middle be dropped). */
+const KEPT_REFERENCES = 10
+
 export function readHeaderFields(headers: Readonly<Record<string, string>>): HeaderField[] {
   const seen = new Set<string>()
   return Object.entries(headers).map(([name, text]) => {
@@ -129,11 +134,25 @@ export function readHeaderFields(headers: Readonly<Record<string, string>>): Hea
     const lower = name.toLowerCase()
     if (seen.has(lower)) throw invalidField(path, `the header ${name} is given twice`)
     seen.add(lower)
-    const value = toUSVString(text)
+    const written = toUSVString(text)
+    const isThread = lower === 'references'
+    if (!isThread && written.length > MAX_FIELD)
+      throw invalidField(path, `${path} must have at most ${MAX_FIELD} characters`)
+    const value = isThread ? readReferences(written) : written
     const fault = headerFault({ name, value })
     if (fault !== undefined) throw invalidField(path, fault)
     return { name, value }
   })
+}
+
+function readReferences(text: string): string {
+  if (text.length <= MAX_FIELD) return text
+  const ids = text.split(/[ \t]+/).filter(id => id !== '')
+  const kept =
+    ids.length <= 2 * KEPT_REFERENCES
+      ? ids
+      : [...ids.slice(0, KEPT_REFERENCES), ...ids.slice(-KEPT_REFERENCES)]
+  return kept.join(' ')
 }
 
 /** Characters of JSON; the same as the limit of html. */

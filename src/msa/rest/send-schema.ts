@@ -122,10 +122,11 @@ const messageFields = {
     }),
   ),
   headers: Type.Optional(
-    Type.Record(Type.String({ maxLength: 76 }), Type.String({ maxLength: 2_000 }), {
+    Type.Record(Type.String({ maxLength: 76 }), Type.String({ maxLength: 50_000 }), {
       maxProperties: 50,
       description:
-        'Additional header fields. Fields set by the server (From, Date, List-Unsubscribe, ...) are rejected.',
+        'Additional header fields, of at most 2,000 characters. Fields set by the server (From, Date, List-Unsubscribe, ...) are rejected. ' +
+        'Of a longer `References`, the first and last ten message ids are kept.',
     }),
   ),
   tags: Type.Optional(

@@ -225,6 +225,9 @@ t.test('own header fields are written, those of the server are refused', async t
   for (const headers of [
     { X: 'a\r\nBcc: b@c.test' },
     { X: 'x'.repeat(1_500) },
+    { X: 'x '.repeat(1_500) },
+    { References: '<größe@one.test>' },
+    { 'in-reply-to': '<größe@one.test>' },
     { X: '1', x: '2' },
     { X: 1 },
     [],
@@ -234,6 +237,18 @@ t.test('own header fields are written, those of the server are refused', async t
       refused,
       JSON.stringify(headers).slice(0, 40),
     )
+})
+
+t.test('of a long thread the first and last ten message ids are referred to', async t => {
+  const postroad = await openTestAppliance(t)
+  const ids = Array.from({ length: 300 }, (_, at) => `<message-${at}-of-a-long-thread@mail.customer.test>`)
+  const { mails } = await receive(postroad, {
+    headers: { References: ids.join(' '), 'In-Reply-To': ids.at(-1) },
+  })
+  const mail = mails.get('ann@one.test')!
+  t.same(mail.references, [...ids.slice(0, 10), ...ids.slice(-10)])
+  t.equal(mail.inReplyTo, ids.at(-1))
+  t.ok(mail.raw.split('\r\n').every(line => line.length <= 78))
 })
 
 // proves: decisions: Email > cc bcc attachments [{filename content
