@@ -9,7 +9,7 @@ import { fold } from '../../core/fold.js'
 import { LANGUAGE_WORDINGS, type LanguageWordings } from './classify-languages.js'
 import type { ReplyRule } from './classify-subtypes.js'
 
-/** Characters between a mailbox and what is said of it; bounded, so that matching is linear. */
+/** Characters between a mailbox and its predicate; bounded, so that matching is linear. */
 const GAP = '[^.;]{0,40}?'
 
 /** Of scripts that separate words, so that `ip` is found between Chinese characters too. */
