@@ -213,6 +213,70 @@ t.test('the same report again is kept once; one about a domain that is not here 
   t.equal((await list()).pagination.total, 1)
 })
 
+t.test('a report about a subdomain belongs to the verified domain above it', async t => {
+  const { take, list } = await openReports(t)
+  const about = (domain: string, id: string) => mailWith(gzipSync(dmarc({ domain, id })))
+  t.equal((await take(DMARC_ADDRESS, about('news.example.com', 'sub'))).result, 'report')
+  t.equal((await take(DMARC_ADDRESS, about('a.b.example.com', 'deep'))).result, 'report')
+  t.equal((await take(DMARC_ADDRESS, about('notexample.com', 'other'))).result, 'foreign_report')
+  const { data, pagination } = await list()
+  t.equal(pagination.total, 2)
+  t.match(
+    new Set(data.map(report => (report as unknown as { summary: { domain: string } }).summary.domain)),
+    new Set(['news.example.com', 'a.b.example.com']),
+  )
+})
+
+t.test('a TLS report about a subdomain belongs to the verified domain above it', async t => {
+  const { take, list } = await openReports(t)
+  const report = JSON.stringify(TLS_REPORT).replace('"Example.com"', '"mail.example.com"')
+  t.equal((await take(TLSRPT_ADDRESS, mailWith(gzipSync(report)))).result, 'report')
+  t.equal((await list('?kind=tlsrpt')).pagination.total, 1)
+})
+
+t.test(
+  'a subdomain added elsewhere without proof takes no reports away; a verified one gets its own',
+  async t => {
+    const { take, list, parts, setVerified } = await openReports(t)
+    const claimed = await addDomain(parts, 'w2', 'news.example.com', SHELL)
+    const about = (id: string) => mailWith(gzipSync(dmarc({ domain: 'news.example.com', id })))
+    await take(DMARC_ADDRESS, about('before'))
+    t.equal((await list()).pagination.total, 1)
+    await setVerified(claimed.id, parts.clock.now())
+    await take(DMARC_ADDRESS, about('after'))
+    t.equal((await list()).pagination.total, 1)
+  },
+)
+
+t.test('a report below a domain that is not verified is foreign', async t => {
+  const { take } = await openReports(t)
+  const mail = mailWith(gzipSync(dmarc({ domain: 'news.other.example' })))
+  t.equal((await take(DMARC_ADDRESS, mail)).result, 'foreign_report')
+})
+
+t.test('a report in UTF-16 or a declared charset is read, whatever it wrongly declares', async t => {
+  const { take, list } = await openReports(t)
+  const declared = (id: string, encoding: string) =>
+    dmarc({ id }).replace('UTF-8', encoding).replace('&amp;', 'ü')
+  const little = (text: string) => Buffer.from(text, 'utf16le')
+  const big = (text: string) => little(text).swap16()
+  const documents = [
+    little(`\ufeff${declared('le', 'UTF-16')}`),
+    big(`\ufeff${declared('be', 'UTF-16')}`),
+    little(declared('le-no-mark', 'UTF-16LE')),
+    big(declared('be-no-mark', 'UTF-16BE')),
+    Buffer.from(declared('false', 'utf-16')),
+    Buffer.from(declared('latin', 'ISO-8859-1'), 'latin1'),
+  ]
+  for (const [index, document] of documents.entries()) {
+    const mail = index % 2 === 0 ? mailWith(gzipSync(document)) : mailWith(document, 'text/xml', 'r.xml')
+    t.equal((await take(DMARC_ADDRESS, mail)).result, 'report', `document ${index}`)
+  }
+  const { data } = await list()
+  t.equal(data.length, documents.length)
+  for (const report of data) t.match(report, { org_name: 'Receiver ü Co' })
+})
+
 t.test('no more than so many reports a day are kept for a domain', async t => {
   const { receive, settled, list } = await openReports(t)
   const one = (n: number) => mailWith(dmarc({ id: `flood-${n}` }), 'text/xml', 'r.xml')

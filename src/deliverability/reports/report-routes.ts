@@ -18,7 +18,9 @@ const Kind = Type.Enum([...REPORT_KINDS])
 const HEAD = {
   id: Id(),
   kind: Kind,
-  domain: Type.String(),
+  domain: Type.String({
+    description: 'The domain the report belongs to: the reported one, or the verified domain above it.',
+  }),
   org_name: Type.String({ description: 'The reporting organization.' }),
   report_id: Type.String({ description: "The reporter's id of the report." }),
   begin_at: Moment(),
@@ -29,7 +31,7 @@ const HEAD = {
   }),
   summary: Type.Record(Type.String(), Type.Unknown(), {
     description:
-      'dmarc: the published policy, and counts of messages, passed, quarantined and rejected. tlsrpt: the policies, and ' +
+      'dmarc: `domain`, the reported one, its published policy, and counts of messages, passed, quarantined and rejected. tlsrpt: the policies, and ' +
       'counts of successful and failed sessions.',
   }),
 }

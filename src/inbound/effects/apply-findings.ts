@@ -5,7 +5,7 @@
 import { given } from '../../core/given.js'
 import type { Database, Queries, Tx } from '../../db/database.js'
 import { inLists } from '../../db/statement.js'
-import { domainsPresent, insertReport } from '../../deliverability/reports/report-store.js'
+import { findReportedDomains, insertReport } from '../../deliverability/reports/report-store.js'
 import type { NewId } from '../../core/ids.js'
 import type { Log } from '../../world/log.js'
 import { findCopies, findMessages, type Message } from '../../messages/message-store.js'
@@ -222,11 +222,16 @@ class RecipientEffects {
   private async toReports(): Promise<Outcome[]> {
     const { reports = [], fault } = this.read.finding
     if (reports.length === 0) return [fault === undefined ? { result: 'other' } : this.failed()]
-    const present = await domainsPresent(this.tx.db, [...new Set(reports.map(({ domain }) => domain))])
+    const owners = await findReportedDomains(this.tx.db, [...new Set(reports.map(({ domain }) => domain))])
     const outcomes: Outcome[] = []
     for (const report of reports) {
-      const isOurs = present.has(report.domain) || isOwnDomain(report.domain, this.parts.names)
-      outcomes.push(isOurs ? await this.keep(report) : { result: 'foreign_report', detail: report.domain })
+      const isOwn = isOwnDomain(report.domain, this.parts.names)
+      const domain = isOwn ? report.domain : owners.get(report.domain)
+      outcomes.push(
+        domain === undefined
+          ? { result: 'foreign_report', detail: report.domain }
+          : await this.keep({ ...report, domain }),
+      )
     }
     return outcomes
   }

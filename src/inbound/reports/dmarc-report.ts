@@ -30,9 +30,9 @@ interface RecordParts {
 }
 
 /** @throws Error */
-export function readDmarcReport(octets: Buffer): ParsedReport {
+export function readDmarcReport(text: string): ParsedReport {
   const reading = new DmarcHandler()
-  scanXml(octets.toString('utf8'), reading)
+  scanXml(text, reading)
   return reading.finish()
 }
 
@@ -73,14 +73,16 @@ class DmarcHandler implements XmlHandler {
   finish(): ParsedReport {
     const value = (path: string) => this.values.get(path)
     const seconds = (path: string) => reportMoment(reportCount(value(path)) * 1_000)
+    const domain = reportDomain(value('policy_published/domain'))
     return {
       kind: 'dmarc',
-      domain: reportDomain(value('policy_published/domain')),
+      domain,
       orgName: requiredText(value('report_metadata/org_name'), 'org_name'),
       reportId: requiredText(value('report_metadata/report_id'), 'report_id'),
       beginAt: seconds('report_metadata/date_range/begin'),
       endAt: seconds('report_metadata/date_range/end'),
       summary: {
+        domain,
         policy: reportText(value('policy_published/p')),
         subdomain_policy: reportText(value('policy_published/sp')),
         dkim_alignment: reportText(value('policy_published/adkim')),

@@ -5,10 +5,13 @@
  * are not reports return nothing. Standards: RFC 1952 (gzip), APPNOTE.TXT (zip). Throws an Error that says what is
  * wrong with the report.
  */
+import { isUtf8 } from 'node:buffer'
+import { TextDecoder } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { Unzip, UnzipInflate } from 'fflate'
 import { readDmarcReport } from './dmarc-report.js'
 import type { ParsedReport } from '../reading/parser-protocol.js'
+import { decodeCharset } from '../../mail/mime/charset.js'
 import { readTlsReport } from './tls-report.js'
 
 /** Bytes that one mail may unpack to. */
@@ -111,14 +114,32 @@ const TLS_REPORT_NAMES = /"(?:organization-name|date-range|contact-info|report-i
  * @throws Error
  */
 export function readReport(attachment: Buffer, budget?: UnpackBudget): ParsedReport[] {
-  const octets = unpack(attachment, budget)
-  const beginning = octets
-    .toString('latin1', 0, 2_000)
-    .replace(/^\xef\xbb\xbf/, '')
-    .trimStart()
-  if (beginning.startsWith('{') && TLS_REPORT_NAMES.test(beginning))
-    return readTlsReport(octets.toString('utf8'))
+  const text = toText(unpack(attachment, budget))
+  const beginning = text.slice(0, 2_000).trimStart()
+  if (beginning.startsWith('{') && TLS_REPORT_NAMES.test(beginning)) return readTlsReport(text)
   if (beginning.startsWith('<') && /<(?:\w{1,20}:)?feedback[\s>]/.test(beginning))
-    return [readDmarcReport(octets)]
+    return [readDmarcReport(text)]
   return []
+}
+
+/** XML 1.0 §4.3.3; a document that is not UTF-8 has to declare it. */
+const DECLARED_ENCODING = /^<\?xml\b[^>]{0,200}?\bencoding\s{0,5}=\s{0,5}["']([\w.-]{1,40})["']/
+
+/**
+ * Decodes a report. UTF-16 is known by its byte order mark, or by the zero beside its first character (XML 1.0, appendix F): what a document
+ * declares is often wrong, as programs declare UTF-16 and write UTF-8. The mark is removed.
+ */
+function toText(octets: Buffer): string {
+  const [first, second] = octets
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0))
+    return decodeAs('utf-16le', octets)
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second !== 0))
+    return decodeAs('utf-16be', octets)
+  if (isUtf8(octets)) return decodeAs('utf-8', octets)
+  const [, declared] = DECLARED_ENCODING.exec(octets.toString('latin1', 0, 300)) ?? []
+  return decodeCharset(octets, declared)
+}
+
+function decodeAs(encoding: string, octets: Buffer): string {
+  return new TextDecoder(encoding).decode(octets)
 }

@@ -109,7 +109,7 @@ export const RECEIVING_RULES: readonly ReplyRule[] = [
   // Unknown user, in the wording of some thirty servers. Provider-specific texts are in the provider rules.
   {
     text: [
-      /(?:user|recipient|mailbox|account|address|addressee|local ?part|alias|customer|subscriber|destinataire)s?\b.{0,80}\b(?:unknown|not (?:be )?found|n't found|not known|not exist|n't exist|unrecognized|not recognized|non-?existent|invalid|invalide|not listed|no mailbox|undeliverable|not valid|not a valid|inconnu|not registered|doesn't have)/,
+      /(?:user|recipient|mailbox|account|address|addressee|local ?part|alias|customer|subscriber)s?\b.{0,80}\b(?:unknown|not (?:be )?found|n't found|not known|not exist|n't exist|unrecognized|not recognized|non-?existent|invalid|not listed|no mailbox|undeliverable|not valid|not a valid|not registered|doesn't have)/,
     ],
     subtype: 'no_such_mailbox',
     unless: OURS,

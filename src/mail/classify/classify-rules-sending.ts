@@ -8,6 +8,11 @@
 import type { ReplyRule } from './classify-subtypes.js'
 
 export const SENDING_RULES: readonly ReplyRule[] = [
+  // Exim gives up on a mailbox that stayed full, and says which.
+  {
+    text: [/mailbox is full\b.{0,20}\bretry time(?:out)? (?:not reached|exceeded)/],
+    subtype: 'mailbox_full',
+  },
   // A relay that gave up quotes the last error, which is not the reason (RFC 3463 X.4.7).
   { enhanced: /^[45]\.4\.7$/, subtype: 'expired' },
   {

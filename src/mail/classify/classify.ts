@@ -5,9 +5,12 @@
  * `unclassified_delay` for a 4xx, and suppresses nobody.
  * Standards: RFC 5321 §4.2 (reply codes), RFC 3463 (enhanced codes).
  */
+import { fold } from '../../core/fold.js'
 import { given } from '../../core/given.js'
 import { formatEnhancedStatus, readEnhancedStatus } from '../enhanced-status.js'
+import { decodeWords } from '../mime/encoded-word.js'
 import type { Classification, Permanence, SmtpReply, Stage } from '../outcome.js'
+import { LANGUAGE_RECIPIENT_RULES, LANGUAGE_REPUTATION_RULES } from './classify-rules-languages.js'
 import { PROVIDER_RULES } from './classify-rules-providers.js'
 import { RECEIVING_RULES } from './classify-rules-receiving.js'
 import { SENDING_RULES } from './classify-rules-sending.js'
@@ -65,8 +68,8 @@ function normalise({ code, enhanced, text }: SmtpReply, stage: Stage | undefined
   return {
     code: code === 0 ? '' : String(code),
     enhanced: enhanced ?? (found === undefined ? '' : formatEnhancedStatus(found)),
-    text: bounded
-      .toLowerCase()
+    text: fold(bounded.includes('=?') ? decodeWords(bounded) : bounded)
+      .slice(0, MAX_TEXT)
       .replace(REPEATED_CODES, ' ')
       .replace(ADDRESSES, '<>')
       .replace(/\s+/g, ' ')
@@ -209,11 +212,13 @@ const REPLY_CODE_RULES: readonly ReplyRule[] = [
 
 /**
  * The first match wins: provider texts before general ones, the sender before the recipient, texts before codes, enhanced codes before
- * reply codes. Patterns match normalized replies of at most 1,000 characters and avoid nested repetition, so that matching is linear.
+ * reply codes; other languages after the English rules about the sender. Patterns match normalized replies of at most 1,000 characters and avoid nested repetition, so that matching is linear.
  */
 export const REPLY_RULES: readonly ReplyRule[] = [
   ...PROVIDER_RULES,
   ...SENDING_RULES,
+  ...LANGUAGE_REPUTATION_RULES,
+  ...LANGUAGE_RECIPIENT_RULES,
   ...RECEIVING_RULES,
   ...ENHANCED_RULES,
   ...REPLY_CODE_RULES,
