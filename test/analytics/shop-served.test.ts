@@ -49,7 +49,6 @@ t.test('an invalid conversion is refused, naming the field, before the contact i
   const { convert } = await open(t)
   for (const [body, path] of [
     [{ value: 1 }, 'contact_id'],
-    [{ ...sale, contact_id: 'ann' }, 'contact_id'],
     [{ contact_id: CONTACT }, 'value'],
     [{ ...sale, value: '12.50' }, 'value'],
     [{ ...sale, value: null }, 'value'],
