@@ -241,8 +241,8 @@ async function serveAdmitted(
   const precondition = head.checksEtag ? readIfMatch(ctx.get('If-Match')) : undefined
   const { value: body, digest } = await readBody(ctx, route, holder, key !== undefined, serving)
   const opened = route.head.upload && openUpload(ctx.req, ctx.res, route.head.upload, serving.clock)
-  const { upload, digest: digestUpload } =
-    opened && key !== undefined ? digested(opened, query) : { upload: opened, digest: undefined }
+  const uploaded = opened && key !== undefined ? digested(opened, query) : undefined
+  const upload = uploaded?.upload ?? opened
   const requestId = ctx.state['requestId'] as string
   const claim =
     key === undefined || digest === undefined || !repeats
@@ -282,10 +282,11 @@ async function serveAdmitted(
     }
     return
   }
-  const { answer, isRepeat } =
+  const answered =
     claim && repeats
-      ? await repeats.answer(head, claim, execute, digestUpload)
-      : { answer: await execute(), isRepeat: false }
+      ? repeats.answer(head, claim, execute, uploaded?.digest)
+      : execute().then(first => ({ answer: first, isRepeat: false }))
+  const { answer, isRepeat } = await answered.finally(() => uploaded?.close())
   if (claim) ctx.set('X-Idempotency-Status', isRepeat ? 'cached' : 'new')
   const { status, value } = answer
   if (!isRead && !head.isReadOnly && !isRepeat)

@@ -121,7 +121,7 @@ export class Repeats {
   /**
    * Executes a first request, and answers a repeat with the first answer.
    *
-   * @param digestUpload of an upload: reads what is left of the file and digests the whole request
+   * @param digestUpload for an upload: reads the rest of the file and digests the whole request
    * @throws AppError conflict, idempotency_conflict, and errors of the execution
    */
   async answer<A extends KeptAnswer>(

@@ -268,9 +268,10 @@ t.test('a client that sends the rest of a refused upload is let go at once', asy
     },
   })
   const { port } = await serveRoutes(t, [...testRoutes, refuse])
-  for (const [coding, body] of [
-    ['identity', Buffer.alloc(4 * MEGABYTE, 'a')],
-    ['gzip', gzipSync(randomBytes(4 * MEGABYTE))],
+  for (const [coding, key, body] of [
+    ['identity', '', Buffer.alloc(4 * MEGABYTE, 'a')],
+    ['gzip', '', gzipSync(randomBytes(4 * MEGABYTE))],
+    ['identity', 'Idempotency-Key: one\r\n', Buffer.alloc(4 * MEGABYTE, 'a')],
   ] as const) {
     const socket = dial(t, port)
     let answer = ''
@@ -278,11 +279,11 @@ t.test('a client that sends the rest of a refused upload is let go at once', asy
     const closed = new Promise(resolve => socket.once('close', resolve))
     socket.write(
       'POST /api/v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\nContent-Type: text/plain\r\n' +
-        `Content-Encoding: ${coding}\r\nContent-Length: ${body.length}\r\n\r\n`,
+        `${key}Content-Encoding: ${coding}\r\nContent-Length: ${body.length}\r\n\r\n`,
     )
     socket.write(body)
     await closed
-    t.match(answer, /^HTTP\/1\.1 400 [^]*refused after \d+ octets/, coding)
+    t.match(answer, /^HTTP\/1\.1 400 [^]*refused after \d+ octets/, `${coding} ${key}`)
   }
 })
 

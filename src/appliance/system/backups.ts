@@ -1,9 +1,8 @@
 /**
  * Backups that the server makes of its own database, as files in `backups/` of the data folder.
  *
- * One is made at a time, in a thread; `.partial` files are unfinished. Once one is complete and can be
- * restored, the oldest ones beyond `keep` are deleted.
- * Names are made here and checked by `BACKUP_NAME`, so that a name never leads out of the folder. The state of the last attempt is kept in
+ * One is made at a time, in a thread; `.partial` files are unfinished. Once one is complete and can be restored, the oldest ones
+ * beyond `keep` are deleted. Names are made here and checked by `BACKUP_NAME`, so that a name never leads out of the folder. The state of the last attempt is kept in
  * memory.
  */
 import { createReadStream, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'

@@ -195,7 +195,7 @@ function knownKeys(path: readonly string[]): string[] {
   return Object.keys(node?.properties ?? {})
 }
 
-/** A plan that the server would refuse is none. */
+/** The server checks it too, but only when the plan is applied. */
 function findTimezoneFault({ workspaces = [] }: State): string | undefined {
   const at = workspaces.findIndex(({ timezone }) => timezone !== undefined && !isTimezone(timezone))
   return at < 0

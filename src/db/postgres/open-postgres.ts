@@ -45,7 +45,7 @@ const BEGIN = [
 ].join(';')
 /**
  * Held until the commit, shared by ordinary writes; one that met conflicts takes it alone. A table that nothing else locks. Sent before the
- * first SELECT, which takes the transaction's snapshot: LOCK TABLE takes none, so whoever waited for it sees what the others committed.
+ * first SELECT, which takes the transaction's snapshot: LOCK TABLE takes none, so a transaction that waited for it sees what the others committed.
  */
 const TURNS = {
   shared: 'lock table schema_migrations_lock in row exclusive mode',

@@ -155,7 +155,7 @@ function reporterOf(authenticatedAs: string | null): string | null {
  * The domains here that reports about these domains belong to, sandboxes excluded.
  *
  * Receivers report on a subdomain by its own name, and DMARC aligns it with the domain above it (RFC 7489 §3.1), so a verified domain gets
- * the reports about its subdomains. The nearest verified domain wins: adding somebody else's subdomain without proof takes no reports away.
+ * the reports about its subdomains. The nearest verified domain wins: adding a subdomain without proof takes no reports away from its owner.
  *
  * @returns by reported domain; those that belong to none are missing
  */

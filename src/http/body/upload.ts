@@ -47,6 +47,13 @@ export interface UploadedFile {
 /** Octets of a form besides the file: fields, part headers. */
 const AROUND = 64 * 1_024
 
+export interface DigestedUpload {
+  readonly upload: Upload
+  readonly digest: () => Promise<string>
+  /** Lets the rest of the request be discarded. */
+  readonly close: () => void
+}
+
 /** @throws AppError unsupported_media_type, validation_error */
 export function openUpload(
   request: IncomingMessage,
@@ -84,12 +91,10 @@ export function openUpload(
  * Digests an upload while it is read.
  *
  * @param query of the request
- * @returns the same upload, and its digest, for which what is left of the file is read
+ * @returns the same upload. `digest` reads the rest of the file first; `close` must be called in the end, since a reader that stops early
+ * does not end the upload
  */
-export function digested(
-  { pieces, fields, file }: Upload,
-  query: unknown,
-): { readonly upload: Upload; readonly digest: () => Promise<string> } {
+export function digested({ pieces, fields, file }: Upload, query: unknown): DigestedUpload {
   const hash = createHash('sha256')
   let isDone = false
   const source = (async function* () {
@@ -107,7 +112,11 @@ export function digested(
     const about = [hash.digest('base64url'), [...fields].sort(), file.name ?? null, query]
     return createHash('sha256').update(JSON.stringify(about)).digest('base64url')
   }
-  return { upload: { pieces: shared, fields, file }, digest: () => (result ??= finish()) }
+  return {
+    upload: { pieces: shared, fields, file },
+    digest: () => (result ??= finish()),
+    close: () => void source.return(),
+  }
 }
 
 async function* lazily(begin: () => AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

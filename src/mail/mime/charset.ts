@@ -81,7 +81,7 @@ export function decodeOctets(octets: string, charset = ''): string {
   return declared === undefined || declared.includes('\ufffd') ? decodeAs('windows-1252', buffer) : declared
 }
 
-/** Cuts a latin1 string of octets, never inside a UTF-8 character: what is left of one would make all of it invalid. */
+/** Cuts a latin1 string of octets, never inside a UTF-8 character, which would make all of it invalid. */
 export function cutOctets(octets: string, limit: number): string {
   let end = limit
   while (end > limit - 4 && (octets.charCodeAt(end) & 0xc0) === 0x80) end -= 1
