@@ -107,18 +107,27 @@ function replySummary(remoteMta: string, result: SmtpResult, reply: SmtpReply): 
   const text = formatReply(reply)
   if (isSessionError(result))
     return `${remoteMta} lost track of the SMTP session, which says nothing about the recipient: ${text}`
-  const command = reply.code >= 500 ? REFUSED_BEFORE_MAIL[result.stage] : undefined
+  const command = reply.code >= 500 ? refusedCommand(result.stage, reply) : undefined
   if (command !== undefined)
     return `${remoteMta} refused this server ${command}, which says nothing about the recipient: ${text}`
   return `${remoteMta} answered ${text}`
 }
 
-const REFUSED_BEFORE_MAIL: Partial<Record<Stage, string>> = {
+/** The command at which a server refused this server, if that is what the reply means. */
+function refusedCommand(stage: Stage, reply: SmtpReply): string | undefined {
+  if (isAboutMessage(stage) && !isAboutConnection(stage, reply)) return undefined
+  return COMMANDS[stage]
+}
+
+const COMMANDS: Partial<Record<Stage, string>> = {
   connect: 'at the greeting',
   greeting: 'at the greeting',
   ehlo: 'at EHLO',
   starttls: 'at STARTTLS',
   auth: 'at AUTH',
+  mail: 'at MAIL',
+  rcpt: 'at RCPT',
+  data: 'at DATA',
 }
 
 /**
@@ -221,7 +230,7 @@ export function isDecisive(result: SmtpResult): boolean {
   // A 5xx to the message or its envelope applies to the whole domain. An earlier 5xx, or one about a capability of this host, applies to
   // the host only (RFC 5321 §5.1 lets the client try the next).
   if (!isAboutMessage(stage) || reply === undefined || reply.code < 500) return false
-  return !isHostLimitation(result) && !isSessionError(result)
+  return !isHostLimitation(result) && !isSessionError(result) && !isAboutConnection(stage, reply)
 }
 
 /** RFC 5321 §4.2.2: 500 to 504 are about the command, not about what it asked for. */
@@ -244,6 +253,21 @@ export function isSessionError({ stage, reply }: SmtpResult): boolean {
   return classifyReply(reply, stage).subtype === 'protocol_error'
 }
 
+/**
+ * Whether the server objects to how this server connected: its name in EHLO, no TLS, no login (530; with other codes, "authentication
+ * required" is also how an address is kept to insiders). Many servers say so only in reply to MAIL or RCPT (Postfix: smtpd_delay_reject). It
+ * says what a refusal at EHLO says: nothing about the message, and it ends when either side is set up properly.
+ */
+function isAboutConnection(stage: Stage, reply: SmtpReply): boolean {
+  if (stage === 'final_dot') return false
+  const { subtype } = classifyReply(reply, stage)
+  return (
+    subtype === 'helo_refused' ||
+    subtype === 'tls_required' ||
+    (subtype === 'authentication_required' && reply.code === 530)
+  )
+}
+
 /** Whether this host permanently refuses the message, whatever the other hosts reply. */
 function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
   if (failure !== undefined) return MISSING_EXTENSION.has(failure.kind)
@@ -257,7 +281,7 @@ function isPermanentRefusal({ stage, reply, failure }: SmtpResult): boolean {
  */
 function isPermanentReply(stage: Stage, reply: NonNullable<SmtpResult['reply']>): boolean {
   if (reply.code < 500 || !isAboutMessage(stage)) return false
-  if (isSessionError({ accepted: false, stage, reply })) return false
+  if (isSessionError({ accepted: false, stage, reply }) || isAboutConnection(stage, reply)) return false
   return classifyReply(reply, stage).permanence !== 'transient'
 }
 
@@ -279,7 +303,8 @@ function weight({ host, result }: Try): number {
   if (isDecisive(result)) return 7
   if (isStsFailure(host)) return 2
   if (isHostLimitation(result)) return 4
-  if (reply !== undefined) return isAboutMessage(stage) && !isSessionError(result) ? 6 : 5
+  if (reply !== undefined)
+    return isAboutMessage(stage) && !isSessionError(result) && !isAboutConnection(stage, reply) ? 6 : 5
   if (failure === undefined) return 0
   if (MISSING_EXTENSION.has(failure.kind)) return 4
   if (TLS_NOT_MET.has(failure.kind)) return 2

@@ -272,3 +272,41 @@ t.test('a host that rejects the size at MAIL leaves the message to the next one'
   }
   t.match(await deliver(t, refused), { kind: 'bounced', status: '5.3.4', cause: 'content' })
 })
+
+const atSender = (reply: string) => `${greeted}
+  S 250 mx.example
+  C MAIL ...
+  S ${reply}`
+
+for (const [command, dialogue, reply, subtype] of [
+  ['MAIL', atSender, '530 5.7.0 Must issue a STARTTLS command first', 'tls_required'],
+  ['MAIL', atSender, '530 5.7.0 Authentication required', 'authentication_required'],
+  [
+    'RCPT',
+    atRecipient,
+    '504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname',
+    'helo_refused',
+  ],
+  ['RCPT', atRecipient, '550 5.7.1 <mx>: Helo command rejected: Host not found', 'helo_refused'],
+] as const) {
+  t.test(`"${reply}" to ${command} is about this server, so the next host is tried`, async t => {
+    const first = await scriptedServer(t, dialogue(reply))
+    const second = await scriptedServer(t, accepts())
+    t.match(await deliver(t, { '192.0.2.1': first, '192.0.2.2': second }), { kind: 'delivered' })
+  })
+
+  t.test(`"${reply}" to ${command} by every host defers the message`, async t => {
+    const refusing = () => scriptedServer(t, dialogue(reply))
+    const outcome = await deliver(t, { '192.0.2.1': await refusing(), '192.0.2.2': await refusing() })
+    t.match(outcome, {
+      kind: 'deferred',
+      subtype,
+      summary: `mx1.example refused this server at ${command}, which says nothing about the recipient: ${reply}`,
+    })
+  })
+}
+
+t.test('an address kept to members ("550 authentication required") bounces', async t => {
+  const reply = '550 5.7.133 SenderNotAuthenticatedForGroup; authentication required'
+  t.match(await deliver(t, { '192.0.2.1': await scriptedServer(t, atRecipient(reply)) }), { kind: 'bounced' })
+})
