@@ -208,3 +208,23 @@ t.test('a form shows how often it was submitted', async t => {
   t.match(await counts.innerText(), /Submitted\s+2/)
   await inspect('console-form-counts')
 })
+
+t.test('Back asks before unsaved changes of a form are lost', async t => {
+  const { appliance, page, go } = await open(t)
+  const { body } = await appliance.post('/api/v1/forms', { name: 'Sign-up' }, { key: appliance.key })
+  const { id } = body.data as { id: string }
+  await go('/forms')
+  await page.getByRole('link', { name: 'Sign-up' }).click()
+  const name = page.getByLabel('Name', { exact: true })
+  await name.fill('Newsletter')
+  const answerBack = async (answer: 'accept' | 'dismiss') => {
+    const asked = page.waitForEvent('dialog')
+    await page.evaluate(() => history.back())
+    await (await asked)[answer]()
+  }
+  await answerBack('dismiss')
+  await page.waitForURL(`**/forms/${id}*`)
+  t.equal(await name.inputValue(), 'Newsletter', 'what was typed is still there')
+  await answerBack('accept')
+  await t.resolves(page.getByRole('heading', { name: 'Forms' }).waitFor())
+})

@@ -4,14 +4,16 @@
  * Every state a person may want to return to or share is in the URL. `workspace` and `sandbox` stay in the query across screens.
  */
 import { tr } from '../i18n/i18n'
+import { GuardedHistory } from './guarded-history'
 import { isInConsole, readPlace, urlFrom, urlWith, type Place, type Query } from './place'
 
-const state = $state<{ place: Place; hasChanges: (() => boolean) | undefined }>({
-  place: readPlace(location),
-  hasChanges: undefined,
-})
+const state = $state<{ place: Place }>({ place: readPlace(location) })
 
-addEventListener('popstate', () => (state.place = readPlace(location)))
+const entries = new GuardedHistory(
+  window,
+  () => (state.place = readPlace(location)),
+  () => confirm(tr().common.unsaved),
+)
 
 export function place(): Place {
   return state.place
@@ -33,8 +35,8 @@ export function go(path: string, query: Query = {}): void {
 
 /** Opens a URL of the console, unless a form with unsaved words says no. */
 export function visit(url: string, how: 'push' | 'replace' = 'push'): void {
-  if (how === 'push' && state.hasChanges?.() && !confirm(tr().common.unsaved)) return
-  history[how === 'push' ? 'pushState' : 'replaceState'](null, '', url)
+  if (how === 'replace') entries.replace(url)
+  else if (!entries.push(url)) return
   state.place = readPlace(location)
 }
 
@@ -52,13 +54,13 @@ export function setParams(
  * @returns a function that ends it
  */
 export function guardLeaving(hasChanges: () => boolean): () => void {
-  state.hasChanges = hasChanges
+  const release = entries.guardWith(hasChanges)
   const beforeUnload = (event: BeforeUnloadEvent) => {
     if (hasChanges()) event.preventDefault()
   }
   addEventListener('beforeunload', beforeUnload)
   return () => {
-    if (state.hasChanges === hasChanges) state.hasChanges = undefined
+    release()
     removeEventListener('beforeunload', beforeUnload)
   }
 }
