@@ -6,6 +6,7 @@
 import t from 'tap'
 import { openBrowser, type Looking } from '../support/program/browser.js'
 import { openTestAppliance } from '../support/program/appliance.js'
+import { openConsole } from '../support/program/console.js'
 import { addOperator } from '../support/program/operators.js'
 
 const WIDE: Looking = { shape: 'wide', scheme: 'light' }
@@ -47,6 +48,12 @@ t.test(
     await page.getByRole('link', { name: 'Domains' }).click()
     await page.getByRole('button', { name: 'Add a domain' }).first().click()
     const adding = page.getByRole('dialog', { name: 'Add a domain' })
+    await adding.locator('input:focus').waitFor()
+    t.equal(
+      await adding.locator('input:focus').getAttribute('id'),
+      await adding.getByLabel('Domain', { exact: true }).getAttribute('id'),
+      'one can type at once',
+    )
     await adding.getByLabel('Domain', { exact: true }).fill('not a domain')
     await adding.getByRole('button', { name: 'Add a domain' }).click()
     await adding.getByRole('alert').waitFor()
@@ -123,3 +130,16 @@ t.test(
     )
   },
 )
+
+t.test('Health is not called healthy above checks that failed', async t => {
+  const { page, go, inspect } = await openConsole(t, await openTestAppliance(t))
+  await go('/health')
+  const now = page.getByRole('region', { name: 'Right now' })
+  await now.getByRole('heading', { name: 'Healthy' }).waitFor()
+  await page.getByRole('button', { name: 'Run checks' }).click()
+  // No name server answers here: the checks say so at once, /health once it has noticed too.
+  await page.getByText(/^[1-9]\d* failed/).waitFor()
+  await now.getByRole('heading', { name: /^Works, but|^Needs attention/ }).waitFor()
+  t.notMatch(await now.innerText(), 'Nothing needs attention')
+  await inspect('console-health-checks')
+})

@@ -5,7 +5,9 @@ import { en } from '../../../src/console/web/i18n/en'
 import {
   dayName,
   duration,
+  fullTime,
   keepLanguageIn,
+  localeOf,
   money,
   number,
   octets,
@@ -29,7 +31,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-t.beforeEach(() => keepLanguageIn({ language: 'en', texts: en }))
+t.beforeEach(() => keepLanguageIn({ language: 'en', locale: 'en', texts: en }))
 
 t.test('sizes have the unit that leaves the fewest digits', t => {
   for (const [size, text] of [
@@ -156,7 +158,7 @@ t.test('numbers and money follow the language, at once', t => {
   t.equal(number(1_234_567.5), '1,234,567.5')
   t.equal(money(49.9, 'EUR'), '€49.90')
   t.equal(money(1_000, 'JPY'), '¥1,000')
-  keepLanguageIn({ language: 'de', texts: de })
+  keepLanguageIn({ language: 'de', locale: 'de', texts: de })
   t.equal(number(1_234_567.5), '1.234.567,5')
   t.equal(plain(money(49.9, 'EUR')), '49,90 €')
   t.equal(weekdayName(1), 'Montag')
@@ -173,5 +175,18 @@ t.test('what is typed into a field of date and time is the viewer’s own time',
   for (let ms = Date.parse('2026-03-28T00:00:00Z'); ms < Date.parse('2026-03-30T00:00:00Z'); ms += HOUR / 2)
     if (Date.parse(fromLocalField(toLocalField(ms))) !== ms)
       t.fail(`${ms} changes on its way through a field`)
+  t.end()
+})
+
+t.test("times and numbers are written as in the viewer's region", t => {
+  const at = '2026-03-01T13:52:32Z'
+  const british = localeOf('en', ['fr-CA', 'en-GB', 'en-US'])
+  keepLanguageIn({ language: 'en', locale: british, texts: en })
+  t.match(plain(fullTime(at)), /^Sunday,? 1 March 2026 at 14:52:32/)
+  keepLanguageIn({ language: 'en', locale: localeOf('en', ['en-US']), texts: en })
+  t.match(plain(fullTime(at)), /^Sunday, March 1, 2026 at 2:52:32 PM/)
+  keepLanguageIn({ language: 'de', locale: localeOf('de', ['de-AT', 'de']), texts: de })
+  t.equal(plain(number(12_345)), '12 345')
+  t.equal(localeOf('es', ['en-GB', 'essential']), 'es', 'no tag of the browser is of that language')
   t.end()
 })

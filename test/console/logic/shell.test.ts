@@ -129,9 +129,9 @@ t.test('faults that every form may meet are told in the viewer’s language', t 
     refused(412, { error: { code: 'precondition_failed', message: 'changed' } }).message,
     en.faults.conflict,
   )
-  keepLanguageIn({ language: 'de', texts: de })
+  keepLanguageIn({ language: 'de', locale: 'de', texts: de })
   t.equal(new ApiFault('network', 'no answer').message, de.faults.network)
-  keepLanguageIn({ language: 'en', texts: en })
+  keepLanguageIn({ language: 'en', locale: 'en', texts: en })
   t.end()
 })
 

@@ -6,10 +6,12 @@ export type Language = keyof typeof LANGUAGES
 
 interface Chosen {
   language: Language
+  /** BCP 47, for numbers and times: the language as it is written in the viewer's region. */
+  locale: string
   texts: Texts
 }
 
-let chosen: Chosen = { language: 'en', texts: en }
+let chosen: Chosen = { language: 'en', locale: 'en', texts: en }
 
 /** The console keeps its language in state that components follow. Until then it is English. */
 export function keepLanguageIn(state: Chosen): void {
@@ -25,25 +27,31 @@ export function language(): Language {
   return chosen.language
 }
 
+/**
+ * How the language is written where the viewer lives, e.g. `en-GB`: the first of the browser's tags that is of this language. A browser that
+ * names only other languages tells no region.
+ *
+ * @param tags BCP 47, the preferred first
+ */
+export function localeOf(language: Language, tags: readonly string[]): string {
+  return tags.find(tag => tag === language || tag.startsWith(`${language}-`)) ?? language
+}
+
 /** Making a formatter takes longer than a row of a list may. */
-function kept<O, F>(make: (language: Language, options: O) => F): (options: O) => F {
+function kept<O, F>(make: (locale: string, options: O) => F): (options: O) => F {
   const made = new Map<string, F>()
   return options => {
-    const key = `${chosen.language} ${JSON.stringify(options)}`
-    const formatter = made.get(key) ?? make(chosen.language, options)
+    const key = `${chosen.locale} ${JSON.stringify(options)}`
+    const formatter = made.get(key) ?? make(chosen.locale, options)
     made.set(key, formatter)
     return formatter
   }
 }
 
-const numbers = kept(
-  (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
-)
-const dates = kept(
-  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
-)
+const numbers = kept((locale, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options))
+const dates = kept((locale, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(locale, options))
 const ages = kept(
-  (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),
+  (locale, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(locale, options),
 )
 
 export function number(value: number): string {

@@ -1,6 +1,6 @@
 /** The choice of the language, kept in the browser. */
 import { en, type Texts } from './en'
-import { keepLanguageIn, LANGUAGES, type Language } from './i18n'
+import { keepLanguageIn, LANGUAGES, localeOf, type Language } from './i18n'
 
 const KEY = 'postroad-language'
 const LOADERS: Readonly<Record<Language, () => Promise<Texts>>> = {
@@ -10,7 +10,11 @@ const LOADERS: Readonly<Record<Language, () => Promise<Texts>>> = {
   es: async () => (await import('./es')).es,
 }
 
-const state = $state<{ language: Language; texts: Texts }>({ language: 'en', texts: en })
+const state = $state<{ language: Language; locale: string; texts: Texts }>({
+  language: 'en',
+  locale: 'en',
+  texts: en,
+})
 keepLanguageIn(state)
 
 /** The kept choice, else the first language of the browser that there is. */
@@ -27,6 +31,7 @@ export async function setLanguage(language: Language): Promise<void> {
 async function apply(language: Language): Promise<void> {
   state.texts = await LOADERS[language]()
   state.language = language
+  state.locale = localeOf(language, navigator.languages)
   document.documentElement.lang = language
 }
 

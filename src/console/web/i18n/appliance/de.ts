@@ -88,6 +88,9 @@ export const appliance: typeof texts = {
     status: { ok: 'In Ordnung', degraded: 'Braucht Aufmerksamkeit', failing: 'Ausgefallen' },
     reasons: 'Was Aufmerksamkeit braucht',
     fine: 'Es ist nichts zu tun.',
+    checksFailed: n => `Läuft, aber ${count(n, 'Prüfung', 'Prüfungen')} fehlgeschlagen`,
+    seeChecks:
+      'E-Mails werden verarbeitet. Was unten fehlgeschlagen ist, kann verhindern, dass sie ankommen.',
     ready: 'Neue E-Mails werden angenommen',
     notReady: 'Neue E-Mails werden abgewiesen',
     open: 'Ansehen',

@@ -86,6 +86,8 @@ export const appliance = {
     status: { ok: 'Healthy', degraded: 'Needs attention', failing: 'Failing' },
     reasons: 'What needs attention',
     fine: 'Nothing needs attention.',
+    checksFailed: (n: number) => `Works, but ${count(n, 'check', 'checks')} failed`,
+    seeChecks: 'Mail is processed. What failed below may keep it from arriving.',
     ready: 'New mail is accepted',
     notReady: 'New mail is refused',
     open: 'Show',

@@ -86,6 +86,8 @@ export const appliance: typeof texts = {
     status: { ok: 'En orden', degraded: 'Requiere atención', failing: 'Averiado' },
     reasons: 'Qué requiere atención',
     fine: 'Nada requiere atención.',
+    checksFailed: n => `En marcha, pero ${count(n, 'comprobación falló', 'comprobaciones fallaron')}`,
+    seeChecks: 'El correo se procesa. Lo que ha fallado abajo puede impedir que llegue.',
     ready: 'Se acepta correo nuevo',
     notReady: 'Se rechaza correo nuevo',
     open: 'Atender',

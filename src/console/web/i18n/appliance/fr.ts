@@ -90,6 +90,8 @@ export const appliance: typeof texts = {
     status: { ok: 'En bon état', degraded: 'Demande attention', failing: 'En panne' },
     reasons: 'Ce qui demande attention',
     fine: 'Rien ne demande attention.',
+    checksFailed: n => `En marche, mais ${count(n, 'contrôle a échoué', 'contrôles ont échoué')}`,
+    seeChecks: 'Les e-mails sont traités. Ce qui a échoué ci-dessous peut les empêcher d’arriver.',
     ready: 'Les nouveaux messages sont acceptés',
     notReady: 'Les nouveaux messages sont refusés',
     open: 'S’en occuper',
