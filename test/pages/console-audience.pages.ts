@@ -219,7 +219,7 @@ t.test('Back asks before unsaved changes of a form are lost', async t => {
   await name.fill('Newsletter')
   const answerBack = async (answer: 'accept' | 'dismiss') => {
     const asked = page.waitForEvent('dialog')
-    await page.evaluate(() => history.back())
+    await page.evaluate('history.back()')
     await (await asked)[answer]()
   }
   await answerBack('dismiss')

@@ -31,7 +31,7 @@ import type { ReusedDatabases } from '../db/reused-databases.js'
 import { clientOf, type Client } from '../api/client.js'
 import { until } from '../until.js'
 
-const program = resolve('dist/main.js')
+const THIS_PROGRAM = resolve('dist/main.js')
 
 /** Settings that make tests quick and keep everything on loopback; `toml` and `env` of a test come on top. */
 const USUAL_ENVIRONMENT = {
@@ -73,6 +73,8 @@ export interface InstallOptions {
   readonly flags?: readonly string[]
   /** What runs the server, e.g. `ip netns exec NAME`. */
   readonly through?: readonly string[]
+  /** `dist/main.js` of another version; its commands run in processes of their own. */
+  readonly program?: string
 }
 
 /** A data folder with its configuration file. */
@@ -118,7 +120,7 @@ export interface Serving extends Client {
 /** Not set up yet: `init` is the test's business. */
 export function install(
   t: Test,
-  { toml = '', env = {}, onFolder, database, flags = [], through = [] }: InstallOptions = {},
+  { toml = '', env = {}, onFolder, database, flags = [], through = [], program }: InstallOptions = {},
 ): Installation {
   const folder = mkdtempSync(join(tmpdir(), 'postroad-test-'))
   const dataDir = join(folder, 'state')
@@ -145,7 +147,7 @@ export function install(
       'NODE_OPTIONS',
       process.execPath,
       ...flags,
-      program,
+      program ?? THIS_PROGRAM,
       ...args,
     ]
     const child = spawn(command, words, {
@@ -156,7 +158,7 @@ export function install(
     return running(child)
   }
 
-  const run = (...args: string[]) => runHere(args, environment)
+  const run = (...args: string[]) => (program === undefined ? runHere(args, environment) : start(args).ended)
   return {
     dataDir,
     configFile,
