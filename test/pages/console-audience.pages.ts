@@ -6,6 +6,7 @@
 import t, { type Test } from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { openConsole } from '../support/program/console.js'
+import { until } from '../support/until.js'
 
 const PEOPLE = 1_000
 const TICK_MS = 250
@@ -208,3 +209,38 @@ t.test('a form shows how often it was submitted', async t => {
   t.match(await counts.innerText(), /Submitted\s+2/)
   await inspect('console-form-counts')
 })
+
+t.test(
+  'unsaved words are asked about once: by the browser when the page goes, else by the console',
+  async t => {
+    const { appliance, page, go, inspect } = await open(t)
+    const { body } = await appliance.post('/api/v1/lists', { name: 'News' }, { key: appliance.key })
+    const asked: string[] = []
+    page.on('dialog', dialog => {
+      asked.push(dialog.type())
+      // The page stays.
+      void dialog.dismiss()
+    })
+    for (const [path, label] of [
+      [`/lists/${String(body.data.id)}`, 'Description'],
+      ['/segments/new', 'Name'],
+    ] as const) {
+      await go(path)
+      const field = page.getByLabel(label, { exact: true })
+      await field.click()
+      await page.keyboard.type('Every Monday')
+      await page.evaluate('void location.reload()')
+      await until('the browser to ask', () => asked.length > 0)
+      t.equal(await field.inputValue(), 'Every Monday', 'the page is still there')
+      await page.getByRole('link', { name: 'Contacts', exact: true }).first().click()
+      await until('the console to ask', () => asked.length > 1)
+      t.equal(await field.inputValue(), 'Every Monday')
+      t.same(asked, ['beforeunload', 'confirm'], path)
+      await inspect('console-unsaved')
+      await field.fill('')
+      await page.evaluate('void location.reload()')
+      await page.waitForLoadState()
+      asked.length = 0
+    }
+  },
+)
