@@ -110,6 +110,11 @@ export class SenderCache {
     })
   }
 
+  /** As `sender`, by what the caller's transaction sees. @throws AppError domain_invalid */
+  async check(db: Queries, workspace: ActingWorkspace, author: Author): Promise<void> {
+    await resolveSender(db, workspace, author, this.sharedAddress)
+  }
+
   /** @throws AppError domain_invalid */
   async sender(workspace: ActingWorkspace, { fromAddress, name, replyTo }: Author): Promise<Sender> {
     const asked = { fromAddress, name, replyTo: undefined }

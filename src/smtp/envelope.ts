@@ -62,12 +62,19 @@ const MIN_DISCARDED = 16_777_216
 const EXCESS_RECIPIENTS = 1_000
 const CR_LF = Buffer.from('\r\n')
 
-const FAULTS: Readonly<Record<MessageFault, string>> = {
-  'line-end': replyLine(550, '5.6.0', 'Message contains a bare CR or LF'),
-  nul: replyLine(550, '5.6.0', 'Message contains a NUL octet'),
-  'line-length': replyLine(550, '5.6.0', 'Message contains a line that is too long'),
-  'header-size': replyLine(552, '5.3.4', 'Message header too large'),
-  'message-size': REPLY.tooLarge,
+function faultReply(fault: MessageFault, { textLine, header }: SessionRules['limits']): string {
+  switch (fault) {
+    case 'line-end':
+      return replyLine(550, '5.6.0', 'Message contains a bare CR or LF')
+    case 'nul':
+      return replyLine(550, '5.6.0', 'Message contains a NUL octet')
+    case 'line-length':
+      return replyLine(550, '5.6.0', `Message contains a line of more than ${textLine} octets`)
+    case 'header-size':
+      return replyLine(552, '5.3.4', `Message header has more than ${header} octets`)
+    case 'message-size':
+      return REPLY.tooLarge
+  }
 }
 
 export class Envelope<Identity> {
@@ -222,7 +229,7 @@ export class Envelope<Identity> {
     const end = scanner.scan(isWhole ? octets : octets.subarray(0, from + remaining), from)
     if (remaining !== undefined) message.remaining = remaining - (end - from)
     if (scanner.fault !== undefined && message.rejection === undefined) {
-      message.rejection = FAULTS[scanner.fault]
+      message.rejection = faultReply(scanner.fault, this.session.rules.limits)
       this.abandon()
     }
     if (message.rejection !== undefined) {
@@ -282,7 +289,8 @@ export class Envelope<Identity> {
     if (session.isOver) return
     if (message.remaining !== undefined && message.isLast) {
       message.scanner.end()
-      if (message.scanner.fault !== undefined) message.rejection ??= FAULTS[message.scanner.fault]
+      if (message.scanner.fault !== undefined)
+        message.rejection ??= faultReply(message.scanner.fault, this.session.rules.limits)
     }
     if (transaction === undefined || message.rejection !== undefined) {
       this.reset()

@@ -38,7 +38,7 @@ interface SmtpLimits {
   readonly recipients: number
   /** Octets of a command line, CRLF included. AUTH lines may have 12,288 (RFC 4954 §4). */
   readonly commandLine: number
-  /** Octets of a message line. RFC 5322 §2.1.1 says 998; many legitimate programs send more. */
+  /** Octets of a message line; clients recognised by `connect` have none but that of the message. RFC 5322 §2.1.1 says 998; many legitimate programs send more. */
   readonly textLine: number
   /** Octets of a message header. */
   readonly header: number
@@ -126,7 +126,10 @@ export function sessionRules(
   if (messageSize === undefined) return { rules, knownClientRules: rules }
   return {
     rules,
-    knownClientRules: rulesOf({ ...options, limits: { ...limits, messageSize } }, canAuthenticate),
+    knownClientRules: rulesOf(
+      { ...options, limits: { ...limits, messageSize, textLine: messageSize } },
+      canAuthenticate,
+    ),
   }
 }
 

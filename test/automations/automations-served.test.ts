@@ -464,7 +464,7 @@ t.test(
 // proves: decisions: Automations > Status draft active paused other | steps[] at creation may carry
 // answers: PATCH /automations/{id}: conflict
 t.test('activation is refused for missing references and for loops without a delay or wait', async t => {
-  const { post, patch, get, remove, foreign } = await openTwo(t)
+  const { post, patch, get, remove, foreign, ...own } = await openTwo(t)
   const html = '<p>Hello</p>'
   const template = (await post('/templates', { name: 'T', html })).body.data.id
   const list = (await post('/lists', { name: 'L' })).body.data.id
@@ -485,7 +485,13 @@ t.test('activation is refused for missing references and for loops without a del
   t.match(await step('email', {}), /step 2 \(email, .*\) has no templateId/)
   t.match(await step('email', { templateId: MADE_UP, subject: 'x' }), /template that does not exist/)
   t.match(await step('email', { templateId: template }), /has no subject/)
-  t.equal(await step('email', { templateId: template, subject: 'x' }), 'active')
+  const mailing = () => step('email', { templateId: template, subject: 'x' })
+  t.match(await mailing(), /step 2 \(email, .*\) has no sender: the workspace has no default_from_email/)
+  await own.run('workspace', 'set', own.workspaceId, 'default_from_email=news@pending.test')
+  await own.run('domain', 'add', 'pending.test', '--workspace', own.workspaceId)
+  t.match(await mailing(), /step 2 \(email, .*\) has no valid sender: pending.test is not verified yet/)
+  await own.run('workspace', 'set', own.workspaceId, 'default_from_email=news@shop.test')
+  t.equal(await mailing(), 'active')
   t.match(await step('condition', {}), /step 2 \(condition, .*\) has no field/)
   t.match(await step('condition', { field: 'email', operator: 'contains' }), /has an invalid rule/)
   t.match(

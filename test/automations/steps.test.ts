@@ -635,13 +635,76 @@ eachDatabase(t, 'waiting runs see edits of later steps', async (t, database) => 
     records.map(({ stepType, detail }) => [stepType, detail?.['add']]),
     [
       ['delay', undefined],
-      ['tag', undefined],
+      ['tag', 'instead'],
       ['tag', 'c'],
       ['tag', 'a'],
     ],
-    'the wait is over as a wait, whatever its step has become',
   )
 })
+
+eachDatabase(
+  t,
+  'a step that gets another type while people wait at it is taken, and not recorded as completed',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const waiting = { delay: 'delay', event: 'wait_for_event' } as const
+    const types = {
+      email: { templateId: await flows.template(), subject: 'Hello' },
+      tag: { tagName: 'instead' },
+      delay: { duration: 2 },
+      wait_for_event: { eventType: 'purchase', timeoutDays: 2, timeoutAction: 'skip' },
+    } as const
+    for (const [kind, before] of Object.entries(waiting))
+      for (const [type, config] of Object.entries(types)) {
+        if (type === before) continue
+        const what = `${before} to ${type}`
+        const waits = before === 'delay' ? { duration: 1 } : { eventType: 'purchase', timeoutDays: 1 }
+        const flow = await flows.flow({
+          steps: [
+            { step_type: before, config: waits },
+            { step_type: 'tag', config: { tagName: 'end' } },
+          ],
+        })
+        await flows.enter(flow, await flows.contact(`${kind}-${type}`))
+        await flows.settle()
+        const [{ id } = { id: '' }] = await findSteps(database.reader, flow.seq)
+        const change = [{ id, step_type: type as keyof typeof types, config }]
+        await database.write(tx => changeSteps(tx.db, flow.seq, change, () => ''))
+        await flows.pass(DAY)
+        const run = (await flows.runs(flow))[0]
+        if (type === 'email' || type === 'tag') {
+          t.same(await flows.trace(run), [`${before} waiting`, `${type} completed`, 'tag completed'], what)
+          continue
+        }
+        t.match(run, { status: 'active', dueAt: flows.clock.now() + 2 * DAY }, what)
+        t.same(await flows.trace(run), [`${before} waiting`, `${type} waiting`], what)
+        await flows.pass(2 * DAY)
+        const end = type === 'delay' ? ['tag completed'] : []
+        const trace = await flows.trace((await flows.runs(flow))[0])
+        t.same(trace, [`${before} waiting`, `${type} waiting`, `${type} completed`, ...end], what)
+      }
+    t.equal((await flows.events('email.accepted')).length, 2, 'each mail is sent once')
+  },
+)
+
+eachDatabase(
+  t,
+  'a run whose wait is over when its step is deleted takes the step after it',
+  async (t, database) => {
+    const flows = await openFlows(database)
+    const tag = { step_type: 'tag', config: { tagName: 'end' } } as const
+    const flow = await flows.flow({ steps: [{ step_type: 'delay' }, { step_type: 'delay' }, tag] })
+    await flows.enter(flow, await flows.contact('ann'))
+    await flows.settle()
+    const [first] = await findSteps(database.reader, flow.seq)
+    flows.clock.skip(DAY)
+    await database.write(tx => removeStep(tx.db, flow.seq, first?.id ?? '', flows.clock.now()))
+    await flows.settle()
+    const [run] = await flows.runs(flow)
+    t.match(run, { wait: 'time', dueAt: flows.clock.now() + DAY })
+    t.same(await flows.trace(run), ['delay waiting', 'delay waiting'])
+  },
+)
 
 eachDatabase(t, 'a run takes at most a thousand steps', async (t, database) => {
   const flows = await openFlows(database)

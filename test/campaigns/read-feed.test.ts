@@ -88,15 +88,130 @@ t.test('JSON Feed gives the same', async t => {
   t.equal(feed.items.length, 2, 'what says nothing is no item')
 })
 
-t.test('an item is known by its guid, else its link, and once per feed', async t => {
-  const items = async (inner: string) => (await read(channel(inner))).items
-  const [a] = await items('<item><guid>g</guid><title>A</title><link>https://b.test/1</link></item>')
-  const [b] = await items('<item><guid> g </guid><title>Other</title><link>https://b.test/2</link></item>')
-  const [c] = await items('<item><title>A</title><link>https://b.test/1</link></item>')
-  t.equal(a?.key, b?.key)
-  t.not(a?.key, c?.key)
-  const twice = '<item><guid>g</guid><title>A</title></item>'.repeat(2)
-  t.equal((await items(twice)).length, 1)
+interface Written {
+  readonly guid?: string
+  readonly link?: string
+  readonly title?: string
+  readonly date?: string
+}
+
+/** An RSS item; each has the title A and no date if not said otherwise. */
+function item({ guid = '', link = '', title = 'A', date = '' }: Written): string {
+  const fields = { guid, link, title, pubDate: date }
+  const written = Object.entries(fields).map(([name, value]) =>
+    value === '' ? '' : `<${name}>${value.replaceAll('&', '&amp;')}</${name}>`,
+  )
+  return `<item>${written.join('')}</item>`
+}
+
+const itemsOf = async (...items: readonly Written[]) =>
+  (await read(channel(`<link>https://blog.test/</link>${items.map(item).join('')}`))).items
+
+/** Whether what one document contains is known by what another contained. */
+async function isKnown(before: readonly Written[] | Written, now: Written): Promise<boolean> {
+  const remembered = new Set((await itemsOf(...[before].flat())).flatMap(({ keys }) => keys))
+  return (await itemsOf(now)).every(({ keys }) => keys.some(key => remembered.has(key)))
+}
+
+t.test('an item is known by its guid, whatever else changes', async t => {
+  const first = { guid: 'g', link: 'https://blog.test/1', title: 'A' }
+  t.ok(await isKnown(first, { guid: ' g ', link: 'https://blog.test/2', title: 'Other' }))
+  t.notOk(await isKnown(first, { guid: 'h', link: 'https://blog.test/2', title: 'A' }))
+  t.equal((await itemsOf(first, first)).length, 1)
+})
+
+t.test('an item whose guid changed is known by its link, whichever way that is written', async t => {
+  const first = { guid: 'old', link: 'http://www.blog.test/a?id=1', title: 'A' }
+  for (const link of [
+    'https://www.blog.test/a?id=1',
+    'https://blog.test/a?id=1',
+    'https://BLOG.test/a/?id=1',
+    'https://blog.test/a?utm_source=rss&id=1&utm_medium=feed',
+    'https://blog.test/a?id=1&fbclid=x&gclid=y&mc_cid=z',
+    'https://blog.test/a?id=1#comments',
+  ])
+    t.ok(await isKnown(first, { guid: 'new', link, title: 'Edited' }), link)
+  for (const link of [
+    'https://blog.test/a?id=2',
+    'https://blog.test/a',
+    'https://blog.test/a/b?id=1',
+    'https://other.test/a?id=1',
+    'https://blog.test:8080/a?id=1',
+  ])
+    t.notOk(await isKnown(first, { guid: 'new', link, title: 'A' }), link)
+})
+
+t.test('a guid that is a URL identifies as a link does', async t => {
+  const guid = 'http://blog.test/?p=7'
+  t.ok(await isKnown({ guid }, { guid: 'https://blog.test/?p=7&utm_source=feed' }))
+  t.ok(
+    await isKnown(
+      { guid, link: 'https://go.test/x' },
+      { guid: 'https://blog.test/?p=7', link: 'https://go.test/y' },
+    ),
+  )
+  t.notOk(await isKnown({ guid }, { guid: 'https://blog.test/?p=8' }))
+})
+
+t.test('an item that moved with its site is known by its title and its exact date', async t => {
+  const first = { guid: 'old', link: 'https://blog.test/a', date: 'Mon, 05 Jan 2026 09:00:00 GMT' }
+  const moved = { guid: 'new', link: 'https://moved.test/b' }
+  t.ok(await isKnown(first, { ...first, ...moved }))
+  t.notOk(await isKnown(first, { ...first, ...moved, date: 'Mon, 05 Jan 2026 09:00:01 GMT' }))
+  t.notOk(await isKnown(first, { ...first, ...moved, title: 'B' }))
+  t.notOk(await isKnown({ ...first, date: '' }, { ...first, ...moved, date: '' }), 'without a date')
+})
+
+t.test('a link that different items share, or that is the home page, identifies none of them', async t => {
+  const link = 'https://blog.test/changes'
+  const [one, two] = [
+    { guid: '1', title: 'One', link },
+    { guid: '2', title: 'Two', link },
+  ]
+  t.equal((await itemsOf(one, two)).length, 2)
+  t.notOk(await isKnown([one, two], { guid: '3', title: 'Three', link }))
+  const anchored = (name: string) => ({ guid: name, title: name, link: `${link}#${name}` })
+  t.notOk(await isKnown([anchored('v1'), anchored('v2')], anchored('v3')), 'anchors of one page')
+  for (const home of ['https://blog.test/', 'https://other.test/', 'https://blog.test'])
+    t.notOk(
+      await isKnown({ guid: '1', title: 'One', link: home }, { guid: '2', title: 'Two', link: home }),
+      home,
+    )
+})
+
+t.test('two entries of one item, as feeds have while their guids change, are one', async t => {
+  const entry = { title: 'A', date: 'Mon, 05 Jan 2026 09:00:00 GMT' }
+  const old = { ...entry, guid: 'http://blog.test/a', link: 'http://blog.test/a' }
+  const now = { ...entry, guid: 'https://blog.test/a', link: 'https://blog.test/a' }
+  t.equal((await itemsOf(now, old)).length, 1)
+  t.ok(await isKnown(old, now))
+})
+
+t.test('a feed whose items cannot be told apart is refused', async t => {
+  const names = ['One', 'Two', 'Three']
+  const same = names.map(title => item({ guid: 'blog', title, link: `https://blog.test/${title}` }))
+  await refused(
+    t,
+    channel(same.join('')),
+    /^all 3 items have the same guid or id, so new ones cannot be told/,
+  )
+  const linked = names.map(title => item({ title, link: 'https://blog.test/' }))
+  await refused(t, channel(linked.join('')), /^all 3 items have the same link and no guid/)
+  const json = { version: 'https://jsonfeed.org/version/1.1', items: names.map(title => ({ id: 1, title })) }
+  await refused(t, JSON.stringify(json), /^all 3 items have the same guid or id/)
+  t.equal((await read(channel(`${same[0]}${same[0]}`))).items.length, 1, 'one item twice is one item')
+})
+
+t.test('a thousand items with long links are told apart in a moment', async t => {
+  const parameters = Array.from({ length: 180 }, (_, at) => `utm_${at}=1`).join('&')
+  const all = Array.from({ length: 1_000 }, (_, at) => ({
+    guid: `g${at}`,
+    link: `https://blog.test/${at}?${parameters}`,
+  }))
+  const startedAt = performance.now()
+  const items = await itemsOf(...all)
+  t.equal(items.filter(({ link }) => link !== '').length, 1_000)
+  t.ok(performance.now() - startedAt < 5_000)
 })
 
 t.test('entities are not expanded, and nothing is loaded', async t => {

@@ -909,4 +909,50 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
   '0004-pending-payloads': { become: { webhook_deliveries: [{ id: 'delivery', payload: 1 }] } },
   '0005-kept-etags': { become: { kept_answers: [{ etag: null }] } },
+  '0007-last-sent': {
+    // A feed of which each item was new when it was last run.
+    before: {
+      feeds: [
+        {
+          ...{ id: 'sending', workspace_id: WORKSPACE, is_sandbox: 0, name: 'Shop', subject: 'News' },
+          ...{ url: 'https://shop.test/feed', template_id: 'template', list_id: 'list', max_items: 10 },
+          ...{ schedule: '{"every":"daily","at":"09:00"}', is_enabled: 1, created_at: T, updated_at: T },
+          ...{ etag: '"1"', last_modified: 'Mon, 05 Jan 2026 09:00:00 GMT' },
+        },
+      ],
+      feed_runs: [
+        {
+          ...{ id: 'sent', feed: 2, due_at: T, is_manual: 0, status: 'sent', attempts: 1, new_items: 3 },
+          ...{ sent_items: 3, campaign_id: 'feed-campaign', started_at: T, ended_at: T },
+        },
+      ],
+      campaigns: [
+        {
+          ...{ id: 'feed-campaign', workspace_id: WORKSPACE, is_sandbox: 0, name: 'Shop', subject: 'News' },
+          ...{ template_id: 'template', list_id: 'list', status: 'completed', created_at: T, updated_at: T },
+        },
+      ],
+      campaign_data: [
+        {
+          campaign: 2,
+          data: JSON.stringify({
+            items: [
+              { date_iso: new Date(T - 2).toISOString() },
+              { date_iso: new Date(T - 1).toISOString() },
+              { date_iso: new Date(LATER).toISOString() },
+              { date_iso: '' },
+            ],
+          }),
+        },
+      ],
+    },
+    become: {
+      feeds: [
+        { id: 'feed', newest_sent_at: null, ids_only_until: T },
+        { id: 'sending', newest_sent_at: T - 1, ids_only_until: null, etag: null, last_modified: null },
+      ],
+      webhook_attempts: [{ user_agent: null }],
+    },
+    changes: ['feeds.etag', 'feeds.last_modified'],
+  },
 }

@@ -685,7 +685,9 @@ create table feeds (
   failures integer not null default 0,
   last_error text,
   etag text,
-  last_modified text
+  last_modified text,
+  newest_sent_at bigint,
+  ids_only_until bigint
 );
 
 create table form_counts (
@@ -1224,7 +1226,8 @@ create table webhook_attempts (
   duration_ms integer not null,
   status_code integer not null,
   error text,
-  response text
+  response text,
+  user_agent text
 );
 
 create table webhook_deliveries (

@@ -841,7 +841,7 @@ CREATE TABLE feeds (
     last_error text,
     etag text,
     last_modified text
-  );
+  , newest_sent_at bigint, ids_only_until bigint);
 
 CREATE TABLE form_counts (
     form_id text not null,
@@ -1455,7 +1455,7 @@ CREATE TABLE webhook_attempts (
     status_code integer not null,
     error text,
     -- The beginning of the response body.
-    response text,
+    response text, user_agent text,
     constraint webhook_attempts_pk primary key (delivery_id, number)
   ) without rowid;
 

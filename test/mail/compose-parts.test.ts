@@ -118,6 +118,42 @@ t.test('the body has only the structure it needs', async t => {
   t.match(read.attachments, [{ contentDisposition: 'attachment', cid: 'logo' }], 'nothing could show it')
 })
 
+const EVENT = ['BEGIN:VCALENDAR', 'METHOD:REQUEST', 'SUMMARY:Caf\u00e9', 'END:VCALENDAR', '']
+const invitation = {
+  filename: 'invite.ics',
+  contentType: 'text/calendar; method=REQUEST',
+  octets: Buffer.from(EVENT.join('\n')),
+}
+
+t.test(
+  'an invitation is the last alternative of the text, with CRLF and a charset, and a file besides',
+  async t => {
+    for (const [texts, parts] of [
+      [{ text: 'x' }, ['text/plain', 'text/calendar']],
+      [{ html: '<p>x</p>' }, ['text/plain', 'text/html', 'text/calendar']],
+    ] as const) {
+      const { raw, read } = await compose({ ...texts, attachments: [invitation] })
+      const types = [...raw.matchAll(/^Content-Type: ([a-z/]+)/gm)].map(([, type]) => type)
+      t.same(types, ['multipart/mixed', 'multipart/alternative', ...parts, 'application/ics'])
+      const [, part = ''] =
+        /Content-Type: text\/calendar;\r\n method=REQUEST;\r\n charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n([A-Za-z0-9+/=\r\n]+)\r\n--/.exec(
+          raw,
+        ) ?? []
+      t.equal(Buffer.from(part, 'base64').toString(), EVENT.join('\r\n'))
+      const file = read.attachments.find(({ filename }) => filename === 'invite.ics')
+      t.match(file, { contentType: 'application/ics', contentDisposition: 'attachment' })
+      t.ok(file?.content.equals(invitation.octets), 'the file is as it was given')
+    }
+  },
+)
+
+t.test('a calendar without a method is an ordinary file', async t => {
+  const file = { ...invitation, contentType: 'text/calendar; charset=utf-8' }
+  const { raw, read } = await compose({ html: '<p>x</p>', attachments: [file] })
+  t.equal(read.attachments.length, 1)
+  t.match(raw, /^Content-Type: text\/calendar; charset=utf-8\r\n[^]*^Content-Disposition: attachment/m)
+})
+
 t.test('any file name survives', async t => {
   for (const filename of [
     'plain.pdf',

@@ -6,6 +6,7 @@
 import t, { type Test } from 'tap'
 import { openTestAppliance } from '../support/program/appliance.js'
 import { openConsole } from '../support/program/console.js'
+import { until } from '../support/until.js'
 
 const PEOPLE = 1_000
 const TICK_MS = 250
@@ -228,3 +229,38 @@ t.test('Back asks before unsaved changes of a form are lost', async t => {
   await answerBack('accept')
   await t.resolves(page.getByRole('heading', { name: 'Forms' }).waitFor())
 })
+
+t.test(
+  'unsaved words are asked about once: by the browser when the page goes, else by the console',
+  async t => {
+    const { appliance, page, go, inspect } = await open(t)
+    const { body } = await appliance.post('/api/v1/lists', { name: 'News' }, { key: appliance.key })
+    const asked: string[] = []
+    page.on('dialog', dialog => {
+      asked.push(dialog.type())
+      // The page stays.
+      void dialog.dismiss()
+    })
+    for (const [path, label] of [
+      [`/lists/${String(body.data.id)}`, 'Description'],
+      ['/segments/new', 'Name'],
+    ] as const) {
+      await go(path)
+      const field = page.getByLabel(label, { exact: true })
+      await field.click()
+      await page.keyboard.type('Every Monday')
+      await page.evaluate('void location.reload()')
+      await until('the browser to ask', () => asked.length > 0)
+      t.equal(await field.inputValue(), 'Every Monday', 'the page is still there')
+      await page.getByRole('link', { name: 'Contacts', exact: true }).first().click()
+      await until('the console to ask', () => asked.length > 1)
+      t.equal(await field.inputValue(), 'Every Monday')
+      t.same(asked, ['beforeunload', 'confirm'], path)
+      await inspect('console-unsaved')
+      await field.fill('')
+      await page.evaluate('void location.reload()')
+      await page.waitForLoadState()
+      asked.length = 0
+    }
+  },
+)

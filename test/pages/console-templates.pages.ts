@@ -3,7 +3,7 @@
  *
  * Run by `make test-pages`, for which Debian's Chromium has to be there.
  */
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { picture } from '../support/content/images.js'
 import { openTestAppliance } from '../support/program/appliance.js'
@@ -136,6 +136,40 @@ const focused = (page: Page) =>
   page.evaluate<string>(
     "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText ?? '').trim()",
   )
+
+/** An element of the page, as far as it is needed here. */
+interface Opener {
+  click(): void
+  readonly ownerDocument: { readonly activeElement: unknown }
+  readonly popoverTargetElement: { contains(element: unknown): boolean }
+}
+
+/** Whether the focus is in the menu of a button before its click is over: keys that follow at once go there. */
+const takesFocus = (opener: Locator) =>
+  opener.evaluate(element => {
+    const button = element as unknown as Opener
+    button.click()
+    return button.popoverTargetElement.contains(button.ownerDocument.activeElement)
+  })
+
+t.test('menus of the editor have the focus as soon as they are asked for', async t => {
+  const { page, api, go } = await open(t)
+  await api('post', '/contacts', { email: 'ann@recipient.example', first_name: 'Ann' })
+  const { id } = await api('post', '/templates', { name: 'Columns', json_structure: { blocks: COLUMNS } })
+  await go(`/templates/${id}`)
+  const close = () => page.keyboard.press('Escape')
+  const adding = canvas(page).locator('button[aria-haspopup=menu][popovertarget$=-types]').first()
+  t.equal(await takesFocus(adding), true, 'blocks')
+  await close()
+  await block(page, /^Text/).getByText('Typed').click()
+  const tool = page
+    .getByRole('toolbar', { name: 'Text tools' })
+    .getByRole('button', { name: 'Insert a merge tag' })
+  t.equal(await takesFocus(tool), true, 'merge tags')
+  await close()
+  await page.getByRole('button', { name: 'Preview' }).click()
+  t.equal(await takesFocus(page.getByRole('button', { name: 'Without a contact' })), true, 'contacts')
+})
 
 t.test('blocks are formatted, duplicated, moved and deleted by the keyboard alone', async t => {
   const { page, api, go } = await open(t)

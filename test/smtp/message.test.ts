@@ -113,7 +113,7 @@ t.test('lines may be long, but not endless', async t => {
     S 354 ...
     C ${'x'.repeat(4_999)}
     C .
-    S 550 5.6.0 ...
+    S 550 5.6.0 Message contains a line of more than 5000 octets
   `)
   t.equal(receiver.messages.length, 1)
 })

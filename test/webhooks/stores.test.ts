@@ -65,7 +65,14 @@ const deliver = (database: Database, ...ids: string[]) =>
 const ended = (deliveryId: string, statusCode: number, then: Ended['then'], number = 1): Ended => ({
   deliveryId,
   number,
-  result: { startedAt: NOW, durationMs: 5, statusCode, error: null, response: 'ok ✓' },
+  result: {
+    startedAt: NOW,
+    durationMs: 5,
+    statusCode,
+    error: null,
+    response: 'ok ✓',
+    userAgent: 'Postroad/1',
+  },
   then,
 })
 

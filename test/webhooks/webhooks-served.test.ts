@@ -329,6 +329,32 @@ t.test(
   },
 )
 
+t.test('the log shows the User-Agent that each attempt sent, and none where it was not recorded', async t => {
+  const { subscribe, addContact, receiver, pass, tried, ...postroad } = await open(t)
+  const { id } = await subscribe('contact.created')
+  receiver.answers({ status: 500 })
+  await addContact('ann@x.example')
+  const sent = await tried(id, 1)
+  const userAgent = receiver.received[0]?.headers['user-agent']
+  t.match(userAgent, /^Postroad\//)
+  t.match(sent, { attempts: [{ user_agent: userAgent }], request: { headers: { 'User-Agent': userAgent } } })
+  postroad.sql("update webhook_attempts set user_agent = 'Postroad/0.0.9'")
+  t.match(await tried(id, 1), {
+    attempts: [{ user_agent: 'Postroad/0.0.9' }],
+    request: { headers: { 'User-Agent': 'Postroad/0.0.9' } },
+  })
+  postroad.sql('update webhook_attempts set user_agent = null')
+  const older = await tried(id, 1)
+  t.equal(older.attempts[0].user_agent, null)
+  t.notOk('User-Agent' in older.request.headers)
+  receiver.answers({})
+  await pass(MINUTE_MS)
+  t.match(await tried(id, 2), {
+    attempts: [{ user_agent: null }, { user_agent: userAgent }],
+    request: { headers: { 'User-Agent': userAgent } },
+  })
+})
+
 // proves: decisions: Webhooks > Attempts at 0 5 s
 // answers: POST /webhooks/{id}/replay: conflict
 // operations: POST /webhooks/{id}/enable

@@ -161,6 +161,8 @@ function submissionOptions(
       sessions: submission.sessions,
       sessionsPerAddress: submission.sessionsPerAddress,
       messageSize: limits.messageSizeBytes,
+      // Overlong lines are encoded, which takes no longer than for as many short ones.
+      textLine: limits.messageSizeBytes,
       recipients: submission.maxRecipients,
       // Clients with persistent connections rarely handle being disconnected.
       transactions: 0,

@@ -184,8 +184,8 @@ export function automationRoutes(parts: FlowParts, references: References): Rout
       summary: 'Update, activate or pause an automation.',
       description:
         'Status changes: draft to active, active to paused, paused to active. Returns 409 for any other change, if something the ' +
-        'automation refers to does not exist, or if steps form a loop without a delay or wait. Events before the activation start ' +
-        'no runs. Runs of a paused automation are paused; overdue ones continue when it is active again. The trigger can be ' +
+        'automation refers to does not exist, if it sends mail and the workspace has no valid sender, or if steps form a loop without a ' +
+        'delay or wait. Events before the activation start no runs. Runs of a paused automation are paused; overdue ones continue when it is active again. The trigger can be ' +
         'changed only while the automation is not active.',
       params: AutomationParams,
       body: AutomationChangesBody,

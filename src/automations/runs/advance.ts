@@ -9,6 +9,7 @@
  * | no step is left                                    | completed: `end_of_flow`                           |
  * | step succeeds                                      | next step, due immediately                         |
  * | step waits                                         | due when the wait ends                             |
+ * | wait ended, but the step there is another by now   | that step is taken                                 |
  * | step fails                                         | retried with backoff, four attempts in total       |
  * | step fails for the fourth time                     | failed: `step_failed`                              |
  * | step is blocked (limits, disk space)               | retried later; does not count as a failure         |
@@ -31,7 +32,8 @@ import { STEP_TYPE } from '../steps/step-types.js'
 import { MAX_STEPS_PER_RUN, type Run, type StepResult } from './run.js'
 import { parkRun } from './bulk-run-store.js'
 import { countPath, type CountedPath } from './step-count-store.js'
-import { endRuns, findRunBySeq, moveRun, recordStep, type Ending } from './run-store.js'
+import { endRuns, findRunBySeq, moveRun, type Ending } from './run-store.js'
+import { findLastWait, recordStep } from './step-record-store.js'
 
 const RETRY: BackoffPolicy = { firstMs: 60_000, factor: 5, maxMs: 3_600_000 }
 const MAX_RETRIES = 3
@@ -162,10 +164,24 @@ class Advance {
     const execution = { parts, automation, step, run, tx, contact, now }
     if (prepared) return this.apply(step, await prepared(execution))
     if (run.wait === null) return this.endByLimit()
+    if (await this.hasNotBegun(step)) return this.begin()
     const reason = run.wait === 'arrived' ? 'event' : 'time'
-    // The step may have been changed to a type without waits in the meantime.
     const outcome = STEP_TYPE[step.type].resume?.(execution, reason) ?? { kind: 'done' }
     return this.apply(step, outcome, 0)
+  }
+
+  /** Whether the wait was that of another step: this one got its type while the run waited, or took the place of a deleted one. */
+  private async hasNotBegun({ id, type }: StoredStep): Promise<boolean> {
+    const waited = await findLastWait(this.tx.db, this.run.seq)
+    return waited !== undefined && (waited.stepId !== id || waited.stepType !== type)
+  }
+
+  /** Ends the wait without a result, so that the step is taken from its beginning. */
+  private async begin(): Promise<Progress> {
+    const { tx, run, step, now } = this
+    const position = { step: step?.seq ?? null, wait: null, waitEvent: null, waitMessage: null, dueAt: now }
+    await moveRun(tx.db, run.seq, { ...run, ...position, failures: 0, refusals: 0 })
+    return 'continue'
   }
 
   private async recordFailure(step: StoredStep, error: unknown): Promise<Progress> {

@@ -22,7 +22,8 @@ import {
   type StepRecord,
   type StoredStatus,
 } from './run.js'
-import { endRuns, findRun, listStepRecords, listRuns } from './run-store.js'
+import { endRuns, findRun, listRuns } from './run-store.js'
+import { listStepRecords } from './step-record-store.js'
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Address, Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'

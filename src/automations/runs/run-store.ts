@@ -1,5 +1,5 @@
 /**
- * SQL of single runs and their step logs.
+ * SQL of single runs.
  *
  * Ended and parked runs have no `due_at`, so the index of due runs holds only runs that can become due. Statements that touch many
  * runs at once are in `bulk-run-store.ts`.
@@ -10,7 +10,7 @@ import { newestFirst } from '../../db/listing.js'
 import { inLists, inPieces, statement } from '../../db/statement.js'
 import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
-import type { AwaitedEvent, StoredStatus, Run, Wait, StepRecord, StepResult } from './run.js'
+import type { AwaitedEvent, StoredStatus, Run, Wait } from './run.js'
 
 interface RunRow {
   seq: Generated<number>
@@ -322,62 +322,4 @@ function runFromRow(row: Selectable<RunRow>): Run {
     startedAt: row.started_at,
     endedAt: row.ended_at,
   }
-}
-
-interface StepRecordRow {
-  seq: Generated<number>
-  run: number
-  at: number
-  step_id: string
-  step_type: string
-  outcome: StepResult
-  detail: string | null
-}
-
-declare module '../../db/tables.js' {
-  interface Tables {
-    automation_run_steps: StepRecordRow
-  }
-}
-
-const insertRow = statement((db, row: Omit<StepRecordRow, 'seq'> & Record<string, unknown>) =>
-  db.insertInto('automation_run_steps').values({
-    run: row.run,
-    at: row.at,
-    step_id: row.step_id,
-    step_type: row.step_type,
-    outcome: row.outcome,
-    detail: row.detail,
-  }),
-)
-
-/** Appends to the run's step log. @param run its number */
-export async function recordStep(db: Queries, run: number, record: StepRecord): Promise<void> {
-  const { stepId, stepType, outcome, detail, at } = record
-  await insertRow(db, {
-    run,
-    at,
-    step_id: stepId,
-    step_type: stepType,
-    outcome,
-    detail: detail && JSON.stringify(detail),
-  })
-}
-
-/** Oldest first. */
-export async function listStepRecords(db: Queries, run: number, limit: number): Promise<StepRecord[]> {
-  const rows = await db
-    .selectFrom('automation_run_steps')
-    .selectAll()
-    .where('run', '=', run)
-    .orderBy('seq')
-    .limit(limit)
-    .execute()
-  return rows.map(row => ({
-    stepId: row.step_id,
-    stepType: row.step_type,
-    outcome: row.outcome,
-    detail: row.detail === null ? null : (JSON.parse(row.detail) as StepRecord['detail']),
-    at: row.at,
-  }))
 }

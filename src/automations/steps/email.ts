@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { refusal } from '../../audience/checks.js'
-import { findActingWorkspace } from '../../accounts/workspace-store.js'
+import { findActingWorkspace, type Workspace } from '../../accounts/workspace-store.js'
 import { escapeHtml } from '../../core/escape-html.js'
 import { rendersEmpty } from '../../content/rendering/mail-plan.js'
 import { brandOf } from '../../content/rendering/merging.js'
@@ -17,6 +17,7 @@ import type { Submission, SubmissionBatch, SubmittedContent } from '../../msa/ma
 import { findAskedTemplate, mergingOf, requireReadable } from '../../msa/merged-content.js'
 import { readSubject } from '../../msa/rest/content-fields.js'
 import { withWorkspaceSender } from '../../msa/rest/address-fields.js'
+import type { Author } from '../../msa/sender.js'
 import { submitAll } from '../../msa/submit.js'
 import type { Step } from '../flows/automation.js'
 import { checked, reference, text, type ConfigOf } from './config-fields.js'
@@ -51,17 +52,18 @@ const NO_FIELDS = { fromAddress: undefined, name: undefined, replyTo: undefined 
 export const email: StepType = {
   name: 'email',
   fields,
-  async findFault(config, { db, automation }) {
+  async findFault(config, { db, parts, automation }) {
     const { templateId, subject } = config as EmailConfig
     if (templateId === null) return 'has no templateId'
     if (subject.trim() === '') return 'has no subject'
     const workspace = await findActingWorkspace(db, automation.workspaceId)
+    if (!workspace) return undefined
     try {
-      if (workspace) await findAskedTemplate(db, workspace, templateId)
+      await findAskedTemplate(db, workspace, templateId)
+      await parts.send.senders.check(db, workspace, senderOf(workspace))
       return undefined
     } catch (error) {
-      if (error instanceof AppError && error.code === 'template_not_found')
-        return 'refers to a template that does not exist'
+      if (error instanceof AppError) return faultOf(error)
       throw error
     }
   },
@@ -70,6 +72,26 @@ export const email: StepType = {
     context.parts.database.storage.requireRoom()
     return execution => send(execution, mail)
   },
+}
+
+/** Mail of automations is from the workspace's default sender. @throws AppError missing_from_email */
+function senderOf(workspace: Workspace): Author {
+  return withWorkspaceSender(NO_FIELDS, workspace)
+}
+
+/** @throws what is no fault of the step or its workspace */
+function faultOf(error: AppError): string {
+  switch (error.code) {
+    case 'template_not_found':
+      return 'refers to a template that does not exist'
+    case 'missing_from_email':
+      return 'has no sender: the workspace has no default_from_email'
+    case 'domain_invalid':
+    case 'validation_error':
+      return `has no valid sender: ${error.message}`
+    default:
+      throw error
+  }
 }
 
 interface StepMail {
@@ -106,7 +128,7 @@ async function buildMail({ parts, automation, step }: StepContext): Promise<Step
   const { trackOpens, trackClicks } = workspace
   const source = { subject, html }
   const merging = mergingOf(workspace, { source, data: undefined, hasFooter: true, trackOpens, trackClicks })
-  const sender = await senders.sender(workspace, withWorkspaceSender(NO_FIELDS, workspace))
+  const sender = await senders.sender(workspace, senderOf(workspace))
   const content = {
     ...sender,
     ...source,

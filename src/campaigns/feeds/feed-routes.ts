@@ -96,7 +96,9 @@ function writingRoutes(parts: FeedParts): Route[] {
         'items nothing is sent. The feed is read now, too: the items it contains are not sent, except the newest `initial_items` with the ' +
         'first run. Returns 400 if it cannot be read. Private addresses are refused as for webhooks. The audience, template and sender ' +
         'follow the rules of campaigns.\n\n' +
-        'Items are recognized by guid or id, else by link. A time that passed while the server was stopped is made up once.',
+        'An item is known by its guid or id, by its link (without scheme, `www.`, tracking parameters and fragment), or by its title and date. ' +
+        'Unknown items dated before the newest item sent are not new. Returns 400 if all items have the same guid. A time that passed while the ' +
+        'server was stopped is made up once.',
       body: NewFeedBody,
       example: FEED_EXAMPLE,
       exampleAnswer: FEED_EXAMPLE_ANSWER,

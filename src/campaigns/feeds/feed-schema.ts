@@ -190,9 +190,14 @@ export const FeedRunSchema = Type.Object(
       description:
         '`sent`, `nothing_new`, `failed`, or `retrying`: failed, and tried again after 5 minutes, 30 minutes and 2 hours.',
     }),
-    reason: TextOrNull({ description: 'Why it failed, or why nothing was sent.' }),
+    reason: TextOrNull({
+      description:
+        'Why it failed, why nothing was sent, or how many items were left out as old. A feed all of whose items have one guid fails.',
+    }),
     attempts: Type.Integer({ description: 'Times the feed was read.' }),
-    new_items: Type.Integer({ description: 'Items that were not sent before.' }),
+    new_items: Type.Integer({
+      description: 'Items that were not sent before and are not older than the newest one sent.',
+    }),
     sent_items: Type.Integer({ description: 'Items in the campaign, at most `max_items`.' }),
     campaign_id: IdOrNull(),
     started_at: Moment(),

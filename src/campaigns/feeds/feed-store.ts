@@ -13,7 +13,7 @@ import { flag, type Flag } from '../../db/tables.js'
 import type { Listing, Page } from '../../http/pagination.js'
 import type { SendWindow } from '../sending/send-window.js'
 import type { FeedSchedule } from './feed-schedule.js'
-import type { Feed, FeedFields, FeedRun, RunStatus } from './feed.js'
+import type { Feed, FeedFields, FeedItem, FeedRun, RunStatus } from './feed.js'
 
 interface FeedRow {
   seq: Generated<number>
@@ -46,6 +46,8 @@ interface FeedRow {
   last_error: string | null
   etag: string | null
   last_modified: string | null
+  newest_sent_at: number | null
+  ids_only_until: number | null
 }
 
 interface FeedRunRow {
@@ -130,12 +132,17 @@ export async function updateFeed(db: Queries, feed: Feed): Promise<void> {
       last_error: feed.lastError,
       etag: feed.etag,
       last_modified: feed.lastModified,
+      newest_sent_at: feed.newestSentAt,
+      ids_only_until: feed.idsOnlyUntil,
     })
     .where('seq', '=', feed.seq)
     .execute()
 }
 
-export type RunOutcome = Pick<Feed, 'dueAt' | 'nextAt' | 'failures' | 'lastError' | 'etag' | 'lastModified'>
+export type RunOutcome = Pick<
+  Feed,
+  'dueAt' | 'nextAt' | 'failures' | 'lastError' | 'etag' | 'lastModified' | 'newestSentAt' | 'idsOnlyUntil'
+>
 
 /** @returns false if somebody ran or changed the feed since it was read */
 export async function finishRun(db: Queries, { seq, turn }: Feed, outcome: RunOutcome): Promise<boolean> {
@@ -149,6 +156,8 @@ export async function finishRun(db: Queries, { seq, turn }: Feed, outcome: RunOu
       last_error: outcome.lastError,
       etag: outcome.etag,
       last_modified: outcome.lastModified,
+      newest_sent_at: outcome.newestSentAt,
+      ids_only_until: outcome.idsOnlyUntil,
     })
     .where('seq', '=', seq)
     .where('turn', '=', turn)
@@ -221,10 +230,10 @@ export function countFailingFeeds(db: Queries, failures: number): Promise<number
   return countRows(db.selectFrom('feeds').where('next_at', 'is not', null).where('failures', '>=', failures))
 }
 
-/** Of these items, those that the feed does not remember. */
-export async function findUnseen(db: Queries, feed: number, items: readonly string[]): Promise<Set<string>> {
-  const unseen = new Set(items)
-  for (const list of inLists(items)) {
+/** Of these keys of items, those that the feed does not remember. */
+export async function findUnseen(db: Queries, feed: number, keys: readonly string[]): Promise<Set<string>> {
+  const unseen = new Set(keys)
+  for (const list of inLists(keys)) {
     const rows = await db
       .selectFrom('feed_items')
       .select('item')
@@ -236,20 +245,22 @@ export async function findUnseen(db: Queries, feed: number, items: readonly stri
   return unseen
 }
 
-/** Items remembered of one feed: several times as many as are read of it. */
-const MAX_REMEMBERED = 5_000
+/** Keys remembered of one feed: several times as many as the items that are read of it have. */
+const MAX_REMEMBERED = 20_000
 
-/** Remembers all items that the feed has now, and forgets those it had longest ago. */
+/** Remembers all items that the feed has now, under each of their keys, and forgets those it had longest ago. */
 export async function rememberItems(
   db: Queries,
   feed: number,
-  items: readonly string[],
+  items: readonly FeedItem[],
   now: number,
 ): Promise<void> {
-  for (const piece of inPieces(items.map(item => [feed, item, now])))
+  // An item is a row for each of its keys. No key twice: one statement cannot change a row twice.
+  const keys = new Set(items.flatMap(item => item.keys))
+  for (const piece of inPieces([...keys].map(item => ({ feed, item, seen_at: now }))))
     await db
       .insertInto('feed_items')
-      .values(piece.map(([, item]) => ({ feed, item: String(item), seen_at: now })))
+      .values(piece)
       .onConflict(one => one.columns(['feed', 'item']).doUpdateSet({ seen_at: now }))
       .execute()
   const oldest = await db
@@ -350,6 +361,8 @@ function feedFromRow(row: Selectable<FeedRow>): Feed {
     lastError: row.last_error,
     etag: row.etag,
     lastModified: row.last_modified,
+    newestSentAt: row.newest_sent_at,
+    idsOnlyUntil: row.ids_only_until,
   }
 }
 

@@ -63,6 +63,10 @@ export interface Feed extends FeedFields {
   /** Validators of the content whose items are all remembered (RFC 9110 §8.8). */
   readonly etag: string | null
   readonly lastModified: string | null
+  /** Latest date of the items it sent, ms since epoch UTC; older ones are not new. Null: none that has a date. */
+  readonly newestSentAt: number | null
+  /** Its items are those of this moment, remembered by their ids only, by a former version; null: by all their keys. */
+  readonly idsOnlyUntil: number | null
 }
 
 /**
@@ -77,7 +81,7 @@ export interface FeedRun {
   readonly dueAt: number
   readonly isManual: boolean
   readonly status: RunStatus
-  /** Why it failed, or why nothing was sent. */
+  /** Why it failed, why nothing was sent, or why items were left out. */
   readonly reason: string | null
   /** Times the feed was read for this run. */
   readonly attempts: number
@@ -91,8 +95,8 @@ export interface FeedRun {
 
 /** An item as read, cleaned: plain text on one line, absolute http(s) URLs. */
 export interface FeedItem {
-  /** Digest of what identifies it: guid or id, else link, else title and date. */
-  readonly key: string
+  /** Digests of what identifies it, at least one: it is known if one of them is. */
+  readonly keys: readonly string[]
   readonly title: string
   /** Empty if it has none. */
   readonly link: string

@@ -21,7 +21,7 @@ import type { ReferenceHolder } from '../../resource/references.js'
 import { NOTHING_SAID, requireNamed } from '../records/campaigns.js'
 import { makeLetter } from '../sending/letter.js'
 import { fetchFeed } from './fetch-feed.js'
-import { FeedError, type Feed, type FeedItem, type FeedParts, type ReadFeed } from './feed.js'
+import { FeedError, type Feed, type FeedParts, type ReadFeed } from './feed.js'
 import { nextTime } from './feed-schedule.js'
 import {
   FEED_DEFAULTS,
@@ -43,7 +43,8 @@ import {
   rememberItems,
   updateFeed,
 } from './feed-store.js'
-import { mergeDataOf, unseenOf } from './run-feed.js'
+import { findNewItems } from './new-items.js'
+import { mergeDataOf } from './run-feed.js'
 
 /** @throws AppError not_found */
 export async function requireFeed(db: Queries, workspaceId: string, id: string): Promise<Feed> {
@@ -96,7 +97,7 @@ export async function createFeed(parts: FeedParts, principal: Principal, body: N
     await requireNamed(tx.db, workspace, { ...fields, resendOf: null })
     refuseMoreThan(MAX_FEEDS, await countFeeds(tx.db, workspaceId), 'feeds')
     const seq = await insertFeed(tx.db, made)
-    await rememberItems(tx.db, seq, keysOf(items.slice(initial)), now)
+    await rememberItems(tx.db, seq, items.slice(initial), now)
     const feed = await requireFeed(tx.db, workspaceId, made.id)
     await recordActivity(tx, { ...about(feed), actor, action: 'feed.created', createdAt: now })
     return feed
@@ -111,10 +112,6 @@ function withoutResend({
   ...rest
 }: typeof NOTHING_SAID) {
   return rest
-}
-
-function keysOf(items: readonly FeedItem[]): string[] {
-  return items.map(({ key }) => key)
 }
 
 function about({ id, workspaceId, name }: Feed) {
@@ -166,7 +163,7 @@ export async function changeFeed(
     await updateFeed(tx.db, moved ? { ...changed, ...NOT_READ } : changed)
     if (moved) {
       await forgetItems(tx.db, before.seq)
-      await rememberItems(tx.db, before.seq, keysOf(moved.items), now)
+      await rememberItems(tx.db, before.seq, moved.items, now)
     }
     await recordActivity(tx, {
       ...about(changed),
@@ -179,7 +176,14 @@ export async function changeFeed(
   })
 }
 
-const NOT_READ = { etag: null, lastModified: null, failures: 0, lastError: null }
+const NOT_READ = {
+  etag: null,
+  lastModified: null,
+  newestSentAt: null,
+  idsOnlyUntil: null,
+  failures: 0,
+  lastError: null,
+}
 
 /** The next run follows from the schedule again if that was changed, or the feed was enabled. */
 function timesOf(before: Feed, after: Feed, now: number, timezone: string): Pick<Feed, 'dueAt' | 'nextAt'> {
@@ -215,7 +219,7 @@ export async function previewFeed(parts: FeedParts, workspaceId: string, id: str
   const feed = await requireFeed(database.reader, workspaceId, id)
   const workspace = await senders.workspace(workspaceId)
   const read = await readNow(parts, workspace, feed.url)
-  const unseen = await unseenOf(parts, feed, read.items)
+  const { items: unseen } = await findNewItems(database.reader, feed, read.items)
   const items = (unseen.length > 0 ? unseen : read.items).slice(0, feed.maxItems)
   if (items.length === 0)
     throw new AppError('validation_error', 'the feed contains no items to preview', { path: 'url' })

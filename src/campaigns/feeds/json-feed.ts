@@ -1,9 +1,10 @@
 /**
  * Reads JSON Feed 1.0 and 1.1 (jsonfeed.org). Fields of the wrong type count as missing. Throws FeedError.
  */
-import { FeedError, MAX_ITEMS, type FeedItem, type ReadFeed } from './feed.js'
+import { FeedError, MAX_ITEMS, type ReadFeed } from './feed.js'
+import { distinctItems, finishedItem, type ReadItem } from './item-identity.js'
 import { absoluteUrl, firstImage, oneLine, textOfHtml } from './plain-text.js'
-import { finishedItem, momentOf, newestFirst, TEXT_LIMITS } from './xml-feed.js'
+import { momentOf, TEXT_LIMITS } from './xml-feed.js'
 
 /** @param url where it was read, the base of relative links @throws FeedError */
 export function readJsonFeed(text: string, url: string): ReadFeed {
@@ -12,15 +13,19 @@ export function readJsonFeed(text: string, url: string): ReadFeed {
     throw new FeedError('it is not a feed: JSON without the "version" of JSON Feed')
   const items = Array.isArray(feed['items']) ? (feed['items'] as readonly unknown[]) : undefined
   if (!items) throw new FeedError('the JSON feed has no list "items"')
+  const link = absoluteUrl(textIn(feed, 'home_page_url'), url)
   return {
     title: oneLine(textIn(feed, 'title'), TEXT_LIMITS.title),
     description: oneLine(textIn(feed, 'description'), TEXT_LIMITS.summary),
-    link: absoluteUrl(textIn(feed, 'home_page_url'), url),
-    items: newestFirst(items.slice(0, MAX_ITEMS).map(item => itemOf(objectOf(item), url))),
+    link,
+    items: distinctItems(
+      items.slice(0, MAX_ITEMS).map(item => itemOf(objectOf(item), url)),
+      link,
+    ),
   }
 }
 
-function itemOf(item: Fields, url: string): FeedItem {
+function itemOf(item: Fields, url: string): ReadItem {
   const html = textIn(item, 'content_html')
   const plain = textIn(item, 'summary') || textIn(item, 'content_text')
   const summary = plain ? oneLine(plain, TEXT_LIMITS.summary) : textOfHtml(html, TEXT_LIMITS.summary)

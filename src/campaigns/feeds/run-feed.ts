@@ -32,7 +32,8 @@ import { fetchFeed, type FetchedFeed } from './fetch-feed.js'
 import { FeedError, type Feed, type FeedItem, type FeedParts, type FeedRun, type ReadFeed } from './feed.js'
 import { nextTime } from './feed-schedule.js'
 import { runToApi } from './feed-schema.js'
-import { findRun, findUnseen, finishRun, rememberItems, saveRun, type RunOutcome } from './feed-store.js'
+import { findRun, finishRun, rememberItems, saveRun, type RunOutcome } from './feed-store.js'
+import { findNewItems, newestDate, type NewItems } from './new-items.js'
 
 const MINUTE_MS = 60_000
 /** Pauses before a failed run is tried again. */
@@ -74,7 +75,7 @@ interface FeedFault {
 interface Found {
   /** Undefined if the feed has not changed. */
   readonly fetched: FetchedFeed | undefined
-  readonly newItems: readonly FeedItem[]
+  readonly newItems: NewItems
   /** Undefined without new items. */
   readonly mail: { readonly data: MergeData; readonly letter: Letter; readonly items: number } | undefined
 }
@@ -84,9 +85,10 @@ async function findNew(parts: FeedParts, workspace: ActingWorkspace, feed: Feed)
   const { database, clock, senders } = parts.send
   const calls = parts.outgoingCalls(workspace.allowPrivateWebhooks)
   const fetched = await fetchFeed({ ...calls, clock }, feed)
-  const newItems = fetched ? await unseenOf(parts, feed, fetched.feed.items) : []
-  if (!fetched || newItems.length === 0) return { fetched, newItems: [], mail: undefined }
-  const items = newItems.slice(0, feed.maxItems)
+  if (!fetched) return { fetched, newItems: NO_ITEMS, mail: undefined }
+  const newItems = await findNewItems(database.reader, feed, fetched.feed.items)
+  if (newItems.items.length === 0) return { fetched, newItems, mail: undefined }
+  const items = newItems.items.slice(0, feed.maxItems)
   const data = mergeDataOf(fetched.feed, items, feed.timezone ?? workspace.timezone)
   const letter = await makeLetter(database.reader, workspace, feed, data)
   await contentOf(senders, workspace, letter, feed.id)
@@ -94,25 +96,14 @@ async function findNew(parts: FeedParts, workspace: ActingWorkspace, feed: Feed)
   return { fetched, newItems, mail: { data, letter, items: items.length } }
 }
 
-export async function unseenOf(
-  { send: { database } }: FeedParts,
-  { seq }: Pick<Feed, 'seq'>,
-  items: readonly FeedItem[],
-): Promise<FeedItem[]> {
-  const unseen = await findUnseen(
-    database.reader,
-    seq,
-    items.map(({ key }) => key),
-  )
-  return items.filter(({ key }) => unseen.has(key))
-}
+const NO_ITEMS: NewItems = { items: [], leftOut: undefined }
 
 /** What the merge tags of subject and template find: `feed`, `items` and `item_count`. */
 export function mergeDataOf(feed: ReadFeed, items: readonly FeedItem[], timezone: string): MergeData {
   const { title, description, link } = feed
   return {
     feed: { title, description, link },
-    items: items.map(({ key: _, at, ...item }) => ({
+    items: items.map(({ keys: _, at, ...item }) => ({
       ...item,
       date: at === null ? '' : dateTags(at, timezone).current_date,
       date_iso: at === null ? '' : isoTime(at),
@@ -142,10 +133,10 @@ async function record(tx: Tx, parts: FeedParts, recorded: Recorded): Promise<Fee
     feed.timezone ?? workspace.timezone,
   )
   const outcome = request
-    ? ofRequest(feed, found)
+    ? ofRequest(feed, found, now)
     : 'fault' in found
       ? afterFault(feed, found.fault, attempts, now, following)
-      : { ...afterSuccess(feed, found), dueAt: following, nextAt: following }
+      : { ...afterSuccess(feed, found, now), dueAt: following, nextAt: following }
   if (!(await finishRun(tx.db, feed, outcome)))
     throw new AppError('conflict', 'the feed was run or changed meanwhile; try again')
   const run: FeedRun = {
@@ -177,16 +168,27 @@ async function freeTime(tx: Tx, { seq }: Feed, now: number): Promise<number> {
   return time
 }
 
+const NO_NEW_ITEM = 'no item that was not sent before'
 const NOTHING = { newItems: 0, sentItems: 0, campaignId: null }
 
 /** A run on request changes neither the schedule nor retries of a scheduled run. */
-function ofRequest(feed: Feed, found: Found | FeedFault): RunOutcome {
-  return 'fault' in found ? { ...feed, lastError: found.fault } : { ...feed, ...afterSuccess(feed, found) }
+function ofRequest(feed: Feed, found: Found | FeedFault, now: number): RunOutcome {
+  return 'fault' in found
+    ? { ...feed, lastError: found.fault }
+    : { ...feed, ...afterSuccess(feed, found, now) }
 }
 
-function afterSuccess(feed: Feed, { fetched }: Found) {
+function afterSuccess(feed: Feed, { fetched, newItems }: Found, now: number) {
   const { etag, lastModified } = fetched ?? feed
-  return { failures: 0, lastError: null, etag, lastModified }
+  const newest = Math.max(feed.newestSentAt ?? -1, newestDate(newItems.items, now) ?? -1)
+  return {
+    failures: 0,
+    lastError: null,
+    etag,
+    lastModified,
+    newestSentAt: newest < 0 ? null : newest,
+    idsOnlyUntil: fetched ? null : feed.idsOnlyUntil,
+  }
 }
 
 function afterFault(
@@ -200,8 +202,7 @@ function afterFault(
   const retryAt = pauseMs === undefined ? Infinity : now + pauseMs
   const times =
     retryAt < following ? { dueAt: feed.dueAt, nextAt: retryAt } : { dueAt: following, nextAt: following }
-  const { etag, lastModified } = feed
-  return { ...times, etag, lastModified, lastError, failures: feed.failures + 1 }
+  return { ...feed, ...times, lastError, failures: feed.failures + 1 }
 }
 
 /** Remembers the items and, if some are new, creates the campaign that sends them. */
@@ -212,13 +213,12 @@ async function sent(
   found: Found,
   now: number,
 ) {
-  const { fetched, newItems, mail } = found
-  if (fetched) {
-    const keys = fetched.feed.items.map(({ key }) => key)
-    await rememberItems(tx.db, feed.seq, keys, now)
-  }
+  const { fetched, mail } = found
+  const { items: newItems, leftOut } = found.newItems
+  if (fetched) await rememberItems(tx.db, feed.seq, fetched.feed.items, now)
   if (!mail) {
-    const reason = fetched ? 'no item that was not sent before' : 'the feed has not changed'
+    const nothing = leftOut === undefined ? NO_NEW_ITEM : `${NO_NEW_ITEM}; ${leftOut}`
+    const reason = fetched ? nothing : 'the feed has not changed'
     return { ...NOTHING, status: 'nothing_new' as const, reason }
   }
   const campaign = {
@@ -239,7 +239,7 @@ async function sent(
   tx.changed('campaigns')
   return {
     status: 'sent' as const,
-    reason: null,
+    reason: leftOut ?? null,
     newItems: newItems.length,
     sentItems: mail.items,
     campaignId: campaign.id,

@@ -7,10 +7,10 @@
  * Throws FeedError.
  * Standards: RSS 2.0.11, RFC 4287 (Atom), Media RSS 1.5.1 (pictures).
  */
-import { createHash } from 'node:crypto'
 import { Parser } from 'htmlparser2'
 import { pauseFor } from '../../world/time/clock.js'
-import { FeedError, MAX_ITEMS, type FeedItem, type ReadFeed } from './feed.js'
+import { FeedError, MAX_ITEMS, type ReadFeed } from './feed.js'
+import { distinctItems, finishedItem, type ReadItem } from './item-identity.js'
 import { absoluteUrl, firstImage, oneLine, textOfHtml } from './plain-text.js'
 
 /** Characters parsed before others get a turn. */
@@ -19,7 +19,6 @@ const MAX_DEPTH = 100
 /** Characters of one element's text; the rest is ignored. */
 const MAX_TEXT = 100_000
 
-const SHORT_TITLE = 80
 export const TEXT_LIMITS = { title: 300, summary: 500, author: 200 } as const
 
 /** What an item or the feed says, by field, as written. */
@@ -206,11 +205,11 @@ export async function readXmlFeed(text: string, url: string): Promise<ReadFeed> 
     title: textOfHtml(title, TEXT_LIMITS.title),
     description: textOfHtml(summary, TEXT_LIMITS.summary),
     link,
-    items: newestFirst(reading.items.map(itemOf)),
+    items: distinctItems(reading.items.map(itemOf), link),
   }
 }
 
-function itemOf(said: Said): FeedItem {
+function itemOf(said: Said): ReadItem {
   const { title = '', summary, content = '', author = '', published, updated, image = '' } = said
   // A guid is often the link itself.
   const link =
@@ -238,29 +237,4 @@ const LATEST = 8_640_000_000_000_000
 export function momentOf(text: string | undefined): number | null {
   const at = text === undefined ? NaN : Date.parse(oneLine(text, 100))
   return Number.isNaN(at) || at < 0 || at > LATEST ? null : at
-}
-
-/** An item is the same if its id is; without one if its link is. Without a title it is called by its first words. */
-export function finishedItem({
-  id = '',
-  ...item
-}: Omit<FeedItem, 'key'> & { readonly id?: string | undefined }): FeedItem {
-  const identity = id.trim() || item.link || `${item.title} ${item.summary} ${item.at ?? ''}`
-  const key = createHash('sha256').update(identity).digest('base64url')
-  return { key, ...item, title: item.title || oneLine(item.summary, SHORT_TITLE) || item.link }
-}
-
-/**
- * Items without a date stay behind the one before them. Of items that are the same, the first stays; those with nothing to show do not.
- */
-export function newestFirst(items: readonly FeedItem[]): FeedItem[] {
-  let last = Infinity
-  const known = new Set<string>()
-  const dated = items.flatMap(item => {
-    if (known.has(item.key) || item.title === '') return []
-    known.add(item.key)
-    last = item.at ?? last
-    return [{ item, at: last }]
-  })
-  return dated.sort((a, b) => (a.at === b.at ? 0 : b.at - a.at)).map(({ item }) => item)
 }

@@ -266,4 +266,8 @@ b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
   '0005-kept-etags': `
 af3d09ad8829 ad438269832a table kept_answers
 `,
+  '0007-last-sent': `
+1021f6f06404 bab01bc7f4c7 table feeds
+bbf903159efc 0854e681caa8 table webhook_attempts
+`,
 }

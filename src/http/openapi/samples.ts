@@ -320,6 +320,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
       status_code: 200,
       error: null,
       response: 'ok',
+      user_agent: 'Postroad/0.1.0',
     },
   },
   WebhookDelivery: {

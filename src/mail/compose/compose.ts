@@ -11,7 +11,7 @@
 import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.js'
-import { attachmentPart, type Attachment } from './attachment-part.js'
+import { asFile, attachmentPart, invitationPart, isInvitation, type Attachment } from './attachment-part.js'
 import { readAddress, type EmailAddress, type NamedAddress } from '../address.js'
 import { isComposedField } from '../server-fields.js'
 import {
@@ -242,16 +242,26 @@ interface Entity {
   readonly isCanonical?: boolean
 }
 
-/** RFC 2046 §5.1.3, RFC 2387: inline images are related to the HTML; other attachments are mixed with the whole. */
+/**
+ * RFC 2046 §5.1.3, RFC 2387: inline images are related to the HTML; other attachments are mixed with the whole. An invitation is an alternative,
+ * and a file besides (RFC 6047 §2.4).
+ */
 function bodyOf(
   content: MaybeEncoded<Letter> & Pick<ComposedContent, 'attachments'>,
   messageId: string,
 ): Entity {
-  const { html, attachments = [] } = content
+  const { html, attachments: given = [] } = content
+  const invitations = given.filter(isInvitation)
+  const attachments =
+    invitations.length === 0 ? given : given.map(one => (isInvitation(one) ? asFile(one) : one))
   const text = textPart('plain', content.text ?? (typeof html === 'string' ? plainTextOf(html) : ''))
   // RFC 2046 §5.1.4: the richest alternative last.
-  const readable =
-    html === undefined ? { text: text.text } : alternative([text, textPart('html', html)], messageId)
+  const alternatives = [
+    text,
+    ...(html === undefined ? [] : [textPart('html', html)]),
+    ...invitations.map(calendarPart),
+  ]
+  const readable = alternatives.length === 1 ? { text: text.text } : alternative(alternatives, messageId)
   const isShown = (one: Attachment) => html !== undefined && one.contentId !== undefined
   const shown = attachments.filter(isShown).map(one => attachmentPart(one, true))
   const listed = attachments.filter(one => !isShown(one)).map(one => attachmentPart(one, false))
@@ -316,6 +326,12 @@ function textPart(subtype: 'plain' | 'html', text: string | EncodedText): TextPa
   ].join('\r\n')
   const whole = { text: `${head}\r\n\r\n${encoded}` }
   return canonical === undefined ? whole : { ...whole, canonical: `${head}\r\n\r\n${canonical}` }
+}
+
+function calendarPart(invitation: Attachment): TextPart {
+  const { head, body } = invitationPart(invitation)
+  // Values of parameters may contain several spaces.
+  return { text: `${head}\r\n\r\n${body}`, canonical: `${head.replace(/[ \t]+/g, ' ')}\r\n\r\n${body}` }
 }
 
 function transferEncode(

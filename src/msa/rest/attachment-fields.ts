@@ -9,6 +9,9 @@ import { given } from '../../core/given.js'
 import { lookup } from 'mime-types'
 import { toUSVString } from 'node:util'
 import type { AttachmentFacts } from '../../messages/content-store.js'
+import { isInvitation } from '../../mail/compose/attachment-part.js'
+import { readMediaType } from '../../mail/mime/media-type.js'
+import { formatSize } from '../../core/units.js'
 import { invalidField, refuseControls, type MessageFields } from './send-schema.js'
 import type { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
@@ -30,11 +33,16 @@ export type DecodedFields = Omit<MessageFields, 'attachments'> & {
 /** Type of unknown content. */
 const ANYTHING = 'application/octet-stream'
 
+/** RFC 2045 §5.1 without comments, names as RFC 6838 §4.2 restricts them; its length is bounded by the schema. */
 const CONTENT_TYPE =
-  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}(?:; ?[a-z0-9-]{1,32}=(?:[a-z0-9!#$&^_.+-]{1,64}|"[a-z0-9 !#$&^_.+/:-]{0,64}")){0,4}$/i
+  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[a-z0-9!#$%&'*+.^_`{|}~-]+=(?:[a-z0-9!#$%&'*+.^_`{|}~-]+|"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"))*$/i
+/** Method of a calendar object (RFC 5546 §1.4, RFC 5545 iana-token). */
+const METHOD = /^[a-z0-9-]{1,32}$/i
+/** Octets of an invitation: it is sent twice, as an alternative of the text and as a file. */
+const MAX_INVITATION = 1_048_576
 
 /** Types made of parts, which a file is not; message/rfc822 is the exception. */
-const CONTAINER = /^(?:multipart|message)\/(?!rfc822(?:;|$))/i
+const CONTAINER = /^(?:multipart|message)\/(?!rfc822(?:[ \t]*;|$))/i
 
 /** Characters that reorder displayed text: `invoice<U+202E>fdp.exe` reads as `invoiceexe.pdf`. */
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
@@ -57,6 +65,7 @@ export async function withLongDecoded<F extends MessageFields>(body: F): Promise
 export function readAttachments(fields: readonly DecodedField[]): ReadAttachments | undefined {
   if (fields.length === 0) return undefined
   const read = fields.map((field, index) => readAttachment(field, `attachments.${index}`))
+  requireOneInvitation(read.map(({ facts }) => facts))
   const [only, ...others] = read.map(({ octets }) => octets)
   const octets = only && others.length === 0 ? only : Buffer.concat(read.map(({ octets }) => octets))
   return { facts: read.map(({ facts }) => facts), octets }
@@ -90,7 +99,29 @@ function readContentType(given: string | undefined, filename: string, path: stri
   if (!CONTENT_TYPE.test(given)) throw invalidField(path, `${path} is not a media type, e.g. application/pdf`)
   if (CONTAINER.test(given))
     throw invalidField(path, `${path} must not be a multipart or message type other than message/rfc822`)
+  const { value, parameters } = readMediaType(given)
+  const names = parameters.map(([name]) => name)
+  const twice = names.find((name, at) => names.indexOf(name) < at)
+  if (twice !== undefined) throw invalidField(path, `${path} has the parameter ${twice} twice`)
+  const method = parameters.find(([name]) => name === 'method')?.[1]
+  if (value === 'text/calendar' && method !== undefined && !METHOD.test(method))
+    throw invalidField(path, `${path} has a method that is no word, such as REQUEST`)
   return given
+}
+
+function requireOneInvitation(facts: readonly AttachmentFacts[]): void {
+  const invitations = facts.flatMap((one, at) => (isInvitation(one) ? [{ at, size: one.size }] : []))
+  const [first, second] = invitations
+  if (second)
+    throw invalidField(
+      `attachments.${second.at}.content_type`,
+      'a message has at most one calendar invitation (text/calendar with a method)',
+    )
+  if (first && first.size > MAX_INVITATION)
+    throw invalidField(
+      `attachments.${first.at}.content`,
+      `a calendar invitation has at most ${formatSize(MAX_INVITATION)}`,
+    )
 }
 
 function typeOfName(filename: string): string {

@@ -18,6 +18,7 @@ import {
 import { readAttachments, type DecodedFields } from './attachment-fields.js'
 import { invalidField, refuseControls, BODY_OCTETS, type MessageFields } from './send-schema.js'
 import { AppError } from '../../core/errors.js'
+import { isInvitation } from '../../mail/compose/attachment-part.js'
 import { hasHeaderBreak, stripTags } from '../../mail/compose/header-field.js'
 import { toUSVString } from 'node:util'
 import { isServerField } from '../../mail/server-fields.js'
@@ -70,11 +71,13 @@ export function readContentFields(
   return read
 }
 
-/** Size as sent: base64 makes 78 characters, line break included, of 57 octets; text is counted unencoded. */
+/** Size as sent, an invitation twice: base64 makes 78 characters, line break included, of 57 octets; text is counted unencoded. */
 function refuseTooLarge({ content, attached }: ReadContent, messageLimit: number): void {
   if (!attached) return
-  const { html = '', text = '' } = content
-  const size = Math.ceil(attached.length / 57) * 78 + Buffer.byteLength(html) + Buffer.byteLength(text)
+  const { html = '', text = '', attachments = [] } = content
+  const invitation = attachments.find(isInvitation)?.size ?? 0
+  const size =
+    Math.ceil((attached.length + invitation) / 57) * 78 + Buffer.byteLength(html) + Buffer.byteLength(text)
   if (size > messageLimit)
     throw invalidField(
       'attachments',

@@ -38,8 +38,10 @@ const AttachmentSchema = Type.Object(
       Type.String({
         maxLength: 255,
         description:
-          'Default: derived from the filename extension, else application/octet-stream. message/rfc822 is ' +
-          'attached as a message if it fits into 7-bit lines, otherwise as application/octet-stream.',
+          'With its parameters (RFC 2045). Default: derived from the filename extension, else application/octet-stream. ' +
+          'message/rfc822 is attached as a message if it fits into 7-bit lines, otherwise as application/octet-stream. ' +
+          '`text/calendar; method=REQUEST` is an invitation: it becomes an alternative of the text, so that mail programs offer to answer it, ' +
+          'and stays attached as application/ics. One per message, at most 1 MB.',
       }),
     ),
     content_id: Type.Optional(

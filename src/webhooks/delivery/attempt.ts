@@ -40,6 +40,8 @@ export interface AttemptResult {
   readonly error: string | null
   /** Start of the response body, as text. */
   readonly response: string | null
+  /** Header field of the request; null if none was made, or it was by a version that did not record it. */
+  readonly userAgent: string | null
   readonly retryAfterMs?: number
 }
 
@@ -76,19 +78,36 @@ export async function attempt(
       statusCode: status,
       error: null,
       response: body.length === 0 ? null : asText(body.subarray(0, RESPONSE_OCTETS)),
+      userAgent: USER_AGENT,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     }
   } catch (error) {
     const text = asText(Buffer.from(describeFailure(error))).slice(0, MAX_ERROR_CHARS)
-    return { startedAt, durationMs: durationMs(), statusCode: 0, error: text, response: null }
+    return {
+      startedAt,
+      durationMs: durationMs(),
+      statusCode: 0,
+      error: text,
+      response: null,
+      userAgent: USER_AGENT,
+    }
   }
 }
 
-/** Header fields shown in the delivery log: all but the signatures. */
-export function openFields(request: Pick<WebhookRequest, 'event' | 'deliveryId' | 'subscriptionId'>) {
+const USER_AGENT = `Postroad/${VERSION}`
+
+/**
+ * Header fields shown in the delivery log: all but the signatures.
+ *
+ * @param userAgent null if it is not known: left out
+ */
+export function openFields(
+  request: Pick<WebhookRequest, 'event' | 'deliveryId' | 'subscriptionId'>,
+  userAgent: string | null,
+): Record<string, string> {
   return {
     'Content-Type': 'application/json',
-    'User-Agent': `Postroad/${VERSION}`,
+    ...(userAgent === null ? {} : { 'User-Agent': userAgent }),
     'X-Service-Event': request.event,
     'X-Service-Delivery-Id': request.deliveryId,
     'X-Service-Webhook-Id': request.subscriptionId,
@@ -98,7 +117,7 @@ export function openFields(request: Pick<WebhookRequest, 'event' | 'deliveryId' 
 function requestFields(request: WebhookRequest, timestamp: number): Record<string, string> {
   const { deliveryId, body, secrets } = request
   return {
-    ...openFields(request),
+    ...openFields(request, USER_AGENT),
     'Content-Length': String(Buffer.byteLength(body)),
     ...signatureFields({ deliveryId, timestamp, body }, secrets),
   }

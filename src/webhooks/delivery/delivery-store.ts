@@ -37,6 +37,7 @@ interface AttemptRow {
   status_code: number
   error: string | null
   response: string | null
+  user_agent: string | null
 }
 
 declare module '../../db/tables.js' {
@@ -260,6 +261,7 @@ export async function recordAttempts(db: Queries, ended: readonly Ended[], at: n
     status_code: result.statusCode,
     error: result.error,
     response: result.response,
+    user_agent: result.userAgent,
   }))
   for (const piece of inPieces(rows)) await insertAttemptRows(db, { rows: piece })
 }

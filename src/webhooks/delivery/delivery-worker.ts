@@ -216,7 +216,14 @@ export class DeliveryWorker {
       return await attempt({ http, clock }, { deliveryId, subscriptionId, event, targetUrl, body, secrets })
     } catch (error) {
       // The secret cannot be opened: the operator's fault, not the receiver's.
-      return { startedAt, durationMs: 0, statusCode: 0, error: describeError(error), response: null }
+      return {
+        startedAt,
+        durationMs: 0,
+        statusCode: 0,
+        error: describeError(error),
+        response: null,
+        userAgent: null,
+      }
     }
   }
 

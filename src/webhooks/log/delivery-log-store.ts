@@ -306,6 +306,7 @@ async function attemptsOf(
         statusCode: row.status_code,
         error: row.error,
         response: row.response,
+        userAgent: row.user_agent,
       }
       const known = found.get(row.delivery_id)
       if (known) known.push(attempt)

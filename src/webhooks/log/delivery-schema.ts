@@ -17,6 +17,9 @@ const AttemptSchema = Type.Object(
     status_code: Type.Integer({ description: 'HTTP status; 0 if there was no response.' }),
     error: TextOrNull({ description: 'Why there was no response.' }),
     response: TextOrNull({ description: 'Start of the response body, at most 1 KB.' }),
+    user_agent: TextOrNull({
+      description: 'User-Agent that was sent; null for attempts before it was recorded.',
+    }),
   },
   { title: 'WebhookAttempt' },
 )
@@ -29,7 +32,7 @@ export const DeliverySchema = Type.Object(
     status: DeliveryStatusEnum,
     request: Type.Object({
       headers: Type.Record(Type.String(), Type.String(), {
-        description: 'As sent, without the signatures.',
+        description: 'As sent by the last attempt, without the signatures.',
       }),
       body: Type.String({ description: 'As sent: JSON.' }),
     }),
@@ -48,7 +51,13 @@ export function deliveryToApi(delivery: LoggedDelivery): Static<typeof DeliveryS
     webhook_id: subscriptionId,
     event,
     status: delivery.status,
-    request: { headers: openFields({ event, deliveryId: id, subscriptionId }), body },
+    request: {
+      headers: openFields(
+        { event, deliveryId: id, subscriptionId },
+        delivery.attempts.at(-1)?.userAgent ?? null,
+      ),
+      body,
+    },
     attempts: delivery.attempts.map(attemptToApi),
     next_attempt_at: isoTimeOrNull(delivery.nextAttemptAt),
     created_at: isoTime(delivery.createdAt),
@@ -64,5 +73,6 @@ function attemptToApi(attempt: LoggedAttempt): Static<typeof AttemptSchema> {
     status_code: attempt.statusCode,
     error: attempt.error,
     response: attempt.response,
+    user_agent: attempt.userAgent,
   }
 }

@@ -5,6 +5,12 @@ import { openTestAppliance, type TestAppliance } from '../../support/program/app
 
 const good = { to: 'ann@one.test', from_email: 'me@sender.test', subject: 'Hello', text: 'Hello.\n' }
 
+const INVITATION = {
+  filename: 'invite.ics',
+  content: Buffer.from('BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n').toString('base64'),
+  content_type: 'text/calendar; method=REQUEST; charset=utf-8',
+}
+
 interface Result {
   readonly to: string
   readonly message_id: string
@@ -110,6 +116,37 @@ t.test('attachments arrive as they were, those that the HTML shows within it', a
   t.equal(postroad.rowCounts()['message_parts'], 4, 'kept once for both')
 })
 
+t.test('a calendar invitation arrives as an alternative of the text, and as a file', async t => {
+  const postroad = await openTestAppliance(t)
+  const { mails, results } = await receive(postroad, {
+    html: '<p>Lunch?</p>',
+    attachments: [INVITATION, { filename: 'menu.txt', content: 'YQ==' }],
+  })
+  const { raw, attachments } = mails.get('ann@one.test')!
+  t.match(
+    raw,
+    /multipart\/mixed[^]*multipart\/alternative[^]*text\/plain[^]*text\/html[^]*text\/calendar;\r\n method=REQUEST;\r\n charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n/,
+  )
+  t.same(
+    attachments.slice(-2).map(one => [one.filename, one.contentType, one.contentDisposition]),
+    [
+      ['invite.ics', 'application/ics', 'attachment'],
+      ['menu.txt', 'text/plain', 'attachment'],
+    ],
+  )
+  const { body } = await postroad.get(`/api/v1/email/${results[0]!.message_id}`, { key: postroad.key })
+  t.match(body.data.attachments, [{ filename: 'invite.ics', content_type: INVITATION.content_type }, {}])
+})
+
+t.test('the parameters of a type arrive as they were written', async t => {
+  const postroad = await openTestAppliance(t)
+  const type = 'text/csv ; charset="utf-8";\theader=present; x-note="a \\"b\\"; c"'
+  const { mails } = await receive(postroad, {
+    attachments: [{ filename: 'a.csv', content: 'YQ==', content_type: type }],
+  })
+  t.match(mails.get('ann@one.test')!.raw, `Content-Type: ${type}\r\n`)
+})
+
 // proves: decisions: Email > cc bcc attachments [{filename content
 t.test('attachments are taken as clients write them', async t => {
   const postroad = await openTestAppliance(t)
@@ -162,6 +199,18 @@ t.test('attachments that cannot be are refused, and nothing of them stays', asyn
     [[{ ...file, content_type: 'message/partial' }], 'attachments.0.content_type'],
     [[{ ...file, content_type: 'multipart/mixed' }], 'attachments.0.content_type'],
     [[{ ...file, content_type: 'text' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain;' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain; charset' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain; charset=a b' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain; name="a' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain; name="a\r\n b"' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain; name=b\u00fc' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain; a=1; A=2' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/plain (comment)' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: 'text/calendar; method="a b"' }], 'attachments.0.content_type'],
+    [[{ ...file, content_type: `text/plain; a=${'x'.repeat(255)}` }], 'attachments.0.content_type'],
+    [[INVITATION, INVITATION], 'attachments.1.content_type'],
+    [[{ ...INVITATION, content: large.content }], 'attachments'],
     [[{ ...file, content_id: 'a b' }], 'attachments.0.content_id'],
     [[{ ...file, content_id: 'a>\r\nX: y' }], 'attachments.0.content_id'],
     [[{ ...file, url: 'file:///etc/passwd' }], 'attachments.0.url'],

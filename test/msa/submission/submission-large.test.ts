@@ -1,6 +1,8 @@
 /** Messages of many parts: they arrive whole, keep to the limit, and leave nothing behind when they are given up. */
 import t from 'tap'
 import { createHash } from 'node:crypto'
+import { simpleParser, type ParsedMail } from 'mailparser'
+import { dkimVerdicts, dkimZone } from '../../support/dkim.js'
 import { idsOf, letter, openSubmissionTest, type SubmissionTest } from '../../support/smtp/submission.js'
 import { until } from '../../support/until.js'
 
@@ -48,6 +50,46 @@ t.test('a message of 5 MB arrives whole, by DATA and by BDAT', async t => {
   const [second = ''] = idsOf(reply)
   t.equal(hash((await caught(second)).body), hash(body))
 })
+
+t.test(
+  'lines as long as the message are encoded and arrive as they were, with tracking as without',
+  async t => {
+    const { addDomain, loggedIn, caught } = await openSubmissionTest(t)
+    const zone = dkimZone(await addDomain())
+    const client = await loggedIn()
+    const words = 'lorem ipsum dolor '.repeat(60_000)
+    const markup = `<p>${words}</p><a href="https://shop.test/">x</a>`
+    const pdf = Buffer.alloc(600_000, 'PDF')
+    for (const [what, fields, body, isSo] of [
+      ['text', [], words, (mail: ParsedMail) => mail.text?.trimEnd() === words.trimEnd()],
+      [
+        'HTML',
+        ['Content-Type: text/html; charset=utf-8', 'X-Postroad-Track: opens,clicks'],
+        markup,
+        ({ html }: ParsedMail) => html !== false && html.includes(`<p>${words}</p>`) && html.includes('/c/'),
+      ],
+      [
+        'base64',
+        ['Content-Type: application/pdf', 'Content-Transfer-Encoding: base64'],
+        pdf.toString('base64'),
+        ({ attachments: [file] }: ParsedMail) => file?.content.equals(pdf) ?? false,
+      ],
+    ] as const) {
+      const message = letter('MIME-Version: 1.0', ...fields).replace('Hello.\r\n', `${body}\r\n`)
+      const [id = ''] = idsOf(await client.submit(message))
+      const { raw } = await caught(id)
+      const longest = Math.max(
+        ...raw
+          .toString('latin1')
+          .split('\r\n')
+          .map(({ length }) => length),
+      )
+      t.ok(longest <= 998, `${what}: the longest line has ${longest} octets`)
+      t.ok(isSo(await simpleParser(raw)), what)
+      for (const verdict of await dkimVerdicts(raw, zone)) t.match(verdict, /pass$/, what)
+    }
+  },
+)
 
 t.test('a message larger than the limit is refused: at MAIL where it says so, else at its end', async t => {
   const test = await openSubmissionTest(t, LIMIT)

@@ -196,7 +196,7 @@ export const campaigns: typeof texts = {
       'Geben Sie die Adresse eines RSS-, Atom- oder JSON-Feeds an. Gibt es etwas Neues, bekommt es die Liste oder das Segment; sonst bekommt niemand Mail.',
     nameHint: 'Kampagnen heißen nach ihm und ihrem Datum.',
     url: 'Feed',
-    urlHint: 'RSS, Atom oder JSON Feed.',
+    urlHint: 'RSS, Atom oder JSON Feed, worin jeder Eintrag eine eigene Kennung (guid, id) hat.',
     subjectHint: 'Darf einen Eintrag nennen: {{items.0.title}}.',
     templateHint: 'Wiederholt für jeden Eintrag: {{#each items}} … {{this.title}} … {{/each}}.',
     every: 'Jeden',

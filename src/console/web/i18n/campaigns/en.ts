@@ -189,7 +189,7 @@ export const campaigns = {
       'Give the address of an RSS, Atom or JSON feed. When it has something new, the list or segment gets it; otherwise nobody gets mail.',
     nameHint: 'Campaigns are named after it and their date.',
     url: 'Feed',
-    urlHint: 'RSS, Atom or JSON Feed.',
+    urlHint: 'RSS, Atom or JSON Feed, in which each item has a guid (id) of its own.',
     subjectHint: 'May name an item: {{items.0.title}}.',
     templateHint: 'Repeats for each item: {{#each items}} … {{this.title}} … {{/each}}.',
     every: 'Every',

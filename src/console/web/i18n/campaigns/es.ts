@@ -190,7 +190,7 @@ export const campaigns: typeof texts = {
       'Indique la dirección de una fuente RSS, Atom o JSON. Si hay algo nuevo, lo recibe la lista o el segmento; si no, nadie recibe correo.',
     nameHint: 'Las campañas llevan su nombre y su fecha.',
     url: 'Fuente',
-    urlHint: 'RSS, Atom o JSON Feed.',
+    urlHint: 'RSS, Atom o JSON Feed, en el que cada entrada tiene su propio identificador (guid, id).',
     subjectHint: 'Puede nombrar un artículo: {{items.0.title}}.',
     templateHint: 'Repite para cada artículo: {{#each items}} … {{this.title}} … {{/each}}.',
     every: 'Cada',

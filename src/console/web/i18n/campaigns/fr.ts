@@ -194,7 +194,7 @@ export const campaigns: typeof texts = {
       'Donnez l’adresse d’un flux RSS, Atom ou JSON. S’il y a du nouveau, la liste ou le segment le reçoit ; sinon personne ne reçoit d’e-mail.',
     nameHint: 'Les campagnes portent son nom et leur date.',
     url: 'Flux',
-    urlHint: 'RSS, Atom ou JSON Feed.',
+    urlHint: 'RSS, Atom ou JSON Feed, où chaque élément a son propre identifiant (guid, id).',
     subjectHint: 'Peut nommer un article : {{items.0.title}}.',
     templateHint: 'Répète pour chaque article : {{#each items}} … {{this.title}} … {{/each}}.',
     every: 'Chaque',
