@@ -10,7 +10,8 @@
 import { createHash } from 'node:crypto'
 import { Parser } from 'htmlparser2'
 import { hasMoreTags } from '../../mail/compose/plain-text.js'
-import { readMarkup, startOfMarkup } from '../tracking/read-markup.js'
+import { TAG, tagName, tagsOf, type NameId } from '../../mail/html/names.js'
+import { MarkupPlace, readMarkup } from '../../mail/html/read-markup.js'
 
 /** Placeholder for the unsubscribe URL. A hash of the html, so that the author cannot have written it. */
 export function unsubscribeMark(html: string): string {
@@ -251,7 +252,7 @@ function hidingRules(sheet: string): { selector: string; styles: Styles }[] {
 }
 
 /** Elements that hide their content; their end tag also closes everything opened inside. */
-const HIDING: ReadonlySet<string> = new Set(['select', 'template', 'object', 'button', 'details', 'dialog'])
+const HIDING = tagsOf('select', 'template', 'object', 'button', 'details', 'dialog')
 /** Nesting limit; real mail stays far below it. */
 const MAX_OPEN = 100
 
@@ -269,38 +270,34 @@ export interface EndOfBody {
  * it are reported for closing.
  */
 export function findEndOfBody(html: string): EndOfBody {
-  const place = startOfMarkup()
+  const place = new MarkupPlace()
   const ends: { body?: EndOfBody; html?: EndOfBody } = {}
-  const open: string[] = []
+  const open: NameId[] = []
   let lastMarkup = 0
-  const endAt = (at: number): EndOfBody => ({ at, hiding: open.toReversed() })
+  const endAt = (at: number): EndOfBody => ({ at, hiding: open.toReversed().map(tagName) })
   readMarkup(place, html, {
     markupBegins(at) {
       lastMarkup = at
     },
-    startTag(name) {
-      if (HIDING.has(name) && open.length < MAX_OPEN) open.push(name)
+    startTag({ tag }) {
+      if (HIDING.has(tag) && open.length < MAX_OPEN) open.push(tag)
     },
-    endTag(name, at) {
-      if (name === 'body' || name === 'html') ends[name] = endAt(at)
-      else if (HIDING.has(name) && open.includes(name)) open.length = open.lastIndexOf(name)
+    endTag(tag, at) {
+      if (tag === TAG.body) ends.body = endAt(at)
+      else if (tag === TAG.html) ends.html = endAt(at)
+      else if (HIDING.has(tag) && open.includes(tag)) open.length = open.lastIndexOf(tag)
     },
-    hrefBegins() {},
-    hrefEnds() {},
   })
-  return ends.body ?? ends.html ?? endAt(place.mode === 'text' ? html.length : lastMarkup)
+  return ends.body ?? ends.html ?? endAt(place.isInText ? html.length : lastMarkup)
 }
 
 /** @returns the index after the first `<body>` tag, or 0 without one */
 export function findStartOfBody(html: string): number {
   let start = 0
-  readMarkup(startOfMarkup(), html, {
-    startTag(name, end) {
-      if (name === 'body' && start === 0) start = end
+  readMarkup(new MarkupPlace(), html, {
+    startTag({ tag }, end) {
+      if (tag === TAG.body && start === 0) start = end
     },
-    endTag() {},
-    hrefBegins() {},
-    hrefEnds() {},
   })
   return start
 }
