@@ -26,9 +26,10 @@ import {
   type Look,
 } from './hiding-styles.js'
 
-/** Placeholder for the unsubscribe URL. A hash of the html, so that the author cannot have written it. */
+/** Placeholder for the unsubscribe URL, which the author cannot have written: a hash of the html if it has one like it. */
 export function unsubscribeMark(html: string): string {
-  return `\ue000${createHash('sha256').update(html).digest('hex')}\ue001`
+  const name = html.includes('\ue000') ? createHash('sha256').update(html).digest('hex') : 'unsubscribe'
+  return `\ue000${name}\ue001`
 }
 
 export interface VisibleHtml {
@@ -193,12 +194,22 @@ class Reader extends HtmlTree {
 
   private lookByRules(tag: NameId, place: MarkupPlace | undefined, outer: Look): Look {
     const name = place ? place.nameIn(this.html) : tagName(tag)
-    const id = place ? this.valueOf(place, ATTRIBUTE.id) : ''
-    const classes = place ? this.valueOf(place, ATTRIBUTE.class) : ''
-    const parts = [`#${id}`, ...classes.split(/\s+/).map(each => `.${each}`)]
+    let look = this.afterRules(name, outer)
+    if (!place) return look
+    if (place.has(ATTRIBUTE.id)) look = this.afterRulesOf(`#${this.valueOf(place, ATTRIBUTE.id)}`, name, look)
+    if (place.has(ATTRIBUTE.class))
+      for (const each of this.valueOf(place, ATTRIBUTE.class).split(/\s+/))
+        look = this.afterRulesOf(`.${each}`, name, look)
+    return look
+  }
+
+  private afterRulesOf(selector: string, name: string, outer: Look): Look {
+    return this.afterRules(name + selector, this.afterRules(selector, outer))
+  }
+
+  private afterRules(selector: string, outer: Look): Look {
     let look = outer
-    for (const selector of [name, ...parts.flatMap(part => [part, name + part])])
-      for (const effect of this.rules.get(selector.toLowerCase()) ?? []) look = lookAfter(look, effect)
+    for (const effect of this.rules.get(selector.toLowerCase()) ?? []) look = lookAfter(look, effect)
     return look
   }
 }

@@ -96,6 +96,7 @@ function withoutEntities(text: string): string {
 
 /** Counts every `<`, including those in comments and attributes, as a measure of parsing time. */
 export function hasMoreTags(html: string, limit: number): boolean {
+  if (html.length <= limit) return false
   let count = 0
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1)) if (++count > limit) return true
   return false
