@@ -15,7 +15,7 @@ import { followedUrl } from '../src/content/tracking/followed-url.js'
 import { parseDuration } from '../src/core/units.js'
 import { readRecord } from '../src/deliverability/domains/spf-record.js'
 import { isNoneMatch, readIfMatch } from '../src/http/preconditions.js'
-import { encodeBody } from '../src/mail/compose/encoded-text.js'
+import { encodeText } from '../src/mail/compose/encoded-text.js'
 import { foldField, stripTags } from '../src/mail/compose/header-field.js'
 import { plainTextOf } from '../src/mail/compose/plain-text.js'
 import { recordMatchesKey } from '../src/mail/dkim/dkim-record.js'
@@ -62,8 +62,8 @@ const READERS: Readonly<Record<string, (length: number) => unknown>> = {
   'HTML that opens only': length => inspectHtml('<a href="'.repeat(length / 9)),
   'HTML as plain text': length => plainTextOf('<a '.repeat(length / 3)),
   'a subject of open tags': length => stripTags('<a '.repeat(length / 3)),
-  'a body without a space': length => encodeBody(Buffer.from('x'.repeat(length))),
-  'a body to encode': length => encodeBody(Buffer.from('='.repeat(length))),
+  'a body without a space': length => encodeText('x'.repeat(length)),
+  'a body to encode': length => encodeText('='.repeat(length)),
   'a field that ends in blanks': length => foldField('X-A', `a${' '.repeat(length)}`),
   'a field name with blanks': length => fieldName(`${' '.repeat(length)}x`),
   'a field with blanks': length => canonicalField(`X-A: ${' \t'.repeat(length / 2)}x`),

@@ -127,6 +127,33 @@ t.test('an invisible address does not count', async t => {
   t.equal(footerCase(`<body>${LINK}<p>1 Main Street,<br>12345&nbsp;Town</p></body>`, brand), 'kept')
 })
 
+t.test('an address counts however its letters are written', async t => {
+  const german = { ...brand, companyAddress: 'Hauptstraße 9, Köln & Umgebung' }
+  for (const one of [
+    'Hauptstra&szlig;e 9<br>K&ouml;ln &amp; Umgebung',
+    'Hauptstra&#223;e&nbsp;9, K&#xF6;ln&amp;Umgebung',
+  ])
+    t.equal(footerCase(`<body>${LINK}<p>${one}</p></body>`, german), 'kept', one)
+})
+
+t.test(
+  'end tags that match nothing, and comments as browsers end them, change nothing of what is seen',
+  async t => {
+    for (const one of [
+      `</table></b>${LINK}</></nothing>`,
+      `<!-- a --!>${LINK}`,
+      `<!-->${LINK}<!-- -->`,
+      `<p style="display:none">x<p>${LINK}`,
+      `<ul><li hidden>x<li>${LINK}</ul>`,
+      `<img style="display:none">${LINK}`,
+      `<p style="display:none">x</p ><o:p></o:p>${LINK}`,
+    ])
+      t.equal(footerCase(`<body>${one}</body>`, brand), 'completed', one)
+    for (const one of [`<div hidden></p></b>${LINK}`, `<!-- <!-- --${LINK}-->`])
+      t.equal(footerCase(`<body>${one}</body>`, brand), 'added', one)
+  },
+)
+
 t.test('a mail whose end is hidden gets its footer at the start', async t => {
   for (const html of [
     '<html><body class="x"><div style="display:none"><p>never closed</body></html>',

@@ -38,6 +38,32 @@ t.test('paragraphs, headings and lists are laid out as such', async t => {
   )
 })
 
+t.test('rows of tables are lines, their cells are apart, and layout tables stay as they are', async t => {
+  t.equal(
+    plainTextOf(
+      '<p>Bill</p><table><tr><th>Item</th><th>Price</th></tr><tr><td>Jug</td><td>12&nbsp;€</td></tr></table>Thanks',
+    ),
+    'Bill\n\nItem Price\nJug 12\u00a0€\n\nThanks',
+  )
+  t.equal(
+    plainTextOf(
+      '<table><tr><td>&#8203;</td></tr><tr><td><table><tr><td>a</td></tr></table></td></tr></table>',
+    ),
+    'a',
+  )
+})
+
+t.test('items begin on the line of their marker, whatever block they begin with', async t => {
+  t.equal(plainTextOf('<ul><li><p>one</p></li><li>\n two</li></ul>'), '* one\n\n* two')
+  t.equal(plainTextOf('<ol><li><ul><li>a</li></ul></li><li>b</li></ol>'), '1.\n  * a\n2. b')
+  t.equal(plainTextOf('<dl><dt>Jug</dt><dd>Holds water</dd></dl>'), 'Jug\nHolds water')
+})
+
+t.test('only the body is text, wherever it is', async t => {
+  t.equal(plainTextOf('<div>x<body>a<p>b</body>y</div>'), 'a\n\nb')
+  t.equal(plainTextOf('<title>x</title>a<br>b'), 'a\nb')
+})
+
 t.test('styles, scripts, comments and the title are not text', async t => {
   const html =
     '<html><head><title>T</title><style>p{}</style></head><body><!-- c --><script>s()</script><p>Text</p></body></html>'

@@ -8,7 +8,8 @@
  */
 import type { Database } from '../../db/database.js'
 import { followedUrl, withParameters, type UrlParameters } from '../../content/tracking/followed-url.js'
-import { readMarkup, startOfMarkup } from '../../content/tracking/read-markup.js'
+import { TAG } from '../../mail/html/names.js'
+import { MarkupPlace, readMarkup } from '../../mail/html/read-markup.js'
 import type { Merging } from '../../content/rendering/merging.js'
 import { renderKey, type RenderQueue } from '../../content/rendering/render-queue.js'
 import type { MailRequest } from '../../content/rendering/render-request.js'
@@ -124,17 +125,16 @@ export function linksIn(html: string, parameters: UrlParameters): Link[] {
   const links: Link[] = []
   let begins = 0
   let url: string | undefined
-  readMarkup(startOfMarkup(), html, {
+  readMarkup(new MarkupPlace(), html, {
     hrefBegins: at => (begins = at),
     hrefEnds(at) {
       url = followedUrl(html.slice(begins, at))
     },
-    startTag(name, at) {
+    startTag({ tag }, at) {
       // An `area` has no content to draw over.
-      if (url !== undefined && name === 'a') links.push({ url: withParameters(url, parameters), at })
+      if (url !== undefined && tag === TAG.a) links.push({ url: withParameters(url, parameters), at })
       url = undefined
     },
-    endTag: () => {},
   })
   return links
 }

@@ -151,10 +151,11 @@ function textHasAddress(text: string, brand: Brand): boolean {
   return text.search(ADDRESS_TAG) >= 0 || (brand.companyAddress !== '' && hasAddress(text, brand, text))
 }
 
-/** Ignores line breaks, commas and case. */
+/** Ignores line breaks, commas, case, and whether an ampersand has spaces around it. */
 function squeezed(text: string): string {
   return text
     .replace(/[\s,]+/g, ' ')
+    .replace(/ ?& ?/g, ' & ')
     .trim()
     .toLowerCase()
 }

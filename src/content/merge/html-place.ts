@@ -31,6 +31,13 @@ const OTHER_KINDS: Readonly<Record<string, UrlKind>> = {
   imagesrcset: 'list',
   content: 'refresh',
 }
+const DOUBLE_QUOTE = 0x22
+const SINGLE_QUOTE = 0x27
+const SLASH = 0x2f
+const EQUALS = 0x3d
+const GREATER = 0x3e
+/** Between an attribute's name and its `=`. */
+const MAX_BLANKS = 20
 /** Only the start of a value matters: whether it is empty, and whether it has a `?` or `#`. */
 const KEPT_OF_VALUE = 2_000
 
@@ -52,26 +59,38 @@ function readOnFrom(
       if (open < 0) break
       at = open + 1
       if (text.startsWith('!--', at)) mode = 'comment'
-      else if (/[a-z/!?]/i.test(text[at] ?? '')) [mode, attribute] = ['tag', '']
+      else if (opensTag(text.charCodeAt(at))) {
+        mode = 'tag'
+        attribute = ''
+      }
     } else if (mode === 'comment') {
       const close = text.indexOf('-->', at)
       if (close < 0) break
       at = close + 3
       mode = 'text'
     } else if (mode === 'tag') {
-      const character = text[at++] ?? ''
-      if (character === '>') mode = 'text'
-      else if (character === '=') mode = 'before value'
-      else if (/[\s/]/.test(character)) attribute = endsName(text, at) ? attribute : ''
-      else attribute += character.toLowerCase()
+      const end = endOfName(text, at)
+      if (end > at) {
+        attribute += text.slice(at, end).toLowerCase()
+        at = end
+        continue
+      }
+      const code = text.charCodeAt(at++)
+      if (code === GREATER) mode = 'text'
+      else if (code === EQUALS) mode = 'before value'
+      else if (!endsName(text, at)) attribute = ''
     } else if (mode === 'before value') {
-      const character = text[at] ?? ''
-      if (/\s/.test(character)) at++
-      else if (character === '>') [mode, at] = ['text', at + 1]
-      else {
-        quote = character === '"' || character === "'" ? character : ''
+      const code = text.charCodeAt(at)
+      if (isBlank(code)) at++
+      else if (code === GREATER) {
+        mode = 'text'
+        at++
+      } else {
+        quote = code === DOUBLE_QUOTE ? '"' : code === SINGLE_QUOTE ? "'" : ''
         at += quote.length
-        ;[mode, value, valueAt] = ['value', '', at]
+        mode = 'value'
+        value = ''
+        valueAt = at
       }
     } else {
       const end = endOfValue(text, at, quote)
@@ -79,16 +98,39 @@ function readOnFrom(
       at = end
       if (end < text.length) {
         at = quote === '' ? end : end + 1
-        ;[mode, attribute] = ['tag', '']
+        mode = 'tag'
+        attribute = ''
       }
     }
   }
   return { cursor: { mode, attribute, quote, value }, valueAt }
 }
 
-/** Space before `=` does not end an attribute's name. */
-function endsName(text: string, at: number): boolean {
-  return /^\s*=/.test(text.slice(at, at + 20))
+/** Space before `=` does not end an attribute's name. @returns whether `=` follows */
+function endsName(text: string, from: number): boolean {
+  let at = from
+  while (at < from + MAX_BLANKS && isBlank(text.charCodeAt(at))) at++
+  return at < from + MAX_BLANKS && text.charCodeAt(at) === EQUALS
+}
+
+/** @returns the index of the next character that is not part of an attribute's name */
+function endOfName(text: string, from: number): number {
+  let at = from
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === GREATER || code === EQUALS || code === SLASH || isBlank(code)) break
+  }
+  return at
+}
+
+function opensTag(code: number): boolean {
+  const lower = code | 0x20
+  return (lower >= 0x61 && lower <= 0x7a && code < 0x80) || code === SLASH || code === 0x21 || code === 0x3f
+}
+
+function isBlank(code: number): boolean {
+  if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d)
+  return code > 0x7f && /\s/.test(String.fromCharCode(code))
 }
 
 /** @returns the index where a value continued in `text` ends; its length if it does not */

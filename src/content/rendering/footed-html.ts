@@ -42,6 +42,8 @@ export class FootedHtml<T> {
   private readonly outcomes: MergeTemplate | undefined
   private readonly decisions = new Map<string, FooterDecision>()
   private readonly plans = new Map<string, T>()
+  /** The HTML with the footer that was last asked for. */
+  private last: { readonly name: string; readonly template: MergeTemplate } | undefined
 
   /** @param plan called once per distinct footer */
   constructor(html: string, brand: MailBrand, plan: (template: MergeTemplate) => T) {
@@ -62,6 +64,7 @@ export class FootedHtml<T> {
     if (known !== undefined) return known
     const plan = this.plan(this.footed({ kind, place }))
     this.plans.set(name, plan)
+    this.last = undefined
     return plan
   }
 
@@ -92,13 +95,19 @@ export class FootedHtml<T> {
     return readVisibleHtml(renderTemplate(template, values), this.mark, isOurs)
   }
 
-  private footed({ kind, place }: FooterDecision): MergeTemplate {
+  private footed(decision: FooterDecision): MergeTemplate {
+    const name = `${decision.kind} ${decision.place}`
+    if (this.last?.name !== name) this.last = { name, template: this.withFooter(decision) }
+    return this.last.template
+  }
+
+  private withFooter({ kind, place }: FooterDecision): MergeTemplate {
     const { html, brand } = this
     const { at, added } = complianceFooter(html, brand, { kind, place, isTemplate: true })
     if (html.includes('{{')) return this.fold(parse(html.slice(0, at) + added + html.slice(at)))
     if (added === '') return this.fold(parse(html))
     // Only the footer has tags, and it is inserted between elements.
-    const { nodes, names } = parse(added)
+    const { nodes, names } = parseFooter(added)
     return this.fold({ place: 'html', nodes: [html.slice(0, at), ...nodes, html.slice(at)], names })
   }
 
@@ -120,6 +129,19 @@ function isUnsubscribeUrl(leaf: string | ValueNode): boolean {
 
 function parse(html: string): MergeTemplate {
   return html.includes('{{') ? parseTemplate(html, 'html') : { place: 'html', nodes: [html], names: [] }
+}
+
+/** Footers differ by brand, language and width only, so that those of one workspace are few. */
+const footers = new Map<string, MergeTemplate>()
+const MAX_FOOTERS = 200
+
+function parseFooter(added: string): MergeTemplate {
+  const known = footers.get(added)
+  if (known) return known
+  const template = parse(added)
+  if (footers.size >= MAX_FOOTERS) footers.clear()
+  footers.set(added, template)
+  return template
 }
 
 function shortened(outcome: string): string {

@@ -7,14 +7,15 @@
 import { given } from '../../core/given.js'
 import type { MaybeEncoded } from '../../mail/compose/compose.js'
 import {
-  encodePiece,
+  isPiece,
   MIN_PIECE_LENGTH,
+  pieceOf,
   QuotedPrintableWriter,
   type EncodedPiece,
   type EncodedText,
 } from '../../mail/compose/encoded-text.js'
 import { plainTextOf } from '../../mail/compose/plain-text.js'
-import { isShorterInBase64 } from '../../mail/mime/transfer-encoding.js'
+import { areShorterAsBase64, quoteText, type QuotedText } from '../../mail/compose/quoted-text.js'
 import {
   mapLeaves,
   type HtmlPlace,
@@ -306,9 +307,9 @@ function placeInText(place: ValueNode['place']): ValueNode['place'] {
 }
 
 interface Prepared {
-  /** The template with its texts copied. */
+  /** The template with its short texts copied. */
   readonly template: MergeTemplate
-  /** Encoded texts, by the copied text. */
+  /** Encoded texts, by the text. */
   readonly pieces: ReadonlyMap<string, EncodedPiece>
 }
 
@@ -336,20 +337,17 @@ function preparedOf(template: MergeTemplate): Prepared | null {
 }
 
 function prepare({ nodes, ...template }: MergeTemplate): Prepared | null {
-  const texts: string[] = []
+  const quotedTexts: QuotedText[] = []
+  const pieces = new Map<string, EncodedPiece>()
   const copied = mapLeaves(nodes, leaf => {
     if (typeof leaf !== 'string') return leaf
-    const copy = compact(leaf)
-    texts.push(copy)
-    return copy
+    const quoted = quoteText(leaf)
+    quotedTexts.push(quoted)
+    if (leaf.length < MIN_PIECE_LENGTH || !isPiece(leaf)) return compact(leaf)
+    pieces.set(leaf, pieceOf(quoted))
+    return leaf
   })
-  if (isShorterInBase64(Buffer.from(texts.join('')))) return null
-  const pieces = new Map<string, EncodedPiece>()
-  for (const text of texts) {
-    const piece = text.length < MIN_PIECE_LENGTH ? undefined : encodePiece(text)
-    if (piece) pieces.set(text, piece)
-  }
-  return { template: { ...template, nodes: copied }, pieces }
+  return areShorterAsBase64(quotedTexts) ? null : { template: { ...template, nodes: copied }, pieces }
 }
 
 /** A slice of a string with a wide character uses two octets per character, as does every mail it is copied into. */

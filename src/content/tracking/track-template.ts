@@ -6,16 +6,10 @@
  * Unsubscribe, preference and view links are not tracked, nor is a URL that starts in one branch of a condition and ends outside it. Pure.
  * Never throws; linear in the length of the HTML.
  */
+import { TAG, type NameId } from '../../mail/html/names.js'
+import { MarkupPlace, passMergedValue, readMarkup, type MarkupSink } from '../../mail/html/read-markup.js'
 import type { MergeNode, MergeTemplate } from '../merge/merge-tree.js'
 import { followedUrl, withParameters, type UrlParameters } from './followed-url.js'
-import {
-  isInHref,
-  passMergedValue,
-  readMarkup,
-  startOfMarkup,
-  type MarkupPlace,
-  type MarkupSink,
-} from './read-markup.js'
 
 export interface TrackingOptions {
   readonly opens: boolean
@@ -28,7 +22,7 @@ const MANAGED_URLS: ReadonlySet<string> = new Set(['unsubscribe_url', 'preferenc
 
 export function trackTemplate(template: MergeTemplate, { opens, clicks }: TrackingOptions): MergeTemplate {
   if (template.place !== 'html' || !(opens || clicks !== undefined)) return template
-  const place = startOfMarkup()
+  const place = new MarkupPlace()
   const list = new TrackedList(place, clicks)
   list.read(template.nodes)
   return { ...template, nodes: joined(opens ? withPixel(list, place) : list.nodes) }
@@ -36,16 +30,16 @@ export function trackTemplate(template: MergeTemplate, { opens, clicks }: Tracki
 
 /** Before the last `</body>`, else the last `</html>`, else at the end. Omitted if that is inside a branch or not in text. */
 function withPixel({ nodes, ends }: TrackedList, place: MarkupPlace): MergeNode[] {
-  const end = ends.get('body') ?? ends.get('html') ?? 'unknown'
+  const end = ends.get(TAG.body) ?? ends.get(TAG.html) ?? 'unknown'
   if (end !== 'unknown') return [...nodes.slice(0, end), { kind: 'pixel' }, ...nodes.slice(end)]
-  return place.mode === 'text' ? [...nodes, { kind: 'pixel' }] : nodes
+  return place.isInText ? [...nodes, { kind: 'pixel' }] : nodes
 }
 
 /** The nodes of one branch, or of the whole template. */
 class TrackedList {
   readonly nodes: MergeNode[] = []
   /** Index in `nodes` of the last end tag of each kind; `unknown` if it is inside a branch. */
-  readonly ends = new Map<string, number | 'unknown'>()
+  readonly ends = new Map<NameId, number | 'unknown'>()
   private readonly place: MarkupPlace
   private readonly clicks: UrlParameters | undefined
   private readonly outer: TrackedList | undefined
@@ -81,10 +75,10 @@ class TrackedList {
         takeUntil(at)
         this.endHref()
       },
-      endTag: (name, at) => {
-        if (name !== 'body' && name !== 'html') return
+      endTag: (tag, at) => {
+        if (tag !== TAG.body && tag !== TAG.html) return
         takeUntil(at)
-        this.noteEnd(name, this.nodes.length)
+        this.noteEnd(tag, this.nodes.length)
       },
     }
     readMarkup(this.place, text, sink)
@@ -99,25 +93,25 @@ class TrackedList {
       const [body = [], whenEmpty = []] = this.readBranches([node.body, node.whenEmpty])
       this.put({ ...node, body, whenEmpty })
     } else {
-      passMergedValue(this.place, { ...NOBODY, hrefBegins: () => this.beginHref() })
+      passMergedValue(this.place, { hrefBegins: () => this.beginHref() })
       this.put(node)
     }
   }
 
   /** Each branch starts at the block's position; reading continues from the end of the first non-empty one. */
   private readBranches(branches: readonly (readonly MergeNode[])[]): MergeNode[][] {
-    const start = { ...this.place }
+    const start = this.place.copy()
     const clicks = this.href ? undefined : this.clicks
     let end: MarkupPlace | undefined
     const read = branches.map(nodes => {
-      const place = { ...start }
+      const place = start.copy()
       const list = new TrackedList(place, clicks, this)
       list.read(nodes)
       if (nodes.length > 0) end ??= place
       return list.nodes
     })
-    Object.assign(this.place, end ?? start)
-    if (!isInHref(this.place)) this.giveUpHref()
+    this.place.moveTo(end ?? start)
+    if (!this.place.isInHref) this.giveUpHref()
     return read
   }
 
@@ -125,9 +119,9 @@ class TrackedList {
     this.href = this.clicks ? [] : undefined
   }
 
-  private noteEnd(name: string, at: number | 'unknown'): void {
-    this.ends.set(name, at)
-    this.outer?.noteEnd(name, 'unknown')
+  private noteEnd(tag: NameId, at: number | 'unknown'): void {
+    this.ends.set(tag, at)
+    this.outer?.noteEnd(tag, 'unknown')
   }
 
   private put(node: MergeNode): void {
@@ -147,8 +141,6 @@ class TrackedList {
     if (written) this.nodes.push(...written)
   }
 }
-
-const NOBODY: MarkupSink = { hrefBegins() {}, hrefEnds() {}, endTag() {} }
 
 function linkOf(written: readonly MergeNode[], parameters: UrlParameters): readonly MergeNode[] {
   if (isManaged(written)) return written

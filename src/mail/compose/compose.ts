@@ -23,8 +23,7 @@ import {
   mailbox,
   unstructured,
 } from './header-field.js'
-import { encodeBody, toCrlfOctets, type EncodedText } from './encoded-text.js'
-import { encodeBase64, isShorterInBase64 } from '../mime/transfer-encoding.js'
+import { encodeText, type EncodedText } from './encoded-text.js'
 import { plainTextOf } from './plain-text.js'
 
 export interface Letter {
@@ -317,12 +316,11 @@ interface TextPart {
 }
 
 function textPart(subtype: 'plain' | 'html', text: string | EncodedText): TextPart {
-  const octets = typeof text === 'string' ? toCrlfOctets(text) : undefined
-  const isBase64 = octets !== undefined && isShorterInBase64(octets)
-  const { encoded, canonical } = transferEncode(text, octets, isBase64)
+  const [encoding, { encoded, canonical }] =
+    typeof text === 'string' ? encodeText(text) : (['quoted-printable', text] as const)
   const head = [
     `Content-Type: text/${subtype}; charset=utf-8`,
-    `Content-Transfer-Encoding: ${isBase64 ? 'base64' : 'quoted-printable'}`,
+    `Content-Transfer-Encoding: ${encoding}`,
   ].join('\r\n')
   const whole = { text: `${head}\r\n\r\n${encoded}` }
   return canonical === undefined ? whole : { ...whole, canonical: `${head}\r\n\r\n${canonical}` }
@@ -332,16 +330,6 @@ function calendarPart(invitation: Attachment): TextPart {
   const { head, body } = invitationPart(invitation)
   // Values of parameters may contain several spaces.
   return { text: `${head}\r\n\r\n${body}`, canonical: `${head.replace(/[ \t]+/g, ' ')}\r\n\r\n${body}` }
-}
-
-function transferEncode(
-  text: string | EncodedText,
-  octets: Buffer | undefined,
-  isBase64: boolean,
-): EncodedText {
-  if (typeof text !== 'string') return text
-  if (octets === undefined) return { encoded: '' }
-  return isBase64 ? { encoded: encodeBase64(octets).toString('latin1') } : encodeBody(octets)
 }
 
 export interface RelayedContent {

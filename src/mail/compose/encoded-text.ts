@@ -5,7 +5,8 @@
  * encoded when written. The canonical form for DKIM is tracked alongside where it differs.
  * Standards: RFC 2045 §6.7 (quoted-printable; rule 5: lines of 76), RFC 6376 §3.4.4 (relaxed).
  */
-import { ENCODED_LINE, encodeQuotedPrintable } from '../mime/transfer-encoding.js'
+import { encodeBase64, ENCODED_LINE, encodeQuotedPrintable } from '../mime/transfer-encoding.js'
+import { isShorterAsBase64, quoteText, type QuotedText } from './quoted-text.js'
 
 /** Body of a part, in lines of at most 76 octets; a latin1 string. */
 export interface EncodedText {
@@ -19,8 +20,8 @@ export interface EncodedPiece extends EncodedText {
   readonly column: number
 }
 
-/** How far before the end of a line it may be broken at a space. */
-const NEAR_OCTETS = 25
+const LF = 0x0a
+const CR = 0x0d
 const SOFT_BREAK = '=\r\n'
 /** A line that continues needs room for the `=` of a soft line break. */
 const MAX_BEFORE_BREAK = ENCODED_LINE - 1
@@ -28,42 +29,35 @@ const MAX_BEFORE_BREAK = ENCODED_LINE - 1
 const PLAIN = /^[\x20-\x7e]*[\x21-\x7e]$/
 
 /** RFC 2045 §6.8: line endings become CRLF. */
-export function toCrlfOctets(text: string): Buffer {
+function toCrlfOctets(text: string): Buffer {
   return Buffer.from(/[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text)
 }
 
-export function encodeBody(octets: Buffer): EncodedText {
-  return withCanonical(breakLines(encodeQuotedPrintable(octets, Infinity).toString('latin1')))
+/** Encodes a text that is a part of its own, as is shorter. */
+export function encodeText(text: string): readonly ['quoted-printable' | 'base64', EncodedText] {
+  const quoted = quoteText(text)
+  return isShorterAsBase64(quoted)
+    ? ['base64', { encoded: encodeBase64(toCrlfOctets(text)).toString('latin1') }]
+    : ['quoted-printable', ofQuoted(quoted)]
 }
 
-/** Breaks lines at spaces where possible, which keeps sources and diffs readable. */
-function breakLines(encoded: string): string {
-  let lines = ''
-  let from = 0
-  while (from < encoded.length) {
-    const lineEnd = encoded.indexOf('\r\n', from)
-    const to = lineEnd < 0 ? encoded.length : lineEnd + 2
-    // The last line may be continued by another piece.
-    const [end, fitting] = lineEnd < 0 ? [to, MAX_BEFORE_BREAK] : [lineEnd, ENCODED_LINE]
-    while (end - from > fitting) {
-      const most = from + MAX_BEFORE_BREAK
-      // Only near the end: a search in all of the text would pass everything before it in each line without a space.
-      const space = encoded.slice(most - NEAR_OCTETS, most).lastIndexOf(' ') + 1
-      const at = space > 0 ? most - NEAR_OCTETS + space : most - octetsOfSplit(encoded, most)
-      lines += encoded.slice(from, at) + SOFT_BREAK
-      from = at
-    }
-    lines += encoded.slice(from, to)
-    from = to
-  }
-  return lines
+function ofQuoted({ encoded, hasBlanks }: QuotedText): EncodedText {
+  return hasBlanks ? withCanonical(encoded) : { encoded }
 }
 
-/** @returns undefined if the first or last character may combine with adjacent text */
+/** Whether no character at its ends may combine with adjacent text, so that it can be encoded alone. */
+export function isPiece(text: string): boolean {
+  const [first, last] = [text.charCodeAt(0), text.charCodeAt(text.length - 1)]
+  return first !== LF && (first & 0xfc00) !== 0xdc00 && last !== CR && (last & 0xfc00) !== 0xd800
+}
+
+/** @returns undefined if the text is no piece */
 export function encodePiece(text: string): EncodedPiece | undefined {
-  if (/^[\n\udc00-\udfff]|[\r\ud800-\udbff]$/.test(text)) return undefined
-  const piece = encodeBody(toCrlfOctets(text))
-  return { ...piece, column: piece.encoded.length - (piece.encoded.lastIndexOf('\n') + 1) }
+  return isPiece(text) ? pieceOf(quoteText(text)) : undefined
+}
+
+export function pieceOf(quoted: QuotedText): EncodedPiece {
+  return { ...ofQuoted(quoted), column: quoted.column }
 }
 
 export class QuotedPrintableWriter {

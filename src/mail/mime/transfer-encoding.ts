@@ -77,7 +77,9 @@ export function encodeText(octets: Buffer): { encoding: 'quoted-printable' | 'ba
     : { encoding: 'quoted-printable', encoded: encodeQuotedPrintable(octets, ENCODED_LINE) }
 }
 
-/** Quoted-printable turns one octet into three, base64 three into four plus line endings: break-even at 18 %. */
+/** Quoted-printable turns one octet into three, base64 three into four plus line endings: break-even at 18 % of octets to encode. */
+export const BASE64_SHARE = 0.18
+
 export function isShorterInBase64(octets: Buffer): boolean {
   let toEncode = 0
   // Indexed: an iterator takes as long as the encoding itself.
@@ -86,7 +88,7 @@ export function isShorterInBase64(octets: Buffer): boolean {
     if (octet >= 0x7f || octet === EQUALS || (octet < SP && octet !== TAB)) toEncode++
     if (octet === LF && octets[at - 1] === CR) toEncode -= 2
   }
-  return toEncode > octets.length * 0.18
+  return toEncode > octets.length * BASE64_SHARE
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 import { NetworkList } from '../../world/net/ip-address.js'
 import type { Visit } from './visit-store.js'
-import { readMarkup, startOfMarkup } from '../../content/tracking/read-markup.js'
+import { MarkupPlace, readMarkup } from '../../mail/html/read-markup.js'
 
 /**
  * Programs that fetch pixels or follow links, and whether such a request means that a person reads the message.
@@ -229,13 +229,12 @@ export class ClickBursts {
 export function countLinks(html: string): number {
   const urls = new Set<string>()
   let startsAt = 0
-  readMarkup(startOfMarkup(), html, {
+  readMarkup(new MarkupPlace(), html, {
     hrefBegins: at => (startsAt = at),
     hrefEnds(at) {
       const url = html.slice(startsAt, at).trim()
       if (isTracked(url)) urls.add(url)
     },
-    endTag() {},
   })
   return urls.size
 }
