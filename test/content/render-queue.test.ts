@@ -157,11 +157,17 @@ t.test('a rendering returns the mail, or what is wrong with its source or data',
   t.same(runRenderRequest(request('<p>{{as}} it stands</p>'), plans), {
     ...{ kind: 'mail', subject: 'Hello', html: '<p>{{as}} it stands</p>' },
   })
-  t.same(runRenderRequest({ kind: 'parse', source: '{{a}}', place: 'html' }, plans), { kind: 'parsed' })
-  t.match(runRenderRequest({ kind: 'parse', source: '{{#if a}}', place: 'html' }, plans), {
-    kind: 'refused',
-    message: /line 1/,
-  })
+  const parsed = (source: string, data?: object) =>
+    runRenderRequest(
+      { kind: 'parse', sources: [{ source, place: 'text' }], ...(data ? { data: { ...data } } : {}) },
+      plans,
+    )
+  t.same(parsed('{{a}}'), { kind: 'parsed' })
+  t.match(parsed('{{#if a}}', {}), { kind: 'refused', message: /line 1/, place: 'text' })
+  t.same(parsed('{{#each l}}{{this}}{{/each}}', { l: ['a'] }), { kind: 'parsed' })
+  const refused = parsed('{{#each l}}{{this}}{{/each}}', { l: Array.from({ length: 30_000 }, () => 1) })
+  t.match(refused, { kind: 'refused', message: /steps/ })
+  t.notHas(refused, { place: 'text' }, 'the fault is that of the data')
   t.not(renderKey('view', 'a'), renderKey('view', 'b'))
   t.end()
 })

@@ -74,7 +74,7 @@ const RESOURCES: Readonly<Record<string, (t: Test) => Use | Promise<Use>>> = {
         key: String(asked++),
         workspaceId: owner,
         ...(key === undefined ? {} : { network: key }),
-        load: () => Promise.resolve({ kind: 'parse', source: '', place: 'html' }),
+        load: () => Promise.resolve({ kind: 'parse', sources: [] }),
       })
   },
   'webhook attempts': () => {

@@ -4,21 +4,24 @@ import { PlanCache } from '../../src/content/rendering/plan-cache.js'
 import { RenderQueue } from '../../src/content/rendering/render-queue.js'
 import { runRenderRequest, type RenderRequest } from '../../src/content/rendering/render-request.js'
 import { AppError } from '../../src/core/errors.js'
-import {
-  readableName,
-  readElsewhere,
-  tryElsewhere,
-  type KnownReadable,
-} from '../../src/msa/merged-content.js'
+import { MergeText, MergeTextCache } from '../../src/content/merge/merge-text.js'
+import { prepareContent, readTexts } from '../../src/content/preparation/prepare-content.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { openTestAppliance } from '../support/program/appliance.js'
 
 const LONG = '<p>News</p>'.repeat(5_000)
 
-function openDesk(isBusy = false) {
+const SETTINGS = {
+  ...{ companyName: null, companyAddress: null, attribution: false, timezone: 'UTC' },
+  ...{ isMarketing: false, trackOpens: false, trackClicks: false },
+  ...{ utmSource: null, utmMedium: null, utmCampaign: null },
+}
+const SUBJECT = new MergeText('Hello', 'subject')
+
+function openThreads(isBusy = false) {
   const asked: RenderRequest[] = []
   const plans = new PlanCache()
-  const desk = new RenderQueue({
+  const renderQueue = new RenderQueue({
     clock: new FakeClock(),
     render(request) {
       asked.push(request)
@@ -27,47 +30,67 @@ function openDesk(isBusy = false) {
         : Promise.resolve(runRenderRequest(request, plans))
     },
   })
-  return { desk, asked }
+  return { threads: { renderQueue, workspaceId: 'w' }, asked }
 }
 
-t.test('what is long is read in another thread, what is short or has no tags is not', async t => {
-  const { desk, asked } = openDesk()
-  const known: KnownReadable = new Map()
-  await readElsewhere(desk, 'w', { html: '{{a}}', text: LONG }, known)
-  t.same([...known], [])
-  const [good, bad] = [`${LONG}{{a}}`, `${LONG}{{#if a}}`]
-  await readElsewhere(desk, 'w', { html: good, text: bad }, known)
-  await readElsewhere(desk, 'w', { html: good, text: bad }, known)
-  t.equal(known.get(readableName('html', good)), null)
-  t.match(known.get(readableName('text', bad)), /line 1, column/)
+t.test('what is long is parsed in another thread, what is short or has no tags is not', async t => {
+  const { threads, asked } = openThreads()
+  const cache = new MergeTextCache()
+  await readTexts({ html: '{{a}}', text: LONG }, undefined, threads, cache)
+  t.same(asked, [])
+  const good = `${LONG}{{a}}`
+  await readTexts({ html: good }, undefined, threads, cache)
+  await readTexts({ html: good }, undefined, threads, cache)
   t.same(
     asked.map(({ kind }) => kind),
-    ['parse', 'parse'],
+    ['parse'],
+    'once for all messages of a request',
   )
+  const bad = { html: good, text: `${LONG}{{#if a}}` }
+  await t.rejects(readTexts(bad, undefined, threads, cache), {
+    ...{ code: 'validation_error', path: 'text', message: /^text: line 1, column/ },
+  })
 })
 
-t.test(
-  'what may pass the bounds with its data is tried there; while the threads are busy it is refused for now',
-  async t => {
-    const { desk, asked } = openDesk()
-    const source = { html: `${LONG}{{#each l}}{{this}}{{/each}}` }
-    t.equal(await tryElsewhere(desk, 'w', source, { l: ['a', 'b'] }), true)
-    t.equal(await tryElsewhere(desk, 'w', { html: `${LONG}{{a}}` }, { a: 'b' }), false, 'it cannot pass them')
-    t.equal(
-      await tryElsewhere(desk, 'w', { html: '{{#each l}}{{this}}{{/each}}' }, { l: ['a'] }),
-      false,
-      'short',
-    )
-    t.equal(asked.length, 1)
-    await t.rejects(tryElsewhere(desk, 'w', source, { l: Array.from({ length: 20_000 }, () => 1) }), {
-      code: 'validation_error',
-      path: 'template_data',
-    })
-    const busy = openDesk(true)
-    await t.rejects(tryElsewhere(busy.desk, 'w', source, { l: ['a'] }), { code: 'unavailable' })
-    await t.rejects(readElsewhere(busy.desk, 'w', source, new Map()), { code: 'unavailable' })
-  },
-)
+t.test('a long html that may pass the bounds with its data is parsed and tried in one go', async t => {
+  const { threads, asked } = openThreads()
+  const html = `${LONG}{{#each l}}{{this}}{{/each}}`
+  const prepare = async (written: { html: string }, data: Readonly<Record<string, unknown>>) => {
+    const before = asked.length
+    const texts = await readTexts(written, data, threads)
+    await prepareContent(SETTINGS, { subject: SUBJECT, ...texts, data }, threads)
+    return asked.length - before
+  }
+  t.equal(await prepare({ html }, { l: ['a', 'b'] }), 1)
+  t.match(asked, [{ data: { l: ['a', 'b'] } }])
+  t.equal(await prepare({ html: `${LONG}{{a}}` }, { a: 'b' }), 1, 'it cannot pass them')
+  t.notOk(asked.some(request => 'data' in request && 'a' in (request.data as object)))
+  t.equal(await prepare({ html: '{{#each l}}{{this}}{{/each}}' }, { l: ['a'] }), 0, 'short')
+  await t.rejects(prepare({ html }, { l: Array.from({ length: 20_000 }, () => 1) }), {
+    ...{ code: 'validation_error', path: 'template_data' },
+  })
+})
+
+t.test("a template is tried with a request's data in another thread, if the two are long", async t => {
+  const { threads, asked } = openThreads()
+  const template = { id: 't', html: new MergeText(`${LONG}{{#each l}}{{this}}{{/each}}`, 'html', true) }
+  const prepare = (data: Readonly<Record<string, unknown>>) =>
+    prepareContent(SETTINGS, { subject: SUBJECT, template, data }, threads)
+  t.match(await prepare({ l: ['a'] }), { html: template.html.source, templateId: 't' })
+  t.equal(asked.length, 1)
+  await t.rejects(prepare({ l: Array.from({ length: 20_000 }, () => 1) }), {
+    ...{ code: 'validation_error', path: 'template_data' },
+  })
+})
+
+t.test('while the threads are busy, long texts are refused for now', async t => {
+  const { threads } = openThreads(true)
+  const html = `${LONG}{{#each l}}{{this}}{{/each}}`
+  await t.rejects(readTexts({ html }, undefined, threads), { code: 'unavailable' })
+  const template = { id: 't', html: new MergeText(html, 'html', true) }
+  const content = { subject: SUBJECT, template, data: { l: ['a'] } }
+  await t.rejects(prepareContent(SETTINGS, content, threads), { code: 'unavailable' })
+})
 
 t.test('sends for which the threads have no time are 503, and say when to try again', async t => {
   const postroad = await openTestAppliance(t)

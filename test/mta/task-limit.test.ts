@@ -86,8 +86,8 @@ t.test('a message that takes too long to build fails, and every other one is del
 t.test('a rendering that takes too long is refused with the reason, and others are answered', async t => {
   const { pool, threads } = testPool(t, { kind: 'capture', hostname: 'mail.sender.example', links: LINKS })
   const source = { source: '{{a}}'.repeat(9_000), place: 'html' as const }
-  const huge = pool.render({ kind: 'try', sources: Array.from({ length: 500 }, () => source), data: {} })
-  const other = pool.render({ kind: 'parse', source: '{{#if a}}', place: 'html' })
+  const huge = pool.render({ kind: 'parse', sources: Array.from({ length: 500 }, () => source), data: {} })
+  const other = pool.render({ kind: 'parse', sources: [{ source: '{{#if a}}', place: 'html' }] })
   const delivery = pool.deliver(makeJob(), goOn)
   t.match(await huge, { kind: 'refused', message: 'it takes longer than 0.2 s to render' })
   t.match(await other, { kind: 'refused', message: /has no/ })

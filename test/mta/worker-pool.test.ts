@@ -197,7 +197,8 @@ t.test('a rendering runs in a thread and fails alone if that dies', async t => {
     isHtmlEnough: true,
   }
   t.match(await pool.render(request), { kind: 'mail', html: '<p>x &amp; y</p>' }, 'also before it is ready')
-  t.match(await pool.render({ kind: 'parse', source: '{{#if a}}', place: 'html' }), { kind: 'refused' })
+  const faulty = [{ source: '{{#if a}}', place: 'html' as const }]
+  t.match(await pool.render({ kind: 'parse', sources: faulty }), { kind: 'refused' })
   const lost = pool.render(request)
   await Promise.all([t.rejects(lost, { code: 'unavailable' }), threads.started[0]?.kill()])
   await clock.advance(1_000)

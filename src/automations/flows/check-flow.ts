@@ -15,7 +15,7 @@ import { findList } from '../../audience/lists/list-store.js'
 import { findSegment } from '../../audience/segments/segment-store.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
-import { findAskedTemplate } from '../../msa/merged-content.js'
+import { findAskedTemplate } from '../../content/templates/asked-template.js'
 
 export type ProblemCode =
   | 'invalid_trigger'

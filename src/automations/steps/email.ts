@@ -8,13 +8,15 @@ import { createHash } from 'node:crypto'
 import { refusal } from '../../audience/checks.js'
 import { findActingWorkspace, type Workspace } from '../../accounts/workspace-store.js'
 import { escapeHtml } from '../../core/escape-html.js'
+import { MergeText, validText } from '../../content/merge/merge-text.js'
+import { prepareContent } from '../../content/preparation/prepare-content.js'
 import { rendersEmpty } from '../../content/rendering/mail-plan.js'
 import { brandOf } from '../../content/rendering/merging.js'
+import { findAskedTemplate } from '../../content/templates/asked-template.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import { hasHeaderBreak } from '../../mail/compose/header-field.js'
 import type { Submission, SubmissionBatch, SubmittedContent } from '../../msa/mail-submission.js'
-import { findAskedTemplate, mergingOf, requireReadable } from '../../msa/merged-content.js'
 import { readSubject } from '../../msa/rest/content-fields.js'
 import { withWorkspaceSender } from '../../msa/rest/address-fields.js'
 import type { Author } from '../../msa/sender.js'
@@ -40,9 +42,11 @@ const fields = {
   templateId: reference(),
   subject: checked(text(MAX_SUBJECT), (subject, path) => {
     if (hasHeaderBreak(subject)) throw refusal(path, 'subject contains line breaks or control characters')
-    requireReadable(subject, 'subject', path)
+    validText(subject, 'subject', path)
   }),
-  previewText: checked(text(500), (preview, path) => requireReadable(preview, 'html', path)),
+  previewText: checked(text(500), (preview, path) => {
+    validText(preview, 'html', path)
+  }),
 }
 
 type EmailConfig = ConfigOf<typeof fields>
@@ -96,6 +100,8 @@ function faultOf(error: AppError): string {
 
 interface StepMail {
   readonly workspace: SubmissionBatch['workspace']
+  /** Rendered for each contact. */
+  readonly subject: MergeText
   readonly content: Omit<SubmittedContent, 'id'>
   readonly fingerprint: string
 }
@@ -123,11 +129,9 @@ async function buildMail({ parts, automation, step }: StepContext): Promise<Step
     'templateId',
   )
   if (!template) throw new StepError('the step has no templateId', {})
-  const subject = readSubject(written)
-  const html = withPreview(template.html, previewText)
-  const { trackOpens, trackClicks } = workspace
-  const source = { subject, html }
-  const merging = mergingOf(workspace, { source, data: undefined, hasFooter: true, trackOpens, trackClicks })
+  const subject = new MergeText(readSubject(written), 'subject')
+  const html = new MergeText(withPreview(template.html.source, previewText), 'html')
+  const { merging, trackOpens, trackClicks, ...source } = await prepareContent(workspace, { subject, html })
   const sender = await senders.sender(workspace, senderOf(workspace))
   const content = {
     ...sender,
@@ -139,7 +143,7 @@ async function buildMail({ parts, automation, step }: StepContext): Promise<Step
     ...given({ merging }),
   }
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest('base64')
-  return { workspace, content, fingerprint }
+  return { workspace, subject, content, fingerprint }
 }
 
 /** Inserts the preview text that mail clients show beside the subject, hidden in the message itself. */
@@ -166,7 +170,7 @@ function escapeBetweenTags(text: string): string {
 async function send(execution: StepExecution, mail: StepMail): Promise<StepOutcome> {
   const { parts, tx, run, contact, now } = execution
   if (!contact.subscribed) return { kind: 'done', isSkipped: true, detail: { reason: 'unsubscribed' } }
-  if (rendersEmpty(mail.content.subject, brandOf(mail.workspace), valuesFor(run, contact)))
+  if (rendersEmpty(mail.subject, brandOf(mail.workspace), valuesFor(run, contact)))
     return { kind: 'done', isSkipped: true, detail: { reason: 'empty_subject' } }
   const [[recipient] = []] = await submitAll(
     tx,

@@ -10,10 +10,9 @@ import { refusal } from '../../audience/checks.js'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { MergeError, type MergeNode, type MergeTemplate } from '../../content/merge/merge-tree.js'
 import type { MergeValues } from '../../content/merge/merge-values.js'
-import { parseTemplate } from '../../content/merge/parse-template.js'
+import { validText } from '../../content/merge/merge-text.js'
+import { hasTags, parseTemplate } from '../../content/merge/parse-template.js'
 import { renderTemplate } from '../../content/merge/render-template.js'
-import { hasTags } from '../../content/rendering/mail-plan.js'
-import { requireReadable } from '../../msa/merged-content.js'
 import type { Run } from '../runs/run.js'
 import { checked, text, type Field } from './config-fields.js'
 import { StepError } from './step-type.js'
@@ -25,7 +24,9 @@ const MAX_HEADER = 4_000
 const FIXED_HOST = /^https?:\/\/[^\s/\\?#{}@]+(?=[/?#])/i
 
 export function mergeable(most: number): Field<string> {
-  return checked(text(most), (value, path) => requireReadable(value, 'text', path))
+  return checked(text(most), (value, path) => {
+    validText(value, 'text', path)
+  })
 }
 
 export function valuesFor({ triggerData }: Pick<Run, 'triggerData'>, contact: Contact): MergeValues {
@@ -80,8 +81,8 @@ export function checkUrl(url: string, path: string): void {
       path,
       'merge tags in url are allowed only after the host, e.g. https://example.com/{{email}}',
     )
-  requireReadable(url, 'text', path)
-  const sample = render(percentEncoded(parse(url)), { system: {}, contact: SAMPLE })
+  const { template } = validText(url, 'text', path)
+  const sample = render(percentEncoded(template), { system: {}, contact: SAMPLE })
   const fault = findUrlFault(sample)
   if (fault !== undefined) throw refusal(path, `url ${fault}`)
 }

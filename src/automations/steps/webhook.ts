@@ -12,11 +12,11 @@ import { refusal } from '../../audience/checks.js'
 import { contactToApi } from '../../audience/contacts/contact-events.js'
 import type { Contact } from '../../audience/contacts/contact.js'
 import { findContact } from '../../audience/contacts/contacts.js'
+import { validText } from '../../content/merge/merge-text.js'
 import { MergeError } from '../../content/merge/merge-tree.js'
 import type { MergeValues } from '../../content/merge/merge-values.js'
 import { parseTemplate } from '../../content/merge/parse-template.js'
 import { describeError } from '../../core/errors.js'
-import { requireReadable } from '../../msa/merged-content.js'
 import type { HttpResponse } from '../../world/net/fetch.js'
 import { checked, choice, optional, text, type ConfigOf, type Field } from './config-fields.js'
 import { checkUrl, merge, mergeHeader, mergeUrl, valuesFor } from './merged-text.js'
@@ -55,7 +55,7 @@ const headers: Field<Readonly<Record<string, string>>> = {
         throw refusal(path, `${name} cannot be set; Postroad sets it`)
       if (typeof text !== 'string' || text.length > MAX_VALUE || !VALUE.test(text))
         throw refusal(`${path}.${name}`, `${name} must be a string of at most ${MAX_VALUE} ASCII characters`)
-      requireReadable(text, 'text', `${path}.${name}`)
+      validText(text, 'text', `${path}.${name}`)
     }
     return value as Readonly<Record<string, string>>
   },

@@ -1,8 +1,8 @@
 /** Reads an A/B test from a request. Pure. Fails: AppError validation_error with the field's path. */
 import { refusal } from '../../audience/checks.js'
+import { validText } from '../../content/merge/merge-text.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
-import { requireReadable } from '../../msa/merged-content.js'
 import { readSenderFields } from '../../msa/rest/address-fields.js'
 import { readSubject } from '../../msa/rest/content-fields.js'
 import {
@@ -36,7 +36,7 @@ function readVariant(body: AbTestBody['variants'][number], path: string): Varian
   return at(path, () => {
     const subject = body.subject ?? null
     const read = subject === null ? null : readSubject(subject)
-    if (read !== null) requireReadable(read, 'subject', 'subject')
+    if (read !== null) validText(read, 'subject', 'subject')
     readSenderFields(given({ from_email: fromEmail ?? undefined, from_name: fromName ?? undefined }))
     return { subject: read, templateId: template?.toLowerCase() ?? null, fromEmail, fromName }
   })

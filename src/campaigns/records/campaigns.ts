@@ -24,11 +24,12 @@ import { readAbTest, requireDistinct } from '../ab-test/read-ab-test.js'
 import { notePause, noteResume } from '../ab-test/variant-store.js'
 import { changeCampaign, findCampaign, findUnfinishedUsing } from './campaign-store.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import { validText } from '../../content/merge/merge-text.js'
+import { findAskedTemplate } from '../../content/templates/asked-template.js'
 import { refusal } from '../../audience/checks.js'
 import { findList } from '../../audience/lists/list-store.js'
 import { findSegment } from '../../audience/segments/segment-store.js'
 import { given } from '../../core/given.js'
-import { findAskedTemplate, requireReadable } from '../../msa/merged-content.js'
 import { readSenderFields } from '../../msa/rest/address-fields.js'
 import { readSubject } from '../../msa/rest/content-fields.js'
 import { checkSendWindow, type SendWindow } from '../sending/send-window.js'
@@ -149,7 +150,7 @@ export function readFields(body: CampaignChangesBody): Partial<CampaignFields> {
   if (body.list_id !== undefined && body.segment_id !== undefined)
     throw refusal('segment_id', 'give list_id or segment_id, not both')
   const subject = body.subject === undefined ? undefined : readSubject(body.subject)
-  if (subject !== undefined) requireReadable(subject, 'subject', 'subject')
+  if (subject !== undefined) validText(subject, 'subject', 'subject')
   const { from_email, from_name, reply_to } = body
   readSenderFields(
     given({

@@ -6,13 +6,14 @@
  * Fails: AppError missing_from_email, template_not_found, domain_invalid.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import { MergeText } from '../../content/merge/merge-text.js'
+import { prepareContent } from '../../content/preparation/prepare-content.js'
 import type { MergeData, Merging } from '../../content/rendering/merging.js'
+import { findAskedTemplate } from '../../content/templates/asked-template.js'
 import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
-import { findAskedTemplate } from '../../msa/merged-content.js'
 import type { SubmittedContent } from '../../msa/mail-submission.js'
 import { readSenderFields, withWorkspaceSender } from '../../msa/rest/address-fields.js'
-import { fillFields } from '../../msa/rest/content-fields.js'
 import type { Author, SenderCache } from '../../msa/sender.js'
 import { withVariant } from '../ab-test/ab-test.js'
 import type { CampaignFields } from '../records/campaign.js'
@@ -53,16 +54,18 @@ export async function makeLetter(
   })
   const author = withWorkspaceSender(readSenderFields(asked), workspace)
   const template = await findAskedTemplate(db, workspace, templateId)
-  const tracking = given({
-    track_opens: campaign.trackOpens ?? undefined,
-    track_clicks: campaign.trackClicks ?? undefined,
-  })
   const {
     html = '',
     trackOpens,
     trackClicks,
     merging,
-  } = fillFields(workspace, { subject }, template, data, tracking)
+  } = await prepareContent(workspace, {
+    subject: new MergeText(subject, 'subject'),
+    template,
+    data,
+    trackOpens: campaign.trackOpens ?? undefined,
+    trackClicks: campaign.trackClicks ?? undefined,
+  })
   return { author, subject, html, templateId, trackOpens, trackClicks, ...given({ merging }) }
 }
 

@@ -44,6 +44,15 @@ export function parseTemplate(source: string, place: MergePlace): MergeTemplate 
   return new Parser(source, place).parse()
 }
 
+export function hasTags(source: string | undefined): boolean {
+  return source?.includes('{{') ?? false
+}
+
+/** As `parseTemplate`; text without tags is one literal and not scanned. */
+export function templateOf(source: string, place: MergePlace): MergeTemplate {
+  return hasTags(source) ? parseTemplate(source, place) : { place, nodes: [source], names: [] }
+}
+
 class Parser {
   private readonly source: string
   private readonly place: MergePlace

@@ -18,7 +18,7 @@ import {
 import { mayHide, readVisibleHtml, unsubscribeMark, type VisibleHtml } from '../footer/visible-html.js'
 import { mapLeaves, type MergeNode, type MergeTemplate, type ValueNode } from '../merge/merge-tree.js'
 import type { MergeValues } from '../merge/merge-values.js'
-import { parseTemplate } from '../merge/parse-template.js'
+import { hasTags, templateOf } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { foldConstants } from './fold-constants.js'
 import { brandTags, type MailBrand } from './merging.js'
@@ -104,7 +104,7 @@ export class FootedHtml<T> {
   private withFooter({ kind, place }: FooterDecision): MergeTemplate {
     const { html, brand } = this
     const { at, added } = complianceFooter(html, brand, { kind, place, isTemplate: true })
-    if (html.includes('{{')) return this.fold(parse(html.slice(0, at) + added + html.slice(at)))
+    if (hasTags(html)) return this.fold(parse(html.slice(0, at) + added + html.slice(at)))
     if (added === '') return this.fold(parse(html))
     // Only the footer has tags, and it is inserted between elements.
     const { nodes, names } = parseFooter(added)
@@ -128,7 +128,7 @@ function isUnsubscribeUrl(leaf: string | ValueNode): boolean {
 }
 
 function parse(html: string): MergeTemplate {
-  return html.includes('{{') ? parseTemplate(html, 'html') : { place: 'html', nodes: [html], names: [] }
+  return templateOf(html, 'html')
 }
 
 /** Footers differ by brand, language and width only, so that those of one workspace are few. */

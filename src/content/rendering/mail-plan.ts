@@ -20,13 +20,13 @@ import {
   mapLeaves,
   type HtmlPlace,
   type MergeNode,
-  type MergePlace,
   type MergeTemplate,
   type UrlNode,
   type ValueNode,
 } from '../merge/merge-tree.js'
+import type { MergeText } from '../merge/merge-text.js'
 import { dateTags, type MergeValues, type TrackedUrls } from '../merge/merge-values.js'
-import { parseTemplate } from '../merge/parse-template.js'
+import { templateOf } from '../merge/parse-template.js'
 import { renderInto, renderTemplate } from '../merge/render-template.js'
 import { trackTemplate } from '../tracking/track-template.js'
 import { foldConstants } from './fold-constants.js'
@@ -80,34 +80,30 @@ export function isEmptied(written: string, filled: string): boolean {
 
 /** Predicts `isEmptied` before delivery. @param values data, and the contact if known */
 export function rendersEmpty(
-  written: string,
+  subject: MergeText,
   brand: MailBrand,
   values: Pick<MergeValues, 'data' | 'contact'>,
 ): boolean {
-  if (!hasTags(written)) return false
+  if (!subject.hasTags) return false
   const system = systemTags(brand, 0, { unsubscribeUrl: '-', preferencesUrl: '-', viewUrl: '-' })
-  return isEmptied(written, renderTemplate(toTemplate(written, 'subject'), { ...values, system }))
-}
-
-export function hasTags(source: string | undefined): boolean {
-  return source?.includes('{{') ?? false
+  return isEmptied(subject.source, renderTemplate(subject.template, { ...values, system }))
 }
 
 export function planSubject(subject: string, { brand }: Merging): MergeTemplate {
-  return foldConstants(toTemplate(subject, 'subject'), brandTags(brand))
+  return foldConstants(templateOf(subject, 'subject'), brandTags(brand))
 }
 
 export function planBody({ html, text }: Omit<MailSource, 'subject'>, merging: Merging): BodyPlan {
   const { brand, hasFooter } = merging
   const constants = brandTags(brand)
   const fold = (template: MergeTemplate) => foldConstants(template, constants)
-  const written = text === undefined ? undefined : fold(toTemplate(text, 'text'))
+  const written = text === undefined ? undefined : fold(templateOf(text, 'text'))
   const plan = (template: MergeTemplate) => planHtml(template, merging)
   const hasLink = (template: MergeTemplate | undefined) =>
     template?.names.includes('unsubscribe_url') ?? false
   if (html === undefined) return { html: undefined, text: written, hasUnsubscribeLink: hasLink(written) }
   if (hasFooter) return { html: new FootedHtml(html, brand, plan), text: written, hasUnsubscribeLink: true }
-  const filled = fold(toTemplate(html, 'html'))
+  const filled = fold(templateOf(html, 'html'))
   const planned = plan(filled)
   return {
     html: { for: () => planned },
@@ -199,10 +195,6 @@ function systemTags(brand: MailBrand, date: number, links: SubscriberLinks): Mer
       return dateTags(date, brand.timezone).current_date
     },
   }
-}
-
-function toTemplate(source: string, place: MergePlace): MergeTemplate {
-  return hasTags(source) ? parseTemplate(source, place) : { place, nodes: [source], names: [] }
 }
 
 function cut(subject: string): string {

@@ -3,7 +3,7 @@
  * throws for faulty templates or data; the result is then `refused`.
  */
 import { given } from '../../core/given.js'
-import { MergeError, type MergePlace } from '../merge/merge-tree.js'
+import { MergeError, type MergePlace, type MergeTemplate } from '../merge/merge-tree.js'
 import { parseTemplate } from '../merge/parse-template.js'
 import { renderTemplate } from '../merge/render-template.js'
 import { checkRecipients, type CheckRequest, type CheckResult } from './check-recipients.js'
@@ -12,7 +12,7 @@ import { renderMail, valuesOf, type MailSource, type SubscriberLinks } from './m
 import type { MergeData, Merging, RecipientValues } from './merging.js'
 import type { PlanCache } from './plan-cache.js'
 
-export type RenderRequest = MailRequest | ParseRequest | TryRequest | CheckRequest | LocateRequest
+export type RenderRequest = MailRequest | ParseRequest | CheckRequest | LocateRequest
 
 /** One mail rendered for one recipient. Its links are not redirected. */
 export interface MailRequest {
@@ -29,44 +29,46 @@ export interface MailRequest {
   readonly isHtmlEnough: boolean
 }
 
+/** Checks the syntax of sources. */
 export interface ParseRequest {
   readonly kind: 'parse'
-  readonly source: string
-  readonly place: MergePlace
-}
-
-/** Checks that rendering the sources with this data stays within the limits for any recipient. */
-export interface TryRequest {
-  readonly kind: 'try'
   readonly sources: readonly { readonly source: string; readonly place: MergePlace }[]
-  readonly data: MergeData
+  /** Also checks that rendering the sources with it stays within the limits for any recipient. */
+  readonly data?: MergeData
 }
 
 export type RenderResult =
   | ({ readonly kind: 'mail' } & MailSource)
-  | { readonly kind: 'parsed' | 'tried' }
+  | { readonly kind: 'parsed' }
   | CheckResult
   | LocateResult
-  /** The source or its data cannot be rendered; with line and column if known. */
-  | { readonly kind: 'refused'; readonly message: string }
+  /** The source or its data cannot be rendered; with line and column if known. `place`: of the source that cannot be parsed. */
+  | { readonly kind: 'refused'; readonly message: string; readonly place?: MergePlace }
 
 export function runRenderRequest(request: RenderRequest, plans: PlanCache): RenderResult {
   try {
     if (request.kind === 'mail') return mailOf(request, plans)
-    if (request.kind === 'parse') {
-      parseTemplate(request.source, request.place)
-      return { kind: 'parsed' }
-    }
+    if (request.kind === 'parse') return parseAll(request)
     if (request.kind === 'check') return checkRecipients(request, plans)
-    if (request.kind === 'locate') return locateFaults(request, plans)
-    const { sources, data } = request
-    for (const { source, place } of sources)
-      renderTemplate(parseTemplate(source, place), { system: {}, data })
-    return { kind: 'tried' }
+    return locateFaults(request, plans)
   } catch (error) {
     if (error instanceof MergeError) return { kind: 'refused', message: error.message }
     throw error
   }
+}
+
+/** @throws MergeError if rendering with the data exceeds the limits */
+function parseAll({ sources, data }: ParseRequest): RenderResult {
+  const templates: MergeTemplate[] = []
+  for (const { source, place } of sources)
+    try {
+      templates.push(parseTemplate(source, place))
+    } catch (error) {
+      if (error instanceof MergeError) return { kind: 'refused', message: error.message, place }
+      throw error
+    }
+  if (data) for (const template of templates) renderTemplate(template, { system: {}, data })
+  return { kind: 'parsed' }
 }
 
 function mailOf(

@@ -10,9 +10,10 @@ import { formatSize } from '../../core/units.js'
 import { locateFault } from '../blocks/locate-fault.js'
 import { readStructure, type Structure } from '../blocks/read-structure.js'
 import { renderStructure } from '../blocks/render-structure.js'
-import { MergeError, type MergePlace } from '../merge/merge-tree.js'
-import { parseTemplate } from '../merge/parse-template.js'
-import { renderKey, type RenderQueue } from '../rendering/render-queue.js'
+import { mergeFault, MergeText } from '../merge/merge-text.js'
+import { MergeError } from '../merge/merge-tree.js'
+import { isLong, parseInThread } from '../preparation/in-thread.js'
+import type { RenderQueue } from '../rendering/render-queue.js'
 import type { TemplateContent } from './template-store.js'
 
 /** Limit of html, octets of UTF-8. */
@@ -62,45 +63,31 @@ function readHtml(
   return { html: made, structure: kept }
 }
 
-/** UTF-16 units that are parsed inline, which takes a few milliseconds at most. */
-const SHORT = 16_384
-
 /** @throws AppError validation_error, with line and column for submitted html, with the block for blocks; and as `RenderQueue` does */
 export async function requireParsableHtml(
-  desk: RenderQueue,
+  renderQueue: RenderQueue,
   workspaceId: string,
   html: string,
   given: ContentInput,
   structure: Structure | undefined,
 ): Promise<void> {
-  const error = await findParseError(desk, workspaceId, html)
+  const error = await findParseError({ renderQueue, workspaceId }, new MergeText(html, 'html'))
   if (!error) return
-  if (given.html !== undefined || !structure) throw fault('html', `html: ${error.message}`)
+  if (given.html !== undefined || !structure) throw mergeFault(error, 'html')
   const { path, message } = locateFault(structure, error)
   throw fault(path, message)
 }
 
 async function findParseError(
-  desk: RenderQueue,
-  workspaceId: string,
-  html: string,
+  threads: Parameters<typeof parseInThread>[0],
+  html: MergeText,
 ): Promise<MergeError | undefined> {
-  if (html.length <= SHORT) return parseErrorOf(html, 'html')
-  const request = { kind: 'parse', source: html, place: 'html' } as const
-  const key = renderKey('parse', html)
-  const result = await desk.render({ key, workspaceId, load: () => Promise.resolve(request) })
-  return result.kind === 'refused' ? new MergeError(result.message) : undefined
-}
-
-/** @throws AppError validation_error with line and column */
-export function requireParsable(source: string, place: MergePlace, path: string): void {
-  const error = parseErrorOf(source, place)
-  if (error) throw fault(path, `${path}: ${error.message}`)
-}
-
-function parseErrorOf(source: string, place: MergePlace): MergeError | undefined {
+  if (isLong(html)) {
+    const refused = await parseInThread(threads, [html])
+    return refused && new MergeError(refused.message)
+  }
   try {
-    parseTemplate(source, place)
+    void html.template
     return undefined
   } catch (error) {
     if (error instanceof MergeError) return error

@@ -10,12 +10,13 @@ import { Tagged } from '../../http/preconditions.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import { describeUses, forceQuery, type ReferenceParts } from '../../resource/references.js'
 import type { Clock } from '../../world/time/clock.js'
+import { validText } from '../merge/merge-text.js'
 import type { MergeContact } from '../merge/merge-values.js'
 import { brandOf, type BrandSettings } from '../rendering/merging.js'
 import { renderKey, type RenderQueue } from '../rendering/render-queue.js'
 import type { MailRequest } from '../rendering/render-request.js'
 import { contentWarnings } from './content-warnings.js'
-import { readContent, readGivenStructure, requireParsable, requireParsableHtml } from './read-content.js'
+import { readContent, readGivenStructure, requireParsableHtml } from './read-content.js'
 import {
   ContentPreviewBody,
   ContentPreviewSchema,
@@ -323,7 +324,7 @@ async function previewFor(
   html: string,
   { subject, template_data: data, contact_id: contactId }: Static<typeof PreviewBody>,
 ): Promise<Preview> {
-  if (subject !== undefined) requireParsable(subject, 'subject', 'subject')
+  if (subject !== undefined) validText(subject, 'subject', 'subject')
   const contact =
     contactId === undefined ? undefined : await findMergeContact(database.reader, workspaceId, contactId)
   if (contactId !== undefined && !contact)

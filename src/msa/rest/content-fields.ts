@@ -1,20 +1,13 @@
 /**
- * Validates the content of one message and merges it with its template into the stored form.
+ * Validates the content fields of one message. `read-message.ts` then checks the merge tags of html and text.
  *
  * Content that passes can always be composed, so no accepted mail turns out to be unbuildable. Unpaired surrogates were already rejected
  * when the request was parsed. Pure. Throws AppError validation_error with the field's path, and no_content.
  */
 import { formatSize } from '../../core/units.js'
 import { type HeaderField, headerFault } from '../../mail/compose/compose.js'
-import type { AttachmentFacts, MessageContent } from '../../messages/content-store.js'
-import {
-  requireKnownReadable,
-  requireReadable,
-  type KnownReadable,
-  mergingOf,
-  requireFilledSubject,
-  type AskedTemplate,
-} from '../merged-content.js'
+import { validText, type MergeText } from '../../content/merge/merge-text.js'
+import type { AttachmentFacts } from '../../messages/content-store.js'
 import { readAttachments, type DecodedFields } from './attachment-fields.js'
 import { invalidField, refuseControls, BODY_OCTETS, type MessageFields } from './send-schema.js'
 import { AppError } from '../../core/errors.js'
@@ -22,60 +15,46 @@ import { isInvitation } from '../../mail/compose/attachment-part.js'
 import { hasHeaderBreak, stripTags } from '../../mail/compose/header-field.js'
 import { toUSVString } from 'node:util'
 import { isServerField } from '../../mail/server-fields.js'
-import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import type { MergeData } from '../../content/rendering/merging.js'
 
-/** A message's content in its stored form. */
-export interface ContentFields {
-  readonly subject: string
+export interface ReadContent {
+  /** Its merge tags parsed. */
+  readonly subject: MergeText
   readonly html?: string
   readonly text?: string
+  /** Stored as they are. */
+  readonly others: OtherFields
+  /** All attachments' octets, concatenated. */
+  readonly attached: Buffer | undefined
+}
+
+interface OtherFields {
   readonly tags?: readonly string[]
   readonly headers?: readonly HeaderField[]
   readonly attachments?: readonly AttachmentFacts[]
 }
 
-export interface ReadContent {
-  readonly content: ContentFields
-  /** All attachments' octets, concatenated. */
-  readonly attached: Buffer | undefined
-}
-
-/**
- * @param messageLimit limit of the encoded message, octets
- * @param readable results of sources already parsed; this message's are added
- */
-export function readContentFields(
-  body: DecodedFields,
-  messageLimit: number,
-  readable: KnownReadable = new Map(),
-): ReadContent {
-  const subject = readSubject(body.subject)
-  requireReadable(subject, 'subject', 'subject')
+/** @param messageLimit limit of the encoded message, octets */
+export function readContentFields(body: DecodedFields, messageLimit: number): ReadContent {
+  const subject = validText(readSubject(body.subject), 'subject', 'subject')
   const headers = readHeaderFields(body.headers ?? {})
   const tags = readTags(body.tags ?? [])
   const attachments = readAttachments(body.attachments ?? [])
   const texts = readTexts(body)
-  for (const field of ['html', 'text'] as const) {
-    requireKnownReadable(readable, texts[field], field)
-  }
-  const content = {
-    subject,
-    ...texts,
+  const others = {
     ...(tags.length === 0 ? {} : { tags }),
     ...(headers.length === 0 ? {} : { headers }),
     ...(attachments ? { attachments: attachments.facts } : {}),
   }
-  const read = { content, attached: attachments?.octets }
+  const read = { subject, ...texts, others, attached: attachments?.octets }
   refuseTooLarge(read, messageLimit)
   return read
 }
 
 /** Size as sent, an invitation twice: base64 makes 78 characters, line break included, of 57 octets; text is counted unencoded. */
-function refuseTooLarge({ content, attached }: ReadContent, messageLimit: number): void {
+function refuseTooLarge({ html = '', text = '', others, attached }: ReadContent, messageLimit: number): void {
   if (!attached) return
-  const { html = '', text = '', attachments = [] } = content
-  const invitation = attachments.find(isInvitation)?.size ?? 0
+  const invitation = others.attachments?.find(isInvitation)?.size ?? 0
   const size =
     Math.ceil((attached.length + invitation) / 57) * 78 + Buffer.byteLength(html) + Buffer.byteLength(text)
   if (size > messageLimit)
@@ -175,49 +154,6 @@ function isEmpty(data: MergeData): boolean {
   for (const _ in data) return false
   return true
 }
-
-/**
- * Fields of the request override the template's.
- *
- * @param isTried `tryElsewhere` has rendered it with this data
- * @throws AppError validation_error
- */
-export function fillFields(
-  workspace: ActingWorkspace,
-  fields: ContentFields,
-  template: AskedTemplate | undefined,
-  data: MergeData | undefined,
-  asked: TrackingFields,
-  isTried = false,
-): ContentFields & Pick<MessageContent, 'merging' | 'templateId' | 'trackOpens' | 'trackClicks'> {
-  const { subject, html = template?.html, text } = fields
-  const {
-    track_opens: trackOpens = workspace.trackOpens,
-    track_clicks: trackClicks = workspace.trackClicks,
-  } = asked
-  requireFilledSubject(workspace, subject, data)
-  const hasHtml = html !== undefined
-  const merging = mergingOf(workspace, {
-    source: { subject, html, text },
-    data,
-    hasFooter: hasHtml,
-    trackOpens: hasHtml && trackOpens,
-    trackClicks: hasHtml && trackClicks,
-    isTried,
-  })
-  // Added fields come first, as in `toContent` of `submit.ts`.
-  return {
-    trackOpens,
-    trackClicks,
-    ...(merging ? { merging } : {}),
-    ...(template ? { templateId: template.id } : {}),
-    ...fields,
-    ...(hasHtml ? { html } : {}),
-  }
-}
-
-/** Default: the workspace's settings. */
-type TrackingFields = Pick<MessageFields, 'track_opens' | 'track_clicks'>
 
 const TOO_LARGE = `must have at most ${formatSize(MAX_DATA)} as JSON`
 const TOO_MANY = `must have at most ${MAX_VALUES} values`

@@ -6,6 +6,8 @@
  */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
+import { validText } from '../../content/merge/merge-text.js'
+import { prepareContent, readTexts } from '../../content/preparation/prepare-content.js'
 import { given } from '../../core/given.js'
 import type { Queries } from '../../db/database.js'
 import { readSigningKeys } from '../../deliverability/domains/domain-store.js'
@@ -15,13 +17,6 @@ import type { Route } from '../../http/route.js'
 import { addressDomain, parseAddress } from '../../mail/address.js'
 import { octetsToText } from '../../mail/mime/charset.js'
 import type { DeliveryAgent } from '../../queue/delivery-agent.js'
-import {
-  mergingOf,
-  readElsewhere,
-  requireKnownReadable,
-  requireReadable,
-  type KnownReadable,
-} from '../merged-content.js'
 import { readSenderFields, withWorkspaceSender } from './address-fields.js'
 import type { SendParts } from './send-email.js'
 import { BODY_OCTETS, SEND_BODY_LIMIT } from './send-schema.js'
@@ -94,31 +89,22 @@ async function composed(
   { send, domains, returnPath, composer }: PreviewParts,
   workspaceId: string,
   recipient: string,
-  { from_email: fromEmail, subject, html, text }: Static<typeof Body>,
+  { from_email: fromEmail, subject: line, ...written }: Static<typeof Body>,
 ): Promise<Buffer> {
-  if (html === undefined && text === undefined) throw new AppError('no_content', 'give html or text')
+  if (written.html === undefined && written.text === undefined)
+    throw new AppError('no_content', 'give html or text')
   const workspace = await send.senders.workspace(workspaceId)
   const asked = withWorkspaceSender(readSenderFields({ from_email: fromEmail }), workspace)
   const { from, replyTo, signingDomainId } = await send.senders.sender(workspace, asked)
-  requireReadable(subject, 'subject', 'subject')
-  const known: KnownReadable = new Map()
-  await readElsewhere(send.renderQueue, workspaceId, { html, text }, known)
-  for (const place of ['html', 'text'] as const) requireKnownReadable(known, { html, text }[place], place)
-  const bodies = given({ html, text })
-  const hasHtml = html !== undefined
-  const merging = mergingOf(workspace, {
-    source: { subject, ...bodies },
-    data: undefined,
-    hasFooter: hasHtml,
-    trackOpens: hasHtml && workspace.trackOpens,
-    trackClicks: hasHtml && workspace.trackClicks,
-  })
+  const subject = validText(line, 'subject', 'subject')
+  const texts = await readTexts(written, undefined, { renderQueue: send.renderQueue, workspaceId })
+  const content = await prepareContent(workspace, { subject, ...texts })
   const messageId = send.newId()
   const keys = signingDomainId === null ? [] : [signingDomainId]
   const job = {
     ...{ messageId, workspaceId, recipient, attempt: 1, acceptedAt: send.clock.now() },
     envelopeSender: returnPath(messageId, recipient),
-    content: { kind: 'composed' as const, from, subject, ...bodies, ...given({ replyTo, merging }) },
+    content: { kind: 'composed' as const, from, ...given({ replyTo }), ...content },
     signingKeys: [...(await readSigningKeys(send.database.reader, keys, domains.seal)).values()].flat(),
   }
   const outcome = await composer.deliver(job, new AbortController().signal)

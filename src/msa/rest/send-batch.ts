@@ -19,27 +19,11 @@ import { submitAll } from '../submit.js'
 import type { SendParts } from './send-email.js'
 import { type BatchMessage, invalidField, MAX_BATCH_COPIES } from './send-schema.js'
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
-import { hasTags } from '../../content/rendering/mail-plan.js'
+import { hasTags } from '../../content/merge/parse-template.js'
 import { AppError } from '../../core/errors.js'
 import { nextTurn } from '../../world/time/clock.js'
-import { withLongDecoded } from './attachment-fields.js'
-import { readContentFields, type ReadContent, fillFields, readTemplateData } from './content-fields.js'
-import {
-  readRecipientFields,
-  shownRecipient,
-  type Recipients,
-  readSenderFields,
-  withWorkspaceSender,
-} from './address-fields.js'
-import {
-  findAskedTemplate,
-  readElsewhere,
-  tryElsewhere,
-  type AskedTemplate,
-  type KnownReadable,
-} from '../merged-content.js'
-import type { RenderQueue } from '../../content/rendering/render-queue.js'
-import type { Author, Sender } from '../sender.js'
+import { shownRecipient } from './address-fields.js'
+import { openRequestContext, readMessage, type ReadMessage } from './read-message.js'
 
 /** @param peer client address @param toAnswer builds the response, which is kept for an idempotent retry @throws AppError validation_error, limit_reached */
 export async function sendBatch<A>(
@@ -90,7 +74,7 @@ async function openPace(tx: Tx, principal: Principal, now: number): Promise<Rele
 }
 
 function toSubmission(
-  message: ReadMessage,
+  message: BatchEntry,
   id: string,
   batchId: string,
   submittedBy: SubmittedBy,
@@ -153,15 +137,13 @@ export class ReleasePace {
 }
 
 /** A valid message of a batch. */
-export interface ReadMessage extends Recipients, Pick<ReadContent, 'attached'> {
+interface BatchEntry extends Omit<ReadMessage, 'asked'> {
   /** Position in the batch, from 0. */
   readonly index: number
-  readonly sender: Sender
-  readonly content: ReturnType<typeof fillFields>
 }
 
 export interface ReadMessages {
-  readonly messages: readonly ReadMessage[]
+  readonly messages: readonly BatchEntry[]
   readonly errors: readonly BatchError[]
 }
 
@@ -177,8 +159,8 @@ export async function readBatchMessages(
   messages: readonly BatchMessage[],
 ): Promise<ReadMessages> {
   refuseTooManyCopies(messages)
-  const finders = openFinders(parts, workspace)
-  const read: ReadMessage[] = []
+  const context = openRequestContext(parts, workspace)
+  const read: BatchEntry[] = []
   const errors: BatchError[] = []
   let [waiting, characters] = [0, 0]
   for (const [index, message] of messages.entries()) {
@@ -188,9 +170,9 @@ export async function readBatchMessages(
     }
     characters += taggedLength(message)
     try {
-      const one = await readMessage(index, message, parts.messageLimit, finders)
+      const one = await readMessage(message, context, true)
       // Results do not list copies, so a skipped one would go unnoticed.
-      if (one.copyFault === undefined) read.push(one)
+      if (one.copyFault === undefined) read.push({ index, ...one })
       else
         errors.push({
           index,
@@ -215,63 +197,6 @@ function refuseTooManyCopies(messages: readonly BatchMessage[]): void {
         `messages.${index}`,
         `messages.${index}: cc and bcc of all messages together must have at most ${MAX_BATCH_COPIES} addresses`,
       )
-  }
-}
-
-/** Caches lookups that messages of a batch share, including failed ones. */
-interface Finders {
-  readonly workspace: ActingWorkspace
-  readonly sender: (asked: Author) => Promise<Sender>
-  readonly template: (id: string | undefined) => Promise<AskedTemplate | undefined>
-  readonly readable: KnownReadable
-  readonly renderQueue: RenderQueue | undefined
-}
-
-async function readMessage(
-  index: number,
-  message: BatchMessage,
-  messageLimit: number,
-  finders: Finders,
-): Promise<ReadMessage> {
-  const { workspace, readable, renderQueue } = finders
-  const recipients = readRecipientFields(message, true)
-  const senderFields = readSenderFields(message)
-  await readElsewhere(renderQueue, workspace.id, message, readable)
-  const { content: fields, attached } = readContentFields(
-    await withLongDecoded(message),
-    messageLimit,
-    readable,
-  )
-  const data = readTemplateData(message)
-  // Order of checks in the contract: sender address, template, sender domain.
-  const asked = withWorkspaceSender(senderFields, workspace)
-  const template = await finders.template(message.template_id)
-  const written = { html: fields.html ?? template?.html, text: fields.text }
-  const isTried = await tryElsewhere(renderQueue, workspace.id, written, data)
-  const content = fillFields(workspace, fields, template, data, message, isTried)
-  const sender = await finders.sender(asked)
-  return { index, ...recipients, content, attached, sender }
-}
-
-function openFinders({ senders, database, renderQueue }: SendParts, workspace: ActingWorkspace): Finders {
-  const sender = once(
-    ({ fromAddress, name, replyTo }: Author) => JSON.stringify([fromAddress, name, replyTo]),
-    asked => senders.sender(workspace, asked),
-  )
-  const template = once(
-    (id: string | undefined) => id ?? '',
-    id => findAskedTemplate(database.reader, workspace, id),
-  )
-  return { workspace, sender, template, readable: new Map(), renderQueue }
-}
-
-function once<A, R>(nameOf: (asked: A) => string, find: (asked: A) => Promise<R>): (asked: A) => Promise<R> {
-  const known = new Map<string, Promise<R>>()
-  return asked => {
-    const name = nameOf(asked)
-    const found = known.get(name) ?? find(asked)
-    known.set(name, found)
-    return found
   }
 }
 

@@ -1,32 +1,25 @@
-/** `POST /email/send`: validates the request in the order the contract prescribes, then submits it. */
-import type { RenderQueue } from '../../content/rendering/render-queue.js'
+/**
+ * `POST /email/send`: reads the message by the rules of the contract (`read-message.ts`), then submits it. The answer follows the commit.
+ */
 import type { Static } from 'typebox'
 import { keepAnswer } from '../../accounts/idempotency-store.js'
-import type { ActingWorkspace } from '../../accounts/workspace-store.js'
 import { isoTime, readMoment } from '../../core/moments.js'
+import type { Database } from '../../db/database.js'
 import type { IdempotencyClaim, KeptAnswer } from '../../http/idempotency.js'
 import type { Principal } from '../../http/principal.js'
-import type { SubmittedBy } from '../../messages/mail-log.js'
 import type { Submission, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
-import { shownSender, type SenderCache } from '../sender.js'
+import { shownSender } from '../sender.js'
 import { withLongStored } from '../store-long-content.js'
-import type { SubmissionGatherer } from '../submission-gatherer.js'
+import type { GatheredSubmission, SubmissionGatherer } from '../submission-gatherer.js'
 import { submitAll } from '../submit.js'
-import { withLongDecoded } from './attachment-fields.js'
-import { readContentFields, fillFields, readTemplateData } from './content-fields.js'
-import { readRecipientFields, readSenderFields, withWorkspaceSender } from './address-fields.js'
-import { findAskedTemplate, readElsewhere, tryElsewhere, type KnownReadable } from '../merged-content.js'
+import { openRequestContext, readMessage, type ReadParts } from './read-message.js'
 import type { ScheduledResult, SendBody, SendResult } from './send-schema.js'
 import { AppError } from '../../core/errors.js'
 import { noMoment } from '../../http/time-range.js'
 
-export interface SendParts extends SubmitParts {
-  /** Renders long content off the main thread; absent in commands. */
-  readonly renderQueue?: RenderQueue
-  readonly senders: SenderCache
+export interface SendParts extends SubmitParts, ReadParts {
+  readonly database: Database
   readonly gatherer: SubmissionGatherer
-  /** Limit of an encoded message, octets. */
-  readonly messageLimit: number
 }
 
 export interface SendAnswer extends KeptAnswer {
@@ -44,76 +37,72 @@ export async function sendEmail(
   claim?: IdempotencyClaim,
   peer?: string,
 ): Promise<SendAnswer> {
-  const { database, clock } = parts
-  const now = clock.now()
+  const now = parts.clock.now()
   const workspace = await parts.senders.workspace(principal.workspaceId)
-  const submittedBy = peer === undefined ? undefined : { keyId: principal.keyId, peer }
-  const { submission, shown } = await toSubmission(parts, workspace, body, now, principal, submittedBy)
-  const { scheduledAt, id } = submission.content
-  const { isSandbox } = principal
-  const batch = { workspace, isSandbox, submissions: [submission] }
-  const answerTo = (recipients: readonly SubmittedRecipient[]) =>
-    scheduledAt !== undefined && recipients.some(({ skip }) => skip === null)
+  const scheduledAt = readSendAt(body.send_at)
+  const message = await readMessage(body, openRequestContext(parts, workspace))
+  checkSendAt(scheduledAt, now)
+  const id = parts.newId()
+  const { sender, content, addressees, recipients, attached } = message
+  const submission: Submission = {
+    content: {
+      id,
+      ...sender,
+      ...content,
+      ...(addressees ? { addressees } : {}),
+      ...(scheduledAt === undefined ? {} : { scheduledAt }),
+      ...(peer === undefined ? {} : { submittedBy: { keyId: principal.keyId, peer } }),
+    },
+    to: recipients,
+    key: principal,
+    ...(attached ? { attached } : {}),
+  }
+  const shown = shownSender(sender, message.asked)
+  const toAnswer = (mailed: readonly SubmittedRecipient[]) =>
+    scheduledAt !== undefined && mailed.some(({ skip }) => skip === null)
       ? scheduledAnswer(id, scheduledAt, shown)
-      : sentAnswer(recipients, shown)
-  if (!isSandbox)
-    await parts.emailWindows.prepare(principal.keyId, submission.to.length, principal.emailRateLimit)
-  database.storage.requireRoom()
+      : sentAnswer(mailed, shown)
+  parts.database.storage.requireRoom()
+  const sending = { workspace, isSandbox: principal.isSandbox, submission, arrivedAt: now }
   try {
-    if (!submission.attached) {
-      const keep = claim && {
-        keep: (recipients: readonly SubmittedRecipient[]) => ({ claim, answer: answerTo(recipients) }),
-      }
-      return answerTo(
-        await parts.gatherer.submit({ ...{ workspace, isSandbox, submission, arrivedAt: now }, ...keep }),
-      )
-    }
-    return await withLongStored(database, workspace, batch.submissions, now, () =>
-      database.write(async tx => {
-        const [recipients = []] = await submitAll(tx, parts, batch, now)
-        const answer = answerTo(recipients)
-        await keepAnswer(tx.db, claim, answer)
-        return answer
-      }),
-    )
+    return await (attached ? submitAlone : submitGathered)(parts, sending, claim, toAnswer)
   } catch (error) {
     throw scheduledAt === undefined ? error : asScheduleFailure(error)
   }
 }
 
-async function toSubmission(
+type ToAnswer = (recipients: readonly SubmittedRecipient[]) => SendAnswer
+
+/** Shares the transaction with others that wait for the same commit. */
+async function submitGathered(
+  { gatherer }: SendParts,
+  sending: GatheredSubmission,
+  claim: IdempotencyClaim | undefined,
+  toAnswer: ToAnswer,
+): Promise<SendAnswer> {
+  const keep: GatheredSubmission['keep'] = claim && (recipients => ({ claim, answer: toAnswer(recipients) }))
+  return toAnswer(await gatherer.submit(keep ? { ...sending, keep } : sending))
+}
+
+/** Attachments are stored ahead of the transaction. */
+async function submitAlone(
   parts: SendParts,
-  workspace: ActingWorkspace,
-  body: SendBody,
-  now: number,
-  key: Principal,
-  submittedBy: SubmittedBy | undefined,
-) {
-  const { recipients, addressees } = readRecipientFields(body)
-  const senderFields = readSenderFields(body)
-  const scheduledAt = readSendAt(body.send_at)
-  const readable: KnownReadable = new Map()
-  await readElsewhere(parts.renderQueue, workspace.id, body, readable)
-  const decoded = await withLongDecoded(body)
-  const { content: fields, attached } = readContentFields(decoded, parts.messageLimit, readable)
-  const data = readTemplateData(body)
-  const asked = withWorkspaceSender(senderFields, workspace)
-  const template = await findAskedTemplate(parts.database.reader, workspace, body.template_id)
-  const written = { html: fields.html ?? template?.html, text: fields.text }
-  const isTried = await tryElsewhere(parts.renderQueue, workspace.id, written, data)
-  const filled = fillFields(workspace, fields, template, data, body, isTried)
-  const sender = await parts.senders.sender(workspace, asked)
-  checkSendAt(scheduledAt, now)
-  const content = {
-    id: parts.newId(),
-    ...sender,
-    ...filled,
-    ...(addressees ? { addressees } : {}),
-    ...(scheduledAt === undefined ? {} : { scheduledAt }),
-    ...(submittedBy ? { submittedBy } : {}),
-  }
-  const submission: Submission = { content, to: recipients, key, ...(attached ? { attached } : {}) }
-  return { submission, shown: shownSender(sender, asked) }
+  { workspace, isSandbox, submission, arrivedAt }: GatheredSubmission & { readonly arrivedAt: number },
+  claim: IdempotencyClaim | undefined,
+  toAnswer: ToAnswer,
+): Promise<SendAnswer> {
+  const { database, emailWindows } = parts
+  const { key, to } = submission
+  if (key && !isSandbox) await emailWindows.prepare(key.keyId, to.length, key.emailRateLimit)
+  const batch = { workspace, isSandbox, submissions: [submission] }
+  return withLongStored(database, workspace, batch.submissions, arrivedAt, () =>
+    database.write(async tx => {
+      const [recipients = []] = await submitAll(tx, parts, batch, arrivedAt)
+      const answer = toAnswer(recipients)
+      await keepAnswer(tx.db, claim, answer)
+      return answer
+    }),
+  )
 }
 
 type ShownSender = ReturnType<typeof shownSender>

@@ -7,7 +7,10 @@
  * Fails: AppError with the contract's codes, which the error table maps to SMTP replies; 554 5.4.6 for a loop.
  */
 import type { ActingWorkspace } from '../../accounts/workspace-store.js'
+import { validText } from '../../content/merge/merge-text.js'
+import { mergingOf, prepareContent } from '../../content/preparation/prepare-content.js'
 import type { RenderQueue } from '../../content/rendering/render-queue.js'
+import { findAskedTemplate } from '../../content/templates/asked-template.js'
 import { given } from '../../core/given.js'
 import { AppError } from '../../core/errors.js'
 import type { Principal } from '../../http/principal.js'
@@ -28,13 +31,6 @@ import {
 } from '../../mail/relay/relayed-header.js'
 import { SmtpRefusal, type MailCommand, type SessionFacts } from '../../smtp/receiver.js'
 import type { DsnParameters, SubmittedRecipient, SubmitParts } from '../mail-submission.js'
-import {
-  findAskedTemplate,
-  mergingOf,
-  requireFilledSubject,
-  requireReadable,
-  tryElsewhere,
-} from '../merged-content.js'
 import type { SenderCache, Sender } from '../sender.js'
 import type { SubmissionGatherer } from '../submission-gatherer.js'
 import type { NamedAddress } from '../../mail/address.js'
@@ -141,7 +137,7 @@ function additionsTo(
   // The author's own DKIM signature may cover the absence of List-Unsubscribe fields.
   if (!isAsked && (!workspace.isMarketing || hasDkimSignature(header))) return {}
   const tracking = { trackOpens: opens, trackClicks: clicks }
-  const merging = mergingOf(workspace, { source: { subject: '' }, data: undefined, hasFooter, ...tracking })
+  const merging = mergingOf(workspace, { isFilledIn: false, hasFooter, ...tracking })
   return { content: { ...tracking, ...given({ merging }) } }
 }
 
@@ -163,16 +159,13 @@ async function writtenFor(
   const { value } = header.contentType
   if (laterOctets > 0 || (!value.startsWith('text/') && value !== 'multipart/alternative'))
     throw refused(field, 'replaces the message body, so the message must be a short text without attachments')
-  const { subject } = header
-  requireReadable(subject, 'subject', 'Subject')
-  requireFilledSubject(workspace, subject, data, 'Subject')
-  const { html } = template
-  const { opens: trackOpens = workspace.trackOpens, clicks: trackClicks = workspace.trackClicks } =
-    track ?? {}
-  const tracking = { trackOpens, trackClicks }
-  const isTried = await tryElsewhere(renderQueue, workspace.id, { html }, data)
-  const merging = mergingOf(workspace, { source: { subject, html }, data, hasFooter, isTried, ...tracking })
-  return { html, templateId: template.id, ...tracking, ...given({ merging }) }
+  const subject = validText(header.subject, 'subject', 'Subject')
+  const tracking = { trackOpens: track?.opens, trackClicks: track?.clicks }
+  return prepareContent(
+    workspace,
+    { subject, template, data, hasFooter, ...tracking, subjectPath: 'Subject' },
+    { renderQueue, workspaceId: workspace.id },
+  )
 }
 
 function refused(path: string, why: string): AppError {

@@ -4,7 +4,7 @@
  * Content and keys are shared by many messages and cached, bounded in bytes and time. Just-accepted content is cached
  * without being read. If keys cannot be loaded, only the messages they sign are affected.
  */
-import { hasTags } from '../../content/rendering/mail-plan.js'
+import { hasTags } from '../../content/merge/parse-template.js'
 import type { RecipientValues } from '../../content/rendering/merging.js'
 import { given } from '../../core/given.js'
 import { describeError } from '../../core/errors.js'

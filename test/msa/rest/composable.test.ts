@@ -204,13 +204,13 @@ function read(message: unknown): { recipients: readonly string[]; content: Compo
     const body = check(message)
     const { recipients, addressees } = readRecipientFields(body)
     const { fromAddress = '', name, replyTo } = readSenderFields(body)
-    const { content: fields, attached } = readContentFields(body, 1_000_000)
-    const { subject, html, text, headers, attachments = [] } = fields
+    const { subject, html, text, others, attached } = readContentFields(body, 1_000_000)
+    const { headers, attachments = [] } = others
     let start = 0
     const content: ComposedContent = {
       kind: 'composed',
       from: name === undefined || name === '' ? { address: fromAddress } : { name, address: fromAddress },
-      subject,
+      subject: subject.source,
       ...(replyTo ? { replyTo } : {}),
       ...(html === undefined ? {} : { html }),
       ...(text === undefined ? {} : { text }),
