@@ -83,6 +83,13 @@ export interface Allowance {
   readonly mails: number
   /** When the fullest window ends, ms since epoch UTC. */
   readonly moreAt: number
+  /** The limit of the fullest window; undefined if there is none. */
+  readonly fullest: FullWindow | undefined
+}
+
+export interface FullWindow {
+  readonly kind: WindowKind
+  readonly limit: number
 }
 
 /** For senders that can wait for the next window. */
@@ -92,11 +99,12 @@ export async function allowanceWithinLimits(
   now: number,
 ): Promise<Allowance> {
   const used = await acceptedInWindows(db, workspace.id, now)
-  let room: Allowance = { mails: Infinity, moreAt: now }
+  let room: Allowance = { mails: Infinity, moreAt: now, fullest: undefined }
   for (const kind of WINDOWS) {
     const [limit, start] = [limitOf(workspace, kind), windowStart(kind, now)]
     const mails = limit === 0 ? Infinity : Math.max(0, limit - (used.get(kind) ?? 0))
-    if (mails <= room.mails) room = { mails, moreAt: start + WINDOW_MS[kind] }
+    if (limit > 0 && mails <= room.mails)
+      room = { mails, moreAt: start + WINDOW_MS[kind], fullest: { kind, limit } }
   }
   return room
 }
@@ -163,15 +171,13 @@ export interface Usage {
   write(): Promise<void>
 }
 
-interface FullWindow {
-  readonly kind: WindowKind
-  readonly limit: number
+interface OverLimit extends FullWindow {
   readonly left: number
   readonly recipients: number
 }
 
 /** Gives the time of the next window, unless the request exceeds a whole window. */
-function limitReached({ kind, limit, left, recipients }: FullWindow, now: number): AppError {
+function limitReached({ kind, limit, left, recipients }: OverLimit, now: number): AppError {
   const allowed = `the workspace may send ${limit} mails per ${kind}`
   if (recipients > limit)
     return new AppError('limit_reached', `${allowed}, and this request has ${recipients}: send fewer at once`)

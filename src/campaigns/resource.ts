@@ -64,7 +64,7 @@ export const campaigns = resource({
         ...reportRoutes(parts),
         ...archiveRoutes(parts),
         ...abTestRoutes(parts, wake),
-        ...campaignAdminRoutes(parts.send.database),
+        ...campaignAdminRoutes(parts),
       ],
       pages: archivePages(parts),
       lease: 'campaigns',

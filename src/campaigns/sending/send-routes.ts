@@ -8,6 +8,7 @@ import type { CampaignParts } from '../campaign-parts.js'
 import { SENT_EXAMPLE } from '../records/campaign-example.js'
 import { CampaignParams, CampaignSchema, ExcludedSchema, excludedToApi } from '../records/campaign-schema.js'
 import { requireCampaign, steerCampaign, tagged, type Steering } from '../records/campaigns.js'
+import { findWait } from './find-waits.js'
 import { sendCampaign, sendTest } from './send-campaign.js'
 import { countAudience, findCampaignAudience } from './campaign-audience.js'
 
@@ -205,11 +206,8 @@ interface SteerRoute {
   readonly description: string
 }
 
-function steerRoute(
-  { send: { database, clock }, onHolds }: CampaignParts,
-  wake: () => void,
-  { act, ...described }: SteerRoute,
-): Route {
+function steerRoute(parts: CampaignParts, wake: () => void, { act, ...described }: SteerRoute): Route {
+  const { send, onHolds } = parts
   return route({
     method: 'POST',
     path: `/campaigns/:id/${act}`,
@@ -222,12 +220,12 @@ function steerRoute(
     exampleAnswer: { ...SENT_EXAMPLE, status: STEERED[act], completed_at: null },
     errors: ['not_found', 'conflict'],
     async handle({ principal, params }) {
-      const campaign = await database.write(tx =>
-        steerCampaign(tx, principal.workspaceId, params.id, act, principal.actor, clock.now()),
+      const campaign = await send.database.write(tx =>
+        steerCampaign(tx, principal.workspaceId, params.id, act, principal.actor, send.clock.now()),
       )
       onHolds()
       wake()
-      return tagged(campaign)
+      return tagged(campaign, await findWait(parts, campaign))
     },
   })
 }
