@@ -28,6 +28,8 @@ const CAMPAIGN: Campaign = {
     recipientsPrunedAt: null,
     contentId: null,
     contentAt: null,
+    waitingSince: null,
+    waitingAnnounced: null,
   },
 }
 

@@ -909,4 +909,5 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
   '0004-pending-payloads': { become: { webhook_deliveries: [{ id: 'delivery', payload: 1 }] } },
   '0005-kept-etags': { become: { kept_answers: [{ etag: null }] } },
+  '0009-campaign-waits': { become: { campaigns: [{ waiting_since: null, waiting_announced: null }] } },
 }

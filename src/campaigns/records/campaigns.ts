@@ -118,6 +118,8 @@ export async function steerCampaign(
     updatedAt: now,
     // Recipient rows are created even while paused; after that a paused campaign has nothing to do.
     nextAt: act === 'pause' && campaign.fixedAt !== null ? null : now,
+    waitingSince: null,
+    waitingAnnounced: null,
     ...(isOver ? { finishedAt: now } : {}),
   }
   await changeCampaign(tx.db, campaign.seq, change)

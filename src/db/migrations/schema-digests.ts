@@ -266,4 +266,8 @@ b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
   '0005-kept-etags': `
 af3d09ad8829 ad438269832a table kept_answers
 `,
+  '0009-campaign-waits': `
+45253c0e8479 cf8049799555 index campaigns_under_way
+459fe5e24f49 ccf96c31f5b7 table campaigns
+`,
 }

@@ -4,7 +4,7 @@ import { isoTime } from '../../core/moments.js'
 import { WAIT_REASONS, type Waiting } from '../../core/waiting.js'
 import { Moment, orNull } from './answer-fields.js'
 
-const WaitingFor = Type.Object(
+export const WaitingFor = Type.Object(
   {
     reason: Type.Enum([...WAIT_REASONS], { description: 'More reasons may be added.' }),
     until: Type.Optional(
