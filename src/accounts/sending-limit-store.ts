@@ -11,7 +11,7 @@ import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import type { Workspace } from './workspace-store.js'
 
-type WindowKind = 'hour' | 'day'
+export type WindowKind = 'hour' | 'day'
 
 interface SendingUsageRow {
   workspace_id: string
@@ -31,6 +31,11 @@ const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000
 
 function windowStart(kind: WindowKind, moment: number): number {
   return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
+}
+
+/** When the window that holds the moment ends, ms since epoch UTC. */
+export function windowEnd(kind: WindowKind, moment: number): number {
+  return windowStart(kind, moment) + WINDOW_MS[kind]
 }
 
 /** Windows kept per kind. Limited by number, not age: a clock that jumps ahead must not expire the windows before it. */
@@ -101,12 +106,27 @@ export async function allowanceWithinLimits(
   const used = await acceptedInWindows(db, workspace.id, now)
   let room: Allowance = { mails: Infinity, moreAt: now, fullest: undefined }
   for (const kind of WINDOWS) {
-    const [limit, start] = [limitOf(workspace, kind), windowStart(kind, now)]
-    const mails = limit === 0 ? Infinity : Math.max(0, limit - (used.get(kind) ?? 0))
+    const limit = limitOf(workspace, kind)
+    const mails = leftOf(limit, used.get(kind))
     if (limit > 0 && mails <= room.mails)
-      room = { mails, moreAt: start + WINDOW_MS[kind], fullest: { kind, limit } }
+      room = { mails, moreAt: windowEnd(kind, now), fullest: { kind, limit } }
   }
   return room
+}
+
+/** Mails left in the windows that hold the moment; Infinity: unlimited. */
+export async function leftInWindows(
+  db: Queries,
+  workspace: LimitedWorkspace,
+  moment: number,
+): Promise<Readonly<Record<WindowKind, number>>> {
+  const used = await acceptedInWindows(db, workspace.id, moment)
+  const left = (kind: WindowKind) => leftOf(limitOf(workspace, kind), used.get(kind))
+  return { hour: left('hour'), day: left('day') }
+}
+
+function leftOf(limit: number, used = 0): number {
+  return limit === 0 ? Infinity : Math.max(0, limit - used)
 }
 
 /**

@@ -133,3 +133,31 @@ t.test(
     t.match(entries.find(({ message_id: one }) => one === message)?.waiting_for, { reason: 'back_off' })
   },
 )
+
+t.test(
+  'before it is sent, the check and the preview of its audience say how long it takes at the limits',
+  async t => {
+    const { draft, get, post, run, workspaceId, sendIt, campaignOnce } = await openCampaigns(t)
+    await run('workspace', 'set', workspaceId, 'hourly_limit=2')
+    const id = await draft(addresses(5))
+    const expected = {
+      ...{ duration_seconds: 2 * 3_600, limited_by: 'hourly_limit', limit: 2 },
+      detail: 'About 2 hours: the workspace may send 2 emails an hour (hourly_limit).',
+    }
+    t.match((await get(`/campaigns/${id}/audience`)).body.data, { mailable: 5, sending_time: expected })
+    await post(`/campaigns/${id}/check`, {})
+    const check = await until('the check', async () => {
+      const { data } = (await get(`/campaigns/${id}/check`)).body
+      return data.status === 'completed' && data
+    })
+    t.match(check, { total: 5, sending_time: expected })
+    await run('workspace', 'set', workspaceId, 'hourly_limit=0')
+    t.match((await get(`/campaigns/${id}/check`)).body.data.sending_time, {
+      duration_seconds: 0,
+      limited_by: null,
+    })
+    await sendIt(id)
+    await campaignOnce(id, 'the end', ({ status }) => status === 'completed')
+    t.equal((await get(`/campaigns/${id}/audience`)).body.data.sending_time, null)
+  },
+)

@@ -9,6 +9,7 @@ import { SENT_EXAMPLE } from '../records/campaign-example.js'
 import { CampaignParams, CampaignSchema, ExcludedSchema, excludedToApi } from '../records/campaign-schema.js'
 import { requireCampaign, steerCampaign, tagged, type Steering } from '../records/campaigns.js'
 import { findWait } from './find-waits.js'
+import { readSendingTime, SendingTimeOrNull } from './read-estimate.js'
 import { sendCampaign, sendTest } from './send-campaign.js'
 import { countAudience, findCampaignAudience } from './campaign-audience.js'
 
@@ -86,7 +87,8 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
   ]
 }
 
-function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
+function audienceRoute(parts: CampaignParts): Route {
+  const { database, clock } = parts.send
   return route({
     method: 'GET',
     path: '/campaigns/:id/audience',
@@ -102,10 +104,16 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
         total: Type.Integer(),
         mailable: Type.Integer({ description: 'Subscribed, not bounced, not suppressed.' }),
         ...ExcludedSchema.properties,
+        sending_time: SendingTimeOrNull,
       },
       { title: 'CampaignAudience' },
     ),
-    exampleAnswer: { total: 105, mailable: 100, ...EXCLUDED },
+    exampleAnswer: {
+      ...{ total: 105, mailable: 100, ...EXCLUDED },
+      sending_time: {
+        ...{ duration_seconds: 0, limited_by: null, limit: null, detail: 'Less than a minute.' },
+      },
+    },
     errors: ['not_found'],
     async handle({ principal: { workspaceId }, params }) {
       const campaign = await requireCampaign(database.reader, workspaceId, params.id)
@@ -120,7 +128,8 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
           : { ...excludedToApi(campaign), mailable: campaign.recipients }
       const { mailable, unsubscribed, bounced, suppressed } = counted
       const total = mailable + unsubscribed + bounced + suppressed
-      return { total, mailable, unsubscribed, bounced, suppressed }
+      const sending_time = await readSendingTime(parts, campaign, mailable)
+      return { total, mailable, unsubscribed, bounced, suppressed, sending_time }
     },
   })
 }
