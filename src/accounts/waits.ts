@@ -1,20 +1,11 @@
 /** Why something waits, of what holds for a whole workspace or appliance. Pure. */
 import type { Waiting } from '../core/waiting.js'
-import type { StorageFault } from '../db/database.js'
 import type { FullWindow } from './sending-limit-store.js'
 
 export const RESTORE_HELD: Waiting = {
   reason: 'restore_hold',
   detail:
     'The mail server was restored from a backup and sends nothing until an operator releases the queue (postroad queue release --all).',
-}
-
-export function storageWait({ code }: StorageFault): Waiting {
-  const detail =
-    code === 'disk_low'
-      ? 'The disk of the mail server is nearly full; it continues once there is space.'
-      : 'The mail server cannot write its database; it continues once it can.'
-  return { reason: 'disk', detail }
 }
 
 /** @param moreAt when the window ends, ms since epoch UTC */

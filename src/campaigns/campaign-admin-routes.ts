@@ -37,15 +37,27 @@ export function campaignAdminRoutes(parts: CampaignParts): Route[] {
                 'Only campaigns whose A/B test waits for a person to choose the winner: it is decided by hand, or its best variant’s lead may be chance.',
             }),
           ),
+          waits: Type.Optional(
+            Type.Boolean({
+              description: 'Only campaigns that were seen to wait in the last minute, except paused ones.',
+            }),
+          ),
         },
         { additionalProperties: false },
       ),
       item: OwnedCampaign,
       errors: ['not_found'],
-      async handle({ workspaceId, query: { awaits_winner: awaitsWinner = false } }, page) {
+      async handle(
+        { workspaceId, query: { awaits_winner: awaitsWinner = false, waits: isWaiting = false } },
+        page,
+      ) {
         if (workspaceId !== undefined && !(await findWorkspace(reader, workspaceId)))
           throw new AppError('not_found', `no workspace ${workspaceId}`)
-        const { items, total } = await listCampaignsOfAll(slowReader, { workspaceId, awaitsWinner }, page)
+        const { items, total } = await listCampaignsOfAll(
+          slowReader,
+          { workspaceId, awaitsWinner, isWaiting },
+          page,
+        )
         const waits = await findWaits(parts, items)
         return {
           items: items.map(one => ({

@@ -46,3 +46,12 @@ export function waitingUntil(waiting: Waiting, now: number): Waiting {
   const { until, ...others } = waiting
   return until === undefined || (until > now && Number.isFinite(until)) ? waiting : others
 }
+
+/** @param fault of the database, e.g. `disk_low` */
+export function storageWait(fault: { readonly code: string }): Waiting {
+  const detail =
+    fault.code === 'disk_low'
+      ? 'The disk of the mail server is nearly full; it continues once there is space.'
+      : 'The mail server cannot write its database; it continues once it can.'
+  return { reason: 'disk', detail }
+}

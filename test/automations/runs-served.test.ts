@@ -380,7 +380,7 @@ t.test('sandbox runs finish at once, send no mail and use sandbox data', async t
 t.test(
   'a run says that a limit, a pause or a failure holds it up, and of a planned wait nothing',
   async t => {
-    const { make, patch, post, flow, get, run, clock, pass, ...postroad } = await open(t)
+    const { make, patch, post, flow, get, run, pass, ...postroad } = await open(t)
     await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=1', 'daily_limit=0')
     const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
     const path = await flow({

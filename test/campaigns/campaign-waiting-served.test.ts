@@ -1,5 +1,6 @@
 /** What campaigns wait for, over HTTP on the running appliance: never "sending" without a word. */
 import t from 'tap'
+import { tokenWith } from '../support/program/operators.js'
 import { until } from '../support/until.js'
 import { addresses, openCampaigns } from './open-campaigns.js'
 
@@ -161,3 +162,28 @@ t.test(
     t.equal((await get(`/campaigns/${id}/audience`)).body.data.sending_time, null)
   },
 )
+
+t.test('operators list the campaigns that are sent and wait, of all workspaces', async t => {
+  const opened = await openCampaigns(t)
+  const { draft, sendIt, post, run, workspaceId, clock, baseUrl, one } = opened
+  const headers = { Authorization: `Bearer ${await tokenWith(opened, 'owner')}` }
+  const listed = async () => {
+    const response = await fetch(`${baseUrl}/api/admin/v1/campaigns?waits=true`, { headers })
+    return ((await response.json()) as { data: { id: string; waiting_for: object | null }[] }).data
+  }
+  await run('workspace', 'set', workspaceId, 'hourly_limit=2')
+  const id = await draft(addresses(3))
+  const done = await draft(addresses(1, 'done.test'))
+  await sendIt(done)
+  await until('the first', () => one('select count(*) from messages') === 1)
+  await sendIt(id)
+  await until('the hour', () => one('select count(*) from messages') === 2)
+  const found = await until('it to be noted', async () => {
+    await clock.advance(5_000)
+    const data = await listed()
+    return data.length > 0 && data
+  })
+  t.match(found, [{ id, workspace_id: workspaceId, waiting_for: { reason: 'hourly_limit', limit: 2 } }])
+  await post(`/campaigns/${id}/pause`, {})
+  t.same(await listed(), [], 'somebody paused it, and knows')
+})

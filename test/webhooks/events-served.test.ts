@@ -324,8 +324,8 @@ t.test('an A/B test that waits for a person is an event', async t => {
 // proves: Postroad > event campaign.waiting
 // proves: decisions: Added after a day's work > Nothing waits without saying why
 t.test('a campaign that waits for a minute is an event, once for each wait and reason', async t => {
-  const { make, told, key, run, workspaceId, clock, ...postroad } = await open(t)
-  await run('workspace', 'set', workspaceId, 'hourly_limit=1', 'daily_limit=0')
+  const { make, told, key, clock, ...postroad } = await open(t)
+  await postroad.run('workspace', 'set', postroad.workspaceId, 'hourly_limit=1', 'daily_limit=0')
   const list = await make('/lists', { name: 'News' })
   for (const name of ['ann', 'bob', 'cyd'])
     await make('/contacts', { email: `${name}@x.example`, list_id: list['id'] })

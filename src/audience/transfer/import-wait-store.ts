@@ -1,7 +1,6 @@
 /** Why an import waits: read from the imports before it. */
 import { sql } from 'kysely'
-import { storageWait } from '../../accounts/waits.js'
-import type { Waiting } from '../../core/waiting.js'
+import { storageWait, type Waiting } from '../../core/waiting.js'
 import type { Queries, StorageFault } from '../../db/database.js'
 import type { Import } from './import.js'
 import { MAX_CONCURRENT } from './importer.js'

@@ -5,8 +5,8 @@
  */
 import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import { allowanceWithinLimits, type Allowance } from '../../accounts/sending-limit-store.js'
-import { limitWait, RESTORE_HELD, storageWait } from '../../accounts/waits.js'
-import { waitingUntil, type Waiting } from '../../core/waiting.js'
+import { limitWait, RESTORE_HELD } from '../../accounts/waits.js'
+import { storageWait, waitingUntil, type Waiting } from '../../core/waiting.js'
 import type { Queries, StorageFault } from '../../db/database.js'
 import { findLiveWorkspace, type AutomationParts } from '../automation-parts.js'
 import type { Automation } from '../flows/automation.js'

@@ -25,8 +25,7 @@ export async function announceWaits(parts: CampaignParts, stopping: AbortSignal)
     const waits = await findWaits(parts, campaigns)
     for (const campaign of campaigns) {
       const waiting = lasting(campaign, waits.get(campaign.seq))
-      if (!stopping.aborted && hasNews(campaign, waiting, parts.send.clock.now()))
-        await note(parts, campaign, waiting)
+      if (hasNews(campaign, waiting, parts.send.clock.now())) await note(parts, campaign, waiting)
     }
     if (campaigns.length < LIST_SIZE) return
     after = campaigns.at(-1)?.seq ?? after

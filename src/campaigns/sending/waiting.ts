@@ -16,8 +16,8 @@
  * A campaign that is scheduled for later does not wait: it says when it begins. Pure.
  */
 import type { Allowance } from '../../accounts/sending-limit-store.js'
-import { formatCount, limitWait, RESTORE_HELD, storageWait } from '../../accounts/waits.js'
-import { waitingUntil, type Waiting } from '../../core/waiting.js'
+import { formatCount, limitWait, RESTORE_HELD } from '../../accounts/waits.js'
+import { storageWait, waitingUntil, type Waiting } from '../../core/waiting.js'
 import type { StorageFault } from '../../db/database.js'
 import type { SentTest } from '../ab-test/variant-store.js'
 import type { Campaign } from '../records/campaign.js'

@@ -32,17 +32,11 @@ export async function withWait<Shown extends object>(
   return { ...shown, waiting_for: waitingToApi(queued && waits.get(queued.messageId)) }
 }
 
-export async function messageStatus(
-  db: Queries,
-  message: Message,
-): Promise<Unwaited<ShownStatus>> {
+export async function messageStatus(db: Queries, message: Message): Promise<Unwaited<ShownStatus>> {
   return statusOf(db, message, await listAttempts(db, message.id))
 }
 
-export async function messageWithTrace(
-  db: Queries,
-  message: Message,
-): Promise<Unwaited<ShownMessage>> {
+export async function messageWithTrace(db: Queries, message: Message): Promise<Unwaited<ShownMessage>> {
   const attempts = await listAttempts(db, message.id)
   const [content] = await findContents(db, [message.contentId])
   const { shown, queued } = await statusOf(db, message, attempts)
@@ -191,19 +185,13 @@ export async function findGroup(
   return messages.length > 1 ? { id, scheduledAt, messages } : undefined
 }
 
-export async function groupStatus(
-  db: Queries,
-  group: ScheduledGroup,
-): Promise<Unwaited<ShownStatus>> {
+export async function groupStatus(db: Queries, group: ScheduledGroup): Promise<Unwaited<ShownStatus>> {
   const shown = await groupStatusFields(db, group, await listAttemptsOf(db, idsOf(group)))
   return { shown, queued: undefined }
 }
 
 /** Includes the attempts of all recipients, oldest first. */
-export async function groupWithTrace(
-  db: Queries,
-  group: ScheduledGroup,
-): Promise<Unwaited<ShownMessage>> {
+export async function groupWithTrace(db: Queries, group: ScheduledGroup): Promise<Unwaited<ShownMessage>> {
   const attempts = await listAttemptsOf(db, idsOf(group))
   const [content] = await findContents(db, [group.id])
   const [first] = group.messages
