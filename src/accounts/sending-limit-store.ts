@@ -11,7 +11,7 @@ import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
 import type { Workspace } from './workspace-store.js'
 
-type WindowKind = 'hour' | 'day'
+export type WindowKind = 'hour' | 'day'
 
 interface SendingUsageRow {
   workspace_id: string
@@ -31,6 +31,11 @@ const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000
 
 function windowStart(kind: WindowKind, moment: number): number {
   return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
+}
+
+/** When the window that holds the moment ends, ms since epoch UTC. */
+export function windowEnd(kind: WindowKind, moment: number): number {
+  return windowStart(kind, moment) + WINDOW_MS[kind]
 }
 
 /** Windows kept per kind. Limited by number, not age: a clock that jumps ahead must not expire the windows before it. */
@@ -83,6 +88,13 @@ export interface Allowance {
   readonly mails: number
   /** When the fullest window ends, ms since epoch UTC. */
   readonly moreAt: number
+  /** The limit of the fullest window; undefined if there is none. */
+  readonly fullest: FullWindow | undefined
+}
+
+export interface FullWindow {
+  readonly kind: WindowKind
+  readonly limit: number
 }
 
 /** For senders that can wait for the next window. */
@@ -92,13 +104,29 @@ export async function allowanceWithinLimits(
   now: number,
 ): Promise<Allowance> {
   const used = await acceptedInWindows(db, workspace.id, now)
-  let room: Allowance = { mails: Infinity, moreAt: now }
+  let room: Allowance = { mails: Infinity, moreAt: now, fullest: undefined }
   for (const kind of WINDOWS) {
-    const [limit, start] = [limitOf(workspace, kind), windowStart(kind, now)]
-    const mails = limit === 0 ? Infinity : Math.max(0, limit - (used.get(kind) ?? 0))
-    if (mails <= room.mails) room = { mails, moreAt: start + WINDOW_MS[kind] }
+    const limit = limitOf(workspace, kind)
+    const mails = leftOf(limit, used.get(kind))
+    if (limit > 0 && mails <= room.mails)
+      room = { mails, moreAt: windowEnd(kind, now), fullest: { kind, limit } }
   }
   return room
+}
+
+/** Mails left in the windows that hold the moment; Infinity: unlimited. */
+export async function leftInWindows(
+  db: Queries,
+  workspace: LimitedWorkspace,
+  moment: number,
+): Promise<Readonly<Record<WindowKind, number>>> {
+  const used = await acceptedInWindows(db, workspace.id, moment)
+  const left = (kind: WindowKind) => leftOf(limitOf(workspace, kind), used.get(kind))
+  return { hour: left('hour'), day: left('day') }
+}
+
+function leftOf(limit: number, used = 0): number {
+  return limit === 0 ? Infinity : Math.max(0, limit - used)
 }
 
 /**
@@ -163,15 +191,13 @@ export interface Usage {
   write(): Promise<void>
 }
 
-interface FullWindow {
-  readonly kind: WindowKind
-  readonly limit: number
+interface OverLimit extends FullWindow {
   readonly left: number
   readonly recipients: number
 }
 
 /** Gives the time of the next window, unless the request exceeds a whole window. */
-function limitReached({ kind, limit, left, recipients }: FullWindow, now: number): AppError {
+function limitReached({ kind, limit, left, recipients }: OverLimit, now: number): AppError {
   const allowed = `the workspace may send ${limit} mails per ${kind}`
   if (recipients > limit)
     return new AppError('limit_reached', `${allowed}, and this request has ${recipients}: send fewer at once`)

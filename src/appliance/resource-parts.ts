@@ -28,6 +28,7 @@ import type { SendParts } from '../msa/rest/send-email.js'
 import { scheduledOfKey } from '../msa/scheduled-of-key.js'
 import type { DeliveryAgent, LocateSite } from '../queue/delivery-agent.js'
 import type { QueueStatusSource } from '../queue/operator/queue-routes.js'
+import { openSiteWaits } from '../queue/waiting.js'
 import { holdWorkspaceMail } from '../queue/operator/change-queue.js'
 import type { QueuePower } from '../queue/operator/queue-admin-store.js'
 import { spawnThread } from '../world/threads.js'
@@ -123,6 +124,7 @@ export function resourceParts(appliance: Appliance, running: RunningParts): Reso
     findRevenue: sumCampaignRevenue,
     findVariantRevenue: sumVariantRevenue,
     findVariant: findVariantOf,
+    findSiteWaits: openSiteWaits({ ...world, ...running, database }),
     publicUrl: config.publicUrl,
     returnPath: appliance.returnPath,
     describeRoute: routeDescriber(appliance),

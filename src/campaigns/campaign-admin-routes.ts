@@ -2,20 +2,22 @@
 import Type from 'typebox'
 import { findWorkspace } from '../accounts/workspace-store.js'
 import { AppError } from '../core/errors.js'
-import type { Database } from '../db/database.js'
 import { adminListRoute } from '../http/admin-route.js'
 import { Id } from '../http/answer/answer-fields.js'
 import { pageQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
+import type { CampaignParts } from './campaign-parts.js'
 import { listCampaignsOfAll } from './records/all-campaigns-store.js'
 import { CampaignSchema, campaignToApi } from './records/campaign-schema.js'
+import { findWaits } from './sending/find-waits.js'
 
 const OwnedCampaign = Type.Object(
   { ...CampaignSchema.properties, workspace_id: Id() },
   { title: 'OwnedCampaign' },
 )
 
-export function campaignAdminRoutes({ reader, slowReader }: Database): Route[] {
+export function campaignAdminRoutes(parts: CampaignParts): Route[] {
+  const { reader, slowReader } = parts.send.database
   return [
     adminListRoute({
       method: 'GET',
@@ -35,17 +37,33 @@ export function campaignAdminRoutes({ reader, slowReader }: Database): Route[] {
                 'Only campaigns whose A/B test waits for a person to choose the winner: it is decided by hand, or its best variant’s lead may be chance.',
             }),
           ),
+          waits: Type.Optional(
+            Type.Boolean({
+              description: 'Only campaigns that were seen to wait in the last minute, except paused ones.',
+            }),
+          ),
         },
         { additionalProperties: false },
       ),
       item: OwnedCampaign,
       errors: ['not_found'],
-      async handle({ workspaceId, query: { awaits_winner: awaitsWinner = false } }, page) {
+      async handle(
+        { workspaceId, query: { awaits_winner: awaitsWinner = false, waits: isWaiting = false } },
+        page,
+      ) {
         if (workspaceId !== undefined && !(await findWorkspace(reader, workspaceId)))
           throw new AppError('not_found', `no workspace ${workspaceId}`)
-        const { items, total } = await listCampaignsOfAll(slowReader, { workspaceId, awaitsWinner }, page)
+        const { items, total } = await listCampaignsOfAll(
+          slowReader,
+          { workspaceId, awaitsWinner, isWaiting },
+          page,
+        )
+        const waits = await findWaits(parts, items)
         return {
-          items: items.map(one => ({ ...campaignToApi(one), workspace_id: one.workspaceId })),
+          items: items.map(one => ({
+            ...campaignToApi(one, waits.get(one.seq)),
+            workspace_id: one.workspaceId,
+          })),
           total,
         }
       },

@@ -20,6 +20,7 @@ import { reportRoutes, type ReportParts } from './results/report-routes.js'
 import type { RevenueParts } from './results/revenue.js'
 import { resultRoutes } from './results/result-routes.js'
 import { forgetRecipients } from './results/result-store.js'
+import { announceWaits } from './sending/announce-waits.js'
 import { sendRoutes } from './sending/send-routes.js'
 
 const CHECK_MS = 30 * 86_400_000
@@ -64,7 +65,7 @@ export const campaigns = resource({
         ...reportRoutes(parts),
         ...archiveRoutes(parts),
         ...abTestRoutes(parts, wake),
-        ...campaignAdminRoutes(parts.send.database),
+        ...campaignAdminRoutes(parts),
       ],
       pages: archivePages(parts),
       lease: 'campaigns',
@@ -77,6 +78,11 @@ export const campaigns = resource({
           isRunAtStart: true,
           isHeldAfterRestore: true,
           run: stopping => runner.run(stopping),
+        },
+        {
+          name: 'announce-waiting-campaigns',
+          schedule: '* * * * *',
+          run: stopping => announceWaits(parts, stopping),
         },
         {
           name: 'check-campaigns',

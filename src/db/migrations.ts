@@ -7,6 +7,7 @@ import { up as authenticatedReports } from './migrations/0003-authenticated-repo
 import { up as pendingPayloads } from './migrations/0004-pending-payloads.js'
 import { up as keptEtags } from './migrations/0005-kept-etags.js'
 import { up as lastSent } from './migrations/0007-last-sent.js'
+import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -23,4 +24,5 @@ export const MIGRATIONS: Migrations = {
   '0004-pending-payloads': pendingPayloads,
   '0005-kept-etags': keptEtags,
   '0007-last-sent': lastSent,
+  '0009-campaign-waits': campaignWaits,
 }

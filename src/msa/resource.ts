@@ -21,7 +21,7 @@ export const email = resource({
   },
   open: (parts: EmailParts) => ({
     routes: [
-      ...emailRoutes(parts.send),
+      ...emailRoutes({ ...parts.send, findSiteWaits: parts.findSiteWaits }),
       submitMessageRoute(parts),
       previewRoute(parts),
       ...messageAdminRoutes(parts),

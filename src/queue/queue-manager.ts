@@ -209,6 +209,11 @@ export class QueueManager {
     return this.schedule.listSites()
   }
 
+  /** @returns undefined if the destination's site is not known, or has no mail here */
+  siteServing(destination: string): SiteState | undefined {
+    return this.schedule.siteServing(destination)
+  }
+
   /** Name of the destination's site, if it was looked up. */
   siteNameOf(destination: string): string | undefined {
     return this.schedule.siteNameOf(destination)

@@ -90,6 +90,18 @@ export async function findSiteUses(db: Queries, nodeId: string): Promise<FoundSi
   }))
 }
 
+/** @returns time left of the back-offs of all nodes by site, ms */
+export async function listBackoffs(db: Queries): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('site_uses')
+    .select('site')
+    .select(sql<number>`max(backoff_until) - ${NOW}`.as('left'))
+    .where('backoff_until', '>', NOW)
+    .groupBy('site')
+    .execute()
+  return new Map(rows.map(({ site, left }) => [site, left]))
+}
+
 /** A destination that several nodes deliver to. */
 export interface Split {
   readonly destination: string

@@ -375,3 +375,45 @@ t.test('sandbox runs finish at once, send no mail and use sandbox data', async t
   t.equal((await client.get(`/api/v1${at}`, { key: live })).status, 404)
   t.same((await client.get('/api/v1/tags', { key: live })).body.data, [])
 })
+
+// proves: decisions: Added after a day's work > Nothing waits without saying why
+t.test(
+  'a run says that a limit, a pause or a failure holds it up, and of a planned wait nothing',
+  async t => {
+    const { make, patch, post, flow, get, run, pass, ...postroad } = await open(t)
+    await postroad.json('workspace', 'set', postroad.workspaceId, 'hourly_limit=1', 'daily_limit=0')
+    const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+    const path = await flow({
+      steps: [
+        { step_type: 'email', config: { templateId: template, subject: 'Hello' } },
+        { step_type: 'delay', config: { duration: 2, unit: 'days' } },
+      ],
+    })
+    const enter = async (email: string) => {
+      await make('/contacts', { email })
+      return `${path}/runs/${(await post(`${path}/trigger`, { email })).body.data.id}`
+    }
+    const first = await enter('ann@one.test')
+    await until('the delay', async () => (await run(first)).steps.at(-1)?.outcome === 'waiting')
+    t.match((await get(first)).body.data, { status: 'active', waiting_for: null })
+    const second = await enter('bob@one.test')
+    await until('the limit', async () => (await run(second)).steps.at(-1)?.outcome === 'retrying')
+    const limit = { reason: 'hourly_limit', until: '2026-01-05T11:00:00.000Z', limit: 1 }
+    t.match((await get(second)).body.data.waiting_for, limit)
+    const listed = (await get(`${path}/runs`)).body.data as { id: string; waiting_for: object | null }[]
+    t.match(
+      listed.map(one => one.waiting_for),
+      [limit, null],
+    )
+    await patch(path, { status: 'paused' })
+    t.match((await get(second)).body.data.waiting_for, { reason: 'hold', detail: /activate/ })
+    await patch(path, { status: 'active' })
+    await until(
+      'it is due again',
+      async () => (await get(second)).body.data.waiting_for?.reason === 'hourly_limit',
+    )
+    await pass(HOUR)
+    await until('the mail', async () => (await run(second)).steps.at(-1)?.outcome === 'waiting')
+    t.equal((await get(second)).body.data.waiting_for, null)
+  },
+)

@@ -39,6 +39,7 @@ function hostLines(parts: Partial<Host>): string[] {
     attempts: 1,
     next_attempt_at: null,
     last_reply: null,
+    waiting_for: null,
     subject: 'Your order',
     from: 'shop@sender.example',
     tags: [],

@@ -8,6 +8,7 @@ export const OWN_RULES: readonly string[] = [
   'Postroad > event contact.deleted',
   'Postroad > event email.failed',
   'Postroad > event campaign.winner_required',
+  'Postroad > event campaign.waiting',
   'Postroad > the API describes itself, without anything internal',
   'Postroad > a local inbox that cannot be read is a 500',
 ]
@@ -38,7 +39,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     paths: ['/compat/'],
     sections: [],
     places: [
-      `${LATER} > Nothing waits without saying why`,
       `${LATER} > Days in segment rules automations`,
       `${LATER} > Audience of a campaign audience`,
       `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,

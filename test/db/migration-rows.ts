@@ -955,4 +955,5 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     },
     changes: ['feeds.etag', 'feeds.last_modified'],
   },
+  '0009-campaign-waits': { become: { campaigns: [{ waiting_since: null, waiting_announced: null }] } },
 }

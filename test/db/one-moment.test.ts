@@ -89,7 +89,8 @@ async function ask(routes: readonly Route[], operationId: string, params = {}, q
   return { value, etag }
 }
 
-const parts = (database: Database): never => ({ database, clock: new FakeClock(NOW) }) as never
+const parts = (database: Database): never =>
+  ({ database, clock: new FakeClock(NOW), findSiteWaits: async () => new Map() }) as never
 
 async function textOf(pieces: AsyncIterable<string>): Promise<string> {
   let text = ''
@@ -300,9 +301,14 @@ const ANSWERS: readonly Answer[] = [
       database => ask(emailRoutes(parts(database)), 'getEmailStatus', { messageId: TWO }),
       database => ask(emailRoutes(parts(database)), 'listEmails'),
       database =>
-        ask(messageAdminRoutes({ database, returnPath: () => 'return@sender.test' } as never), 'getMessage', {
-          messageId: TWO,
-        }),
+        ask(
+          messageAdminRoutes({
+            ...(parts(database) as object),
+            returnPath: () => 'return@sender.test',
+          } as never),
+          'getMessage',
+          { messageId: TWO },
+        ),
       async ({ reader }) => {
         const found = await searchMessages(reader, { workspaceId: 'w1' }, ['w1'], 10)
         return (await withDeliveryStates(reader, found.messages)).map(

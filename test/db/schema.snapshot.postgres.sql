@@ -396,7 +396,9 @@ create table campaigns (
   unique_clicks integer not null default 0,
   bounces integer not null default 0,
   complaints integer not null default 0,
-  unsubscribes integer not null default 0
+  unsubscribes integer not null default 0,
+  waiting_since bigint,
+  waiting_announced text
 );
 
 create table captured_mails (
@@ -1660,6 +1662,8 @@ CREATE INDEX campaigns_by_workspace ON public.campaigns USING btree (workspace_i
 CREATE INDEX campaigns_due ON public.campaigns USING btree (next_at, seq) WHERE (next_at IS NOT NULL);
 
 CREATE INDEX campaigns_finished ON public.campaigns USING btree (finished_at, seq) WHERE ((finished_at IS NOT NULL) AND (recipients_pruned_at IS NULL));
+
+CREATE INDEX campaigns_under_way ON public.campaigns USING btree (seq) WHERE (status = ANY (ARRAY['sending'::text, 'paused'::text]));
 
 CREATE INDEX contact_imports_by_workspace ON public.contact_imports USING btree (workspace_id, seq);
 

@@ -490,7 +490,7 @@ CREATE TABLE campaigns (
     bounces integer default 0 not null,
     complaints integer default 0 not null,
     unsubscribes integer default 0 not null
-  );
+  , waiting_since bigint, waiting_announced text);
 
 CREATE TABLE captured_mails (
     seq integer primary key autoincrement,
@@ -1601,6 +1601,8 @@ CREATE INDEX campaigns_by_workspace on campaigns (workspace_id, seq, status);
 CREATE INDEX campaigns_due on campaigns (next_at, seq) where next_at is not null;
 
 CREATE INDEX campaigns_finished on campaigns (finished_at, seq) where finished_at is not null and recipients_pruned_at is null;
+
+CREATE INDEX campaigns_under_way on campaigns (seq) where status in ('sending', 'paused');
 
 CREATE INDEX contact_imports_by_workspace on contact_imports (workspace_id, seq);
 

@@ -48,6 +48,7 @@ const LASTING: readonly unknown[] = [
   'import-contacts',
   'send account mail',
   'send-campaigns',
+  'announce-waiting-campaigns',
   'check-campaigns',
   'run-automations',
   'deliver webhooks',

@@ -97,6 +97,7 @@ export const EVENT_TABLE: readonly EventRow[] = [
       'the time of the decision, if the lead may be chance and if_unclear is manual',
     ],
   },
+  { event: 'campaign.waiting', causedBy: ['a minute without progress, for each reason'] },
   {
     event: 'flow.triggered',
     causedBy: ['POST /automations/:id/trigger', 'the trigger of an active automation'],

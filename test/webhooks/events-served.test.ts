@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { bodySchema } from '../../src/webhooks/events/event-schemas.js'
 import { WEBHOOK_EVENT_NAMES, type WebhookEvent } from '../../src/webhooks/events/webhook-event.js'
 import { openTestAppliance } from '../support/program/appliance.js'
-import { untilLater } from '../support/until.js'
+import { until, untilLater } from '../support/until.js'
 import { openWebhooks } from './open-webhooks.js'
 
 const LIVE_MAIL = { from_email: 'shop@shop.example', subject: 'Your {{order}}', text: 'Thanks' }
@@ -319,4 +319,42 @@ t.test('an A/B test that waits for a person is an event', async t => {
   await once(unclear, '', { status: 'completed' })
   await told('campaign.completed', 2)
   await told('campaign.winner_required', 2)
+})
+
+// proves: Postroad > event campaign.waiting
+// proves: decisions: Added after a day's work > Nothing waits without saying why
+t.test('a campaign that waits for a minute is an event, once for each wait and reason', async t => {
+  const { make, told, key, clock, ...postroad } = await open(t)
+  await postroad.run('workspace', 'set', postroad.workspaceId, 'hourly_limit=1', 'daily_limit=0')
+  const list = await make('/lists', { name: 'News' })
+  for (const name of ['ann', 'bob', 'cyd'])
+    await make('/contacts', { email: `${name}@x.example`, list_id: list['id'] })
+  const template = await make('/templates', { name: 'T', html: '<p>Hello</p>' })
+  const { id = '' } = await make('/campaigns', {
+    ...{ name: 'Spring', subject: 'News', template_id: template['id'], list_id: list['id'] },
+  })
+  await postroad.post(`/api/v1/campaigns/${id}/send/api`, {}, { key, headers: { 'Idempotency-Key': 'k' } })
+  const about = { campaign_id: id, name: 'Spring', total_recipients: 3 }
+  /** Those sent so far, once there are that many; time goes on meanwhile, though never to the next hour. */
+  const waits = async (count: number) => {
+    await until(`${count} events`, async () => {
+      await clock.advance(5_000)
+      const { body } = await postroad.get(`/api/v1/campaigns/${id}`, { key })
+      t.ok(clock.now() < Date.parse('2026-01-05T10:55:00Z'), String(body.data.status))
+      return (await postroad.receiver.has(0, 'campaign.waiting')).length >= count
+    })
+    return (await told('campaign.waiting', count)).map(({ waiting_for, ...others }) => {
+      t.match(others, about)
+      return waiting_for
+    })
+  }
+  const hour = { reason: 'hourly_limit', limit: 1, until: '2026-01-05T11:00:00.000Z' }
+  t.match(await waits(1), [hour])
+  for (let minute = 0; minute < 5; minute += 1) await clock.advance(60_000)
+  t.match(await waits(1), [hour], 'once')
+  // A pause is another wait, and so is what follows it.
+  await make(`/campaigns/${id}/pause`, {})
+  t.match(await waits(2), [hour, { reason: 'hold' }])
+  await make(`/campaigns/${id}/resume`, {})
+  t.match(await waits(3), [hour, { reason: 'hold' }, hour])
 })

@@ -47,6 +47,16 @@ const PAYLOADS: Readonly<Record<WebhookEvent, object>> = {
     },
   },
   'campaign.winner_required': campaign,
+  'campaign.waiting': {
+    ...campaign,
+    waitingFor: {
+      reason: 'hourly_limit',
+      until: '2026-01-05T11:00:00.000Z',
+      limit: 1_000,
+      detail:
+        'The workspace has used its hourly limit of 1,000 emails (hourly_limit); an operator can raise it.',
+    },
+  },
   'email.sent': mail,
   'email.delivered': { ...mail, remoteMta: 'mx.example.com' },
   'email.opened': { ...mail, ...visit },

@@ -4,9 +4,11 @@ import { AppError } from '../../core/errors.js'
 import { csvText } from '../../core/csv.js'
 import { isUuid } from '../../core/ids.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import type { Waiting } from '../../core/waiting.js'
 import type { Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { PageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
 import { downloadRoute, listRoute, route, uploadRoute, type Route } from '../../http/route.js'
@@ -14,6 +16,7 @@ import { formatSize } from '../../core/units.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
 import { IMPORT_STATUSES, MAX_ROWS, type Import, type Mapping, type Rejection } from './import.js'
+import { findImportWait } from './import-wait-store.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
 import { MAX_REJECTIONS_KEPT } from './active-import.js'
 import type { ImportJob } from './importer.js'
@@ -76,6 +79,7 @@ const importFields = {
   updated: Type.Integer(),
   unchanged: Type.Integer({ description: 'Rows that changed nothing.' }),
   rejected: Type.Integer(),
+  waiting_for: WaitingForOrNull('Why a queued import has not started, or one does not go on.'),
   error: TextOrNull({ description: 'Why the import failed. Rows processed before are kept.' }),
   is_sandbox: Type.Boolean(),
   created_at: Moment(),
@@ -97,6 +101,7 @@ export type ContactImport = Static<typeof ImportDetailsSchema>
 
 export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wake'>): Route[] {
   const { database, clock } = parts
+  const waitOf = (db: Queries, one: Import) => findImportWait(db, one, database.storage.fault)
   return [
     uploadRoute({
       method: 'POST',
@@ -156,7 +161,8 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       item: ImportSchema,
       async handle({ principal: { workspaceId } }, page) {
         const { items, total } = await listImports(database.reader, workspaceId, page)
-        return { items: items.map(importToApi), total }
+        const shown = items.map(async one => importToApi(one, await waitOf(database.reader, one)))
+        return { items: await Promise.all(shown), total }
       },
     }),
     route({
@@ -171,7 +177,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       errors: ['not_found'],
       handle: ({ principal: { workspaceId }, params }) =>
         snapshot(database.reader, async db =>
-          withRejections(db, await requireImport(db, workspaceId, params.id)),
+          withRejections(db, await requireImport(db, workspaceId, params.id), waitOf),
         ),
     }),
     downloadRoute({
@@ -211,7 +217,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
             throw new AppError('conflict', `cannot cancel an import that is ${one.status}`)
           const cancelled: Import = { ...one, status: 'cancelled', finishedAt: clock.now() }
           await updateImport(tx.db, cancelled)
-          return withRejections(tx.db, cancelled)
+          return withRejections(tx.db, cancelled, waitOf)
         }),
     }),
   ]
@@ -271,15 +277,19 @@ export async function requireImport(db: Queries, workspaceId: string, id: string
   return found
 }
 
-async function withRejections(db: Queries, one: Import): Promise<Static<typeof ImportDetailsSchema>> {
+async function withRejections(
+  db: Queries,
+  one: Import,
+  waitOf: (db: Queries, one: Import) => Promise<Waiting | undefined>,
+): Promise<Static<typeof ImportDetailsSchema>> {
   const rejections = await listRejections(db, one.seq, 0, MAX_SHOWN)
   return {
-    ...importToApi(one),
+    ...importToApi(one, await waitOf(db, one)),
     rejected_rows: rejections.map(({ line, reason }) => ({ line, reason })),
   }
 }
 
-export function importToApi(one: Import): Static<typeof ImportSchema> {
+export function importToApi(one: Import, waiting: Waiting | undefined): Static<typeof ImportSchema> {
   const isDone = one.status === 'completed'
   return {
     id: one.id,
@@ -302,6 +312,7 @@ export function importToApi(one: Import): Static<typeof ImportSchema> {
     updated: one.updated,
     unchanged: one.unchanged,
     rejected: one.rejected,
+    waiting_for: waitingToApi(waiting),
     error: one.error,
     is_sandbox: one.isSandbox,
     created_at: isoTime(one.createdAt),

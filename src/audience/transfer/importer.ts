@@ -20,7 +20,7 @@ import {
 } from './import-store.js'
 
 /** Concurrent imports, at most one per workspace. */
-const MAX_CONCURRENT = 4
+export const MAX_CONCURRENT = 4
 /** Queued imports read at a time. */
 const MAX_QUEUED_READ = 200
 /** Pause between batches: imports are less urgent than other writes. */

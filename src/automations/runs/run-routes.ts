@@ -3,8 +3,10 @@ import { refusal } from '../../audience/checks.js'
 import { findContact, noSuchContact } from '../../audience/contacts/contacts.js'
 import { AppError } from '../../core/errors.js'
 import { isUuid } from '../../core/ids.js'
+import type { Waiting } from '../../core/waiting.js'
 import type { Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
+import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { cursorQuery, type Listing, type Page } from '../../http/pagination.js'
 import { listRoute, route, type Route } from '../../http/route.js'
 import type { FlowParts } from '../automation-parts.js'
@@ -24,6 +26,8 @@ import {
 } from './run.js'
 import { endRuns, findRun, listRuns } from './run-store.js'
 import { listStepRecords } from './step-record-store.js'
+import { readRunState, runWaitsFor } from './run-waits.js'
+
 import Type, { type Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import { Address, Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
@@ -69,6 +73,9 @@ const runFields = {
     description:
       'One of end_of_flow, moved_to_flow, cancelled, contact_deleted, automation_deleted, step_failed, step_limit.',
   }),
+  waiting_for: WaitingForOrNull(
+    'Why it does not take its step now, other than that the flow waits: a limit, a pause of the automation, a failed step ...',
+  ),
   error: TextOrNull(),
   is_sandbox: Type.Boolean(),
   started_at: Moment(),
@@ -100,7 +107,8 @@ export function runRoutes(parts: FlowParts): Route[] {
   return [...readingRoutes(parts), triggerRoute(parts), cancelRoute(parts)]
 }
 
-function readingRoutes({ database }: FlowParts): Route[] {
+function readingRoutes(parts: FlowParts): Route[] {
+  const { database } = parts
   return [
     listRoute({
       ...CHAPTER,
@@ -118,7 +126,7 @@ function readingRoutes({ database }: FlowParts): Route[] {
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params, query: { status } }, page) {
         return snapshot(database.slowReader, async db =>
-          listShownRuns(db, await getAutomation(db, workspaceId, params.id), status, page),
+          listShownRuns(parts, db, await getAutomation(db, workspaceId, params.id), status, page),
         )
       },
     }),
@@ -137,7 +145,7 @@ function readingRoutes({ database }: FlowParts): Route[] {
           const automation = await getAutomation(db, workspaceId, params.id)
           const run = await getRun(db, automation, params.runId)
           const records = await listStepRecords(db, run.seq, MAX_RECORDS)
-          return { ...(await describeRun(db, automation, run)), steps: records.map(recordToApi) }
+          return { ...(await describeRun(parts, db, automation, run)), steps: records.map(recordToApi) }
         }),
     }),
   ]
@@ -179,7 +187,7 @@ function triggerRoute(parts: FlowParts): Route {
         const entrant = { contactId: contact.id, triggerData }
         const [entry] = await enter(parts, tx, automation, [entrant], { triggerType: 'api' })
         if (entry?.runId === undefined) throw refusedEntry(entry?.refusal)
-        return describeRun(tx.db, automation, await getRun(tx.db, automation, entry.runId))
+        return describeRun(parts, tx.db, automation, await getRun(tx.db, automation, entry.runId))
       }),
   })
 }
@@ -207,7 +215,8 @@ export function checkData(data: Readonly<Record<string, unknown>>): void {
   if (json.includes('\\u0000')) throw refusal('trigger_data', 'trigger_data contains a NUL character')
 }
 
-function cancelRoute({ database, clock }: FlowParts): Route {
+function cancelRoute(parts: FlowParts): Route {
+  const { database, clock } = parts
   return route({
     ...CHAPTER,
     method: 'POST',
@@ -227,13 +236,15 @@ function cancelRoute({ database, clock }: FlowParts): Route {
         const ending = { status: 'cancelled', exitReason: 'cancelled' } as const
         await endRuns(tx.db, [run.seq], ending, clock.now())
         await changeRunCounts(tx.db, automation.seq, { active: -1, cancelled: 1 })
-        return describeRun(tx.db, automation, await getRun(tx.db, automation, run.id))
+        return describeRun(parts, tx.db, automation, await getRun(tx.db, automation, run.id))
       }),
   })
 }
 
-async function describeRun(db: Queries, automation: Automation, run: Run) {
-  return runToApi(run, automation, await findStepIds(db, run.step === null ? [] : [run.step]))
+async function describeRun(parts: FlowParts, db: Queries, automation: Automation, run: Run) {
+  const stepIds = await findStepIds(db, run.step === null ? [] : [run.step])
+  const state = await readRunState(parts, db, automation)
+  return runToApi(run, automation, stepIds, runWaitsFor(run, automation, state))
 }
 
 /** @throws AppError not_found */
@@ -253,6 +264,7 @@ export function runToApi(
   run: Run,
   automation: Automation,
   stepIds: ReadonlyMap<number, string>,
+  waiting: Waiting | undefined,
 ): Static<typeof RunSchema> {
   return {
     id: run.id,
@@ -265,6 +277,7 @@ export function runToApi(
     trigger_data: run.triggerData,
     automation_version: run.flowVersion,
     exit_reason: run.exitReason,
+    waiting_for: waitingToApi(waiting),
     error: run.error,
     is_sandbox: run.isSandbox,
     started_at: isoTime(run.startedAt),
@@ -284,6 +297,7 @@ export function recordToApi({
 }
 
 async function listShownRuns(
+  parts: FlowParts,
   db: Queries,
   automation: Automation,
   status: RunStatus | undefined,
@@ -294,7 +308,9 @@ async function listShownRuns(
   const found = await listRuns(db, automation.seq, stored, countOf(automation, stored), page)
   const steps = new Set(found.items.flatMap(({ step }) => (step === null ? [] : [step])))
   const ids = await findStepIds(db, [...steps])
-  return { ...found, items: found.items.map(run => runToApi(run, automation, ids)) }
+  const state = await readRunState(parts, db, automation)
+  const shown = (run: Run) => runToApi(run, automation, ids, runWaitsFor(run, automation, state))
+  return { ...found, items: found.items.map(shown) }
 }
 
 /** Translates the filter: unfinished runs are all paused or all active, depending on the automation. */

@@ -26,7 +26,7 @@ import type { Campaign } from '../records/campaign.js'
 import { changeCampaign, findCampaignBySeq } from '../records/campaign-store.js'
 import { findLetter } from '../records/letter-store.js'
 import { contentOf, type Letter } from '../sending/letter.js'
-import { isWithin } from '../sending/send-window.js'
+import { isWithin, opensAt } from '../sending/send-window.js'
 import { begin, cancelSome, completeOrWait, fail, takeBackSome } from './end-campaign.js'
 import { evaluateAudience, fixSome } from './fix-recipients.js'
 import { handOver } from './hand-over.js'
@@ -146,7 +146,10 @@ export class ActiveCampaign {
     if (!workspace) return this.restUntil(campaign, now + REMOVED_RECHECK_MS)
     const { sendWindow } = campaign
     if (sendWindow && !isWithin(sendWindow, now, workspace.timezone))
-      return this.restUntil(campaign, now + WINDOW_RECHECK_MS)
+      return this.restUntil(
+        campaign,
+        Math.min(opensAt(sendWindow, now, workspace.timezone) ?? Infinity, now + WINDOW_RECHECK_MS),
+      )
     const { database } = this.parts.send
     const room = await this.room.left(campaign)
     if (room === 0) return 'waits'
@@ -274,7 +277,7 @@ export const MAX_UNTRIED = 10_000
 /** Including those waiting for a retry. */
 export const MAX_QUEUED = 100_000
 /** Less room than this is not worth a transaction. */
-const MIN_ROOM = 250
+export const MIN_ROOM = 250
 /** Retried mails are counted after there has been no room for this long. */
 const STUCK_MS = 5_000
 /** And again at this interval. */

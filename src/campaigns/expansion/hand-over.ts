@@ -107,7 +107,14 @@ export async function handOver(
   await changeCampaign(
     tx.db,
     seq,
-    { nextAt: nextTurn(campaign, handed.length, now), ...(variant ? {} : stored) },
+    {
+      nextAt: nextTurn(campaign, handed.length, now),
+      ...(variant ? {} : stored),
+      // Between two mails of a limited rate it goes on waiting.
+      ...(campaign.waitingSince === null || campaign.ratePerHour !== null
+        ? {}
+        : { waitingSince: null, waitingAnnounced: null }),
+    },
     {
       pending: -waiting.length,
       queued: handed.length - done,

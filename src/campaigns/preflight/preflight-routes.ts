@@ -16,7 +16,9 @@ import { route, type Route } from '../../http/route.js'
 import { variantName } from '../ab-test/ab-test.js'
 import { VariantId } from '../ab-test/ab-test-schema.js'
 import { CampaignParams } from '../records/campaign-schema.js'
+import type { Campaign } from '../records/campaign.js'
 import { requireCampaign } from '../records/campaigns.js'
+import { readSendingTime, SendingTimeOrNull } from '../sending/read-estimate.js'
 import { countAudience, findCampaignAudience } from '../sending/campaign-audience.js'
 import { CHECK_STATUSES, findCheck, startCheck, type CampaignCheck } from './check-store.js'
 import { FINDINGS, MAX_PLACES, SEVERITIES, type FindingCode } from './findings.js'
@@ -103,6 +105,7 @@ const CheckSchema = Type.Object(
       description:
         'What the rspamd of `campaigns.rspamd_url` says of the mail of one recipient, of the variants the worst; null if none is set up or it did not answer.',
     }),
+    sending_time: SendingTimeOrNull,
     started_at: Moment(),
     finished_at: MomentOrNull(),
   },
@@ -141,12 +144,19 @@ const EXAMPLE: Static<typeof CheckSchema> = {
     action: 'no action',
     symbols: [{ name: 'SUBJ_ALL_CAPS', score: 1.2, description: 'Subject contains mostly capital letters' }],
   },
+  sending_time: {
+    duration_seconds: 0,
+    limited_by: null,
+    limit: null,
+    detail: 'Less than a minute.',
+  },
   started_at: '2026-01-15T09:30:00.000Z',
   finished_at: '2026-01-15T09:30:04.000Z',
 }
 
 /** @param wake tells the runner that there is a check */
-export function preflightRoutes({ send }: PreflightParts, wake: () => void): Route[] {
+export function preflightRoutes(parts: PreflightParts, wake: () => void): Route[] {
+  const { send } = parts
   const { database, clock, newId } = send
   return [
     route({
@@ -159,7 +169,7 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
       description:
         'Renders the mail for every recipient as it would be sent now, without sending it, and reports who lacks which merge value, ' +
         'whose links are empty or broken, what mail clients will clip, not support or distrust, links and images that cannot be reached, and ' +
-        'what is wrong with the sender; with `campaigns.rspamd_url`, also what rspamd makes of the mail of one recipient. Each variant of an A/B ' +
+        'what is wrong with the sender, and how long sending takes at the limits that hold now; with `campaigns.rspamd_url`, also what rspamd makes of the mail of one recipient. Each variant of an A/B ' +
         'test is checked for all recipients. Runs in the background; ask for the result with `GET`. Starting a check replaces the earlier one.',
       params: CampaignParams,
       status: 202,
@@ -189,7 +199,7 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
           tx.changed('campaigns')
         })
         wake()
-        return checkToApi(database.reader, await requireCheck(database.reader, campaign.seq))
+        return checkToApi(parts, campaign, await requireCheck(database.reader, campaign.seq))
       },
     }),
     route({
@@ -206,7 +216,7 @@ export function preflightRoutes({ send }: PreflightParts, wake: () => void): Rou
       errors: ['not_found'],
       async handle({ principal: { workspaceId }, params }) {
         const campaign = await requireCampaign(database.reader, workspaceId, params.id)
-        return checkToApi(database.reader, await requireCheck(database.reader, campaign.seq))
+        return checkToApi(parts, campaign, await requireCheck(database.reader, campaign.seq))
       },
     }),
   ]
@@ -233,11 +243,12 @@ async function requireCheck(db: Queries, campaign: number): Promise<CampaignChec
 }
 
 async function checkToApi(
-  db: Queries,
+  parts: PreflightParts,
+  campaign: Campaign,
   { status, checked, total, largest, findings, spam, startedAt, finishedAt }: CampaignCheck,
 ): Promise<Static<typeof CheckSchema>> {
   const ids = [...new Set(findings.flatMap(({ contacts = [] }) => contacts))]
-  const known = await findContactsOf(db, ids)
+  const known = await findContactsOf(parts.send.database.reader, ids)
   const shown = findings.map(
     ({
       code,
@@ -282,6 +293,7 @@ async function checkToApi(
       action: spam.action,
       symbols: spam.symbols.map(symbol => ({ ...symbol })),
     },
+    sending_time: await readSendingTime(parts, campaign, total),
     started_at: isoTime(startedAt),
     finished_at: finishedAt === null ? null : isoTime(finishedAt),
   }

@@ -10,12 +10,14 @@ export interface OfWorkspaces {
   readonly workspaceId: string | undefined
   /** Only those whose A/B test waits for a person. */
   readonly awaitsWinner: boolean
+  /** Only those that are sent and were seen to wait (`sending/announce-waits.ts`). */
+  readonly isWaiting: boolean
 }
 
 /** Without those of sandboxes, newest first. */
 export async function listCampaignsOfAll(
   db: Queries,
-  { workspaceId, awaitsWinner }: OfWorkspaces,
+  { workspaceId, awaitsWinner, isWaiting }: OfWorkspaces,
   page: Page,
 ): Promise<Listing<Campaign>> {
   let matching = db
@@ -23,6 +25,7 @@ export async function listCampaignsOfAll(
     .where('is_sandbox', '=', 0)
     .where('workspace_id', 'in', e => e.selectFrom('workspaces').select('id').where('deleted_at', 'is', null))
   if (workspaceId !== undefined) matching = matching.where('workspace_id', '=', workspaceId)
+  if (isWaiting) matching = matching.where('status', '=', 'sending').where('waiting_since', 'is not', null)
   if (awaitsWinner)
     matching = matching
       .where('status', 'in', ['sending', 'paused'])

@@ -28,6 +28,7 @@ export const DRAFT_EXAMPLE: ShownCampaign = {
   archive: false,
   archive_indexed: false,
   status: 'draft',
+  waiting_for: null,
   error: null,
   is_sandbox: false,
   total_recipients: 0,

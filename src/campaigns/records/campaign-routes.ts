@@ -12,6 +12,7 @@ import { describeUses, forceQuery, type ReferenceParts } from '../../resource/re
 import type { Queries } from '../../db/database.js'
 import { withVariant } from '../ab-test/ab-test.js'
 import { findTest } from '../ab-test/variant-store.js'
+import { findWait, findWaits } from '../sending/find-waits.js'
 import { requirePage } from '../archive/page-store.js'
 import type { CampaignParts } from '../campaign-parts.js'
 import type { Campaign, CampaignFields } from './campaign.js'
@@ -57,7 +58,8 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       item: CampaignSchema,
       async handle({ principal, query: { status } }, page) {
         const found = await listCampaigns(database.slowReader, principal.workspaceId, status, page)
-        return { items: found.items.map(campaignToApi), total: found.total }
+        const waits = await findWaits(parts, found.items)
+        return { items: found.items.map(one => campaignToApi(one, waits.get(one.seq))), total: found.total }
       },
     }),
     route({
@@ -164,13 +166,15 @@ export function campaignRoutes(parts: CampaignParts & ReferenceParts): Route[] {
       summary: 'Get a campaign with its statistics.',
       description:
         'Counts are cumulative and exact, even after a crash of the server. The `ETag` covers everything shown. With `If-Match`, ' +
-        '`total_recipients`, `excluded`, `progress`, `stats` and `rates` do not count.',
+        '`total_recipients`, `excluded`, `progress`, `stats`, `rates` and `waiting_for` do not count.',
       params: CampaignParams,
       response: CampaignSchema,
       exampleAnswer: SENT_EXAMPLE,
       errors: ['not_found'],
-      handle: async ({ principal, params }) =>
-        tagged(await requireCampaign(database.reader, principal.workspaceId, params.id)),
+      async handle({ principal, params }) {
+        const campaign = await requireCampaign(database.reader, principal.workspaceId, params.id)
+        return tagged(campaign, await findWait(parts, campaign))
+      },
     }),
     route({
       method: 'PATCH',

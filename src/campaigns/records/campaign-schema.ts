@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { isoTime } from '../../core/moments.js'
+import type { Waiting } from '../../core/waiting.js'
 import {
   Id,
   IdOrNull,
@@ -9,6 +10,7 @@ import {
   orNull,
   TextOrNull,
 } from '../../http/answer/answer-fields.js'
+import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { MAX_MAILBOX_LENGTH } from '../../mail/named-address.js'
 import { AbTestSchema, abTestToApi } from '../ab-test/ab-test-schema.js'
 import { ratesOf, statsFields } from '../results/campaign-stats.js'
@@ -250,6 +252,9 @@ export const CampaignSchema = Type.Object(
     archive: Type.Boolean(),
     archive_indexed: Type.Boolean(),
     status: StatusOfCampaign,
+    waiting_for: WaitingForOrNull(
+      'Why no emails are queued or delivered now, although the campaign has begun: a limit, the sending hours, a pause ...',
+    ),
     error: TextOrNull({ description: 'Why the campaign failed.' }),
     is_sandbox: Type.Boolean(),
     total_recipients: count('0 for a draft; an estimate until a scheduled campaign starts.'),
@@ -267,7 +272,8 @@ export const CampaignSchema = Type.Object(
 )
 export type ShownCampaign = Static<typeof CampaignSchema>
 
-export function campaignToApi(campaign: Campaign): ShownCampaign {
+/** @param waiting why it waits, from `findWaits` */
+export function campaignToApi(campaign: Campaign, waiting: Waiting | undefined): ShownCampaign {
   return {
     id: campaign.id,
     name: campaign.name,
@@ -289,6 +295,7 @@ export function campaignToApi(campaign: Campaign): ShownCampaign {
     archive: campaign.isArchived,
     archive_indexed: campaign.isIndexed,
     status: campaign.status,
+    waiting_for: waitingToApi(waiting),
     error: campaign.error,
     is_sandbox: campaign.isSandbox,
     total_recipients: campaign.recipients,

@@ -4,6 +4,7 @@
  * Counts are incremented in the transaction that changes the recipients they count (`recipient-store.ts`).
  */
 import { sql, type Generated, type Selectable } from 'kysely'
+import type { WaitReason } from '../../core/waiting.js'
 import type { Queries } from '../../db/database.js'
 import { newestFirst } from '../../db/listing.js'
 import { statement } from '../../db/statement.js'
@@ -79,6 +80,8 @@ interface CampaignHeadRow {
   content_id: string | null
   content_at: number | null
   recipients_pruned_at: number | null
+  waiting_since: number | null
+  waiting_announced: WaitReason | null
 }
 
 type CampaignRow = CampaignHeadRow & Record<CountColumn, Generated<number>>
@@ -215,6 +218,23 @@ export async function nextDueAfter(db: Queries, now: number): Promise<number | u
   return (await selectNext(db, { now })).rows[0]?.next_at ?? undefined
 }
 
+/** To the letter as in the partial index. */
+const IS_UNDER_WAY = sql<boolean>`status in ('sending', 'paused')`
+
+/** Campaigns that are sent or paused, but for sandboxes', in the order of their numbers. */
+export async function listUnderWay(db: Queries, after: number, limit: number): Promise<Campaign[]> {
+  const rows = await db
+    .selectFrom('campaigns')
+    .selectAll()
+    .where(IS_UNDER_WAY)
+    .where('is_sandbox', '=', 0)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(campaignFromRow)
+}
+
 /** Columns other than counts that the runner and status changes write. */
 export type CampaignChange = Partial<
   Pick<
@@ -233,6 +253,8 @@ export type CampaignChange = Partial<
     | 'contentId'
     | 'contentAt'
     | 'updatedAt'
+    | 'waitingSince'
+    | 'waitingAnnounced'
   >
 >
 
@@ -251,6 +273,8 @@ const CHANGING = {
   contentId: 'content_id',
   contentAt: 'content_at',
   updatedAt: 'updated_at',
+  waitingSince: 'waiting_since',
+  waitingAnnounced: 'waiting_announced',
 } as const satisfies Record<keyof CampaignChange, string>
 
 /** @param counted added to the counts */
@@ -331,6 +355,8 @@ export function campaignFromRow(row: Selectable<CampaignRow>): Campaign {
     recipientsPrunedAt: row.recipients_pruned_at,
     contentId: row.content_id,
     contentAt: row.content_at,
+    waitingSince: row.waiting_since,
+    waitingAnnounced: row.waiting_announced,
     recipients: row.recipients,
     pending: row.pending,
     queued: row.queued,

@@ -1,5 +1,6 @@
 /** A campaign: its fields, counts and state machine. Pure. */
 import type { Conditions } from '../../audience/segments/conditions.js'
+import type { WaitReason } from '../../core/waiting.js'
 import type { AbTest } from '../ab-test/ab-test.js'
 import type { SendWindow } from '../sending/send-window.js'
 
@@ -106,6 +107,9 @@ export interface Campaign extends CampaignFields, Progress, Excluded, Stats {
   /** Content used for new messages, and since when. */
   readonly contentId: string | null
   readonly contentAt: number | null
+  /** Since when it was seen to wait, and the reason for which `campaign.waiting` was appended last in this wait. */
+  readonly waitingSince: number | null
+  readonly waitingAnnounced: WaitReason | null
 }
 
 /**

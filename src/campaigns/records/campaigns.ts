@@ -7,6 +7,7 @@
 import { AppError } from '../../core/errors.js'
 import { readName } from '../../core/names.js'
 import { isUuid } from '../../core/ids.js'
+import type { Waiting } from '../../core/waiting.js'
 import type { Queries, Tx } from '../../db/database.js'
 import type { Actor } from '../../core/actor.js'
 import { recordActivity } from '../../events/activity-store.js'
@@ -42,11 +43,15 @@ export async function requireCampaign(db: Queries, workspaceId: string, id: stri
   return campaign
 }
 
-/** As the API shows it. The version leaves out the counts, which change all the time while it is sent. */
-export function tagged(campaign: Campaign): Tagged<ShownCampaign> {
-  const shown = campaignToApi(campaign)
+/**
+ * As the API shows it. The version leaves out the counts and what it waits for, which change all the time while it is sent.
+ *
+ * @param waiting why it waits; a draft does not
+ */
+export function tagged(campaign: Campaign, waiting?: Waiting): Tagged<ShownCampaign> {
+  const shown = campaignToApi(campaign, waiting)
   const { total_recipients: _total, excluded: _excluded, progress: _progress, ...others } = shown
-  const { stats: _stats, rates: _rates, ...settings } = others
+  const { stats: _stats, rates: _rates, waiting_for: _waiting, ...settings } = others
   return new Tagged(shown, etagOf(settings))
 }
 
@@ -114,6 +119,8 @@ export async function steerCampaign(
     updatedAt: now,
     // Recipient rows are created even while paused; after that a paused campaign has nothing to do.
     nextAt: act === 'pause' && campaign.fixedAt !== null ? null : now,
+    waitingSince: null,
+    waitingAnnounced: null,
     ...(isOver ? { finishedAt: now } : {}),
   }
   await changeCampaign(tx.db, campaign.seq, change)

@@ -1,4 +1,5 @@
 /** A campaign's counts and rates as the API and its events show them. Pure. */
+import type { ShownWaiting } from '../../http/answer/waiting-for.js'
 import type { Campaign, Stats } from '../records/campaign.js'
 
 interface AboutCampaign {
@@ -31,6 +32,11 @@ declare module '../../events/event.js' {
     >
     /** Its A/B test now waits for a person to choose the winner. */
     'campaign.winner_required': ContactEventOf<'campaign.winner_required', AboutCampaign>
+    /** It has waited for a minute, for a reason that was not told in this wait. */
+    'campaign.waiting': ContactEventOf<
+      'campaign.waiting',
+      AboutCampaign & { readonly waitingFor: ShownWaiting | null }
+    >
   }
 }
 

@@ -8,6 +8,8 @@ import type { CampaignParts } from '../campaign-parts.js'
 import { SENT_EXAMPLE } from '../records/campaign-example.js'
 import { CampaignParams, CampaignSchema, ExcludedSchema, excludedToApi } from '../records/campaign-schema.js'
 import { requireCampaign, steerCampaign, tagged, type Steering } from '../records/campaigns.js'
+import { findWait } from './find-waits.js'
+import { readSendingTime, SendingTimeOrNull } from './read-estimate.js'
 import { sendCampaign, sendTest } from './send-campaign.js'
 import { countAudience, findCampaignAudience } from './campaign-audience.js'
 
@@ -85,7 +87,8 @@ export function sendRoutes(parts: CampaignParts, wake: () => void): Route[] {
   ]
 }
 
-function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
+function audienceRoute(parts: CampaignParts): Route {
+  const { database, clock } = parts.send
   return route({
     method: 'GET',
     path: '/campaigns/:id/audience',
@@ -101,10 +104,16 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
         total: Type.Integer(),
         mailable: Type.Integer({ description: 'Subscribed, not bounced, not suppressed.' }),
         ...ExcludedSchema.properties,
+        sending_time: SendingTimeOrNull,
       },
       { title: 'CampaignAudience' },
     ),
-    exampleAnswer: { total: 105, mailable: 100, ...EXCLUDED },
+    exampleAnswer: {
+      ...{ total: 105, mailable: 100, ...EXCLUDED },
+      sending_time: {
+        ...{ duration_seconds: 0, limited_by: null, limit: null, detail: 'Less than a minute.' },
+      },
+    },
     errors: ['not_found'],
     async handle({ principal: { workspaceId }, params }) {
       const campaign = await requireCampaign(database.reader, workspaceId, params.id)
@@ -119,7 +128,8 @@ function audienceRoute({ send: { database, clock } }: CampaignParts): Route {
           : { ...excludedToApi(campaign), mailable: campaign.recipients }
       const { mailable, unsubscribed, bounced, suppressed } = counted
       const total = mailable + unsubscribed + bounced + suppressed
-      return { total, mailable, unsubscribed, bounced, suppressed }
+      const sending_time = await readSendingTime(parts, campaign, mailable)
+      return { total, mailable, unsubscribed, bounced, suppressed, sending_time }
     },
   })
 }
@@ -205,11 +215,8 @@ interface SteerRoute {
   readonly description: string
 }
 
-function steerRoute(
-  { send: { database, clock }, onHolds }: CampaignParts,
-  wake: () => void,
-  { act, ...described }: SteerRoute,
-): Route {
+function steerRoute(parts: CampaignParts, wake: () => void, { act, ...described }: SteerRoute): Route {
+  const { send, onHolds } = parts
   return route({
     method: 'POST',
     path: `/campaigns/:id/${act}`,
@@ -222,12 +229,12 @@ function steerRoute(
     exampleAnswer: { ...SENT_EXAMPLE, status: STEERED[act], completed_at: null },
     errors: ['not_found', 'conflict'],
     async handle({ principal, params }) {
-      const campaign = await database.write(tx =>
-        steerCampaign(tx, principal.workspaceId, params.id, act, principal.actor, clock.now()),
+      const campaign = await send.database.write(tx =>
+        steerCampaign(tx, principal.workspaceId, params.id, act, principal.actor, send.clock.now()),
       )
       onHolds()
       wake()
-      return tagged(campaign)
+      return tagged(campaign, await findWait(parts, campaign))
     },
   })
 }

@@ -1,8 +1,8 @@
 /**
  * A campaign's send window: hours of the day and days of the week, in the workspace's time zone.
  *
- * Checked by the runner for the current time only, never computed ahead, so changes of the clocks, the zone or the window need no special
- * handling: an hour that occurs twice counts twice, a missing one is skipped. Pure. Fails: AppError validation_error.
+ * The runner checks it for the current time, so an hour that occurs twice counts twice, and a missing one is skipped. When it opens next is
+ * computed for people and to wake the runner, who checks again then. Pure. Fails: AppError validation_error.
  */
 import { AppError } from '../../core/errors.js'
 import { zoneTime } from '../../world/time/zone-time.js'
@@ -38,6 +38,55 @@ export function isWithin({ days, from, until }: SendWindow, now: number, timezon
   if (from < until) return opensOn(day) && time >= from && time < until
   // A window that crosses midnight belongs to the day on which it opened.
   return (opensOn(day) && time >= from) || (opensOn(day === 1 ? 7 : day - 1) && time < until)
+}
+
+const MINUTE_MS = 60_000
+const DAY_MINUTES = 1_440
+const WEEK_MINUTES = 7 * DAY_MINUTES
+/** From one opening time to the next: at most a week of closed days, and changes of the clocks between. */
+const MAX_HOPS = 32
+
+/**
+ * When a closed window opens next, on the minute.
+ *
+ * @returns ms since epoch UTC, `now` if it is open; undefined if it never opens
+ */
+export function opensAt(window: SendWindow, now: number, timezone: string): number | undefined {
+  if (isWithin(window, now, timezone)) return now
+  const opening = minuteOf(window.from)
+  let at = Math.floor(now / MINUTE_MS)
+  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+    const local = weekMinute(at, timezone)
+    const wait = (opening - (local % DAY_MINUTES) + DAY_MINUTES - 1) % DAY_MINUTES
+    // While the clocks are not changed it cannot open before its opening time.
+    at = changeOfClocks(at, at + wait + 1, timezone) ?? at + wait + 1
+    if (isWithin(window, at * MINUTE_MS, timezone)) return at * MINUTE_MS
+  }
+  return undefined
+}
+
+/** The first minute in (first, last] at which the local time is not what it would be if it had gone on evenly. */
+function changeOfClocks(first: number, last: number, timezone: string): number | undefined {
+  const start = weekMinute(first, timezone)
+  const isEven = (minute: number) => weekMinute(minute, timezone) === (start + minute - first) % WEEK_MINUTES
+  if (isEven(last)) return undefined
+  let [even, changed] = [first, last]
+  while (changed - even > 1) {
+    const middle = Math.floor((even + changed) / 2)
+    if (isEven(middle)) even = middle
+    else changed = middle
+  }
+  return changed
+}
+
+/** Minutes since Monday's midnight. @param minute since epoch UTC */
+function weekMinute(minute: number, timezone: string): number {
+  const { day, time } = localTime(minute * MINUTE_MS, timezone)
+  return (day - 1) * DAY_MINUTES + minuteOf(time)
+}
+
+function minuteOf(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3))
 }
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']

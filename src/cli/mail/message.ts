@@ -19,6 +19,7 @@ import {
   UsageError,
 } from '../context.js'
 import { apiCommand, choice, limited } from '../options.js'
+import { waitText } from '../waits.js'
 import { printable } from './mail-view.js'
 
 type MessageView = Static<typeof MessageSchema>
@@ -84,6 +85,7 @@ export function messageText(
     ['delivered', view.delivered_at],
     ['bounced', view.bounced_at],
     ['next attempt', view.next_attempt_at],
+    ['waits for', waitText(view.waiting_for)],
   ]
   const lines = facts
     .filter(([, value]) => value !== null)

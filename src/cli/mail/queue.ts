@@ -7,6 +7,7 @@ import type { QueueChanged } from '../../queue/operator/queue-change-routes.js'
 import type { QueueEntryView, QueueSummary } from '../../queue/operator/queue-routes.js'
 import { withApi, type Api } from '../api.js'
 import { printResult, table, UsageError, type CliContext, type CommonOptions } from '../context.js'
+import { waitCell, waitText } from '../waits.js'
 import { apiCommand, choice, confirm, confirmable, limited, type ConfirmOptions } from '../options.js'
 
 const SUMMARY_ROWS = 50
@@ -210,12 +211,13 @@ function summaryTable(by: 'domain' | 'site', rows: QueueSummary['rows']): string
 
 function entryTable(entries: readonly QueueEntryView[], now: number): string {
   return table(
-    ['ID', 'TO', 'ATTEMPTS', 'NEXT ATTEMPT', 'LAST REPLY'],
+    ['ID', 'TO', 'ATTEMPTS', 'NEXT ATTEMPT', 'WAITS FOR', 'LAST REPLY'],
     entries.map(entry => [
       entry.message_id,
       entry.to,
       entry.attempts,
       nextAttemptOf(entry, now),
+      waitCell(entry.waiting_for),
       entry.last_reply,
     ]),
   )
@@ -228,6 +230,7 @@ function entryText(entry: QueueEntryView, now: number): string {
     ['workspace', entry.workspace_id],
     ['attempts', entry.attempts],
     ['next attempt', nextAttemptOf(entry, now)],
+    ['waits for', waitText(entry.waiting_for) ?? '-'],
     ['expires', entry.expires_at],
     ['queued', entry.enqueued_at],
     ['last reply', entry.last_reply ?? '-'],

@@ -4,6 +4,7 @@ import { CAMPAIGN_STATUSES } from '../../campaigns/records/campaign.js'
 import type { ShownCampaign } from '../../campaigns/records/campaign-schema.js'
 import { withApi } from '../api.js'
 import { printResult, type CliContext, type OwnedOptions } from '../context.js'
+import { waitCell } from '../waits.js'
 import { choice, printsRest, segment, workspaceGroup } from '../options.js'
 
 const STEERING = [
@@ -25,10 +26,14 @@ export function campaignCommands(program: Command, context: CliContext): void {
     {
       path: () => '/campaigns',
       query: ({ status }) => ({ status }),
-      head: ['NAME', 'STATUS', 'RECIPIENTS', 'PENDING', 'QUEUED', 'DONE', 'OPENED', 'CLICKED', 'ID'],
-      cells: ({ name, status, total_recipients: recipients, progress, stats, id }) => {
+      head: [
+        ...['NAME', 'STATUS', 'RECIPIENTS', 'PENDING', 'QUEUED', 'DONE', 'OPENED', 'CLICKED'],
+        ...['WAITS FOR', 'ID'],
+      ],
+      cells: ({ name, status, total_recipients: recipients, progress, stats, waiting_for: waiting, id }) => {
         const { pending, queued, done } = progress
-        return [name, status, recipients, pending, queued, done, stats.unique_opens, stats.unique_clicks, id]
+        const { unique_opens: opened, unique_clicks: clicked } = stats
+        return [name, status, recipients, pending, queued, done, opened, clicked, waitCell(waiting), id]
       },
     },
   )

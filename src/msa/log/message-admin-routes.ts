@@ -26,6 +26,7 @@ import { readTimeRange, timeRangeQuery } from '../../http/time-range.js'
 import { findContents } from '../../messages/content-store.js'
 import { MESSAGE_STATUSES } from '../../messages/message-status.js'
 import { findAnyMessage, findMessagesOf, type Message } from '../../messages/message-store.js'
+import type { MessageWaitsParts } from '../../queue/waiting.js'
 import { WAITING_STATES } from '../../queue/delivery-state-store.js'
 import {
   judgeMessage,
@@ -40,9 +41,9 @@ import {
   type FoundMessage,
 } from './message-search-store.js'
 import { composeMessage, messageSource, type SourceParts } from './message-source.js'
-import { messageWithTrace } from './message-view.js'
+import { messageWithTrace, withWait } from './message-view.js'
 
-export interface MessageAdminParts extends AuthenticationParts {
+export interface MessageAdminParts extends AuthenticationParts, MessageWaitsParts {
   readonly database: Database
   readonly returnPath: (messageId: string, recipient: string) => string
   readonly jobLoader: SourceParts['jobLoader']
@@ -180,20 +181,25 @@ export function messageAdminRoutes(parts: MessageAdminParts): Route[] {
       errors: ['not_found', 'conflict'],
       async handle({ operator, params }) {
         const { id } = await getMessageNamed(database, params.messageId, operator)
-        return snapshot(reader, async db => {
+        const found = await snapshot(reader, async db => {
           const message = await findAnyMessage(db, id)
           if (!message) throw noSuchMessage(params.messageId)
           const [content] = await findContents(db, [message.contentId])
           const bounce = await findBounceOf(db, id)
+          const { shown, queued } = await messageWithTrace(db, message)
           return {
-            ...(await messageWithTrace(db, message)),
-            workspace_id: message.workspaceId,
-            envelope_sender: returnPath(id, message.recipient),
-            key_id: content?.submittedBy?.keyId ?? null,
-            peer: content?.submittedBy?.peer ?? null,
-            bounce: bounce ? bounceToApi(bounce) : null,
+            shown: {
+              ...shown,
+              workspace_id: message.workspaceId,
+              envelope_sender: returnPath(id, message.recipient),
+              key_id: content?.submittedBy?.keyId ?? null,
+              peer: content?.submittedBy?.peer ?? null,
+              bounce: bounce ? bounceToApi(bounce) : null,
+            },
+            queued,
           }
         })
+        return withWait(parts, found)
       },
     }),
     adminDownloadRoute({

@@ -1,6 +1,7 @@
 /** Response schemas of stored messages: status, trace, log. */
 import Type from 'typebox'
 import { Id, IdOrNull, Moment, MomentOrNull, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { WaitingForOrNull } from '../../http/answer/waiting-for.js'
 import { OUTCOME_KINDS, PERMANENCES } from '../../mail/outcome.js'
 import { DELIVERY_STATES } from '../../queue/delivery-state-store.js'
 import { MESSAGE_STATUSES, SKIP_REASONS } from '../../messages/message-status.js'
@@ -61,6 +62,9 @@ const statusFields = {
   }),
   next_attempt_at: MomentOrNull(),
   last_reply: TextOrNull(),
+  waiting_for: WaitingForOrNull(
+    'Why it is not delivered now: a hold, a limit, a back-off of the receiving hosts, a retry. For an id of several messages always null.',
+  ),
 }
 
 export const MessageStatusSchema = Type.Object(statusFields, { title: 'MessageStatus' })

@@ -2,33 +2,55 @@
 import type { Static } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
+import { waitingToApi, type ShownWaiting } from '../../http/answer/waiting-for.js'
 import { formatReply, type HostTried } from '../../mail/outcome.js'
 import { listAttempts, type Attempt, listAttemptsOf } from '../../messages/attempt-store.js'
 import { findContents, findScheduledAt, type MessageContent } from '../../messages/content-store.js'
 import type { Moment, MessageStatus } from '../../messages/message-status.js'
 import { type Message, findMessagesOf } from '../../messages/message-store.js'
 import { findDeliveryStates } from '../../queue/delivery-state-store.js'
+import { listEntries, type QueueListEntry } from '../../queue/operator/queue-admin-store.js'
 import { findEntries } from '../../queue/queue-store.js'
+import { findMessageWaits, type MessageWaitsParts } from '../../queue/waiting.js'
 import type { MessageSchema, MessageStatusSchema } from './message-schema.js'
 
-export async function messageStatus(
-  db: Queries,
-  message: Message,
-): Promise<Static<typeof MessageStatusSchema>> {
+/** An answer but for why the message waits, which `withWait` adds: sites are asked outside of the snapshot. */
+export interface Unwaited<Shown> {
+  readonly shown: Shown
+  /** Undefined if the message is not in the queue, or the id stands for several. */
+  readonly queued: QueueListEntry | undefined
+}
+
+type ShownStatus = Omit<Static<typeof MessageStatusSchema>, 'waiting_for'>
+type ShownMessage = Omit<Static<typeof MessageSchema>, 'waiting_for'>
+
+export async function withWait<Shown extends object>(
+  parts: MessageWaitsParts,
+  { shown, queued }: Unwaited<Shown>,
+): Promise<Shown & { waiting_for: ShownWaiting | null }> {
+  const waits = await findMessageWaits(parts, queued ? [queued] : [])
+  return { ...shown, waiting_for: waitingToApi(queued && waits.get(queued.messageId)) }
+}
+
+export async function messageStatus(db: Queries, message: Message): Promise<Unwaited<ShownStatus>> {
   return statusOf(db, message, await listAttempts(db, message.id))
 }
 
-export async function messageWithTrace(db: Queries, message: Message): Promise<Static<typeof MessageSchema>> {
+export async function messageWithTrace(db: Queries, message: Message): Promise<Unwaited<ShownMessage>> {
   const attempts = await listAttempts(db, message.id)
   const [content] = await findContents(db, [message.contentId])
+  const { shown, queued } = await statusOf(db, message, attempts)
   return {
-    ...(await statusOf(db, message, attempts)),
-    ...contentToApi(content),
-    campaign_id: message.campaignId ?? null,
-    contact_id: message.contactId ?? null,
-    created_at: isoTime(message.createdAt),
-    is_sandbox: message.isSandbox,
-    trace: attempts.map(attemptToApi),
+    shown: {
+      ...shown,
+      ...contentToApi(content),
+      campaign_id: message.campaignId ?? null,
+      contact_id: message.contactId ?? null,
+      created_at: isoTime(message.createdAt),
+      is_sandbox: message.isSandbox,
+      trace: attempts.map(attemptToApi),
+    },
+    queued,
   }
 }
 
@@ -54,12 +76,12 @@ async function statusOf(
   db: Queries,
   message: Message,
   attempts: readonly Attempt[],
-): Promise<Static<typeof MessageStatusSchema>> {
-  const [entry] = await findEntries(db, [message.id])
+): Promise<Unwaited<ShownStatus>> {
+  const [queued] = await listEntries(db, { messageIds: [message.id] }, 1)
   const scheduledAt = await findScheduledAt(db, message.workspaceId, message.contentId)
   const last = attempts.at(-1)
   const states = message.status === 'sent' ? await findDeliveryStates(db, [message.id]) : undefined
-  return {
+  const shown = {
     message_id: message.id,
     status: message.status,
     to: message.recipient,
@@ -67,10 +89,11 @@ async function statusOf(
     ...(message.reason === null ? {} : { reason: message.reason }),
     ...(scheduledAt === undefined ? {} : { scheduled_at: isoTime(scheduledAt) }),
     delivery_state: states?.get(message.id) ?? null,
-    attempts: Math.max(entry?.attempts ?? 0, last?.number ?? 0),
-    next_attempt_at: isoTimeOrNull(entry?.nextAttemptAt ?? null),
+    attempts: Math.max(queued?.attempts ?? 0, last?.number ?? 0),
+    next_attempt_at: isoTimeOrNull(queued?.nextAttemptAt ?? null),
     last_reply: last?.summary ?? null,
   }
+  return { shown, queued }
 }
 
 /** Timestamps of a message or a group. */
@@ -162,22 +185,17 @@ export async function findGroup(
   return messages.length > 1 ? { id, scheduledAt, messages } : undefined
 }
 
-export async function groupStatus(
-  db: Queries,
-  group: ScheduledGroup,
-): Promise<Static<typeof MessageStatusSchema>> {
-  return groupStatusFields(db, group, await listAttemptsOf(db, idsOf(group)))
+export async function groupStatus(db: Queries, group: ScheduledGroup): Promise<Unwaited<ShownStatus>> {
+  const shown = await groupStatusFields(db, group, await listAttemptsOf(db, idsOf(group)))
+  return { shown, queued: undefined }
 }
 
 /** Includes the attempts of all recipients, oldest first. */
-export async function groupWithTrace(
-  db: Queries,
-  group: ScheduledGroup,
-): Promise<Static<typeof MessageSchema>> {
+export async function groupWithTrace(db: Queries, group: ScheduledGroup): Promise<Unwaited<ShownMessage>> {
   const attempts = await listAttemptsOf(db, idsOf(group))
   const [content] = await findContents(db, [group.id])
   const [first] = group.messages
-  return {
+  const shown = {
     ...(await groupStatusFields(db, group, attempts)),
     ...contentToApi(content),
     campaign_id: first?.campaignId ?? null,
@@ -186,6 +204,7 @@ export async function groupWithTrace(
     is_sandbox: first?.isSandbox ?? false,
     trace: attempts.map(attempt => ({ ...attemptToApi(attempt), message_id: attempt.messageId })),
   }
+  return { shown, queued: undefined }
 }
 
 function idsOf({ messages }: ScheduledGroup): string[] {
@@ -196,7 +215,7 @@ async function groupStatusFields(
   db: Queries,
   group: ScheduledGroup,
   attempts: readonly Attempt[],
-): Promise<Static<typeof MessageStatusSchema>> {
+): Promise<ShownStatus> {
   const { id, scheduledAt, messages } = group
   const entries = await findEntries(db, idsOf(group))
   return {

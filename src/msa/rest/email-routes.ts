@@ -5,6 +5,7 @@ import { isUuid } from '../../core/ids.js'
 import { Reply, route, type Route } from '../../http/route.js'
 import { findScheduledAt } from '../../messages/content-store.js'
 import { findMessage, type Message } from '../../messages/message-store.js'
+import type { MessageWaitsParts } from '../../queue/waiting.js'
 import { batchRoutes } from './batch-routes.js'
 import {
   findGroup,
@@ -13,6 +14,7 @@ import {
   type ScheduledGroup,
   messageStatus,
   messageWithTrace,
+  withWait,
 } from '../log/message-view.js'
 import { messageLogRoutes } from '../log/message-log-routes.js'
 import { MessageParams, MessageSchema, MessageStatusSchema } from '../log/message-schema.js'
@@ -33,13 +35,17 @@ import { snapshot } from '../../db/snapshot.js'
 import { recordTransitions } from '../../messages/message-history.js'
 import { deleteScheduled } from '../sandbox/sandbox-schedule-store.js'
 
+export interface EmailRouteParts extends SendParts, MessageWaitsParts {
+  readonly database: SendParts['database']
+}
+
 const GROUP_NOTE =
   'The id of a scheduled send to several recipients stands for all of them: `to` is then comma-joined, and `recipients` ' +
   'lists each message. The status is `scheduled` while any recipient is waiting, then the lowest of any recipient, in the ' +
   'order sent, failed, suppressed, bounced, delivered, opened, clicked; skipped and cancelled recipients are ignored. Each ' +
   'timestamp is that of the first recipient to reach it.'
 
-export function emailRoutes(parts: SendParts): Route[] {
+export function emailRoutes(parts: EmailRouteParts): Route[] {
   return [
     sendRoute(parts),
     ...batchRoutes(parts),
@@ -92,7 +98,7 @@ function sendRoute(parts: SendParts): Route {
   })
 }
 
-function messageRoutes(parts: SendParts): Route[] {
+function messageRoutes(parts: EmailRouteParts): Route[] {
   const { database } = parts
   const mustFind = async (db: Queries, workspaceId: string, id: string): Promise<Message> => {
     const message = isUuid(id) ? await findMessage(db, workspaceId, id.toLowerCase()) : undefined
@@ -113,13 +119,15 @@ function messageRoutes(parts: SendParts): Route[] {
       params: MessageParams,
       response: MessageSchema,
       errors: ['not_found'],
-      handle: ({ principal: { workspaceId }, params: { messageId } }) =>
-        snapshot(database.reader, async db => {
+      async handle({ principal: { workspaceId }, params: { messageId } }) {
+        const found = await snapshot(database.reader, async db => {
           const group = await groupOf(db, workspaceId, messageId)
           return group
             ? groupWithTrace(db, group)
             : messageWithTrace(db, await mustFind(db, workspaceId, messageId))
-        }),
+        })
+        return withWait(parts, found)
+      },
     }),
     route({
       method: 'GET',
@@ -132,13 +140,15 @@ function messageRoutes(parts: SendParts): Route[] {
       params: MessageParams,
       response: MessageStatusSchema,
       errors: ['not_found'],
-      handle: ({ principal: { workspaceId }, params: { messageId } }) =>
-        snapshot(database.reader, async db => {
+      async handle({ principal: { workspaceId }, params: { messageId } }) {
+        const found = await snapshot(database.reader, async db => {
           const group = await groupOf(db, workspaceId, messageId)
           return group
             ? groupStatus(db, group)
             : messageStatus(db, await mustFind(db, workspaceId, messageId))
-        }),
+        })
+        return withWait(parts, found)
+      },
     }),
     route({
       method: 'POST',

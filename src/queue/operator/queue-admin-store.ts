@@ -44,6 +44,8 @@ export interface QueueListEntry extends QueueEntry {
   readonly isCampaignPaused: boolean
   /** A delivery attempt is in progress. */
   readonly isClaimed: boolean
+  /** For a later moment, by its sender. */
+  readonly isScheduled: boolean
 }
 
 /** Oldest first. @param after the entry before the first one */
@@ -68,6 +70,9 @@ export async function listEntries(
         .limit(1)
         .as('last_summary'),
     )
+    .select(e =>
+      e.selectFrom('messages').select('status').whereRef('messages.id', '=', 'queue.message_id').as('status'),
+    )
     .where(e => matches(e, selection))
     .where('queue.message_id', '>', after)
     .orderBy('queue.message_id')
@@ -82,6 +87,7 @@ export async function listEntries(
       lastSummary: row.last_summary,
       isCampaignPaused: paused.has(campaignId ?? ''),
       isClaimed: row.claimed_by !== null,
+      isScheduled: row.status === 'scheduled',
     }
   })
 }

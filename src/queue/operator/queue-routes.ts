@@ -3,9 +3,11 @@ import Type, { type Static } from 'typebox'
 import { findRestoreHold } from '../../accounts/restore-hold-store.js'
 import { AppError } from '../../core/errors.js'
 import { isoTime, isoTimeOrNull } from '../../core/moments.js'
+import type { Waiting } from '../../core/waiting.js'
 import type { Database } from '../../db/database.js'
 import { adminListRoute, adminRoute } from '../../http/admin-route.js'
 import { Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
 import { requirePermission } from '../../http/operator.js'
 import { cursorQuery } from '../../http/pagination.js'
 import type { Route } from '../../http/route.js'
@@ -14,6 +16,7 @@ import { cachedCount, type CountRest } from '../../world/time/cached-count.js'
 import type { Clock } from '../../world/time/clock.js'
 import type { LocateSite } from '../delivery-agent.js'
 import type { SiteState } from '../pacing/site.js'
+import { findMessageWaits, siteWaitsFor, type FindSiteWaits } from '../waiting.js'
 import { selectionOf } from './change-queue.js'
 import { countEntries, listEntries, type QueueListEntry } from './queue-admin-store.js'
 import { domainField, QUEUE_CHAPTER, siteField, workspaceField } from './queue-fields.js'
@@ -25,6 +28,7 @@ import { AGES, MAX_SUMMED, summaryByDomain, summaryBySite, type QueueCounts } fr
 export interface QueueStatusSource {
   readonly activeCount: number
   listSites(): SiteState[]
+  siteServing(destination: string): SiteState | undefined
   siteNameOf(destination: string): string | undefined
   retryNow(destinations?: ReadonlySet<string>): Promise<void>
 }
@@ -35,6 +39,7 @@ export interface QueueRouteParts {
   readonly database: Database
   readonly clock: Clock
   readonly locateSite: LocateSite
+  readonly findSiteWaits: FindSiteWaits
   /** Undefined: no server runs. */
   readonly runningQueue: () => QueueStatusSource | undefined
 }
@@ -55,6 +60,7 @@ export const QueueEntrySchema = Type.Object(
     expires_at: Moment({ description: 'A deferral after this moment is final.' }),
     enqueued_at: Moment(),
     last_reply: TextOrNull(),
+    waiting_for: WaitingForOrNull('Why it is not delivered now.'),
   },
   { title: 'QueueEntry' },
 )
@@ -122,8 +128,9 @@ function listRoute(parts: QueueRouteParts): Route {
         after ? after.total : countEntries(slowReader, selection, MAX_COUNTED),
       ])
       const shown = found.slice(offset, offset + limit)
+      const waits = await findMessageWaits(parts, shown)
       return {
-        items: shown.map(entryToApi),
+        items: shown.map(one => entryToApi(one, waits.get(one.messageId))),
         total,
         hasMore: found.length === wanted,
         end: shown.slice(-1).map(({ messageId }) => messageId),
@@ -238,6 +245,7 @@ export const QueueSitesSchema = Type.Object(
         active: Type.Integer({ description: 'Deliveries in progress.' }),
         window: Type.Integer({ description: 'Concurrent deliveries the site currently gets.' }),
         backoff_until: MomentOrNull(),
+        waiting_for: WaitingForOrNull('Why no delivery to it is started now.'),
       }),
       { description: 'Sites with due mail, deliveries in progress, or a back-off.' },
     ),
@@ -246,7 +254,7 @@ export const QueueSitesSchema = Type.Object(
 )
 export type QueueSites = Static<typeof QueueSitesSchema>
 
-function sitesRoute({ runningQueue }: QueueRouteParts): Route {
+function sitesRoute({ runningQueue, clock }: QueueRouteParts): Route {
   return adminRoute({
     method: 'GET',
     path: '/queue/sites',
@@ -255,16 +263,17 @@ function sitesRoute({ runningQueue }: QueueRouteParts): Route {
     chapter: QUEUE_CHAPTER,
     summary: 'List delivery sites and their pace.',
     response: QueueSitesSchema,
-    handle: async () => sitesToApi(runningQueue()),
+    handle: async () => sitesToApi(runningQueue(), clock.now()),
   })
 }
 
-export function sitesToApi(queue: QueueStatusSource | undefined): QueueSites {
-  const sites = (queue?.listSites() ?? []).map(({ name, active, window, backoffUntil }) => ({
-    site: name,
-    active,
-    window,
-    backoff_until: isoTimeOrNull(backoffUntil),
+export function sitesToApi(queue: QueueStatusSource | undefined, now: number): QueueSites {
+  const sites = (queue?.listSites() ?? []).map(site => ({
+    site: site.name,
+    active: site.active,
+    window: site.window,
+    backoff_until: isoTimeOrNull(site.backoffUntil),
+    waiting_for: waitingToApi(siteWaitsFor(site, now)),
   }))
   return { active: queue?.activeCount ?? 0, sites }
 }
@@ -287,7 +296,7 @@ async function heldSinceRestore({ reader }: Database): Promise<string | null> {
   return isoTimeOrNull((await findRestoreHold(reader)) ?? null)
 }
 
-function entryRoute({ database }: QueueRouteParts): Route {
+function entryRoute(parts: QueueRouteParts): Route {
   return adminRoute({
     method: 'GET',
     path: '/queue/:messageId',
@@ -299,15 +308,15 @@ function entryRoute({ database }: QueueRouteParts): Route {
     response: QueueEntrySchema,
     errors: ['not_found'],
     async handle({ operator, params: { messageId } }) {
-      const [entry] = await listEntries(database.reader, { messageIds: [messageId] }, 1)
+      const [entry] = await listEntries(parts.database.reader, { messageIds: [messageId] }, 1)
       if (!entry) throw new AppError('not_found', `message ${messageId} is not in the queue`)
       requirePermission(operator, 'queue:read', entry.workspaceId)
-      return entryToApi(entry)
+      return entryToApi(entry, (await findMessageWaits(parts, [entry])).get(messageId))
     },
   })
 }
 
-function entryToApi(entry: QueueListEntry): QueueEntryView {
+function entryToApi(entry: QueueListEntry, waiting: Waiting | undefined): QueueEntryView {
   return {
     message_id: entry.messageId,
     workspace_id: entry.workspaceId,
@@ -323,5 +332,6 @@ function entryToApi(entry: QueueListEntry): QueueEntryView {
     expires_at: isoTime(entry.expiresAt),
     enqueued_at: isoTime(entry.enqueuedAt),
     last_reply: entry.lastSummary,
+    waiting_for: waitingToApi(waiting),
   }
 }

@@ -231,6 +231,12 @@ export class Schedule {
     return this.sites.list()
   }
 
+  /** @returns undefined if the destination's site is not known, or has no mail here */
+  siteServing(destination: string): SiteState | undefined {
+    const name = this.directory.nameOf(destination)
+    return name === undefined ? undefined : this.sites.find(name)
+  }
+
   /** When the mail fell due that has waited longest at a site without back-off; ms since epoch UTC. */
   get oldestDueAt(): number | undefined {
     return this.sites.oldestDueAt

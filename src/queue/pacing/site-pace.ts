@@ -196,11 +196,20 @@ export class SitePace {
     return !this.isBackingOff && this.backoffCount === 0 && this.standing === 'new'
   }
 
-  get state(): { active: number; window: number; backoffLeftMs: number | undefined } {
+  get state(): {
+    active: number
+    window: number
+    backoffLeftMs: number | undefined
+    /** Until its rate allows another message; undefined if it does now. */
+    rateLeftMs: number | undefined
+  } {
+    const { nextSlotAt } = this
+    const isRateUsedUp = !this.isBackingOff && this.takeableTokens() < 1 && nextSlotAt !== undefined
     return {
       active: this.active,
       window: this.isProbing ? 1 : Math.floor(this.window),
       backoffLeftMs: this.isBackingOff ? this.backoffUntil - this.clock.monotonic() : undefined,
+      rateLeftMs: isRateUsedUp ? nextSlotAt - this.clock.monotonic() : undefined,
     }
   }
 

@@ -176,6 +176,10 @@ export interface SiteState {
   readonly window: number
   /** Ms since epoch UTC. */
   readonly backoffUntil: number | undefined
+  /** When its rate allows another message, if mail waits for that; ms since epoch UTC. */
+  readonly rateUntil: number | undefined
+  /** Messages per minute that the whole site allows; 0: unlimited. */
+  readonly messagesPerMinute: number
 }
 
 export interface RegisterParts {
@@ -229,19 +233,30 @@ export class SiteRegister {
   }
 
   list(): SiteState[] {
-    const now = this.parts.clock.now()
     return [...this.sites.values()].flatMap(site => {
-      const { backoffLeftMs, ...state } = site.pace.state
-      const isOfInterest = site.hasDue || !site.pace.isIdle || backoffLeftMs !== undefined
-      if (!isOfInterest) return []
-      return [
-        {
-          name: site.name,
-          ...state,
-          backoffUntil: backoffLeftMs === undefined ? undefined : now + backoffLeftMs,
-        },
-      ]
+      const state = this.stateOf(site)
+      const isOfInterest = site.hasDue || !site.pace.isIdle || state.backoffUntil !== undefined
+      return isOfInterest ? [state] : []
     })
+  }
+
+  /** @returns undefined for a site that is not known */
+  find(name: string): SiteState | undefined {
+    const site = this.sites.get(name)
+    return site && this.stateOf(site)
+  }
+
+  private stateOf({ name, pace, facts, hasDue }: Site): SiteState {
+    const now = this.parts.clock.now()
+    const { active, window, backoffLeftMs, rateLeftMs } = pace.state
+    return {
+      name,
+      active,
+      window,
+      backoffUntil: backoffLeftMs === undefined ? undefined : now + backoffLeftMs,
+      rateUntil: rateLeftMs === undefined || !hasDue ? undefined : now + rateLeftMs,
+      messagesPerMinute: facts.messagesPerMinute,
+    }
   }
 
   /** Sites whose connections or rate may matter to other nodes, at most `most`. */

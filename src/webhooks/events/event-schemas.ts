@@ -2,6 +2,7 @@
 import Type, { type TSchema } from 'typebox'
 import { ContactSchema } from '../../audience/contacts/contact-schema.js'
 import { Address, Id, IdOrNull, Moment, orNull, TextOrNull } from '../../http/answer/answer-fields.js'
+import { WaitingFor } from '../../http/answer/waiting-for.js'
 import { type WebhookEvent, WEBHOOK_EVENT_NAMES, WEBHOOK_EVENTS } from './webhook-event.js'
 import { exampleOf } from '../../http/openapi/example.js'
 import type { OutgoingRequests } from '../../http/openapi/outgoing.js'
@@ -89,6 +90,7 @@ export const DATA_SCHEMAS: Readonly<Record<WebhookEvent, TSchema>> = {
     { title: 'CompletedCampaign' },
   ),
   'campaign.winner_required': Type.Object(campaign, { title: 'UndecidedCampaign' }),
+  'campaign.waiting': Type.Object({ ...campaign, waiting_for: WaitingFor }, { title: 'WaitingCampaign' }),
   'email.sent': Type.Object(aboutMail, { title: 'SentEmail' }),
   'email.delivered': Type.Object({ ...aboutMail, remote_mta: Type.String() }, { title: 'DeliveredEmail' }),
   'email.opened': Type.Object(

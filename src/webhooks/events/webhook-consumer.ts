@@ -143,6 +143,7 @@ const DATA: Readonly<Record<WebhookEvent, ToData>> = {
   'campaign.sent': (_, payload) => campaign(payload),
   'campaign.completed': (_, payload) => ({ ...campaign(payload), stats: payload['stats'] ?? {} }),
   'campaign.winner_required': (_, payload) => campaign(payload),
+  'campaign.waiting': (_, payload) => ({ ...campaign(payload), waiting_for: payload['waitingFor'] ?? {} }),
   'email.sent': aboutMail,
   'email.delivered': (event, payload, mail) => ({
     ...aboutMail(event, payload, mail),

@@ -11,6 +11,8 @@ export const WEBHOOK_EVENTS = {
   'campaign.completed': 'A campaign finished sending.',
   'campaign.winner_required':
     'The A/B test of a campaign waits for a person to choose the winner (`POST /campaigns/:id/ab-test/winner`).',
+  'campaign.waiting':
+    'A campaign has waited for a minute; sent once for each reason of a wait. `waiting_for` as in `GET /campaigns/:id`.',
   'email.sent': 'An email was first handed to a remote server.',
   'email.delivered': 'The remote server accepted an email.',
   'email.opened': 'An email was opened; `is_bot` marks scanners and prefetchers.',

@@ -12,6 +12,7 @@ import { reports } from './reports/de'
 import { sending } from './sending/de'
 import { shell } from './shell/de'
 import { templates } from './templates/de'
+import { waiting } from './waiting/de'
 
 export const de: Texts = {
   ...abTests,
@@ -26,4 +27,5 @@ export const de: Texts = {
   ...sending,
   ...shell,
   ...templates,
+  ...waiting,
 }

@@ -11,6 +11,7 @@ import { reports } from './reports/en'
 import { sending } from './sending/en'
 import { shell } from './shell/en'
 import { templates } from './templates/en'
+import { waiting } from './waiting/en'
 
 export const en = {
   ...abTests,
@@ -25,6 +26,7 @@ export const en = {
   ...sending,
   ...shell,
   ...templates,
+  ...waiting,
 }
 
 export type Texts = typeof en

@@ -12,6 +12,7 @@ import { reports } from './reports/es'
 import { sending } from './sending/es'
 import { shell } from './shell/es'
 import { templates } from './templates/es'
+import { waiting } from './waiting/es'
 
 export const es: Texts = {
   ...abTests,
@@ -26,4 +27,5 @@ export const es: Texts = {
   ...sending,
   ...shell,
   ...templates,
+  ...waiting,
 }

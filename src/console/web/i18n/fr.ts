@@ -12,6 +12,7 @@ import { reports } from './reports/fr'
 import { sending } from './sending/fr'
 import { shell } from './shell/fr'
 import { templates } from './templates/fr'
+import { waiting } from './waiting/fr'
 
 export const fr: Texts = {
   ...abTests,
@@ -26,4 +27,5 @@ export const fr: Texts = {
   ...sending,
   ...shell,
   ...templates,
+  ...waiting,
 }

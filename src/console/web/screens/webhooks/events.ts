@@ -25,6 +25,7 @@ export const EVENT_GROUPS = {
     'campaign.sent',
     'campaign.completed',
     'campaign.winner_required',
+    'campaign.waiting',
     'flow.triggered',
     'flow.completed',
   ],
