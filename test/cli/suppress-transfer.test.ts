@@ -73,6 +73,22 @@ t.test('an imported hard bounce widens an entry that stopped only marketing', as
   t.same(await entries(), ['ann@x.example hard_bounce all'])
 })
 
+t.test(
+  'the column of addresses is found by its name in other languages, unless two are in doubt',
+  async t => {
+    const { import: importFile, entries } = await open(t)
+    t.match(JSON.parse((await importFile('Nom;Adresse e-mail\nAnn;ann@x.example\n')).out), {
+      added: 1,
+      rejected: 0,
+    })
+    t.match(await importFile('Correo electrónico,E-mail\nbob@x.example,eve@x.example\n'), {
+      status: 1,
+      err: /the columns .*Correo electrónico.* and .*E-mail.* both mean the address/,
+    })
+    t.same(await entries(), ['ann@x.example manual all'])
+  },
+)
+
 t.test('a bare list of addresses is imported', async t => {
   const { import: importFile, entries } = await open(t)
   t.match(await importFile('ann@x.example\n\nbob@x.example\n'), { status: 0 })

@@ -219,9 +219,10 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
 
 const ABOUT_IMPORTS =
   'Returns once the file is stored; the import then runs in the background and survives restarts. ' +
-  'The first row names the columns: `Email` (or E-Mail, Mail), `First name`, `Last name`, `Subscribed`, `Tags` (separated by commas or ' +
-  'semicolons) and `Attributes` (JSON), in any spelling; all other columns become attributes. A file of addresses alone needs ' +
-  'no header. The delimiter is a comma, semicolon or tab; empty cells are ignored.\n\n' +
+  'The first row names the columns: `Email` (or E-Mail, Mail), `First name`, `Last name`, `Full name`, `Subscribed`, `Tags` (separated by ' +
+  'commas or semicolons) and `Attributes` (JSON), in any spelling and in the larger languages (`Adresse e-mail`, `Correo electrónico`, ' +
+  '`Nachname`); all other columns become attributes. Two columns that mean the same field are refused until `mapping` selects one. A ' +
+  'file of addresses alone needs no header. The delimiter is a comma, semicolon or tab; empty cells are ignored.\n\n' +
   'Existing contacts are updated as by an upsert. `Subscribed` set to no (false, 0, unsubscribed) unsubscribes; ' +
   'yes applies to new contacts only, so unsubscribed and suppressed contacts stay so. If an address occurs more than ' +
   'once, the first row counts and the others are rejected. After the first few thousand, rows are not processed in file order.\n\n' +

@@ -26,6 +26,7 @@ import {
 import { recordActivity } from '../../events/activity-store.js'
 import { appendEvents } from '../../events/store.js'
 import { type Clock, pauseFor } from '../../world/time/clock.js'
+import { knownField } from './reading/column-names.js'
 import { type Heading, readHeading } from './reading/columns.js'
 import { layoutOf, type PresetChoice } from './reading/presets.js'
 import { columnsToRead, type ColumnToRead, readRow } from './reading/read-row.js'
@@ -158,7 +159,14 @@ class Import {
         this.columns = []
         return []
       }
-      const names = cells.map(cell => cell.trim().toLowerCase())
+      const names = cells.map(cell => (isAddressColumn(cell) ? 'email' : cell.trim().toLowerCase()))
+      const [first, second] = cells.filter(isAddressColumn)
+      if (first !== undefined && second !== undefined)
+        throw new AppError(
+          'validation_error',
+          `the columns ${JSON.stringify(first)} and ${JSON.stringify(second)} both mean the address; remove one of them`,
+          { path: 'file' },
+        )
       this.columns = names.includes('email') ? names : ['email', 'reason', 'scope']
       if (names.includes('email')) return []
     }
@@ -209,6 +217,10 @@ class Import {
 
 function defaultScopeOf(reason: SuppressionReason): SuppressionScope {
   return reason === 'unsubscribe' ? 'marketing' : 'all'
+}
+
+function isAddressColumn(name: string): boolean {
+  return knownField(name) === 'email'
 }
 
 function oneOf<Word extends string>(known: readonly Word[], text: string, name: string): Word {

@@ -106,10 +106,7 @@ function readCells(
   return {
     line,
     email: checkEmail(email),
-    firstName:
-      readName('first_name', fields) ?? readName('name', { name: fields['name']?.trim().split(/\s+/, 1)[0] }),
-    lastName:
-      readName('last_name', fields) ?? readName('name', { name: fields['name']?.trim().replace(/^\S+/, '') }),
+    ...readNames(fields),
     attributes: named.length === 0 ? null : checked(Object.fromEntries(named)),
     subscribed: isUnsubscribed ? false : subscribed === undefined ? null : readTruth(subscribed),
     suppress,
@@ -158,6 +155,23 @@ function readName(field: string, fields: Readonly<Record<string, string | undefi
   if (name.length > MAX_NAME) throw new Error(`${field} is longer than ${MAX_NAME} characters`)
   return name
 }
+
+function readNames(fields: Readonly<Record<string, string>>): Pick<ParsedRow, 'firstName' | 'lastName'> {
+  const [first, last] = [readName('first_name', fields), readName('last_name', fields)]
+  const { name: whole } = fields
+  if (whole === undefined || (first !== null && last !== null)) return { firstName: first, lastName: last }
+  const word = whole.trim().split(/\s+/, 1)[0] ?? ''
+  const others = whole.trim().slice(word.length)
+  const isFamilyFirst = FAMILY_FIRST.test(whole) && others !== ''
+  const part = (name: string) => readName('name', { name })
+  return {
+    firstName: first ?? part(isFamilyFirst ? others : word),
+    lastName: last ?? part(isFamilyFirst ? word : others),
+  }
+}
+
+/** Chinese, Japanese and Korean names, written in these scripts, begin with the family name. */
+const FAMILY_FIRST = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u
 
 function readTruth(cell: string, field = 'subscribed'): boolean {
   const word = cell.trim().toLowerCase()
