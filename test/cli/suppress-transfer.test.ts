@@ -49,8 +49,8 @@ t.test('a CSV file with columns is imported; existing entries stay, invalid rows
     known: 1,
     rejected: 2,
     faults: [
-      { line: 7, reason: 'nonsense is not a valid address or @domain' },
-      { line: 8, reason: /reason dislike is not one of/ },
+      { line: 7, reason: 'nonsense is not a valid address or @domain', value: 'nonsense' },
+      { line: 8, reason: /reason dislike is not one of/, value: 'ok@x.example' },
     ],
   })
   t.same(await entries(), [
@@ -88,6 +88,19 @@ t.test(
     t.same(await entries(), ['ann@x.example manual all'])
   },
 )
+
+t.test('addresses among no-break spaces, in brackets or behind a name are read', async t => {
+  const { import: importFile, entries } = await open(t)
+  t.match(await importFile('\u00a0ann@x.example\u200b\nBob Lee <bob@x.example>\nmailto:eve@x.example\n'), {
+    status: 0,
+  })
+  t.same(await entries(), [
+    'eve@x.example manual all',
+    'bob@x.example manual all',
+    'ann@x.example manual all',
+  ])
+  t.match(await importFile('PK\x03\x04\n'), { status: 1, err: /this is a ZIP archive/ })
+})
 
 t.test('a bare list of addresses is imported', async t => {
   const { import: importFile, entries } = await open(t)

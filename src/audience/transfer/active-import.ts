@@ -8,7 +8,6 @@ import { createHash } from 'node:crypto'
 import { AppError, describeError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
 import { PieceSize } from '../../db/piece-size.js'
-import { normalizedAddress } from '../../mail/address.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread } from '../../world/threads.js'
 import { pauseFor } from '../../world/time/clock.js'
@@ -22,6 +21,7 @@ import {
   insertRejections,
   updateImport,
 } from './import-store.js'
+import { addressIn } from './reading/import-address.js'
 import { ImportFault, ImportReader, ReaderEnded } from './reading/import-reader.js'
 import type { ImportedContact, ReadRow } from './reading/read-row.js'
 
@@ -290,8 +290,7 @@ function withoutErased(rows: readonly ReadRow[], erased: ReadonlySet<string>): r
   if (erased.size === 0) return rows
   const isErased = (cell: string) => erased.has(createHash('sha256').update(cell).digest('hex'))
   return rows.map(row => {
-    const isTheirs =
-      'reason' in row ? row.cells.some(cell => isErased(normalizedAddress(cell.trim()))) : isErased(row.email)
+    const isTheirs = 'reason' in row ? row.cells.some(cell => isErased(addressIn(cell))) : isErased(row.email)
     return isTheirs ? { line: row.line, reason: 'the address was erased', cells: [] } : row
   })
 }

@@ -13,7 +13,14 @@ import { downloadRoute, listRoute, route, uploadRoute, type Route } from '../../
 import { formatSize } from '../../core/units.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
-import { IMPORT_STATUSES, MAX_ROWS, type Import, type Mapping, type Rejection } from './import.js'
+import {
+  IMPORT_STATUSES,
+  MAX_ROWS,
+  rejectedValue,
+  type Import,
+  type Mapping,
+  type Rejection,
+} from './import.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
 import { MAX_REJECTIONS_KEPT } from './active-import.js'
 import type { ImportJob } from './importer.js'
@@ -53,7 +60,16 @@ const ImportParams = Type.Object({ id: Type.String() })
 /** Rejected rows returned with an import; a separate route returns all as a file. */
 const MAX_SHOWN = 100
 
-const RejectedRow = Type.Object({ line: Type.Integer(), reason: Type.String() }, { title: 'RejectedRow' })
+const RejectedRow = Type.Object(
+  {
+    line: Type.Integer(),
+    reason: Type.String(),
+    value: TextOrNull({
+      description: 'What the row has in the column of the address, at most 200 characters; null if nothing.',
+    }),
+  },
+  { title: 'RejectedRow' },
+)
 
 const importFields = {
   id: Id(),
@@ -276,7 +292,11 @@ async function withRejections(db: Queries, one: Import): Promise<Static<typeof I
   const rejections = await listRejections(db, one.seq, 0, MAX_SHOWN)
   return {
     ...importToApi(one),
-    rejected_rows: rejections.map(({ line, reason }) => ({ line, reason })),
+    rejected_rows: rejections.map(({ line, reason, cells }) => ({
+      line,
+      reason,
+      value: rejectedValue(one.options.columns, cells),
+    })),
   }
 }
 

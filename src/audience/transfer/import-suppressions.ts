@@ -29,6 +29,9 @@ import { type Clock, pauseFor } from '../../world/time/clock.js'
 import { knownField } from './reading/column-names.js'
 import { type Heading, readHeading } from './reading/columns.js'
 import { layoutOf, type PresetChoice } from './reading/presets.js'
+import { addressIn } from './reading/import-address.js'
+import { KIND_OCTETS, refusalOfKind } from './reading/file-kind.js'
+import { rejectedValue } from './import.js'
 import { columnsToRead, type ColumnToRead, readRow } from './reading/read-row.js'
 
 export interface SuppressionImportParts {
@@ -55,7 +58,14 @@ export interface SuppressionImportResult extends Readonly<Record<SuppressResult,
   readonly skipped: number
   readonly rejected: number
   /** The first rejected rows. */
-  readonly faults: readonly { readonly line: number; readonly reason: string }[]
+  readonly faults: readonly SuppressionFault[]
+}
+
+export interface SuppressionFault {
+  readonly line: number
+  readonly reason: string
+  /** What the row has in the column of the address. */
+  readonly value: string | null
 }
 
 /** Rows of one transaction: blocks other writes for a few milliseconds. */
@@ -72,7 +82,7 @@ export async function importSuppressions(
 ): Promise<SuppressionImportResult> {
   const { database, clock } = parts
   const importing = new Import(parts, request)
-  for await (const rows of readCsv(file))
+  for await (const rows of readCsv(asText(file)))
     for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
       await importing.take(rows.slice(start, start + ROWS_AT_ONCE))
   const result = importing.result()
@@ -90,9 +100,28 @@ export async function importSuppressions(
   return result
 }
 
+/** @throws AppError validation_error for a workbook */
+async function* asText(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer | undefined = Buffer.alloc(0)
+  for await (const piece of file) {
+    if (held && held.length + piece.length < KIND_OCTETS) held = Buffer.concat([held, piece])
+    else if (held) {
+      yield mustBeText(Buffer.concat([held, piece]))
+      held = undefined
+    } else yield piece
+  }
+  if (held) yield mustBeText(held)
+}
+
+function mustBeText(octets: Buffer): Buffer {
+  const reason = refusalOfKind(octets)
+  if (reason !== undefined) throw new AppError('validation_error', reason, { path: 'file' })
+  return octets
+}
+
 class Import {
   private total = 0
-  private readonly faults: { line: number; reason: string }[] = []
+  private readonly faults: SuppressionFault[] = []
   private readonly counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   private rejectedCount = 0
   /** Columns of the first row, if it is a header. */
@@ -178,7 +207,7 @@ class Import {
       return [
         {
           workspaceId: this.request.workspaceId,
-          email: readSuppressionEntry(cell('email')),
+          email: readSuppressionEntry(addressIn(cell('email'))),
           reason,
           scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || defaultScopeOf(reason), 'scope'),
           sourceMessageId: null,
@@ -187,7 +216,9 @@ class Import {
       ]
     } catch (error) {
       this.rejectedCount += 1
-      if (this.faults.length < MAX_SHOWN) this.faults.push({ line, reason: describeError(error) })
+      const columns = this.layout?.columns ?? this.columns.map(field => ({ field }))
+      if (this.faults.length < MAX_SHOWN)
+        this.faults.push({ line, reason: describeError(error), value: rejectedValue(columns, cells) })
       return []
     }
   }

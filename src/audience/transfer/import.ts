@@ -1,5 +1,5 @@
 /**
- * Imports of contact files, and their states. Holds no logic.
+ * Imports of contact files, and their states. Holds next to no logic.
  *
  *   receiving -> queued -> processing -> completed | failed
  *                queued | processing -> cancelled
@@ -86,6 +86,19 @@ export interface Import extends ImportCounts {
 
 /** Maximum rows per file. */
 export const MAX_ROWS = 2_000_000
+
+/** Characters shown of a rejected row's address. */
+const MAX_SHOWN_VALUE = 200
+
+/** What a rejected row has in the column of the address, as written; null if nothing. */
+export function rejectedValue(
+  columns: readonly Pick<Column, 'field'>[],
+  cells: readonly string[],
+): string | null {
+  const cell = cells[columns.findIndex(({ field }) => field === 'email')]?.trim() ?? ''
+  if (cell === '') return null
+  return cell.length > MAX_SHOWN_VALUE ? `${cell.slice(0, MAX_SHOWN_VALUE)}…` : cell
+}
 
 export interface Rejection {
   /** Line in the file, from 1. */

@@ -23,6 +23,7 @@ import {
   insertImportPart,
   queueImport,
 } from './import-store.js'
+import { refusalOfKind } from './reading/file-kind.js'
 import { readHeading, readMapping, type Heading } from './reading/columns.js'
 import type { PresetChoice } from './reading/presets.js'
 import { readTags } from './reading/read-row.js'
@@ -97,6 +98,7 @@ export async function receiveFile(
     if (spool.writtenBytes === 0) throw fileRefusal('the file is empty')
     const given = uploadOptions()
     const { listId, tags = '', mapping = {}, charset: declared, fileName, preset, isDryRun = false } = given
+    beginning.mustBeText()
     const charset = beginning.charset(declared)
     const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
     if (!maySuppress) refuseToSuppress(heading)
@@ -174,6 +176,12 @@ class Beginning {
     if (this.octets >= MAX_HEADING) return
     this.held.push(piece.subarray(0, MAX_HEADING - this.octets))
     this.octets += piece.length
+  }
+
+  /** @throws AppError validation_error for a workbook */
+  mustBeText(): void {
+    const reason = refusalOfKind(Buffer.concat(this.held))
+    if (reason !== undefined) throw fileRefusal(reason)
   }
 
   /** @throws AppError validation_error if unknown */

@@ -204,7 +204,9 @@ function printImport(context: CliContext, options: OwnedOptions, done: ContactIm
   printResult(context, options, { ...done, rejected_rows: rows }, () =>
     [
       `${done.dry_run ? 'dry run: ' : ''}${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
-      ...rows.map(({ line, reason }) => `line ${line}: ${reason}`),
+      ...rows.map(
+        ({ line, reason, value }) => `line ${line}: ${reason}${value === null ? '' : ` (${value})`}`,
+      ),
       ...(rejected > rows.length ? ['...'] : []),
       ...(status === 'completed' ? [] : [`${status}: ${error ?? 'it was cancelled'}`]),
     ].join('\n'),

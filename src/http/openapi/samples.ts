@@ -118,7 +118,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   ContactImportDetails: contactImport,
   ContactImportAccepted: { import_id: IDS.import, status: 'queued' },
   ImportColumn: { name: 'First name', field: 'first_name' },
-  RejectedRow: { line: 17, reason: 'the address has no @' },
+  RejectedRow: { line: 17, reason: 'the address has no @', value: 'ann.example.com' },
   NamedReference: { id: IDS.list, name: 'Newsletter' },
 
   List: list,

@@ -5,7 +5,7 @@
  * Fails: AppError validation_error for an invalid header or mapping.
  */
 import { AppError } from '../../../core/errors.js'
-import { parseAddress } from '../../../mail/address.js'
+import { readImportedAddress } from '../../../mail/named-address.js'
 import { checkAttributes, refusal } from '../../checks.js'
 import type { Column, EveryRow, Mapping } from '../import.js'
 import { foldedName, knownField, nameField, type Beside } from './column-names.js'
@@ -54,7 +54,7 @@ export function readHeading(
   fileName?: string,
 ): Heading {
   const [only = ''] = first
-  if (first.length === 1 && parseAddress(only.trim()))
+  if (first.length === 1 && !('fault' in readImportedAddress(only)))
     return { ...PLAIN, columns: [{ name: 'email', field: 'email' }], hasHeading: false }
   const names = first.map(cell => cell.trim())
   for (const name of Object.keys(mapping))

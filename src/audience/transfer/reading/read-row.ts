@@ -7,12 +7,13 @@ import type { CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
 import { readOptionalName } from '../../../core/names.js'
 import { fold } from '../../../core/fold.js'
-import { checkAttributes, checkEmail, checkText } from '../../checks.js'
+import { checkAttributes, checkText } from '../../checks.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { StoredForm } from '../../contacts/compared-attributes.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { Column, EveryRow, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
+import { readImportAddress } from './import-address.js'
 import { PLAIN_ROWS, readStanding } from './presets.js'
 
 /** Contact fields set by a row; null leaves the field unchanged. */
@@ -101,12 +102,13 @@ function readCells(
   }
   const { email, subscribed, tags, lists, attributes } = fields
   if (email === undefined) throw new Error('the row has no address')
+  const address = readImportAddress(email)
   // The attributes column first: dedicated columns override it.
   const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
   return {
     line,
-    email: checkEmail(email),
-    ...readNames(fields),
+    email: address.email,
+    ...readNames(fields, address.name),
     attributes: named.length === 0 ? null : checked(Object.fromEntries(named)),
     subscribed: isUnsubscribed ? false : subscribed === undefined ? null : readTruth(subscribed),
     suppress,
@@ -156,19 +158,31 @@ function readName(field: string, fields: Readonly<Record<string, string | undefi
   return name
 }
 
-function readNames(fields: Readonly<Record<string, string>>): Pick<ParsedRow, 'firstName' | 'lastName'> {
+/** @param beside name written with the address; used if the row has no other */
+function readNames(
+  fields: Readonly<Record<string, string>>,
+  beside: string | undefined,
+): Pick<ParsedRow, 'firstName' | 'lastName'> {
   const [first, last] = [readName('first_name', fields), readName('last_name', fields)]
-  const { name: whole } = fields
+  const whole = fields['name'] ?? (first === null && last === null ? beside : undefined)
   if (whole === undefined || (first !== null && last !== null)) return { firstName: first, lastName: last }
-  const word = whole.trim().split(/\s+/, 1)[0] ?? ''
+  const [, family, given] = FAMILY_COMMA.exec(whole) ?? []
+  const [word = ''] = whole.trim().split(/\s+/, 1)
   const others = whole.trim().slice(word.length)
   const isFamilyFirst = FAMILY_FIRST.test(whole) && others !== ''
   const part = (name: string) => readName('name', { name })
+  if (family !== undefined && given !== undefined && !TITLE.test(given))
+    return { firstName: first ?? part(given), lastName: last ?? part(family) }
   return {
     firstName: first ?? part(isFamilyFirst ? others : word),
     lastName: last ?? part(isFamilyFirst ? word : others),
   }
 }
+
+/** `Lee, Ann`, as directories write names. */
+const FAMILY_COMMA = /^([^,]+),([^,]+)$/
+/** `Ann Lee, PhD`. */
+const TITLE = /^\s*(?:jr|sr|i{2,3}|iv|m\.?\s?[abdsc]|mba|ph\.?\s?d|esq|cpa|rn)\.?\s*$/i
 
 /** Chinese, Japanese and Korean names, written in these scripts, begin with the family name. */
 const FAMILY_FIRST = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u

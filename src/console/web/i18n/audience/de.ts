@@ -198,6 +198,7 @@ export const audience: typeof texts = {
     firstRejected: (n: number) => `Angezeigt werden die ersten ${n.toLocaleString('de')}.`,
     line: 'Zeile',
     reason: 'Grund',
+    value: 'In der Datei',
     downloadRejected: 'Abgewiesene Zeilen herunterladen',
     status: {
       receiving: 'Wird empfangen',

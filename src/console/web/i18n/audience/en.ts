@@ -195,6 +195,7 @@ export const audience = {
     firstRejected: (n: number) => `The first ${n.toLocaleString('en')} are shown.`,
     line: 'Line',
     reason: 'Reason',
+    value: 'In the file',
     downloadRejected: 'Download rejected rows',
     status: open({
       receiving: 'Receiving',

@@ -198,6 +198,7 @@ export const audience: typeof texts = {
     firstRejected: (n: number) => `Se muestran las primeras ${n.toLocaleString('es')}.`,
     line: 'Línea',
     reason: 'Motivo',
+    value: 'En el archivo',
     downloadRejected: 'Descargar filas rechazadas',
     status: {
       receiving: 'Recibiendo',

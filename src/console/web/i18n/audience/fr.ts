@@ -199,6 +199,7 @@ export const audience: typeof texts = {
     firstRejected: (n: number) => `Les ${n.toLocaleString('fr')} premières sont affichées.`,
     line: 'Ligne',
     reason: 'Raison',
+    value: 'Dans le fichier',
     downloadRejected: 'Télécharger les lignes rejetées',
     status: {
       receiving: 'Réception',

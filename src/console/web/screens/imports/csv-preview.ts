@@ -65,8 +65,10 @@ function rowsOf(text: string, delimiter: string, limit: number, isCut: boolean):
         cell += '"'
         at++
       } else isQuoted = false
-    } else if (letter === '"' && cell === '') isQuoted = true
-    else if (letter === delimiter) {
+    } else if (letter === '"' && cell.trim() === '') {
+      cell = ''
+      isQuoted = true
+    } else if (letter === delimiter) {
       row.push(cell)
       cell = ''
     } else if (letter === '\n' || letter === '\r') {
