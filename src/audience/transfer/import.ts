@@ -5,6 +5,7 @@
  *                queued | processing -> cancelled
  */
 
+import type { ColumnType, ColumnTypeName, TypeRules } from './reading/column-types.js'
 import type { SuppressionReason } from '../../deliverability/suppressions/suppression-store.js'
 
 export const IMPORT_STATUSES = [
@@ -22,6 +23,8 @@ export interface Column {
   readonly name: string
   /** One of `FIELDS` (`reading/columns.ts`), a field used only by presets, or `attributes.<name>`; null to skip the column. */
   readonly field: string | null
+  /** Of an attribute, once the file was looked through; undefined if it is not read by type. */
+  readonly found?: ColumnType
 }
 
 /** Fields by column name, as requested; values as in `Column.field`. */
@@ -49,6 +52,11 @@ export interface ImportOptions {
   /** Names of tags to add to all contacts; missing tags are created. */
   readonly tags: readonly string[]
   readonly mapping: Mapping
+  /** Requested, by column name. */
+  readonly types: Readonly<Record<string, ColumnTypeName>>
+  readonly rules: TypeRules
+  /** Whether `columns` have what was found. */
+  readonly areTypesFound: boolean
   readonly columns: readonly Column[]
   readonly hasHeading: boolean
   /** Processing order: as in the file, or sorted by address (`AddressRuns`). Must not change once queued. */

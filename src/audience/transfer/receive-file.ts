@@ -24,7 +24,8 @@ import {
   queueImport,
 } from './import-store.js'
 import { refusalOfKind } from './reading/file-kind.js'
-import { readHeading, readMapping, type Heading } from './reading/columns.js'
+import { isColumnOfType, readHeading, readMapping, readTypes, type Heading } from './reading/columns.js'
+import type { TypeRules } from './reading/column-types.js'
 import type { PresetChoice } from './reading/presets.js'
 import { readTags } from './reading/read-row.js'
 
@@ -46,6 +47,9 @@ export interface UploadOptions {
   readonly tags?: string | undefined
   readonly mapping?: Mapping | undefined
   readonly charset?: string | undefined
+  /** Types by column name; found in the cells of other columns. */
+  readonly types?: Readonly<Record<string, string>> | undefined
+  readonly rules?: TypeRules | undefined
   /** Detected if not set. */
   readonly preset?: PresetChoice | undefined
   readonly fileName?: string | undefined
@@ -102,17 +106,22 @@ export async function receiveFile(
     const charset = beginning.charset(declared)
     const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
     if (!maySuppress) refuseToSuppress(heading)
+    const { columns, everyRow, makesContacts } = heading
+    const types = readTypes(given.types ?? {}, columns)
     const options: ImportOptions = {
       isDryRun,
       listId: listId ?? null,
       tags: named(tags),
       mapping,
-      columns: heading.columns,
+      columns,
+      types,
+      rules: given.rules ?? {},
+      areTypesFound: !makesContacts || !columns.some(column => isColumnOfType(column, types, everyRow)),
       hasHeading: heading.hasHeading,
       order: 'address',
       preset: heading.preset,
-      everyRow: heading.everyRow,
-      makesContacts: heading.makesContacts,
+      everyRow,
+      makesContacts,
     }
     await database.write(async tx => {
       if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')

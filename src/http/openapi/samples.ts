@@ -117,7 +117,16 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   ContactImport: contactImport,
   ContactImportDetails: contactImport,
   ContactImportAccepted: { import_id: IDS.import, status: 'queued' },
-  ImportColumn: { name: 'First name', field: 'first_name' },
+  ImportColumn: {
+    name: 'Spent',
+    field: 'attributes.Spent',
+    type: 'number',
+    decimal: 'comma',
+    date_format: null,
+    examples: [{ cell: '1.234,50 €', value: '1234.5' }],
+    ambiguous: null,
+    almost: null,
+  },
   RejectedRow: { line: 17, reason: 'the address has no @', value: 'ann.example.com' },
   NamedReference: { id: IDS.list, name: 'Newsletter' },
 

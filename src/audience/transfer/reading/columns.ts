@@ -7,8 +7,9 @@
 import { AppError } from '../../../core/errors.js'
 import { readImportedAddress } from '../../../mail/named-address.js'
 import { checkAttributes, refusal } from '../../checks.js'
-import type { Column, EveryRow, Mapping } from '../import.js'
+import type { Column, EveryRow, ImportOptions, Mapping } from '../import.js'
 import { foldedName, knownField, nameField, type Beside } from './column-names.js'
+import { COLUMN_TYPES, type ColumnTypeName } from './column-types.js'
 import { layoutOf, PLAIN_ROWS, type Layout, type PresetChoice } from './presets.js'
 
 /** Fields that a mapping can use, besides attributes. */
@@ -75,6 +76,39 @@ export function readHeading(
     )
   const { preset, everyRow, makesContacts } = layout ?? PLAIN
   return { columns, hasHeading: true, preset, everyRow, makesContacts }
+}
+
+/** Names by column. @throws AppError validation_error for a column that is no attribute of the file */
+export function readTypes(
+  types: Readonly<Record<string, string>>,
+  columns: readonly Column[],
+): Readonly<Record<string, ColumnTypeName>> {
+  return Object.fromEntries(
+    Object.entries(types).map(([name, text]): [string, ColumnTypeName] => {
+      const type = COLUMN_TYPES.find(one => one === text)
+      if (type === undefined)
+        throw refusal('types', `types: ${shown(name)} must be one of ${COLUMN_TYPES.join(', ')}`)
+      const column = columns.find(one => one.name === name)
+      if (!column) throw refusal('types', `types uses the column ${shown(name)}, which is not in the file`)
+      if (attributeOf(column.field ?? '') === undefined)
+        throw refusal(
+          'types',
+          `types: the column ${shown(name)} becomes ${column.field ?? 'nothing'}, not an attribute`,
+        )
+      return [name, type]
+    }),
+  )
+}
+
+/** Whether the column's type is to be found in its cells. */
+export function isColumnOfType(
+  { name, field }: Column,
+  types: ImportOptions['types'],
+  everyRow: EveryRow,
+): boolean {
+  if (attributeOf(field ?? '') === undefined) return false
+  // Our own export has types of its own.
+  return Object.hasOwn(types, name) || !everyRow.isTyped
 }
 
 /** @throws AppError validation_error */

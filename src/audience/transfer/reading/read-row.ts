@@ -13,8 +13,10 @@ import type { StoredForm } from '../../contacts/compared-attributes.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { Column, EveryRow, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
+import { converterOf, type CellConverter } from './column-types.js'
 import { readImportAddress } from './import-address.js'
 import { PLAIN_ROWS, readStanding } from './presets.js'
+import { truthIn } from './truth-words.js'
 
 /** Contact fields set by a row; null leaves the field unchanged. */
 export interface ParsedRow {
@@ -45,6 +47,8 @@ export type ReadRow = ImportedContact | Rejection
 export interface ColumnToRead extends Column {
   /** Its attribute, if it is one. */
   readonly attribute: string | undefined
+  /** Undefined for text. */
+  readonly convert: CellConverter | undefined
 }
 
 const MAX_NAME = 100
@@ -53,11 +57,19 @@ const MAX_TAGS = 50
 /** Characters kept of a rejected row, all cells together. */
 const MAX_KEPT = 4_096
 
-const YES = new Set(['true', 'yes', 'y', '1', 'on', 'subscribed', 'active', 'ja', 'oui', 'si'])
-const NO = new Set(['false', 'no', 'n', '0', 'off', 'unsubscribed', 'inactive', 'nein', 'non'])
+/** Besides words for yes and no. */
+const SUBSCRIBED = new Set(['1', 'on', 'subscribed', 'active'])
+const UNSUBSCRIBED = new Set(['0', 'off', 'unsubscribed', 'inactive'])
 
 export function columnsToRead(columns: readonly Column[]): readonly ColumnToRead[] {
-  return columns.map(column => ({ ...column, attribute: attributeOf(column.field ?? '') }))
+  return columns.map(column => ({
+    ...column,
+    attribute: attributeOf(column.field ?? ''),
+    convert:
+      column.found === undefined || column.found.ambiguous || column.found.type === 'text'
+        ? undefined
+        : converterOf(column.found),
+  }))
 }
 
 export function readRow(
@@ -94,11 +106,12 @@ function readCells(
   const fields: Record<string, string> = {}
   const ofColumns: [string, unknown][] = []
   for (let at = 0; at < columns.length; at += 1) {
-    const { field, attribute } = columns[at] as ColumnToRead
+    const column = columns[at] as ColumnToRead
+    const { field, attribute } = column
     const cell = cells[at]
     if (field === null || cell === undefined || cell.trim() === '') continue
     if (attribute === undefined) fields[field] = cell
-    else ofColumns.push([attribute, isTyped ? typed(cell) : cell])
+    else ofColumns.push([attribute, valueOf(column, cell, isTyped)])
   }
   const { email, subscribed, tags, lists, attributes } = fields
   if (email === undefined) throw new Error('the row has no address')
@@ -116,6 +129,14 @@ function readCells(
     lists: lists === undefined ? NO_NAMES : readTags(lists, 'lists'),
     ...standingOf(fields, suppress),
   }
+}
+
+/** @throws Error if the cell is not of the column's type */
+function valueOf({ convert, found, name }: ColumnToRead, cell: string, isTyped: boolean): unknown {
+  if (!convert) return isTyped && found === undefined ? typed(cell) : cell
+  const value = convert(cell)
+  if (value !== undefined) return value
+  throw new Error(`${name} is ${JSON.stringify(cell.slice(0, 40))}, must be a ${found?.type}`)
 }
 
 const NO_NAMES: readonly string[] = []
@@ -189,8 +210,10 @@ const FAMILY_FIRST = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u
 
 function readTruth(cell: string, field = 'subscribed'): boolean {
   const word = cell.trim().toLowerCase()
-  if (YES.has(word)) return true
-  if (NO.has(word)) return false
+  if (SUBSCRIBED.has(word)) return true
+  if (UNSUBSCRIBED.has(word)) return false
+  const truth = truthIn(word)
+  if (truth !== undefined) return truth
   throw new Error(`${field} is ${JSON.stringify(cell.slice(0, 40))}, must be yes or no`)
 }
 

@@ -97,6 +97,23 @@ export interface ColumnChoice {
   readonly becomes: string
   /** Name of the attribute, for `attribute`. */
   readonly attribute: string
+  /** One of `TYPES`; '' to let the import find it. */
+  readonly type: string
+}
+
+export const TYPES = ['text', 'number', 'date', 'boolean'] as const
+
+/** The parameter `types` of the import: the columns whose type was chosen. */
+export function typesOf(
+  columns: readonly string[],
+  choices: readonly ColumnChoice[],
+): Record<string, string> {
+  return Object.fromEntries(
+    columns.flatMap((column, at): [string, string][] => {
+      const { becomes = 'auto', type = '' } = choices[at] ?? {}
+      return type !== '' && (becomes === 'auto' || becomes === 'attribute') ? [[column, type]] : []
+    }),
+  )
 }
 
 /** The parameter `mapping` of the import: the columns that are not left to it. */
