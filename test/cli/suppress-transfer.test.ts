@@ -18,7 +18,7 @@ async function open(t: Test) {
     postroad,
     owned,
     file,
-    import: (text: string) => {
+    import: (text: string | Uint8Array) => {
       writeFileSync(file, text)
       return postroad.run('suppress', 'import', file, ...owned, '--json')
     },
@@ -100,6 +100,15 @@ t.test('addresses among no-break spaces, in brackets or behind a name are read',
     'ann@x.example manual all',
   ])
   t.match(await importFile('PK\x03\x04\n'), { status: 1, err: /this is a ZIP archive/ })
+})
+
+t.test('a file in the charset of a spreadsheet is read: UTF-16 with a mark, or windows-1252', async t => {
+  const { import: importFile, entries } = await open(t)
+  const utf16 = Buffer.from('\ufeffemail\treason\r\nann@x.example\tcomplaint\r\n', 'utf16le')
+  t.match(JSON.parse((await importFile(utf16)).out), { added: 1, rejected: 0 })
+  const latin = Buffer.from('Adresse électronique;Ville\nbob@x.example;Orléans\n', 'latin1')
+  t.match(JSON.parse((await importFile(latin)).out), { added: 1, rejected: 0 })
+  t.same(await entries(), ['bob@x.example manual all', 'ann@x.example complaint all'])
 })
 
 t.test('a bare list of addresses is imported', async t => {

@@ -5,6 +5,7 @@
  * the file and rows before a failure are kept. Rejected rows are counted, and the first ones named.
  * Fails: AppError validation_error for an unreadable header.
  */
+import { TextDecoder } from 'node:util'
 import { type Actor } from '../../core/actor.js'
 import { type CsvRow, readCsv } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
@@ -30,6 +31,7 @@ import { knownField } from './reading/column-names.js'
 import { type Heading, readHeading } from './reading/columns.js'
 import { layoutOf, type PresetChoice } from './reading/presets.js'
 import { addressIn } from './reading/import-address.js'
+import { FileCharset } from './reading/file-charset.js'
 import { KIND_OCTETS, refusalOfKind } from './reading/file-kind.js'
 import { rejectedValue } from './import.js'
 import { columnsToRead, type ColumnToRead, readRow } from './reading/read-row.js'
@@ -100,23 +102,29 @@ export async function importSuppressions(
   return result
 }
 
-/** @throws AppError validation_error for a workbook */
+/** The file in UTF-8. Its beginning, which holds the names of columns, decides on the charset. @throws AppError validation_error for a workbook */
 async function* asText(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let held: Buffer | undefined = Buffer.alloc(0)
+  let held: Buffer = Buffer.alloc(0)
+  let decoder: TextDecoder | undefined
   for await (const piece of file) {
-    if (held && held.length + piece.length < KIND_OCTETS) held = Buffer.concat([held, piece])
-    else if (held) {
-      yield mustBeText(Buffer.concat([held, piece]))
-      held = undefined
-    } else yield piece
+    if (!decoder) {
+      held = Buffer.concat([held, piece])
+      if (held.length < KIND_OCTETS) continue
+      decoder = decoderFor(held)
+      yield Buffer.from(decoder.decode(held, { stream: true }))
+    } else yield Buffer.from(decoder.decode(piece, { stream: true }))
   }
-  if (held) yield mustBeText(held)
+  if (decoder) yield Buffer.from(decoder.decode())
+  else yield Buffer.from(decoderFor(held).decode(held))
 }
 
-function mustBeText(octets: Buffer): Buffer {
-  const reason = refusalOfKind(octets)
+/** @param beginning of the file @throws AppError validation_error for a workbook */
+function decoderFor(beginning: Buffer): TextDecoder {
+  const reason = refusalOfKind(beginning)
   if (reason !== undefined) throw new AppError('validation_error', reason, { path: 'file' })
-  return octets
+  const charset = new FileCharset()
+  charset.take(beginning)
+  return new TextDecoder(charset.guess)
 }
 
 class Import {

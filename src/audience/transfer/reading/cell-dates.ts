@@ -55,6 +55,20 @@ export interface CellDate {
   readonly time: string
 }
 
+const ISO_DAY = /^(\d{4})-(\d{2})-(\d{2})$/
+/** Every month has as many. */
+const SHORTEST_MONTH = 28
+
+/** Fast path: whether the cell is what is stored. */
+export function isIsoDay(cell: string): boolean {
+  if (cell.length !== 10) return false
+  const [, year = '', month, day] = ISO_DAY.exec(cell) ?? []
+  if (month === undefined) return false
+  if (Number(day) < 1 || Number(day) > SHORTEST_MONTH)
+    return dateOf(year, Number(month), day, '') !== undefined
+  return Number(year) >= 1_000 && Number(month) >= 1 && Number(month) <= 12
+}
+
 /** Whether the cell can be a date at all; spares the work for most text. */
 function mayBeDate(cell: string): boolean {
   if (cell.length < 6 || cell.length > MAX_CHARACTERS) return false

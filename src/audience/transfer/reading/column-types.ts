@@ -5,7 +5,7 @@
  * after its first cell. Cells that read differently in two ways that both fit the whole column leave it ambiguous; it then stays text until
  * somebody chooses. Empty cells say nothing. Pure; memory is a few values per column.
  */
-import { DATE_ORDERS, datesIn, isoDate, type DateOrder } from './cell-dates.js'
+import { DATE_ORDERS, datesIn, isIsoDay, isoDate, type DateOrder } from './cell-dates.js'
 import { DECIMAL_MARKS, numberIn, plainInteger, type DecimalMark } from './cell-numbers.js'
 import { foldedName } from './column-names.js'
 import { truthIn } from './truth-words.js'
@@ -158,6 +158,12 @@ export class ColumnTypes {
   }
 
   private seeDate(text: string, line: number): void {
+    if (isIsoDay(text)) {
+      this.fits.date += 1
+      if (this.orders.length > 1) this.orders = this.narrowed(this.orders, order => order === 'YMD')
+      else if (this.orders[0] !== 'YMD' && this.chosen === undefined) this.orders = []
+      return
+    }
     const read = datesIn(text)
     const { DMY, MDY } = read
     if (DMY || MDY || read.YMD) this.fits.date += 1
@@ -222,6 +228,7 @@ export function converterOf({
   if (type === 'text') return cell => cell
   const orders = dateFormat ? [dateFormat] : DATE_ORDERS
   return cell => {
+    if (isIsoDay(cell)) return cell
     const read = datesIn(cell.trim())
     const date = orders.map(order => read[order]).find(one => one !== undefined)
     return date && isoDate(date)

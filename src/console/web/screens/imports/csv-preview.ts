@@ -18,12 +18,20 @@ export interface CsvPreview {
 
 export async function previewOf(file: File): Promise<CsvPreview> {
   const octets = new Uint8Array(await file.slice(0, LOOKED_AT).arrayBuffer())
+  if (isWorkbook(octets)) return { columns: [], rows: [], hasHeading: true }
   const text = decode(octets).replace(/^\uFEFF/, '')
   const rows = rowsOf(text, delimiterOf(text), PREVIEW_ROWS + 1, file.size > LOOKED_AT)
   const [first = [], ...others] = rows
   const isAddress = first.length === 1 && /^[^\s@]+@\S+$/.test(first[0]?.trim() ?? '')
   if (isAddress) return { columns: ['email'], rows: rows.slice(0, PREVIEW_ROWS), hasHeading: false }
   return { columns: first.map(name => name.trim()), rows: others, hasHeading: true }
+}
+
+/** Of Excel: a ZIP archive, or a compound file ([MS-CFB] §2.2). */
+function isWorkbook([first, second, third, fourth]: Uint8Array): boolean {
+  return (
+    (first === 0x50 && second === 0x4b && third === 3 && fourth === 4) || (first === 0xd0 && second === 0xcf)
+  )
 }
 
 function decode(octets: Uint8Array): string {
