@@ -1,7 +1,7 @@
 /**
  * Streaming CSV reader, and a CSV writer whose cells spreadsheets do not evaluate as formulas.
  * Standard: RFC 4180. Also reads LF and CR line ends, a byte order mark, stray quotes, Excel's `sep=;` line, and semicolons or tabs as
- * separators. Rows may differ in their number of cells. Memory is bounded: an oversized row is not built but reported with its line, and
+ * separators, and spaces around a quoted cell. Rows may differ in their number of cells. Memory is bounded: an oversized row is not built but reported with its line, and
  * reading continues after it.
  * Fails: reading throws a plain Error, naming the line, if a quote is not closed.
  */
@@ -20,7 +20,7 @@ const PIECE_OCTETS = 65_536
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
 const MUST_BE_QUOTED = /[",\r\n]/
 
-const [TAB, LF, CR, QUOTE, COMMA, SEMICOLON] = [0x09, 0x0a, 0x0d, 0x22, 0x2c, 0x3b]
+const [TAB, LF, CR, SPACE, QUOTE, COMMA, SEMICOLON] = [0x09, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x3b]
 const NOTHING: Buffer = Buffer.alloc(0)
 
 export interface CsvRow {
@@ -107,11 +107,12 @@ function separatorOf(text: string): number {
 /**
  * Parser state within a cell.
  *
- *   START -> PLAIN: any other character; START -> QUOTED: a quote
+ *   START -> START: a space; START -> QUOTED: a quote; START -> PLAIN: any other character
  *   QUOTED -> CLOSED: a quote; CLOSED -> QUOTED: a second quote, which is an escaped one
- *   CLOSED -> PLAIN: any other character; the quotes are then literal
+ *   CLOSED, PADDED -> PADDED: a space
+ *   CLOSED, PADDED -> PLAIN: any other character; the quotes are then literal
  */
-const [START, PLAIN, QUOTED, CLOSED] = [0, 1, 2, 3]
+const [START, PLAIN, QUOTED, CLOSED, PADDED] = [0, 1, 2, 3, 4]
 
 class Parser {
   private readonly separator: number
@@ -147,10 +148,11 @@ class Parser {
     for (let at = carried.length; at < octets.length; at += 1) {
       const octet = octets[at] as number
       if (isSpecial[octet] === 0) {
-        if (state !== QUOTED) state = PLAIN
+        if (state !== QUOTED && state !== PLAIN) state = octet === SPACE ? besideSpace(state) : PLAIN
       } else if (octet === QUOTE) {
         if (state === START || state === CLOSED) state = QUOTED
         else if (state === QUOTED) state = CLOSED
+        else state = PLAIN
       } else if (octet === separator) {
         if (state === QUOTED) continue
         this.endCell(octets, start, at, state)
@@ -201,8 +203,8 @@ class Parser {
     if (this.cells.length === MAX_CELLS) this.fault = `the row has more than ${MAX_CELLS} cells`
     else if (end - start > MAX_CELL_OCTETS) this.fault = TOO_LARGE_CELL
     else if (this.rowOctets > MAX_ROW_OCTETS) this.fault = `the row is larger than ${inKb(MAX_ROW_OCTETS)}`
-    else if (state === CLOSED)
-      this.cells.push(withoutGuard(unquoted(octets.toString('utf8', start + 1, end - 1))))
+    else if (state === CLOSED || state === PADDED)
+      this.cells.push(withoutGuard(unquoted(withoutPadding(octets, start, end))))
     else this.cells.push(withoutGuard(octets.toString('utf8', start, end)))
   }
 
@@ -221,6 +223,18 @@ const TOO_LARGE_CELL = `the row has a cell larger than ${inKb(MAX_CELL_OCTETS)}`
 
 function inKb(octets: number): string {
   return `${octets / 1_024} KB`
+}
+
+function besideSpace(state: number): number {
+  return state === START ? START : PADDED
+}
+
+/** The text between the quotes of a cell that may have spaces around them. */
+function withoutPadding(octets: Buffer, start: number, end: number): string {
+  let [first, last] = [start, end - 1]
+  while (octets[first] === SPACE) first += 1
+  while (octets[last] === SPACE) last -= 1
+  return octets.toString('utf8', first + 1, last)
 }
 
 function unquoted(text: string): string {

@@ -84,20 +84,32 @@ function readPlain(text: string): EmailAddress | undefined {
 
 function readAnyAddress(text: string, rules: AddressRules): EmailAddress | { readonly fault: string } {
   // Checked first, so that everything below handles short text.
-  if (text.length > MAX_ADDRESS_OCTETS) return { fault: 'is longer than 254 octets' }
+  if (text.length > MAX_ADDRESS_OCTETS) return { fault: TOO_LONG }
   if (INVISIBLE.test(text)) return { fault: 'contains spaces or control characters' }
   const at = text.lastIndexOf('@')
   if (at < 0) return { fault: 'has no @' }
   const local = text.slice(0, at)
   if (local === '') return { fault: 'has nothing before the @' }
-  if (Buffer.byteLength(local) > MAX_LOCAL_OCTETS) return { fault: 'has a local part longer than 64 octets' }
-  if (!DOT_STRING.test(local) && !QUOTED_STRING.test(local)) return { fault: 'has a malformed local part' }
+  if (Buffer.byteLength(local) > MAX_LOCAL_OCTETS) return { fault: 'has more than 64 octets before the @' }
+  if (!DOT_STRING.test(local) && !QUOTED_STRING.test(local)) return { fault: localFault(local) }
   const domain = asciiDomain(text.slice(at + 1), rules)
   if (domain === undefined) return { fault: 'has no valid domain' }
   const address = `${local}@${domain}`
   // Checked again, since A-labels are longer than U-labels.
-  if (Buffer.byteLength(address) > MAX_ADDRESS_OCTETS) return { fault: 'is longer than 254 octets' }
+  if (Buffer.byteLength(address) > MAX_ADDRESS_OCTETS) return { fault: TOO_LONG }
   return { local, domain, address, needsSmtpUtf8: NON_ASCII.test(local) }
+}
+
+const TOO_LONG = 'is longer than 254 octets'
+/** Atext without the dot, as in `DOT_STRING`. */
+const ALLOWED = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\u{80}-\u{10ffff}-]$/u
+
+/** In words that its owner understands: most of these are typing errors, or two addresses in one field. */
+function localFault(local: string): string {
+  if (local.includes('@')) return 'has more than one @'
+  const odd = Array.from(local).find(character => !ALLOWED.test(character))
+  if (odd !== undefined) return `has the character ${odd} before the @, where it is not allowed`
+  return 'has a dot at the beginning, at the end, or next to another dot'
 }
 
 /** Like `readAddress`, without the reason. */

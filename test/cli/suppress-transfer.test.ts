@@ -18,7 +18,7 @@ async function open(t: Test) {
     postroad,
     owned,
     file,
-    import: (text: string) => {
+    import: (text: string | Uint8Array) => {
       writeFileSync(file, text)
       return postroad.run('suppress', 'import', file, ...owned, '--json')
     },
@@ -49,8 +49,8 @@ t.test('a CSV file with columns is imported; existing entries stay, invalid rows
     known: 1,
     rejected: 2,
     faults: [
-      { line: 7, reason: 'nonsense is not a valid address or @domain' },
-      { line: 8, reason: /reason dislike is not one of/ },
+      { line: 7, reason: 'nonsense is not a valid address or @domain', value: 'nonsense' },
+      { line: 8, reason: /reason dislike is not one of/, value: 'ok@x.example' },
     ],
   })
   t.same(await entries(), [
@@ -71,6 +71,44 @@ t.test('an imported hard bounce widens an entry that stopped only marketing', as
   t.match(JSON.parse((await importFile('email,reason\nann@x.example,unsubscribe\n')).out), { known: 1 })
   t.match(await postroad.run('suppress', 'remove', ...owned, 'bob@BÜCHER.example'), { status: 0 })
   t.same(await entries(), ['ann@x.example hard_bounce all'])
+})
+
+t.test(
+  'the column of addresses is found by its name in other languages, unless two are in doubt',
+  async t => {
+    const { import: importFile, entries } = await open(t)
+    t.match(JSON.parse((await importFile('Nom;Adresse e-mail\nAnn;ann@x.example\n')).out), {
+      added: 1,
+      rejected: 0,
+    })
+    t.match(await importFile('Correo electrónico,E-mail\nbob@x.example,eve@x.example\n'), {
+      status: 1,
+      err: /the columns .*Correo electrónico.* and .*E-mail.* both mean the address/,
+    })
+    t.same(await entries(), ['ann@x.example manual all'])
+  },
+)
+
+t.test('addresses among no-break spaces, in brackets or behind a name are read', async t => {
+  const { import: importFile, entries } = await open(t)
+  t.match(await importFile('\u00a0ann@x.example\u200b\nBob Lee <bob@x.example>\nmailto:eve@x.example\n'), {
+    status: 0,
+  })
+  t.same(await entries(), [
+    'eve@x.example manual all',
+    'bob@x.example manual all',
+    'ann@x.example manual all',
+  ])
+  t.match(await importFile('PK\x03\x04\n'), { status: 1, err: /this is a ZIP archive/ })
+})
+
+t.test('a file in the charset of a spreadsheet is read: UTF-16 with a mark, or windows-1252', async t => {
+  const { import: importFile, entries } = await open(t)
+  const utf16 = Buffer.from('\ufeffemail\treason\r\nann@x.example\tcomplaint\r\n', 'utf16le')
+  t.match(JSON.parse((await importFile(utf16)).out), { added: 1, rejected: 0 })
+  const latin = Buffer.from('Adresse électronique;Ville\nbob@x.example;Orléans\n', 'latin1')
+  t.match(JSON.parse((await importFile(latin)).out), { added: 1, rejected: 0 })
+  t.same(await entries(), ['bob@x.example manual all', 'ann@x.example complaint all'])
 })
 
 t.test('a bare list of addresses is imported', async t => {

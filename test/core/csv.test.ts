@@ -39,6 +39,17 @@ t.test('a byte order mark is skipped, and semicolons separate if there is no com
   t.same(await readAll('\n\n'), [])
 })
 
+t.test('spaces around a quoted cell are no part of it', async t => {
+  const text = 'a, "{""a"": 1}" ,  "x, y"\n "p\nq" ,b c, d\n "e" f,"g" "h", i "j"\n  ,""  \n'
+  const rows = [
+    ['a', '{"a": 1}', 'x, y'],
+    ['p\nq', 'b c', ' d'],
+    [' "e" f', '"g" "h"', ' i "j"'],
+    ['  ', ''],
+  ]
+  for (const size of [1, 2, 3, 100]) t.same(await readAll(text, size), rows, `in pieces of ${size}`)
+})
+
 t.test('quotes inside a cell are literal, and rows may have any width', async t => {
   t.same(await readAll('5" nails,a\nx\n1,2,3\n'), [['5" nails', 'a'], ['x'], ['1', '2', '3']])
 })

@@ -34,8 +34,16 @@ export async function receive(
   wishes: UploadOptions = {},
   workspaceId = 'w1',
 ): Promise<number> {
+  return receiveOctets(parts, Buffer.from(text), wishes, workspaceId)
+}
+
+export async function receiveOctets(
+  parts: ImporterParts,
+  octets: Buffer,
+  wishes: UploadOptions = {},
+  workspaceId = 'w1',
+): Promise<number> {
   async function* pieces() {
-    const octets = Buffer.from(text)
     for (let at = 0; at < octets.length; at += 50_000) yield octets.subarray(at, at + 50_000)
   }
   return (await receiveFile(parts, { ...RECEIVING, workspaceId }, pieces(), () => wishes)).seq

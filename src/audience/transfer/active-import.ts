@@ -8,20 +8,21 @@ import { createHash } from 'node:crypto'
 import { AppError, describeError } from '../../core/errors.js'
 import type { Tx } from '../../db/database.js'
 import { PieceSize } from '../../db/piece-size.js'
-import { normalizedAddress } from '../../mail/address.js'
 import type { Log } from '../../world/log.js'
 import type { SpawnThread } from '../../world/threads.js'
 import { pauseFor } from '../../world/time/clock.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { applyRows, type Applied } from './apply-rows.js'
-import type { Import, ImportStatus, Rejection } from './import.js'
+import type { Column, Import, ImportStatus, Rejection } from './import.js'
 import {
   listErasedHashes,
   findImportBySeq,
   findImportPart,
   insertRejections,
+  saveImportOptions,
   updateImport,
 } from './import-store.js'
+import { addressIn } from './reading/import-address.js'
 import { ImportFault, ImportReader, ReaderEnded } from './reading/import-reader.js'
 import type { ImportedContact, ReadRow } from './reading/read-row.js'
 
@@ -82,7 +83,11 @@ export class ActiveImport {
   readonly seq: number
   private readonly parts: ImporterParts
   private readonly trouble: Trouble
-  private readonly reader: ImportReader
+  private readonly one: Import
+  /** Undefined until the types of columns are found. */
+  private reader: ImportReader | undefined
+  private scan: ImportReader | undefined
+  private isClosed = false
   private readonly octets: number
   private readonly isDryRun: boolean
   private rowsDone: number
@@ -93,7 +98,9 @@ export class ActiveImport {
   private ahead: Promise<RowsToWrite> | undefined
   private isAheadRead = false
 
-  constructor(parts: ImporterParts, { seq, charset, options, octets, rowsDone }: Import, trouble: Trouble) {
+  constructor(parts: ImporterParts, one: Import, trouble: Trouble) {
+    const { seq, options, octets, rowsDone } = one
+    this.one = one
     this.trouble = trouble
     this.octets = octets
     this.isDryRun = options.isDryRun
@@ -101,16 +108,12 @@ export class ActiveImport {
     this.parts = parts
     this.rowsDone = rowsDone
     this.size = new PieceSize(parts.clock, MIN_ROWS, MAX_ROWS)
-    const { columns, hasHeading, order, everyRow } = options
-    this.reader = new ImportReader(
-      parts.spawn,
-      { charset, columns, hasHeading, order, everyRow, skip: rowsDone },
-      part => findImportPart(parts.database.reader, seq, part),
-    )
   }
 
-  close(): Promise<void> {
-    return this.reader.close()
+  async close(): Promise<void> {
+    this.isClosed = true
+    await this.scan?.close()
+    await this.reader?.close()
   }
 
   /** Whether a step would not wait for the reader. */
@@ -161,10 +164,57 @@ export class ActiveImport {
   }
 
   private async readOn(): Promise<RowsToWrite> {
-    const read = await this.reader.next(this.size.rows)
-    if (read.isEnd && this.reader.octetsHandedOver !== this.octets)
+    const reader = await this.openReader()
+    const read = await reader.next(this.size.rows)
+    if (read.isEnd && reader.octetsHandedOver !== this.octets)
       throw new ImportFault('part of the file is missing; upload it again')
     return read
+  }
+
+  /** The file is read twice if the types of its columns must fit all of their cells. */
+  private async openReader(): Promise<ImportReader> {
+    if (this.reader) return this.reader
+    const { options } = this.one
+    const columns = options.areTypesFound ? options.columns : await this.findTypes()
+    if (this.isClosed) throw new Error('the import was closed')
+    this.reader = this.readerOf(columns, false)
+    return this.reader
+  }
+
+  private readerOf(columns: readonly Column[], isScan: boolean): ImportReader {
+    const { spawn, database } = this.parts
+    const { hasHeading, order, everyRow, types, rules } = this.one.options
+    return new ImportReader(
+      spawn,
+      {
+        charset: this.one.charset,
+        columns,
+        hasHeading,
+        order,
+        everyRow,
+        types,
+        rules,
+        isScan,
+        skip: isScan ? 0 : this.rowsDone,
+      },
+      part => findImportPart(database.reader, this.seq, part),
+    )
+  }
+
+  /** @throws ImportFault for a chosen type that the file leaves in doubt */
+  private async findTypes(): Promise<readonly Column[]> {
+    this.scan = this.readerOf(this.one.options.columns, true)
+    const columns = await this.scan.columns()
+    await this.scan.close()
+    await this.parts.database.write(async tx => {
+      const { options } = await this.find(tx)
+      // Another process finds the same.
+      await saveImportOptions(tx.db, this.seq, { ...options, columns, areTypesFound: true })
+      tx.changed('imports')
+    })
+    const inDoubt = columns.find(({ found }) => found?.ambiguous && found.type !== 'text')
+    if (inDoubt) throw new ImportFault(doubtOf(inDoubt))
+    return columns
   }
 
   private async write(rows: readonly ReadRow[], isEnd: boolean): Promise<void> {
@@ -222,7 +272,7 @@ export class ActiveImport {
     await updateImport(tx.db, {
       ...one,
       status: isEnd ? 'completed' : 'processing',
-      octetsRead: isEnd ? one.octets : Math.max(one.octetsRead, this.reader.octetsRead),
+      octetsRead: isEnd ? one.octets : Math.max(one.octetsRead, this.reader?.octetsRead ?? 0),
       rowsDone: one.rowsDone + rows.length,
       created: one.created + counts.created,
       updated: one.updated + counts.updated,
@@ -285,13 +335,19 @@ export class ActiveImport {
   }
 }
 
+function doubtOf({ name, found }: Column): string {
+  const example = found?.examples.find(({ cell }) => /\D/.test(cell))?.cell ?? ''
+  return found?.ambiguous === 'decimal'
+    ? `the column ${name} may have a decimal point or comma (${example}); choose with decimal`
+    : `the column ${name} may have the day or the month first (${example}); choose with date_format`
+}
+
 /** Rejects rows of people erased since the import began, without keeping their cells. */
 function withoutErased(rows: readonly ReadRow[], erased: ReadonlySet<string>): readonly ReadRow[] {
   if (erased.size === 0) return rows
   const isErased = (cell: string) => erased.has(createHash('sha256').update(cell).digest('hex'))
   return rows.map(row => {
-    const isTheirs =
-      'reason' in row ? row.cells.some(cell => isErased(normalizedAddress(cell.trim()))) : isErased(row.email)
+    const isTheirs = 'reason' in row ? row.cells.some(cell => isErased(addressIn(cell))) : isErased(row.email)
     return isTheirs ? { line: row.line, reason: 'the address was erased', cells: [] } : row
   })
 }

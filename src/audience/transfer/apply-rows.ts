@@ -70,7 +70,7 @@ export async function applyRows(
   const suppressed = await suppressRows(context, imported)
   if (!options.makesContacts) return { counts: suppressed, refused: [] }
   const known = await findKnown(context, imported)
-  const { changes, refused } = changesBy(imported, known, at)
+  const { changes, refused } = changesBy(imported, known, { at, isTyped: options.everyRow.isTyped })
   for (const { email } of refused) known.delete(email)
   const rows = refused.length === 0 ? imported : imported.filter(row => !refused.includes(row))
   const made = await makeContacts(
@@ -154,13 +154,13 @@ async function makeContacts(
 function changesBy(
   rows: readonly ImportedContact[],
   known: ReadonlyMap<string, Contact>,
-  at: number,
+  { at, isTyped }: { readonly at: number; readonly isTyped: boolean },
 ): { readonly changes: readonly ContactChange[]; readonly refused: readonly ImportedContact[] } {
   const [changes, refused]: [ContactChange[], ImportedContact[]] = [[], []]
   for (const row of rows) {
     const before = known.get(row.email)
     if (!before) continue
-    const attributes = attributesBy(row, before)
+    const attributes = attributesBy(row, before, isTyped)
     if (!attributes) refused.push(row)
     else {
       const after = changedBy(row, before, attributes, at)
@@ -174,8 +174,9 @@ function changesBy(
 function attributesBy(
   { attributes: imported }: ImportedContact,
   { attributes }: Contact,
+  isTyped: boolean,
 ): Attributes | undefined {
-  const changed = imported ? changedValues(attributes, imported) : {}
+  const changed = imported ? changedValues(attributes, imported, isTyped) : {}
   if (Object.keys(changed).length === 0) return attributes
   return isWithinBounds(attributes, changed) ? mergeAttributes(attributes, changed) : undefined
 }
@@ -197,12 +198,17 @@ function changedBy(
   }
 }
 
-/** Drops values equal to the existing ones: in a file, the number 5 is the text "5". */
-function changedValues(before: Attributes, imported: Attributes): Attributes {
+/**
+ * Drops values equal to the existing ones. The text "5" changes no number 5, since a file has only text; the number 5 that a column was
+ * recognized to hold replaces the text of an earlier import. Our own export gives back what it took from this text.
+ */
+function changedValues(before: Attributes, imported: Attributes, isTyped: boolean): Attributes {
   return Object.fromEntries(
-    Object.entries(imported).filter(
-      ([name, value]) => !Object.hasOwn(before, name) || attributeText(before[name]) !== attributeText(value),
-    ),
+    Object.entries(imported).filter(([name, value]) => {
+      const known = before[name]
+      if (!Object.hasOwn(before, name) || attributeText(known) !== attributeText(value)) return true
+      return !isTyped && typeof known === 'string' && typeof value !== 'string'
+    }),
   )
 }
 

@@ -3,101 +3,37 @@ import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
 import { csvText } from '../../core/csv.js'
 import { isUuid } from '../../core/ids.js'
-import { isoTime, isoTimeOrNull } from '../../core/moments.js'
 import type { Waiting } from '../../core/waiting.js'
 import type { Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
-import { Id, IdOrNull, Moment, MomentOrNull, TextOrNull } from '../../http/answer/answer-fields.js'
-import { WaitingForOrNull, waitingToApi } from '../../http/answer/waiting-for.js'
+import { Id } from '../../http/answer/answer-fields.js'
 import { PageQuery } from '../../http/pagination.js'
 import { mayDo } from '../../http/principal.js'
 import { downloadRoute, listRoute, route, uploadRoute, type Route } from '../../http/route.js'
-import { formatSize } from '../../core/units.js'
 import type { AudienceParts } from '../audience-parts.js'
 import { refusal } from '../checks.js'
-import { IMPORT_STATUSES, MAX_ROWS, type Import, type Mapping, type Rejection } from './import.js'
+import { MAX_REJECTIONS_KEPT } from './active-import.js'
+import { rejectedValue, type Import, type Rejection } from './import.js'
+import {
+  ABOUT_IMPORTS,
+  FIELDS,
+  ImportDetailsSchema,
+  ImportQuery,
+  ImportSchema,
+  importToApi,
+  MAX_SHOWN,
+  readFlag,
+  readMappingText,
+  readRules,
+  readTypesText,
+} from './import-schema.js'
 import { findImportWait } from './import-wait-store.js'
 import { findImport, listImports, listRejections, updateImport } from './import-store.js'
-import { MAX_REJECTIONS_KEPT } from './active-import.js'
 import type { ImportJob } from './importer.js'
+import { PRESET_CHOICES, type PresetChoice } from './reading/presets.js'
 import { MAX_FILE_OCTETS, receiveFile } from './receive-file.js'
-import { PRESET_CHOICES, PRESETS, type PresetChoice } from './reading/presets.js'
-
-const FIELDS = {
-  list_id: 'A static list to add all contacts to.',
-  tags: 'Comma-separated names of tags to add to all contacts; missing tags are created.',
-  mapping:
-    'Fields of columns that are not recognized by name, as a JSON object: `{"Mail": "email", "Plan": "attributes.plan", "Notes": null}`. ' +
-    'null skips a column.',
-  charset:
-    'Encoding of the file, if its Content-Type does not declare it. By default detected: byte order mark, UTF-8, or windows-1252.',
-  file_name: 'Shown in the import; not interpreted otherwise.',
-  preset:
-    `The system the file was exported from: ${PRESETS.join(', ')}. Detected if the columns identify it (not for Brevo, nor for SendGrid ` +
-    'suppressions other than bounces and blocks); `none` disables detection.',
-  dry_run:
-    '`true`: only check the file. The import counts what it would create, update and reject, and changes nothing. Default `false`.',
-} as const
-
-const query = Type.Object(
-  {
-    list_id: Type.Optional(Type.String({ maxLength: 64, shownFormat: 'uuid', description: FIELDS.list_id })),
-    tags: Type.Optional(Type.String({ maxLength: 2_000, description: FIELDS.tags })),
-    mapping: Type.Optional(Type.String({ maxLength: 10_000, description: FIELDS.mapping })),
-    charset: Type.Optional(Type.String({ maxLength: 40, description: FIELDS.charset })),
-    file_name: Type.Optional(Type.String({ maxLength: 200, description: FIELDS.file_name })),
-    preset: Type.Optional(Type.Enum([...PRESET_CHOICES], { description: FIELDS.preset })),
-    dry_run: Type.Optional(Type.Enum(['true', 'false'], { description: FIELDS.dry_run })),
-  },
-  { additionalProperties: false },
-)
 
 const ImportParams = Type.Object({ id: Type.String() })
-/** Rejected rows returned with an import; a separate route returns all as a file. */
-const MAX_SHOWN = 100
-
-const RejectedRow = Type.Object({ line: Type.Integer(), reason: Type.String() }, { title: 'RejectedRow' })
-
-const importFields = {
-  id: Id(),
-  status: Type.Enum([...IMPORT_STATUSES]),
-  file_name: TextOrNull(),
-  size: Type.Integer({ description: 'File size in bytes.' }),
-  charset: Type.String(),
-  preset: TextOrNull({ description: 'Preset used, given or detected.' }),
-  dry_run: Type.Boolean({
-    description: 'Whether it changes nothing; counts then tell what an import would do.',
-  }),
-  list_id: IdOrNull(),
-  tags: Type.Array(Type.String()),
-  columns: Type.Array(Type.Object({ name: Type.String(), field: TextOrNull() }, { title: 'ImportColumn' }), {
-    description: 'The field that each column was read as; null if skipped.',
-  }),
-  progress: Type.Number({ description: 'Fraction of the file processed, 0 to 1.' }),
-  rows: Type.Integer({ description: 'Rows processed so far, without the header.' }),
-  created: Type.Integer({ description: 'Contacts created; for a suppression file, suppressions.' }),
-  updated: Type.Integer(),
-  unchanged: Type.Integer({ description: 'Rows that changed nothing.' }),
-  rejected: Type.Integer(),
-  waiting_for: WaitingForOrNull('Why a queued import has not started, or one does not go on.'),
-  error: TextOrNull({ description: 'Why the import failed. Rows processed before are kept.' }),
-  is_sandbox: Type.Boolean(),
-  created_at: Moment(),
-  started_at: MomentOrNull(),
-  completed_at: MomentOrNull(),
-}
-
-const ImportSchema = Type.Object(importFields, { title: 'ContactImport' })
-const ImportDetailsSchema = Type.Object(
-  {
-    ...importFields,
-    rejected_rows: Type.Array(RejectedRow, { description: `The first ${MAX_SHOWN} rejected rows.` }),
-  },
-  { title: 'ContactImportDetails' },
-)
-
-/** As `GET /contacts/imports/{id}` returns it. */
-export type ContactImport = Static<typeof ImportDetailsSchema>
 
 export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wake'>): Route[] {
   const { database, clock } = parts
@@ -111,7 +47,7 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       chapter: 'Contacts',
       summary: 'Import contacts from CSV.',
       description: ABOUT_IMPORTS,
-      query,
+      query: ImportQuery,
       upload: {
         octets: MAX_FILE_OCTETS,
         mediaTypes: ['text/csv', 'application/csv', 'text/plain', 'text/tab-separated-values'],
@@ -140,6 +76,8 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
             listId: wish('list_id'),
             tags: wish('tags'),
             mapping: readMappingText(wish('mapping')),
+            types: readTypesText(wish('types')),
+            rules: readRules(wish('decimal'), wish('date_format')),
             charset: wish('charset') ?? file.charset,
             preset: readPreset(wish('preset')),
             isDryRun: readFlag(wish('dry_run'), 'dry_run'),
@@ -223,51 +161,12 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
   ]
 }
 
-const ABOUT_IMPORTS =
-  'Returns once the file is stored; the import then runs in the background and survives restarts. ' +
-  'The first row names the columns: `Email` (or E-Mail, Mail), `First name`, `Last name`, `Subscribed`, `Tags` (separated by commas or ' +
-  'semicolons) and `Attributes` (JSON), in any spelling; all other columns become attributes. A file of addresses alone needs ' +
-  'no header. The delimiter is a comma, semicolon or tab; empty cells are ignored.\n\n' +
-  'Existing contacts are updated as by an upsert. `Subscribed` set to no (false, 0, unsubscribed) unsubscribes; ' +
-  'yes applies to new contacts only, so unsubscribed and suppressed contacts stay so. If an address occurs more than ' +
-  'once, the first row counts and the others are rejected. After the first few thousand, rows are not processed in file order.\n\n' +
-  '`preset` reads exports of listmonk, Mailchimp, SendGrid, Postmark, Brevo and Postal. Addresses marked there as blocklisted, bounced, ' +
-  'complained or unsubscribed are suppressed here; a suppression file creates no contacts. Both need the permission ' +
-  '`suppressions:write`. `postroad` reads our own export, creates missing lists and tags, and restores attribute types: a cell that ' +
-  'is a number, true, false or JSON becomes one, anything else text. All-digit text therefore comes back as a number.\n\n' +
-  'With `dry_run=true` the rows are checked against the contacts as an import would do it, and nothing changes.\n\n' +
-  `At most ${formatSize(MAX_FILE_OCTETS)} and ${MAX_ROWS.toLocaleString('en')} rows.`
-
 /** @throws AppError validation_error */
 export function readPreset(text: string | undefined): PresetChoice | undefined {
   const choice = PRESET_CHOICES.find(one => one === text)
   if (text !== undefined && !choice)
     throw refusal('preset', `${text.slice(0, 40)} is not a preset; use one of ${PRESET_CHOICES.join(', ')}`)
   return choice
-}
-
-/** @throws AppError validation_error */
-function readFlag(text: string | undefined, path: string): boolean {
-  if (text !== undefined && text !== 'true' && text !== 'false')
-    throw refusal(path, `${path} must be true or false`)
-  return text === 'true'
-}
-
-function readMappingText(text: string | undefined): Mapping | undefined {
-  if (text === undefined) return undefined
-  let mapping: unknown
-  try {
-    mapping = JSON.parse(text)
-  } catch {
-    // Reported below.
-  }
-  const isObject = typeof mapping === 'object' && mapping !== null && !Array.isArray(mapping)
-  if (
-    !isObject ||
-    !Object.values(mapping as object).every(field => field === null || typeof field === 'string')
-  )
-    throw refusal('mapping', 'mapping must be a JSON object whose values are strings or null')
-  return mapping as Mapping
 }
 
 /** @throws AppError not_found */
@@ -285,39 +184,11 @@ async function withRejections(
   const rejections = await listRejections(db, one.seq, 0, MAX_SHOWN)
   return {
     ...importToApi(one, await waitOf(db, one)),
-    rejected_rows: rejections.map(({ line, reason }) => ({ line, reason })),
-  }
-}
-
-export function importToApi(one: Import, waiting: Waiting | undefined): Static<typeof ImportSchema> {
-  const isDone = one.status === 'completed'
-  return {
-    id: one.id,
-    status: one.status,
-    file_name: one.fileName,
-    size: one.octets,
-    charset: one.charset,
-    preset: one.options.preset,
-    dry_run: one.options.isDryRun,
-    list_id: one.options.listId,
-    tags: [...one.options.tags],
-    columns: one.options.columns.map(column => ({ ...column })),
-    progress: isDone
-      ? 1
-      : one.octets === 0
-        ? 0
-        : Math.min(0.99, Math.floor((100 * one.octetsRead) / one.octets) / 100),
-    rows: one.rowsDone,
-    created: one.created,
-    updated: one.updated,
-    unchanged: one.unchanged,
-    rejected: one.rejected,
-    waiting_for: waitingToApi(waiting),
-    error: one.error,
-    is_sandbox: one.isSandbox,
-    created_at: isoTime(one.createdAt),
-    started_at: isoTimeOrNull(one.startedAt),
-    completed_at: isoTimeOrNull(one.finishedAt),
+    rejected_rows: rejections.map(({ line, reason, cells }) => ({
+      line,
+      reason,
+      value: rejectedValue(one.options.columns, cells),
+    })),
   }
 }
 

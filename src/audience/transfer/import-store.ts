@@ -69,6 +69,9 @@ const NO_OPTIONS: ImportOptions = {
   listId: null,
   tags: [],
   mapping: {},
+  types: {},
+  rules: {},
+  areTypesFound: true,
   columns: [],
   hasHeading: true,
   preset: null,
@@ -129,6 +132,11 @@ export async function queueImport(
     .where('seq', '=', seq)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) throw new Error(`import ${seq} is gone`)
+}
+
+export async function saveImportOptions(db: Queries, seq: number, options: ImportOptions): Promise<void> {
+  const text = JSON.stringify(options)
+  await db.updateTable('contact_imports').set({ options: text }).where('seq', '=', seq).execute()
 }
 
 type Progress = Omit<Import, 'id' | 'options'>

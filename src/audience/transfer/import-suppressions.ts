@@ -5,6 +5,7 @@
  * the file and rows before a failure are kept. Rejected rows are counted, and the first ones named.
  * Fails: AppError validation_error for an unreadable header.
  */
+import { TextDecoder } from 'node:util'
 import { type Actor } from '../../core/actor.js'
 import { type CsvRow, readCsv } from '../../core/csv.js'
 import { AppError, describeError } from '../../core/errors.js'
@@ -26,8 +27,13 @@ import {
 import { recordActivity } from '../../events/activity-store.js'
 import { appendEvents } from '../../events/store.js'
 import { type Clock, pauseFor } from '../../world/time/clock.js'
+import { knownField } from './reading/column-names.js'
 import { type Heading, readHeading } from './reading/columns.js'
 import { layoutOf, type PresetChoice } from './reading/presets.js'
+import { addressIn } from './reading/import-address.js'
+import { FileCharset } from './reading/file-charset.js'
+import { KIND_OCTETS, refusalOfKind } from './reading/file-kind.js'
+import { rejectedValue } from './import.js'
 import { columnsToRead, type ColumnToRead, readRow } from './reading/read-row.js'
 
 export interface SuppressionImportParts {
@@ -54,7 +60,14 @@ export interface SuppressionImportResult extends Readonly<Record<SuppressResult,
   readonly skipped: number
   readonly rejected: number
   /** The first rejected rows. */
-  readonly faults: readonly { readonly line: number; readonly reason: string }[]
+  readonly faults: readonly SuppressionFault[]
+}
+
+export interface SuppressionFault {
+  readonly line: number
+  readonly reason: string
+  /** What the row has in the column of the address. */
+  readonly value: string | null
 }
 
 /** Rows of one transaction: blocks other writes for a few milliseconds. */
@@ -71,7 +84,7 @@ export async function importSuppressions(
 ): Promise<SuppressionImportResult> {
   const { database, clock } = parts
   const importing = new Import(parts, request)
-  for await (const rows of readCsv(file))
+  for await (const rows of readCsv(asText(file)))
     for (let start = 0; start < rows.length; start += ROWS_AT_ONCE)
       await importing.take(rows.slice(start, start + ROWS_AT_ONCE))
   const result = importing.result()
@@ -89,9 +102,34 @@ export async function importSuppressions(
   return result
 }
 
+/** The file in UTF-8. Its beginning, which holds the names of columns, decides on the charset. @throws AppError validation_error for a workbook */
+async function* asText(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer = Buffer.alloc(0)
+  let decoder: TextDecoder | undefined
+  for await (const piece of file) {
+    if (!decoder) {
+      held = Buffer.concat([held, piece])
+      if (held.length < KIND_OCTETS) continue
+      decoder = decoderFor(held)
+      yield Buffer.from(decoder.decode(held, { stream: true }))
+    } else yield Buffer.from(decoder.decode(piece, { stream: true }))
+  }
+  if (decoder) yield Buffer.from(decoder.decode())
+  else yield Buffer.from(decoderFor(held).decode(held))
+}
+
+/** @param beginning of the file @throws AppError validation_error for a workbook */
+function decoderFor(beginning: Buffer): TextDecoder {
+  const reason = refusalOfKind(beginning)
+  if (reason !== undefined) throw new AppError('validation_error', reason, { path: 'file' })
+  const charset = new FileCharset()
+  charset.take(beginning)
+  return new TextDecoder(charset.guess)
+}
+
 class Import {
   private total = 0
-  private readonly faults: { line: number; reason: string }[] = []
+  private readonly faults: SuppressionFault[] = []
   private readonly counts: Record<SuppressResult, number> = { added: 0, widened: 0, known: 0 }
   private rejectedCount = 0
   /** Columns of the first row, if it is a header. */
@@ -158,7 +196,14 @@ class Import {
         this.columns = []
         return []
       }
-      const names = cells.map(cell => cell.trim().toLowerCase())
+      const names = cells.map(cell => (isAddressColumn(cell) ? 'email' : cell.trim().toLowerCase()))
+      const [first, second] = cells.filter(isAddressColumn)
+      if (first !== undefined && second !== undefined)
+        throw new AppError(
+          'validation_error',
+          `the columns ${JSON.stringify(first)} and ${JSON.stringify(second)} both mean the address; remove one of them`,
+          { path: 'file' },
+        )
       this.columns = names.includes('email') ? names : ['email', 'reason', 'scope']
       if (names.includes('email')) return []
     }
@@ -170,7 +215,7 @@ class Import {
       return [
         {
           workspaceId: this.request.workspaceId,
-          email: readSuppressionEntry(cell('email')),
+          email: readSuppressionEntry(addressIn(cell('email'))),
           reason,
           scope: oneOf(SUPPRESSION_SCOPES, cell('scope').toLowerCase() || defaultScopeOf(reason), 'scope'),
           sourceMessageId: null,
@@ -179,7 +224,9 @@ class Import {
       ]
     } catch (error) {
       this.rejectedCount += 1
-      if (this.faults.length < MAX_SHOWN) this.faults.push({ line, reason: describeError(error) })
+      const columns = this.layout?.columns ?? this.columns.map(field => ({ field }))
+      if (this.faults.length < MAX_SHOWN)
+        this.faults.push({ line, reason: describeError(error), value: rejectedValue(columns, cells) })
       return []
     }
   }
@@ -209,6 +256,10 @@ class Import {
 
 function defaultScopeOf(reason: SuppressionReason): SuppressionScope {
   return reason === 'unsubscribe' ? 'marketing' : 'all'
+}
+
+function isAddressColumn(name: string): boolean {
+  return knownField(name) === 'email'
 }
 
 function oneOf<Word extends string>(known: readonly Word[], text: string, name: string): Word {

@@ -1,10 +1,11 @@
 /**
- * Imports of contact files, and their states. Holds no logic.
+ * Imports of contact files, and their states. Holds next to no logic.
  *
  *   receiving -> queued -> processing -> completed | failed
  *                queued | processing -> cancelled
  */
 
+import type { ColumnType, ColumnTypeName, TypeRules } from './reading/column-types.js'
 import type { SuppressionReason } from '../../deliverability/suppressions/suppression-store.js'
 
 export const IMPORT_STATUSES = [
@@ -22,6 +23,8 @@ export interface Column {
   readonly name: string
   /** One of `FIELDS` (`reading/columns.ts`), a field used only by presets, or `attributes.<name>`; null to skip the column. */
   readonly field: string | null
+  /** Of an attribute, once the file was looked through; undefined if it is not read by type. */
+  readonly found?: ColumnType
 }
 
 /** Fields by column name, as requested; values as in `Column.field`. */
@@ -49,6 +52,11 @@ export interface ImportOptions {
   /** Names of tags to add to all contacts; missing tags are created. */
   readonly tags: readonly string[]
   readonly mapping: Mapping
+  /** Requested, by column name. */
+  readonly types: Readonly<Record<string, ColumnTypeName>>
+  readonly rules: TypeRules
+  /** Whether `columns` have what was found. */
+  readonly areTypesFound: boolean
   readonly columns: readonly Column[]
   readonly hasHeading: boolean
   /** Processing order: as in the file, or sorted by address (`AddressRuns`). Must not change once queued. */
@@ -86,6 +94,19 @@ export interface Import extends ImportCounts {
 
 /** Maximum rows per file. */
 export const MAX_ROWS = 2_000_000
+
+/** Characters shown of a rejected row's address. */
+const MAX_SHOWN_VALUE = 200
+
+/** What a rejected row has in the column of the address, as written; null if nothing. */
+export function rejectedValue(
+  columns: readonly Pick<Column, 'field'>[],
+  cells: readonly string[],
+): string | null {
+  const cell = cells[columns.findIndex(({ field }) => field === 'email')]?.trim() ?? ''
+  if (cell === '') return null
+  return cell.length > MAX_SHOWN_VALUE ? `${cell.slice(0, MAX_SHOWN_VALUE)}…` : cell
+}
 
 export interface Rejection {
   /** Line in the file, from 1. */

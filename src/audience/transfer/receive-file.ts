@@ -4,7 +4,6 @@
  * Called by the route and the command line. Holds one part and the beginning of the file in memory.
  * Fails: AppError validation_error for an invalid file or option; not_found, conflict for its list. Stored parts are then deleted.
  */
-import { TextDecoder } from 'node:util'
 import { AppError, describeError } from '../../core/errors.js'
 import { readCsv } from '../../core/csv.js'
 import type { Actor } from '../../core/actor.js'
@@ -23,7 +22,10 @@ import {
   insertImportPart,
   queueImport,
 } from './import-store.js'
-import { readHeading, readMapping, type Heading } from './reading/columns.js'
+import { FileCharset } from './reading/file-charset.js'
+import { refusalOfKind } from './reading/file-kind.js'
+import { isColumnOfType, readHeading, readMapping, readTypes, type Heading } from './reading/columns.js'
+import type { TypeRules } from './reading/column-types.js'
 import type { PresetChoice } from './reading/presets.js'
 import { readTags } from './reading/read-row.js'
 
@@ -34,9 +36,6 @@ const MAX_HEADING = 65_536
 /** Unfinished imports per workspace. */
 export const MAX_UNFINISHED = 20
 const PARTS_AT_ONCE = 16
-const UTF8 = /^(?:utf-?8|(?:us-)?ascii)?$/i
-/** Octets searched for NULs. */
-const LOOKED_AT = 1_024
 
 /** Options of the upload. In a multipart form they may follow the file. */
 export interface UploadOptions {
@@ -45,6 +44,9 @@ export interface UploadOptions {
   readonly tags?: string | undefined
   readonly mapping?: Mapping | undefined
   readonly charset?: string | undefined
+  /** Types by column name; found in the cells of other columns. */
+  readonly types?: Readonly<Record<string, string>> | undefined
+  readonly rules?: TypeRules | undefined
   /** Detected if not set. */
   readonly preset?: PresetChoice | undefined
   readonly fileName?: string | undefined
@@ -97,20 +99,26 @@ export async function receiveFile(
     if (spool.writtenBytes === 0) throw fileRefusal('the file is empty')
     const given = uploadOptions()
     const { listId, tags = '', mapping = {}, charset: declared, fileName, preset, isDryRun = false } = given
+    beginning.mustBeText()
     const charset = beginning.charset(declared)
     const heading = await beginning.heading(charset, readMapping(mapping), preset, fileName)
     if (!maySuppress) refuseToSuppress(heading)
+    const { columns, everyRow, makesContacts } = heading
+    const types = readTypes(given.types ?? {}, columns)
     const options: ImportOptions = {
       isDryRun,
       listId: listId ?? null,
       tags: named(tags),
       mapping,
-      columns: heading.columns,
+      columns,
+      types,
+      rules: given.rules ?? {},
+      areTypesFound: !makesContacts || !columns.some(column => isColumnOfType(column, types, everyRow)),
       hasHeading: heading.hasHeading,
       order: 'address',
       preset: heading.preset,
-      everyRow: heading.everyRow,
-      makesContacts: heading.makesContacts,
+      everyRow,
+      makesContacts,
     }
     await database.write(async tx => {
       if (listId !== undefined) await findStaticList(tx.db, workspaceId, listId, 'list_id')
@@ -176,6 +184,12 @@ class Beginning {
     this.octets += piece.length
   }
 
+  /** @throws AppError validation_error for a workbook */
+  mustBeText(): void {
+    const reason = refusalOfKind(Buffer.concat(this.held))
+    if (reason !== undefined) throw fileRefusal(reason)
+  }
+
   /** @throws AppError validation_error if unknown */
   charset(declared: string | undefined): string {
     if (declared !== undefined && !streamDecoder(declared))
@@ -211,59 +225,4 @@ async function firstRow(octets: Buffer): Promise<readonly string[] | undefined> 
 
 function fileRefusal(message: string): AppError {
   return refusal('file', message)
-}
-
-/**
- * Detects the charset of a file as it arrives: byte order mark, then the declared charset, then content. A mark overrides labels
- * (Encoding Standard §6). Undeclared text that is not valid UTF-8 is read as windows-1252, as spreadsheets save it; UTF-16 without a mark
- * is recognized by its NULs.
- */
-class FileCharset {
-  private marked: string | undefined
-  private looksLike: string | undefined
-  private hasBegun = false
-  /** Undefined once the content is not valid UTF-8. */
-  private decoder: TextDecoder | undefined = new TextDecoder('utf-8', { fatal: true })
-
-  take(octets: Buffer): void {
-    if (octets.length === 0) return
-    if (!this.hasBegun) {
-      this.hasBegun = true
-      this.marked = byMark(octets)
-      this.looksLike = byNuls(octets)
-    }
-    this.decode(octets)
-  }
-
-  /** Call after all octets. @param declared charset known to `streamDecoder`, or empty */
-  charsetFor(declared = ''): string {
-    this.decode()
-    if (this.marked !== undefined) return this.marked
-    if (!UTF8.test(declared.trim())) return declared.trim().toLowerCase()
-    return this.looksLike ?? (this.decoder ? 'utf-8' : 'windows-1252')
-  }
-
-  private decode(octets?: Buffer): void {
-    try {
-      this.decoder?.decode(octets, { stream: octets !== undefined })
-    } catch {
-      this.decoder = undefined
-    }
-  }
-}
-
-function byMark([first, second, third]: Buffer): string | undefined {
-  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
-  if (first === 0xff && second === 0xfe) return 'utf-16le'
-  return first === 0xfe && second === 0xff ? 'utf-16be' : undefined
-}
-
-/** In UTF-16, every other octet of ASCII text is NUL. */
-function byNuls(octets: Buffer): string | undefined {
-  const looked = octets.subarray(0, LOOKED_AT)
-  const nuls = [0, 0]
-  for (const [at, octet] of looked.entries()) if (octet === 0) nuls[at % 2] = (nuls[at % 2] ?? 0) + 1
-  const [even = 0, odd = 0] = nuls
-  if (Math.max(even, odd) < looked.length / 4) return undefined
-  return odd > even ? 'utf-16le' : 'utf-16be'
 }

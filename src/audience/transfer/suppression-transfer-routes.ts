@@ -25,9 +25,14 @@ const ImportedSchema = Type.Object(
     preset: TextOrNull({ description: 'System whose export it was read as; null for our own columns.' }),
     skipped: Type.Integer({ description: "Rows of another system's export that are not suppressed there." }),
     rejected: Type.Integer(),
-    faults: Type.Array(Type.Object({ line: Type.Integer(), reason: Type.String() }), {
-      description: 'The first rejected rows.',
-    }),
+    faults: Type.Array(
+      Type.Object({
+        line: Type.Integer(),
+        reason: Type.String(),
+        value: TextOrNull({ description: 'What the row has in the column of the address; null if nothing.' }),
+      }),
+      { description: 'The first rejected rows.' },
+    ),
   },
   { title: 'ImportedSuppressions' },
 )

@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import type { shownContact } from '../../audience/contacts/contact-schema.js'
-import type { ContactImport } from '../../audience/transfer/import-routes.js'
+import type { ContactImport } from '../../audience/transfer/import-schema.js'
 import { PRESET_CHOICES } from '../../audience/transfer/reading/presets.js'
 import { AppError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
@@ -121,6 +121,8 @@ function readAttributes(pairs: readonly string[]): Record<string, string> {
   )
 }
 
+type ImportedColumn = ContactImport['columns'][number]
+
 const POLL_MS = 200
 const MAX_SHOWN = 20
 
@@ -128,6 +130,9 @@ interface ImportCommandOptions extends OwnedOptions {
   readonly list?: string
   readonly tags?: string
   readonly map?: readonly string[]
+  readonly type?: readonly string[]
+  readonly decimal?: string
+  readonly dateFormat?: string
   readonly charset?: string
   readonly preset?: string
   readonly rejected?: string
@@ -142,15 +147,22 @@ function importCommand({ inWorkspace }: OwnedGroup, context: CliContext): void {
       '--map <column=field...>',
       'map columns to fields: email, first_name, attributes.plan; empty: ignore the column',
     )
+    .option(
+      '--type <column=type...>',
+      'type of an attribute column, if not found in its cells: text, number, date, boolean',
+    )
+    .option('--decimal <mark>', 'decimal mark of numbers, if not found: point or comma')
+    .option('--date-format <order>', 'order of day and month in dates, if not found: DMY or MDY')
     .option('--charset <name>', 'character set of the file, if not detected')
     .option('--preset <name>', `system that exported the file, if not detected: ${PRESET_CHOICES.join(', ')}`)
     .option('--rejected <file>', 'write rejected rows to this file')
     .option('--dry-run', 'only check the file: count what the import would do, and change nothing')
     .action(async (file: string, options: ImportCommandOptions) => {
-      const { list, tags, charset, preset } = options
+      const { list, tags, charset, preset, decimal, dateFormat } = options
       const mapping = readMap(options.map ?? [])
       const query = {
-        ...given({ list_id: list, tags, charset, preset }),
+        ...given({ list_id: list, tags, charset, preset, decimal, date_format: dateFormat }),
+        ...(options.type === undefined ? {} : { types: JSON.stringify(readMap(options.type)) }),
         ...(mapping === undefined ? {} : { mapping: JSON.stringify(mapping) }),
         ...(options.dryRun === true ? { dry_run: 'true' } : {}),
         ...(file === '-' ? {} : { file_name: basename(file) }),
@@ -204,11 +216,44 @@ function printImport(context: CliContext, options: OwnedOptions, done: ContactIm
   printResult(context, options, { ...done, rejected_rows: rows }, () =>
     [
       `${done.dry_run ? 'dry run: ' : ''}${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
-      ...rows.map(({ line, reason }) => `line ${line}: ${reason}`),
+      ...done.columns.flatMap(foundText),
+      ...rows.map(
+        ({ line, reason, value }) => `line ${line}: ${reason}${value === null ? '' : ` (${value})`}`,
+      ),
       ...(rejected > rows.length ? ['...'] : []),
       ...(status === 'completed' ? [] : [`${status}: ${error ?? 'it was cancelled'}`]),
     ].join('\n'),
   )
+}
+
+/** What was recognized in a column of attributes; nothing of plain text. */
+function foundText({
+  name,
+  type,
+  decimal,
+  date_format: order,
+  ambiguous,
+  almost,
+  examples,
+}: ImportedColumn): string[] {
+  const [first] = examples
+  if (ambiguous === 'decimal')
+    return [`${name}: text, since ${first?.cell} may have a decimal point or comma; choose with --decimal`]
+  if (ambiguous === 'date_format')
+    return [
+      `${name}: text, since ${first?.cell} may begin with the day or the month; choose with --date-format`,
+    ]
+  if (almost)
+    return [
+      `${name}: text, since line ${almost.line} is no ${almost.type}${almost.cell === null ? '' : ` (${almost.cell})`}, though most are`,
+    ]
+  if (type === null || type === 'text') return []
+  const how = [
+    type,
+    ...(decimal === null ? [] : [`decimal ${decimal}`]),
+    ...(order === null ? [] : [order]),
+  ].join(', ')
+  return [`${name}: ${how}${first ? ` (${first.cell} is ${first.value})` : ''}`]
 }
 
 /** @returns undefined for none @throws UsageError */

@@ -127,7 +127,9 @@ function importText({
     ...(preset === null ? [] : [`read as an export of ${preset}`]),
     `${added} added, ${widened} widened to all mail, ${known} already suppressed, ${rejected} rejected` +
       (skipped > 0 ? `, ${skipped} not suppressed there` : ''),
-    ...faults.map(({ line, reason }) => `line ${line}: ${reason}`),
+    ...faults.map(
+      ({ line, reason, value }) => `line ${line}: ${reason}${value === null ? '' : ` (${value})`}`,
+    ),
     ...(rejected > faults.length ? ['...'] : []),
   ].join('\n')
 }

@@ -90,11 +90,11 @@ t.test('a CSV file creates contacts, in a list and with tags, and reports each r
       { name: 'Tags', field: 'tags' },
     ],
     rejected_rows: [
-      { line: 4, reason: 'the address has no @' },
-      { line: 5, reason: 'duplicate of the address in line 2' },
+      { line: 4, reason: 'the address has no @', value: 'nonsense' },
+      { line: 5, reason: 'duplicate of the address in line 2', value: 'ANN@example.com' },
       { line: 7, reason: 'subscribed is "perhaps", must be yes or no' },
       { line: 8, reason: 'the row has 7 cells, but the header has 6' },
-      { line: 9, reason: 'the row has no address' },
+      { line: 9, reason: 'the row has no address', value: null },
     ],
   })
   const [bob, ann] = await contacts()
@@ -292,6 +292,46 @@ t.test('a file that cannot be meant is refused before anything is imported', asy
 
 // proves: decisions: Contacts > PUT /contacts {email } (additive)
 // answers: POST /contacts/import: request_timeout
+t.test('a check shows what each column was recognized as, and options change it', async t => {
+  const { imported, send, contacts } = await open(t)
+  const file = 'email,Spent,Born,Name of dog\na@x.example,"1.234,50 €",3/1/24,Rex\n'
+  const text = { decimal: null, date_format: null, ambiguous: null, almost: null, examples: [] }
+  const tried = await imported(file, { query: { dry_run: 'true' } })
+  t.match(tried.columns, [
+    { name: 'email', field: 'email', type: null, ...text },
+    {
+      ...text,
+      ...{ name: 'Spent', field: 'attributes.Spent', type: 'number', decimal: 'comma' },
+      examples: [{ cell: '1.234,50 €', value: '1234.5' }],
+    },
+    {
+      ...text,
+      name: 'Born',
+      type: 'text',
+      ambiguous: 'date_format',
+      examples: [{ cell: '3/1/24', value: '3/1/24' }],
+    },
+    { ...text, name: 'Name of dog', type: 'text' },
+  ])
+  await imported(file, { query: { date_format: 'DMY', types: '{"Spent":"text"}' } })
+  t.match(await contacts(), [
+    { attributes: { Spent: '1.234,50 €', Born: '2024-01-03', 'Name of dog': 'Rex' } },
+  ])
+  const refused: [Record<string, string>, string][] = [
+    [{ types: '["number"]' }, 'types'],
+    [{ types: '{"Spent":5}' }, 'types'],
+    [{ types: '{"email":"date"}' }, 'types'],
+    [{ decimal: ',' }, 'decimal'],
+    [{ date_format: 'YYYY-MM-DD' }, 'date_format'],
+  ]
+  for (const [query, path] of refused)
+    t.match(await send(file, { query }), { status: 400, body: { error: { path } } })
+  const form = new FormData()
+  form.set('file', new Blob([file], { type: 'text/csv' }), 'people.csv')
+  form.set('decimal', 'semicolon')
+  t.match(await send(form), { status: 400, body: { error: { path: 'decimal' } } })
+})
+
 t.test('a file that does not come on is not waited for, and nothing of it is kept', async t => {
   const { baseUrl, key, clock, at, rows } = await open(t)
   const stalled: RequestInit = {

@@ -1,7 +1,12 @@
 /** Files that are chosen: the beginning of a CSV file before its import, and images of the library. */
 import t from 'tap'
 import { chosenImage, shownAt, type MediaImage } from '../../../src/console/web/lib/media'
-import { mappingOf, previewOf, PREVIEW_ROWS } from '../../../src/console/web/screens/imports/csv-preview'
+import {
+  mappingOf,
+  previewOf,
+  PREVIEW_ROWS,
+  typesOf,
+} from '../../../src/console/web/screens/imports/csv-preview'
 
 const preview = (content: string | Uint8Array) => previewOf(new File([content as BlobPart], 'people.csv'))
 
@@ -86,14 +91,34 @@ t.test('a strange file has no columns or rows, but shows', async t => {
 t.test('only columns that somebody decided on are named in the request', t => {
   const columns = ['Mail', 'Tariff', 'Notes', 'Town', 'Extra']
   const choices = [
-    { becomes: 'auto', attribute: '' },
-    { becomes: 'attribute', attribute: ' plan ' },
-    { becomes: 'skip', attribute: '' },
-    { becomes: 'attribute', attribute: '' },
+    { becomes: 'auto', attribute: '', type: '' },
+    { becomes: 'attribute', attribute: ' plan ', type: '' },
+    { becomes: 'skip', attribute: '', type: '' },
+    { becomes: 'attribute', attribute: '', type: '' },
   ]
   t.same(mappingOf(columns, choices), { Tariff: 'attributes.plan', Notes: null, Town: 'attributes.Town' })
-  t.same(mappingOf(columns, [{ becomes: 'first_name', attribute: 'ignored' }]), { Mail: 'first_name' })
+  t.same(mappingOf(columns, [{ becomes: 'first_name', attribute: 'ignored', type: '' }]), {
+    Mail: 'first_name',
+  })
   t.end()
+})
+
+t.test('a type is asked for only where one was chosen, for columns that may be attributes', t => {
+  const choice = (becomes: string, type: string) => ({ becomes, attribute: '', type })
+  const choices = [
+    choice('auto', 'number'),
+    choice('attribute', 'date'),
+    choice('skip', 'text'),
+    choice('auto', ''),
+  ]
+  t.same(typesOf(['Spent', 'Born', 'Notes', 'Town'], choices), { Spent: 'number', Born: 'date' })
+  t.end()
+})
+
+t.test('a padded quote is read, and a workbook has no columns to show', async t => {
+  t.same((await preview('email, data\na@one.test, "{""a"": 1}"\n')).rows, [['a@one.test', '{"a": 1}']])
+  t.same((await preview(new Uint8Array([0x50, 0x4b, 3, 4, 10, 13]))).columns, [])
+  t.same((await preview(new Uint8Array([0xd0, 0xcf, 0x11, 0xe0, 44, 10, 44]))).columns, [])
 })
 
 const file = (width: number, name: string) => ({

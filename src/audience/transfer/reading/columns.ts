@@ -5,10 +5,12 @@
  * Fails: AppError validation_error for an invalid header or mapping.
  */
 import { AppError } from '../../../core/errors.js'
-import { parseAddress } from '../../../mail/address.js'
+import { readImportedAddress } from '../../../mail/named-address.js'
 import { checkAttributes, refusal } from '../../checks.js'
-import type { Column, EveryRow, Mapping } from '../import.js'
-import { foldedName, layoutOf, PLAIN_ROWS, type Layout, type PresetChoice } from './presets.js'
+import type { Column, EveryRow, ImportOptions, Mapping } from '../import.js'
+import { foldedName, knownField, nameField, type Beside } from './column-names.js'
+import { COLUMN_TYPES, type ColumnTypeName } from './column-types.js'
+import { layoutOf, PLAIN_ROWS, type Layout, type PresetChoice } from './presets.js'
 
 /** Fields that a mapping can use, besides attributes. */
 const FIELDS = [
@@ -25,38 +27,6 @@ const FIELDS = [
   ] as const),
 ]
 
-const NAMES: Readonly<Record<string, readonly string[]>> = {
-  email: [
-    'email',
-    'emailaddress',
-    'mail',
-    'mailaddress',
-    'emailadresse',
-    'mailadresse',
-    'courriel',
-    'correo',
-  ],
-  first_name: ['firstname', 'fname', 'givenname', 'forename', 'vorname', 'prenom', 'nombre'],
-  last_name: [
-    'lastname',
-    'lname',
-    'surname',
-    'familyname',
-    'nachname',
-    'nomdefamille',
-    'apellido',
-    'apellidos',
-  ],
-  subscribed: ['subscribed', 'issubscribed', 'optin', 'optedin'],
-  tags: ['tags', 'tag'],
-  attributes: ['attributes'],
-}
-
-/** Fields by common column names, reduced to letters and digits. */
-const KNOWN = new Map(
-  Object.entries(NAMES).flatMap(([field, names]) => names.map((name): [string, string] => [name, field])),
-)
-
 /** Skipped columns: exported fields that cannot be imported, and extra columns of rejected rows. */
 const PASSED_OVER = new Set([
   ...['id', 'bounced', 'bounced_at', 'bounce_type', 'last_opened_at', 'last_clicked_at', 'is_sandbox'],
@@ -64,6 +34,7 @@ const PASSED_OVER = new Set([
 ])
 
 const ATTRIBUTE = 'attributes.'
+const ALONE: Beside = { hasFirst: false, hasLast: false }
 
 export interface Heading {
   readonly columns: readonly Column[]
@@ -84,14 +55,18 @@ export function readHeading(
   fileName?: string,
 ): Heading {
   const [only = ''] = first
-  if (first.length === 1 && parseAddress(only.trim()))
+  if (first.length === 1 && !('fault' in readImportedAddress(only)))
     return { ...PLAIN, columns: [{ name: 'email', field: 'email' }], hasHeading: false }
   const names = first.map(cell => cell.trim())
   for (const name of Object.keys(mapping))
     if (!names.includes(name))
       throw refusal('mapping', `mapping uses the column ${shown(name)}, which is not in the file`)
   const layout = layoutOf(names, choice, fileName)
-  const columns = names.map((name): Column => ({ name, field: fieldOf(name, mapping, layout) }))
+  const columns = withNames(
+    names.map((name): Column => ({ name, field: fieldOf(name, mapping, layout) })),
+    mapping,
+    layout,
+  )
   mustBeClear(columns)
   if (!columns.some(({ field }) => field === 'email'))
     throw new AppError(
@@ -101,6 +76,39 @@ export function readHeading(
     )
   const { preset, everyRow, makesContacts } = layout ?? PLAIN
   return { columns, hasHeading: true, preset, everyRow, makesContacts }
+}
+
+/** Names by column. @throws AppError validation_error for a column that is no attribute of the file */
+export function readTypes(
+  types: Readonly<Record<string, string>>,
+  columns: readonly Column[],
+): Readonly<Record<string, ColumnTypeName>> {
+  return Object.fromEntries(
+    Object.entries(types).map(([name, text]): [string, ColumnTypeName] => {
+      const type = COLUMN_TYPES.find(one => one === text)
+      if (type === undefined)
+        throw refusal('types', `types: ${shown(name)} must be one of ${COLUMN_TYPES.join(', ')}`)
+      const column = columns.find(one => one.name === name)
+      if (!column) throw refusal('types', `types uses the column ${shown(name)}, which is not in the file`)
+      if (attributeOf(column.field ?? '') === undefined)
+        throw refusal(
+          'types',
+          `types: the column ${shown(name)} becomes ${column.field ?? 'nothing'}, not an attribute`,
+        )
+      return [name, type]
+    }),
+  )
+}
+
+/** Whether the column's type is to be found in its cells. */
+export function isColumnOfType(
+  { name, field }: Column,
+  types: ImportOptions['types'],
+  everyRow: EveryRow,
+): boolean {
+  if (attributeOf(field ?? '') === undefined) return false
+  // Our own export has types of its own.
+  return Object.hasOwn(types, name) || !everyRow.isTyped
 }
 
 /** @throws AppError validation_error */
@@ -127,7 +135,20 @@ function fieldOf(name: string, mapping: Mapping, layout?: Layout): string | null
   if (layout && Object.hasOwn(layout.fields, folded)) return layout.fields[folded] ?? null
   if (name === '' || PASSED_OVER.has(name.toLowerCase())) return null
   if (isField(name) && name.startsWith(ATTRIBUTE)) return name
-  return KNOWN.get(folded) ?? ATTRIBUTE + name
+  const known = knownField(name)
+  // A column selected by the mapping leaves none in doubt.
+  return known === undefined || Object.values(mapping).includes(known) ? ATTRIBUTE + name : known
+}
+
+/** Names like `Nom` and `Nombre` are read last: the other columns say which part of the name they are. */
+function withNames(columns: readonly Column[], mapping: Mapping, layout?: Layout): readonly Column[] {
+  const has = (wanted: string) => columns.some(({ field }) => field === wanted)
+  if (has('name') || layout?.preset === 'postroad') return columns
+  const beside: Beside = { hasFirst: has('first_name'), hasLast: has('last_name') }
+  return columns.map(column => {
+    if (Object.hasOwn(mapping, column.name) || column.field !== ATTRIBUTE + column.name) return column
+    return { name: column.name, field: nameField(column.name, beside) ?? column.field }
+  })
 }
 
 function mustBeClear(columns: readonly Column[]): void {
@@ -138,7 +159,8 @@ function mustBeClear(columns: readonly Column[]): void {
     if (other !== undefined)
       throw new AppError(
         'validation_error',
-        `the columns ${shown(other)} and ${shown(name)} both map to ${field}; select one with mapping`,
+        `the columns ${shown(other)} and ${shown(name)} both map to ${field}; select one with mapping, such as ` +
+          `{${shown(name)}: null}`,
         { path: 'file' },
       )
     seen.set(field, name)
@@ -154,7 +176,8 @@ export function attributeOf(field: string): string | undefined {
 
 /** The column name that an import reads as this attribute. */
 export function columnFor(attribute: string): string {
-  return fieldOf(attribute, {}) === ATTRIBUTE + attribute && attribute === attribute.trim()
+  const isOther = fieldOf(attribute, {}) === ATTRIBUTE + attribute
+  return isOther && nameField(attribute, ALONE) === undefined && attribute === attribute.trim()
     ? attribute
     : ATTRIBUTE + attribute
 }

@@ -9,6 +9,7 @@ import { describeError } from '../../../core/errors.js'
 import { streamDecoder } from '../../../mail/mime/charset.js'
 import { ownThread, stepAside, type OwnThread } from '../../../world/threads.js'
 import { MAX_ROWS, type Rejection } from '../import.js'
+import { ColumnScan } from './column-scan.js'
 import { EncodedRows } from './encoded-rows.js'
 import type { ReaderAnswer, ReaderOptions, ReaderTask, RowsRead } from './import-reader.js'
 import { columnsToRead, readRow, rejected, type ColumnToRead, type ParsedRow } from './read-row.js'
@@ -37,7 +38,8 @@ function serve(thread: OwnThread): void {
     if ('rowsTaken' in task) sender.acknowledged(task.rowsTaken)
     else parts.add('octets' in task ? task.octets : undefined)
   })
-  void readFile(options, parts, sender).then(
+  const reading = options.isScan ? scanFile(options, parts, answer) : readFile(options, parts, sender)
+  void reading.then(
     () => answer({ kind: 'end' }),
     (error: unknown) => answer({ kind: 'fault', message: describeError(error).slice(0, 300) }),
   )
@@ -62,6 +64,27 @@ async function readFile(options: ReaderOptions, parts: Parts, sender: RowSender)
     await sendRun()
     await sender.end()
   }
+}
+
+/** Finds the types of columns. A file that cannot be read to its end has those of the rows before. */
+async function scanFile(
+  options: ReaderOptions,
+  parts: Parts,
+  answer: (value: ReaderAnswer) => void,
+): Promise<void> {
+  const { columns, types, rules, everyRow } = options
+  const scan = new ColumnScan(columns, types, rules, everyRow)
+  let heading = options.hasHeading ? 1 : 0
+  try {
+    for await (const rows of readCsv(asUtf8(parts, options.charset))) {
+      for (const row of rows.slice(heading)) scan.see(row)
+      heading = Math.max(0, heading - rows.length)
+      if (scan.isDecided) break
+    }
+  } catch {
+    // Reading reports it.
+  }
+  answer({ kind: 'columns', columns: scan.finish() })
 }
 
 class FileReading {

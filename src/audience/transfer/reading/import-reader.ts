@@ -5,12 +5,17 @@
  * Fails: ImportFault if the file cannot be read further; ReaderEnded if the thread exits, e.g. for lack of memory.
  */
 import type { SpawnThread, Thread } from '../../../world/threads.js'
-import type { ImportOptions } from '../import.js'
+import type { Column, ImportOptions } from '../import.js'
 import { decodeRows } from './encoded-rows.js'
 import type { ReadRow } from './read-row.js'
 
 /** Startup parameters of the thread. */
-export interface ReaderOptions extends Pick<ImportOptions, 'columns' | 'hasHeading' | 'order' | 'everyRow'> {
+export interface ReaderOptions extends Pick<
+  ImportOptions,
+  'columns' | 'hasHeading' | 'order' | 'everyRow' | 'types' | 'rules'
+> {
+  /** Only finds the types of columns: answers with them instead of rows. */
+  readonly isScan: boolean
   readonly charset: string
   /** Rows already processed: read but not sent. */
   readonly skip: number
@@ -36,6 +41,8 @@ export type ReaderAnswer =
   /** A part was read completely. */
   | { readonly kind: 'taken' }
   | { readonly kind: 'end' }
+  /** Of a scan, before its end: the file's columns with what was found. */
+  | { readonly kind: 'columns'; readonly columns: readonly Column[] }
   /** The file cannot be read further; message for the user. */
   | { readonly kind: 'fault'; readonly message: string }
 
@@ -70,6 +77,7 @@ export class ImportReader {
   private done = 0
   private isHandedOver = false
   private answers = 0
+  private found: readonly Column[] | undefined
   private end: 'read' | Error | undefined
   private wake: () => void = () => {}
 
@@ -118,6 +126,13 @@ export class ImportReader {
     return { rows, isEnd: this.end === 'read' && this.waiting === 0 }
   }
 
+  /** Of a scan: the columns with what was found in their cells. @throws Error, ReaderEnded */
+  async columns(): Promise<readonly Column[]> {
+    await this.next(1)
+    if (!this.found) throw new Error('the scan answered without columns')
+    return this.found
+  }
+
   private takeRows(limit: number): readonly ReadRow[] {
     while (this.rows.length < limit) {
       const next = this.unread.shift()
@@ -157,7 +172,8 @@ export class ImportReader {
     if (answer.kind === 'rows') {
       this.unread.push(answer)
       this.waiting += answer.count
-    } else if (answer.kind === 'taken') this.partsInHand -= 1
+    } else if (answer.kind === 'columns') this.found = answer.columns
+    else if (answer.kind === 'taken') this.partsInHand -= 1
     else if (answer.kind === 'end') this.end ??= 'read'
     else this.end ??= new ImportFault(answer.message)
     this.answers += 1

@@ -7,9 +7,9 @@
  * Sources: listmonk `cmd/subscribers.go` (export), Mailchimp's audience export (files for subscribed, unsubscribed, cleaned and
  * nonsubscribed), SendGrid's suppression downloads, Postmark's and Brevo's API field names, Postal's table `suppressions`.
  */
-import { fold } from '../../../core/fold.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { EveryRow } from '../import.js'
+import { foldedName } from './column-names.js'
 
 export const PRESETS = [
   'postroad',
@@ -76,11 +76,6 @@ const DETECTED_BY: readonly (readonly [PresetName, readonly string[]])[] = [
 
 /** SendGrid's suppression files have no other columns. */
 const MAX_SENDGRID_COLUMNS = 4
-
-/** A column name reduced to letters and digits. */
-export function foldedName(name: string): string {
-  return fold(name).replace(/[^a-z0-9]/g, '')
-}
 
 /** @returns the requested layout, or the one the columns identify */
 export function layoutOf(

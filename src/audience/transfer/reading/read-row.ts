@@ -7,13 +7,16 @@ import type { CsvRow } from '../../../core/csv.js'
 import { describeError } from '../../../core/errors.js'
 import { readOptionalName } from '../../../core/names.js'
 import { fold } from '../../../core/fold.js'
-import { checkAttributes, checkEmail, checkText } from '../../checks.js'
+import { checkAttributes, checkText } from '../../checks.js'
 import type { Attributes } from '../../contacts/contact.js'
 import type { StoredForm } from '../../contacts/compared-attributes.js'
 import type { SuppressionReason } from '../../../deliverability/suppressions/suppression-store.js'
 import type { Column, EveryRow, Rejection } from '../import.js'
 import { attributeOf } from './columns.js'
+import { converterOf, type CellConverter } from './column-types.js'
+import { readImportAddress } from './import-address.js'
 import { PLAIN_ROWS, readStanding } from './presets.js'
+import { truthIn } from './truth-words.js'
 
 /** Contact fields set by a row; null leaves the field unchanged. */
 export interface ParsedRow {
@@ -44,6 +47,8 @@ export type ReadRow = ImportedContact | Rejection
 export interface ColumnToRead extends Column {
   /** Its attribute, if it is one. */
   readonly attribute: string | undefined
+  /** Undefined for text. */
+  readonly convert: CellConverter | undefined
 }
 
 const MAX_NAME = 100
@@ -52,11 +57,19 @@ const MAX_TAGS = 50
 /** Characters kept of a rejected row, all cells together. */
 const MAX_KEPT = 4_096
 
-const YES = new Set(['true', 'yes', 'y', '1', 'on', 'subscribed', 'active', 'ja', 'oui', 'si'])
-const NO = new Set(['false', 'no', 'n', '0', 'off', 'unsubscribed', 'inactive', 'nein', 'non'])
+/** Besides words for yes and no. */
+const SUBSCRIBED = new Set(['1', 'on', 'subscribed', 'active'])
+const UNSUBSCRIBED = new Set(['0', 'off', 'unsubscribed', 'inactive'])
 
 export function columnsToRead(columns: readonly Column[]): readonly ColumnToRead[] {
-  return columns.map(column => ({ ...column, attribute: attributeOf(column.field ?? '') }))
+  return columns.map(column => ({
+    ...column,
+    attribute: attributeOf(column.field ?? ''),
+    convert:
+      column.found === undefined || column.found.ambiguous || column.found.type === 'text'
+        ? undefined
+        : converterOf(column.found),
+  }))
 }
 
 export function readRow(
@@ -93,23 +106,22 @@ function readCells(
   const fields: Record<string, string> = {}
   const ofColumns: [string, unknown][] = []
   for (let at = 0; at < columns.length; at += 1) {
-    const { field, attribute } = columns[at] as ColumnToRead
+    const column = columns[at] as ColumnToRead
+    const { field, attribute } = column
     const cell = cells[at]
     if (field === null || cell === undefined || cell.trim() === '') continue
     if (attribute === undefined) fields[field] = cell
-    else ofColumns.push([attribute, isTyped ? typed(cell) : cell])
+    else ofColumns.push([attribute, valueOf(column, cell, isTyped)])
   }
   const { email, subscribed, tags, lists, attributes } = fields
   if (email === undefined) throw new Error('the row has no address')
+  const address = readImportAddress(email)
   // The attributes column first: dedicated columns override it.
   const named = attributes === undefined ? ofColumns : [...readAttributes(attributes), ...ofColumns]
   return {
     line,
-    email: checkEmail(email),
-    firstName:
-      readName('first_name', fields) ?? readName('name', { name: fields['name']?.trim().split(/\s+/, 1)[0] }),
-    lastName:
-      readName('last_name', fields) ?? readName('name', { name: fields['name']?.trim().replace(/^\S+/, '') }),
+    email: address.email,
+    ...readNames(fields, address.name),
     attributes: named.length === 0 ? null : checked(Object.fromEntries(named)),
     subscribed: isUnsubscribed ? false : subscribed === undefined ? null : readTruth(subscribed),
     suppress,
@@ -117,6 +129,14 @@ function readCells(
     lists: lists === undefined ? NO_NAMES : readTags(lists, 'lists'),
     ...standingOf(fields, suppress),
   }
+}
+
+/** @throws Error if the cell is not of the column's type */
+function valueOf({ convert, found, name }: ColumnToRead, cell: string, isTyped: boolean): unknown {
+  if (!convert) return isTyped && found === undefined ? typed(cell) : cell
+  const value = convert(cell)
+  if (value !== undefined) return value
+  throw new Error(`${name} is ${JSON.stringify(cell.slice(0, 40))}, must be a ${found?.type}`)
 }
 
 const NO_NAMES: readonly string[] = []
@@ -159,10 +179,41 @@ function readName(field: string, fields: Readonly<Record<string, string | undefi
   return name
 }
 
+/** @param beside name written with the address; used if the row has no other */
+function readNames(
+  fields: Readonly<Record<string, string>>,
+  beside: string | undefined,
+): Pick<ParsedRow, 'firstName' | 'lastName'> {
+  const [first, last] = [readName('first_name', fields), readName('last_name', fields)]
+  const whole = fields['name'] ?? (first === null && last === null ? beside : undefined)
+  if (whole === undefined || (first !== null && last !== null)) return { firstName: first, lastName: last }
+  const [, family, given] = FAMILY_COMMA.exec(whole) ?? []
+  const [word = ''] = whole.trim().split(/\s+/, 1)
+  const others = whole.trim().slice(word.length)
+  const isFamilyFirst = FAMILY_FIRST.test(whole) && others !== ''
+  const part = (name: string) => readName('name', { name })
+  if (family !== undefined && given !== undefined && !TITLE.test(given))
+    return { firstName: first ?? part(given), lastName: last ?? part(family) }
+  return {
+    firstName: first ?? part(isFamilyFirst ? others : word),
+    lastName: last ?? part(isFamilyFirst ? word : others),
+  }
+}
+
+/** `Lee, Ann`, as directories write names. */
+const FAMILY_COMMA = /^([^,]+),([^,]+)$/
+/** `Ann Lee, PhD`. */
+const TITLE = /^\s*(?:jr|sr|i{2,3}|iv|m\.?\s?[abdsc]|mba|ph\.?\s?d|esq|cpa|rn)\.?\s*$/i
+
+/** Chinese, Japanese and Korean names, written in these scripts, begin with the family name. */
+const FAMILY_FIRST = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/u
+
 function readTruth(cell: string, field = 'subscribed'): boolean {
   const word = cell.trim().toLowerCase()
-  if (YES.has(word)) return true
-  if (NO.has(word)) return false
+  if (SUBSCRIBED.has(word)) return true
+  if (UNSUBSCRIBED.has(word)) return false
+  const truth = truthIn(word)
+  if (truth !== undefined) return truth
   throw new Error(`${field} is ${JSON.stringify(cell.slice(0, 40))}, must be yes or no`)
 }
 

@@ -198,6 +198,25 @@ export const audience: typeof texts = {
     firstRejected: (n: number) => `Angezeigt werden die ersten ${n.toLocaleString('de')}.`,
     line: 'Zeile',
     reason: 'Grund',
+    value: 'In der Datei',
+    recognized: 'Was die Spalten enthalten',
+    column: 'Spalte',
+    type: 'Typ',
+    examples: 'Erste Werte',
+    types: { text: 'Text', number: 'Zahlen', date: 'Datum', boolean: 'Ja oder nein' },
+    findType: 'Typ: automatisch',
+    typeOf: (name: string) => `Typ der Spalte ${name}`,
+    decimal: 'Dezimalzeichen',
+    point: 'Dezimalpunkt',
+    comma: 'Dezimalkomma',
+    dateFormat: 'Datumsangaben',
+    orders: { YMD: 'Jahr zuerst', DMY: 'Tag zuerst', MDY: 'Monat zuerst' },
+    inDoubtDecimal:
+      'Bleibt Text: Punkt oder Komma kann hier das Dezimalzeichen sein. Wählen Sie es aus und prüfen Sie erneut.',
+    inDoubtDate:
+      'Bleibt Text: Tag oder Monat kann zuerst stehen. Wählen Sie die Reihenfolge aus und prüfen Sie erneut.',
+    almost: (type: string, line: number, cell: string | null) =>
+      `Bleibt Text: das meiste ist vom Typ „${type}“, Zeile ${line.toLocaleString('de')} aber nicht${cell === null ? '' : ` (${cell})`}.`,
     downloadRejected: 'Abgewiesene Zeilen herunterladen',
     status: {
       receiving: 'Wird empfangen',

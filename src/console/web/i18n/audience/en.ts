@@ -195,6 +195,25 @@ export const audience = {
     firstRejected: (n: number) => `The first ${n.toLocaleString('en')} are shown.`,
     line: 'Line',
     reason: 'Reason',
+    value: 'In the file',
+    recognized: 'What the columns hold',
+    column: 'Column',
+    type: 'Type',
+    examples: 'First values',
+    types: open({ text: 'Text', number: 'Numbers', date: 'Dates', boolean: 'Yes or no' }),
+    findType: 'Type: automatic',
+    typeOf: (name: string) => `Type of the column ${name}`,
+    decimal: 'Decimal mark',
+    point: 'Decimal point',
+    comma: 'Decimal comma',
+    dateFormat: 'Dates',
+    orders: open({ YMD: 'Year first', DMY: 'Day first', MDY: 'Month first' }),
+    inDoubtDecimal:
+      'Stays text: these may have a decimal point or a comma. Choose the decimal mark and check again.',
+    inDoubtDate:
+      'Stays text: the day or the month may come first. Choose the order of dates and check again.',
+    almost: (type: string, line: number, cell: string | null) =>
+      `Stays text: most of it is of the type “${type}”, but line ${line.toLocaleString('en')} is not${cell === null ? '' : ` (${cell})`}.`,
     downloadRejected: 'Download rejected rows',
     status: open({
       receiving: 'Receiving',

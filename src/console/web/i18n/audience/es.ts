@@ -198,6 +198,25 @@ export const audience: typeof texts = {
     firstRejected: (n: number) => `Se muestran las primeras ${n.toLocaleString('es')}.`,
     line: 'Línea',
     reason: 'Motivo',
+    value: 'En el archivo',
+    recognized: 'Qué contienen las columnas',
+    column: 'Columna',
+    type: 'Tipo',
+    examples: 'Primeros valores',
+    types: { text: 'Texto', number: 'Números', date: 'Fechas', boolean: 'Sí o no' },
+    findType: 'Tipo: automático',
+    typeOf: (name: string) => `Tipo de la columna ${name}`,
+    decimal: 'Separador decimal',
+    point: 'Punto decimal',
+    comma: 'Coma decimal',
+    dateFormat: 'Fechas',
+    orders: { YMD: 'Año primero', DMY: 'Día primero', MDY: 'Mes primero' },
+    inDoubtDecimal:
+      'Queda como texto: el separador decimal puede ser el punto o la coma. Elíjalo y compruebe de nuevo.',
+    inDoubtDate:
+      'Queda como texto: puede ir primero el día o el mes. Elija el orden de las fechas y compruebe de nuevo.',
+    almost: (type: string, line: number, cell: string | null) =>
+      `Queda como texto: la mayoría es del tipo «${type}», pero la línea ${line.toLocaleString('es')} no${cell === null ? '' : ` (${cell})`}.`,
     downloadRejected: 'Descargar filas rechazadas',
     status: {
       receiving: 'Recibiendo',

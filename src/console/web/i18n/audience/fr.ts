@@ -199,6 +199,25 @@ export const audience: typeof texts = {
     firstRejected: (n: number) => `Les ${n.toLocaleString('fr')} premières sont affichées.`,
     line: 'Ligne',
     reason: 'Raison',
+    value: 'Dans le fichier',
+    recognized: 'Contenu des colonnes',
+    column: 'Colonne',
+    type: 'Type',
+    examples: 'Premières valeurs',
+    types: { text: 'Texte', number: 'Nombres', date: 'Dates', boolean: 'Oui ou non' },
+    findType: 'Type : automatique',
+    typeOf: (name: string) => `Type de la colonne ${name}`,
+    decimal: 'Séparateur décimal',
+    point: 'Point décimal',
+    comma: 'Virgule décimale',
+    dateFormat: 'Dates',
+    orders: { YMD: 'Année en premier', DMY: 'Jour en premier', MDY: 'Mois en premier' },
+    inDoubtDecimal:
+      'Reste du texte : le point ou la virgule peut être le séparateur décimal. Choisissez-le et vérifiez à nouveau.',
+    inDoubtDate:
+      'Reste du texte : le jour ou le mois peut venir en premier. Choisissez l’ordre des dates et vérifiez à nouveau.',
+    almost: (type: string, line: number, cell: string | null) =>
+      `Reste du texte : la plupart des valeurs sont du type « ${type} », mais pas la ligne ${line.toLocaleString('fr')}${cell === null ? '' : ` (${cell})`}.`,
     downloadRejected: 'Télécharger les lignes rejetées',
     status: {
       receiving: 'Réception',

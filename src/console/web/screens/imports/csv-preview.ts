@@ -18,12 +18,20 @@ export interface CsvPreview {
 
 export async function previewOf(file: File): Promise<CsvPreview> {
   const octets = new Uint8Array(await file.slice(0, LOOKED_AT).arrayBuffer())
+  if (isWorkbook(octets)) return { columns: [], rows: [], hasHeading: true }
   const text = decode(octets).replace(/^\uFEFF/, '')
   const rows = rowsOf(text, delimiterOf(text), PREVIEW_ROWS + 1, file.size > LOOKED_AT)
   const [first = [], ...others] = rows
   const isAddress = first.length === 1 && /^[^\s@]+@\S+$/.test(first[0]?.trim() ?? '')
   if (isAddress) return { columns: ['email'], rows: rows.slice(0, PREVIEW_ROWS), hasHeading: false }
   return { columns: first.map(name => name.trim()), rows: others, hasHeading: true }
+}
+
+/** Of Excel: a ZIP archive, or a compound file ([MS-CFB] §2.2). */
+function isWorkbook([first, second, third, fourth]: Uint8Array): boolean {
+  return (
+    (first === 0x50 && second === 0x4b && third === 3 && fourth === 4) || (first === 0xd0 && second === 0xcf)
+  )
 }
 
 function decode(octets: Uint8Array): string {
@@ -65,8 +73,10 @@ function rowsOf(text: string, delimiter: string, limit: number, isCut: boolean):
         cell += '"'
         at++
       } else isQuoted = false
-    } else if (letter === '"' && cell === '') isQuoted = true
-    else if (letter === delimiter) {
+    } else if (letter === '"' && cell.trim() === '') {
+      cell = ''
+      isQuoted = true
+    } else if (letter === delimiter) {
       row.push(cell)
       cell = ''
     } else if (letter === '\n' || letter === '\r') {
@@ -95,6 +105,23 @@ export interface ColumnChoice {
   readonly becomes: string
   /** Name of the attribute, for `attribute`. */
   readonly attribute: string
+  /** One of `TYPES`; '' to let the import find it. */
+  readonly type: string
+}
+
+export const TYPES = ['text', 'number', 'date', 'boolean'] as const
+
+/** The parameter `types` of the import: the columns whose type was chosen. */
+export function typesOf(
+  columns: readonly string[],
+  choices: readonly ColumnChoice[],
+): Record<string, string> {
+  return Object.fromEntries(
+    columns.flatMap((column, at): [string, string][] => {
+      const { becomes = 'auto', type = '' } = choices[at] ?? {}
+      return type !== '' && (becomes === 'auto' || becomes === 'attribute') ? [[column, type]] : []
+    }),
+  )
 }
 
 /** The parameter `mapping` of the import: the columns that are not left to it. */
