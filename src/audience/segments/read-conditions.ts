@@ -37,6 +37,11 @@ export type TextSource = { readonly field: TextField } | { readonly attribute: s
 
 export type Order = 'lt' | 'lte' | 'gt' | 'gte'
 
+interface MomentValue {
+  readonly field: MomentField
+  readonly value: DateOrMoment
+}
+
 /**
  * A parsed rule. Texts are folded; `isNot` also matches a missing value. A day is one of the workspace's time zone, which is known only when
  * the rule is compiled.
@@ -65,19 +70,9 @@ export type Test =
       readonly value: number
     }
   /** A day stands for its first moment. */
-  | {
-      readonly kind: 'moment'
-      readonly field: MomentField
-      readonly order: Order
-      readonly value: DateOrMoment
-    }
+  | ({ readonly kind: 'moment'; readonly order: Order } & MomentValue)
   /** That moment, or any on that day. */
-  | {
-      readonly kind: 'moment_is'
-      readonly field: MomentField
-      readonly value: DateOrMoment
-      readonly isNot: boolean
-    }
+  | ({ readonly kind: 'moment_is'; readonly isNot: boolean } & MomentValue)
   /** Of moments: within the last `days` times 24 hours. Of dates without a time: today or one of as many days before. */
   | {
       readonly kind: 'within_days'
