@@ -39,7 +39,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     sections: [],
     places: [
       `${LATER} > Nothing waits without saying why`,
-      `${LATER} > Days in segment rules automations`,
       `${LATER} > Audience of a campaign audience`,
       `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
       `${LATER} > Capture is a state of`,

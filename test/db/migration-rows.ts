@@ -909,4 +909,12 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
   '0004-pending-payloads': { become: { webhook_deliveries: [{ id: 'delivery', payload: 1 }] } },
   '0005-kept-etags': { become: { kept_answers: [{ etag: null }] } },
+  '0006-quarter-counters': {
+    become: { daily_counters: [{ day: T, count: 3 }] },
+    after: {
+      quarter_counters: [
+        { workspace_id: WORKSPACE, dimension: 'tag', starts_at: 0, value: 'a', accepted: 1 },
+      ],
+    },
+  },
 }

@@ -266,4 +266,8 @@ b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
   '0005-kept-etags': `
 af3d09ad8829 ad438269832a table kept_answers
 `,
+  '0006-quarter-counters': `
+ee6267de76f9 99fa525018fc index quarter_counters_by_start
+e0e8dfb1f90c 86d67cc83aa9 table quarter_counters
+`,
 }
