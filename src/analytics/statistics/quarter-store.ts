@@ -8,7 +8,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import { dialectOf, type Queries } from '../../db/database.js'
 import { inPieces, statement, type Rows } from '../../db/statement.js'
-import { DAY_MS } from '../../world/time/zone-days.js'
+import { DAY_MS, type MidnightShift } from '../../world/time/zone-days.js'
 import { COUNTER_NAMES, type CounterName, type Dimension } from './counter-store.js'
 
 export const QUARTER_MS = 900_000
@@ -66,33 +66,29 @@ export async function addToQuarters(db: Queries, quarters: readonly QuarterCount
   for (const piece of inPieces(rows)) await addRows(db, { rows: piece })
 }
 
-/** Moments, ms since epoch UTC: `from` is inclusive, `to` exclusive. */
-export interface Span {
-  readonly from: number
-  readonly to: number
-}
+type Span = Pick<MidnightShift, 'from' | 'to'>
 
-/** @returns for each span the counts of one value, by its place in `spans`; spans without counts are omitted */
+/** @returns the counts of one value in each span, by its `at`; spans without counts are omitted */
 export async function sumSpans(
   db: Queries,
   workspaceId: string,
   { dimension, value }: { readonly dimension: QuarterDimension; readonly value: string },
-  spans: readonly Span[],
+  spans: readonly MidnightShift[],
 ): Promise<ReadonlyMap<number, Counts>> {
-  const list = JSON.stringify(spans.map(({ from, to }, place) => [place, from, to]))
+  const list = JSON.stringify(spans.map(({ at, from, to }) => [at, from, to]))
   const all =
     dialectOf(db) === 'sqlite'
       ? sql`json_each(${list}) as spans`
       : sql`jsonb_array_elements(cast(${list} as jsonb)) as spans (value)`
   const part = (at: number) => sql`cast(spans.value ->> ${sql.lit(at)} as bigint)`
   // A cross join, so that SQLite reads the index once for each span.
-  const { rows } = await sql<Counts & { readonly place: number }>`
-    select ${part(0)} as place, ${summedCounts()}
+  const { rows } = await sql<Counts & { readonly at: number }>`
+    select ${part(0)} as at, ${summedCounts()}
     from ${all} cross join quarter_counters as counters
     where counters.workspace_id = ${workspaceId} and counters.dimension = ${dimension}
       and counters.starts_at >= ${part(1)} and counters.starts_at < ${part(2)} and counters.value = ${value}
     group by 1`.execute(db)
-  return new Map(rows.map(row => [row.place, row]))
+  return new Map(rows.map(row => [row.at, row]))
 }
 
 /** Rows of one span as `value` and counts, for sums with the daily counters. @param sign whether they are added or subtracted */

@@ -10,7 +10,14 @@ import { route, type Route } from '../../http/route.js'
 import { noMoment } from '../../http/time-range.js'
 import { asciiDomain } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
-import { DAY_MS, dayAt, startOfDay, type Day } from '../../world/time/zone-days.js'
+import {
+  DAY_MS,
+  dayAt,
+  midnightShifts,
+  shiftedCount,
+  type Day,
+  type MidnightShift,
+} from '../../world/time/zone-days.js'
 import {
   COUNTER_NAMES,
   readCounters,
@@ -21,7 +28,7 @@ import {
   readGroups,
   sumGroups,
 } from './counter-store.js'
-import { EVERYTHING, signedCounts, sumSpans, type Span } from './quarter-store.js'
+import { EVERYTHING, signedCounts, sumSpans } from './quarter-store.js'
 
 const PERIOD_DAYS = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const
 type Period = keyof typeof PERIOD_DAYS
@@ -148,7 +155,7 @@ export function reportRoute(database: Pick<Database, 'reader' | 'slowReader'>, c
       const timezone = readTimezone(query)
       const days = readDays(query, clock.now(), timezone)
       const filter = readFilter(query)
-      const shifts = shiftsOf(days, timezone)
+      const shifts = midnightShifts(days, timezone)
       const answer = async (db: Queries) => {
         const counted = filter
           ? await readFiltered(db, workspaceId, filter, days)
@@ -257,52 +264,21 @@ async function readFiltered(
   return new Map(rows.map(row => [row.day, name => row[name]]))
 }
 
-/** What happened between the midnights of a date in UTC and in another time zone. */
-interface Shift {
-  readonly span: Span
-  /** 1: it belongs to that date, in UTC to the one before. -1: the other way round. */
-  readonly sign: 1 | -1
-  /** Place of the date in the period; its length for the end of the last day. */
-  readonly at: number
-}
-
-/** @returns none for days that begin as in UTC */
-function shiftsOf(days: readonly Day[], timezone: string): Shift[] {
-  const end = (days.at(-1) ?? 0) + DAY_MS
-  return [...days, end].flatMap((day, at): Shift[] => {
-    const start = startOfDay(day, timezone)
-    if (start === day) return []
-    return start < day
-      ? [{ at, sign: 1, span: { from: start, to: day } }]
-      : [{ at, sign: -1, span: { from: day, to: start } }]
-  })
-}
-
 /** Counts of days in UTC become those of days in the time zone. */
 async function shift(
   db: Queries,
   workspaceId: string,
   of: { readonly dimension: Filter['dimension'] | 'all'; readonly value: string },
   days: readonly Day[],
-  shifts: readonly Shift[],
+  shifts: readonly MidnightShift[],
   counted: CountsByDay,
 ): Promise<CountsByDay> {
   if (shifts.length === 0) return counted
-  const spans = shifts.map(({ span }) => span)
-  const sums = await sumSpans(db, workspaceId, of, spans)
-  /** What a date has more than in UTC of before its start, by its place. */
-  const gained = new Map(
-    shifts.map(({ at, sign }, place) => [at, (name: CounterName) => sign * (sums.get(place)?.[name] ?? 0)]),
-  )
+  const sums = await sumSpans(db, workspaceId, of, shifts)
   return new Map(
     days.map((day, at) => [
       day,
-      (name: CounterName) =>
-        // Below 0 only while expired counters are being deleted.
-        Math.max(
-          0,
-          (counted.get(day)?.(name) ?? 0) + (gained.get(at)?.(name) ?? 0) - (gained.get(at + 1)?.(name) ?? 0),
-        ),
+      name => shiftedCount(at, counted.get(day)?.(name) ?? 0, shifts, one => sums.get(one.at)?.[name] ?? 0),
     ]),
   )
 }
@@ -325,13 +301,14 @@ async function groupsBy(
   workspaceId: string,
   dimension: Filter['dimension'],
   days: readonly Day[],
-  shifts: readonly Shift[],
+  shifts: readonly MidnightShift[],
 ): Promise<NonNullable<Analytics['groups']>> {
   const range = { first: days[0] ?? 0, last: days.at(-1) ?? 0 }
   // Within the period nothing is gained or lost, but at its two ends.
-  const edges = shifts.flatMap(({ at, sign, span }) => {
-    const gained = at === 0 ? sign : at === days.length ? (sign === 1 ? -1 : 1) : undefined
-    return gained === undefined ? [] : [signedCounts(workspaceId, dimension, span, gained)]
+  const edges = shifts.flatMap(one => {
+    const { at, sign } = one
+    if (at === 0) return signedCounts(workspaceId, dimension, one, sign)
+    return at === days.length ? signedCounts(workspaceId, dimension, one, sign === 1 ? -1 : 1) : []
   })
   const shown = await readGroups(db, workspaceId, dimension, range, edges, MAX_GROUPS)
   const all = await sumGroups(db, workspaceId, dimension, range, edges)

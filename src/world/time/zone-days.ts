@@ -65,6 +65,49 @@ export function startOfDay(day: Day, timezone: string): number {
   return momentOf(day, '00:00', timezone)
 }
 
+/** What lies between the midnights of a date in UTC and in another time zone: moments, ms since epoch UTC, `to` exclusive. */
+export interface MidnightShift {
+  /** Place of the date in the given days; their number for the end of the last one. */
+  readonly at: number
+  readonly from: number
+  readonly to: number
+  /** 1: it belongs to that date, and in UTC to the one before. -1: the other way round. */
+  readonly sign: 1 | -1
+}
+
+/**
+ * How counts of UTC days become counts of the same dates in another time zone.
+ *
+ * @param days consecutive, oldest first @returns none for days that begin and end as in UTC
+ */
+export function midnightShifts(days: readonly Day[], timezone: string): MidnightShift[] {
+  const end = (days.at(-1) ?? 0) + DAY_MS
+  return [...days, end].flatMap((day, at): MidnightShift[] => {
+    const start = startOfDay(day, timezone)
+    if (start === day) return []
+    return start < day ? [{ at, from: start, to: day, sign: 1 }] : [{ at, from: day, to: start, sign: -1 }]
+  })
+}
+
+/**
+ * The count of a date in the time zone.
+ *
+ * @param at place of the date @param inUtc its count in UTC @param between counts of the shifts, by their `at`
+ */
+export function shiftedCount(
+  at: number,
+  inUtc: number,
+  shifts: readonly MidnightShift[],
+  between: (shift: MidnightShift) => number,
+): number {
+  const sum = shifts.reduce((sum, shift) => {
+    if (shift.at === at) return sum + shift.sign * between(shift)
+    return shift.at === at + 1 ? sum - shift.sign * between(shift) : sum
+  }, inUtc)
+  // Below 0 only while expired counters are being deleted.
+  return Math.max(0, sum)
+}
+
 /** The anniversary in the given year; 29 February becomes the 28th outside leap years. */
 export function anniversary(date: Day, year: number): Day {
   const born = new Date(date)

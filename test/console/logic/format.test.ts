@@ -16,7 +16,7 @@ import {
   tr,
   weekdayName,
 } from '../../../src/console/web/i18n/i18n'
-import { fromLocalField, toLocalField } from '../../../src/console/web/lib/local-time'
+import { calendarOf, fromLocalField, toLocalField } from '../../../src/console/web/lib/local-time'
 
 process.env['TZ'] = 'Europe/Berlin'
 
@@ -173,5 +173,17 @@ t.test('what is typed into a field of date and time is the viewer’s own time',
   for (let ms = Date.parse('2026-03-28T00:00:00Z'); ms < Date.parse('2026-03-30T00:00:00Z'); ms += HOUR / 2)
     if (Date.parse(fromLocalField(toLocalField(ms))) !== ms)
       t.fail(`${ms} changes on its way through a field`)
+  t.end()
+})
+
+t.test('a time falls on the date that a calendar of its place shows', t => {
+  for (const [zone, date] of [
+    ['UTC', '2026-01-05'],
+    ['Pacific/Kiritimati', '2026-01-06'],
+    ['Pacific/Honolulu', '2026-01-05'],
+  ] as const)
+    t.equal(calendarOf(zone)('2026-01-05T10:00:00.000Z'), date, zone)
+  t.equal(calendarOf('Pacific/Kiritimati')('2026-01-05T09:59:59.000Z'), '2026-01-05')
+  t.equal(calendarOf('Pacific/Honolulu')('2026-01-05T09:59:59.000Z'), '2026-01-04')
   t.end()
 })
