@@ -55,7 +55,7 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   events: ['db'],
   scheduler: ['db'],
   resource: ['cluster', 'config', 'db', 'events', 'http', 'scheduler'],
-  audience: ['deliverability'],
+  audience: ['accounts', 'deliverability'],
   queue: ['messages'],
   'server.ts': ['appliance'],
   'main.ts': ['cli'],

@@ -1,14 +1,17 @@
 /**
- * The workspace's hourly and daily limits: recipients accepted in the current clock hour and UTC day.
+ * The workspace's hourly and daily limits: recipients accepted in the current clock hour (UTC), and on the current day of its time zone.
  *
  * Counted in the transaction that accepts the mail, so a rejected request counts nothing and concurrent requests cannot share the last
  * slot. Each window has its own row, so setting the clock back does not reset a window that was used up, and a clock that was wrong
- * for a while does not affect the correct windows.
+ * for a while does not affect the correct windows. Rows are named by the moment at which their window began. After the time zone changed,
+ * those of the last day that began at other moments are merged into the current one: changing the zone makes no room.
  */
 import { AppError } from '../core/errors.js'
 import { isoTime } from '../core/moments.js'
 import type { Queries } from '../db/database.js'
 import { statement } from '../db/statement.js'
+import { DAY_MS, dayAt, startOfDay } from '../world/time/zone-days.js'
+import { findTimezone } from './timezone-store.js'
 import type { Workspace } from './workspace-store.js'
 
 export type WindowKind = 'hour' | 'day'
@@ -27,32 +30,71 @@ declare module '../db/tables.js' {
 }
 
 const WINDOWS: readonly WindowKind[] = ['hour', 'day']
-const WINDOW_MS: Record<WindowKind, number> = { hour: 3_600_000, day: 86_400_000 }
+const HOUR_MS = 3_600_000
 
-function windowStart(kind: WindowKind, moment: number): number {
-  return Math.floor(moment / WINDOW_MS[kind]) * WINDOW_MS[kind]
+/** Moments, ms since epoch UTC. */
+interface Window {
+  readonly kind: WindowKind
+  readonly start: number
+  /** Exclusive. */
+  readonly end: number
+  /** Rows that began later, though not at `start`, are of the same window in another time zone. */
+  readonly previous: number
+}
+
+type Windows = Readonly<Record<WindowKind, Window>>
+
+function windowsAt(moment: number, timezone: string): Windows {
+  const hour = Math.floor(moment / HOUR_MS) * HOUR_MS
+  return {
+    hour: { kind: 'hour', start: hour, end: hour + HOUR_MS, previous: hour - HOUR_MS },
+    day: dayWindowAt(moment, timezone),
+  }
 }
 
 /** When the window that holds the moment ends, ms since epoch UTC. */
-export function windowEnd(kind: WindowKind, moment: number): number {
-  return windowStart(kind, moment) + WINDOW_MS[kind]
+export function windowEnd(kind: WindowKind, moment: number, timezone: string): number {
+  return windowsAt(moment, timezone)[kind].end
+}
+
+const MAX_KNOWN_ZONES = 100
+/** The last day of each zone, since every send asks for it: computing one takes a dozen calls of `Intl`. */
+const knownDays = new Map<string, Window>()
+
+function dayWindowAt(moment: number, timezone: string): Window {
+  const known = knownDays.get(timezone)
+  if (known && moment >= known.start && moment < known.end) return known
+  const day = dayAt(moment, timezone)
+  const start = startOfDay(day, timezone)
+  const window: Window = {
+    kind: 'day',
+    start,
+    end: startOfDay(day + DAY_MS, timezone),
+    // A zone that moves across the date line skips a day, which begins and ends at one moment.
+    previous: Math.min(startOfDay(day - DAY_MS, timezone), start - 1),
+  }
+  if (knownDays.size >= MAX_KNOWN_ZONES) knownDays.clear()
+  knownDays.set(timezone, window)
+  return window
 }
 
 /** Windows kept per kind. Limited by number, not age: a clock that jumps ahead must not expire the windows before it. */
 const WINDOWS_KEPT = 64
 
-type Starts = Readonly<Record<WindowKind, number>>
+/** `dayAfter` is exclusive. */
+type UsageQuery = Readonly<Record<'hour' | 'dayAfter' | 'now', number>> & { readonly workspaceId: string }
 
 /** One window at a time: for a list SQLite builds a temporary table, which costs more than looking up two rows. */
-const selectUsage = statement((db, { workspaceId, ...starts }: Starts & { workspaceId: string }) => {
-  const one = (kind: WindowKind) =>
+const selectUsage = statement((db, { workspaceId, hour, dayAfter, now }: UsageQuery) => {
+  const of = (kind: WindowKind) =>
     db
       .selectFrom('sending_usage')
-      .select(['window_kind', 'accepted'])
+      .select(['window_kind', 'window_start', 'accepted'])
       .where('workspace_id', '=', workspaceId)
       .where('window_kind', '=', kind)
-      .where('window_start', '=', starts[kind])
-  return one('hour').unionAll(one('day'))
+  return of('hour')
+    .where('window_start', '=', hour)
+    .unionAll(of('day').where('window_start', '>', dayAfter).where('window_start', '<=', now))
 })
 
 const writeUsage = statement((db, { rows }: { rows: readonly SendingUsageRow[] }) =>
@@ -103,13 +145,14 @@ export async function allowanceWithinLimits(
   workspace: LimitedWorkspace,
   now: number,
 ): Promise<Allowance> {
-  const used = await acceptedInWindows(db, workspace.id, now)
+  const used = await acceptedInWindows(db, workspace, now)
   let room: Allowance = { mails: Infinity, moreAt: now, fullest: undefined }
+  const windows = windowsAt(now, workspace.timezone)
   for (const kind of WINDOWS) {
     const limit = limitOf(workspace, kind)
-    const mails = leftOf(limit, used.get(kind))
+    const mails = leftOf(limit, sumOf(used[kind]))
     if (limit > 0 && mails <= room.mails)
-      room = { mails, moreAt: windowEnd(kind, now), fullest: { kind, limit } }
+      room = { mails, moreAt: windows[kind].end, fullest: { kind, limit } }
   }
   return room
 }
@@ -120,12 +163,12 @@ export async function leftInWindows(
   workspace: LimitedWorkspace,
   moment: number,
 ): Promise<Readonly<Record<WindowKind, number>>> {
-  const used = await acceptedInWindows(db, workspace.id, moment)
-  const left = (kind: WindowKind) => leftOf(limitOf(workspace, kind), used.get(kind))
+  const used = await acceptedInWindows(db, workspace, moment)
+  const left = (kind: WindowKind) => leftOf(limitOf(workspace, kind), sumOf(used[kind]))
   return { hour: left('hour'), day: left('day') }
 }
 
-function leftOf(limit: number, used = 0): number {
+function leftOf(limit: number, used: number): number {
   return limit === 0 ? Infinity : Math.max(0, limit - used)
 }
 
@@ -163,6 +206,7 @@ export async function returnToLimits(
   recipients: number,
   countedAt: number,
 ): Promise<void> {
+  const windows = windowsAt(countedAt, await findTimezone(db, workspaceId))
   for (const kind of WINDOWS)
     await db
       .updateTable('sending_usage')
@@ -176,11 +220,11 @@ export async function returnToLimits(
       }))
       .where('workspace_id', '=', workspaceId)
       .where('window_kind', '=', kind)
-      .where('window_start', '=', windowStart(kind, countedAt))
+      .where('window_start', '=', windows[kind].start)
       .execute()
 }
 
-export type LimitedWorkspace = Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit'>
+export type LimitedWorkspace = Pick<Workspace, 'id' | 'hourlyLimit' | 'dailyLimit' | 'timezone'>
 
 /** A workspace's usage, for counting several requests in one transaction. */
 export interface Usage {
@@ -191,77 +235,105 @@ export interface Usage {
   write(): Promise<void>
 }
 
-interface OverLimit extends FullWindow {
+interface OverLimit {
+  readonly window: Window
+  readonly limit: number
   readonly left: number
   readonly recipients: number
 }
 
 /** Gives the time of the next window, unless the request exceeds a whole window. */
-function limitReached({ kind, limit, left, recipients }: OverLimit, now: number): AppError {
+function limitReached({ window, limit, left, recipients }: OverLimit, now: number): AppError {
+  const { kind, end } = window
   const allowed = `the workspace may send ${limit} mails per ${kind}`
   if (recipients > limit)
     return new AppError('limit_reached', `${allowed}, and this request has ${recipients}: send fewer at once`)
-  const resetAt = (Math.floor(now / WINDOW_MS[kind]) + 1) * WINDOW_MS[kind]
   return new AppError(
     'limit_reached',
-    `${allowed}; ${left} are left in this one, and the next begins at ${isoTime(resetAt)}`,
-    { retryAfterMs: resetAt - now },
+    `${allowed}; ${left} are left in this one, and the next begins at ${isoTime(end)}`,
+    { retryAfterMs: end - now },
   )
 }
 
 /** @throws AppError limit_reached @param accepted in the window so far */
 function refuseOverLimit(
   workspace: LimitedWorkspace,
-  kind: WindowKind,
+  window: Window,
   accepted: number,
   recipients: number,
   now: number,
 ): void {
-  const limit = limitOf(workspace, kind)
+  const limit = limitOf(workspace, window.kind)
   if (limit > 0 && accepted + recipients > limit)
-    throw limitReached({ kind, limit, left: Math.max(0, limit - accepted), recipients }, now)
+    throw limitReached({ window, limit, left: Math.max(0, limit - accepted), recipients }, now)
 }
 
 function limitOf({ hourlyLimit, dailyLimit }: LimitedWorkspace, kind: WindowKind): number {
   return kind === 'hour' ? hourlyLimit : dailyLimit
 }
 
-/** Recipients accepted in each current window; windows without any are omitted. */
+type UsageRows = Readonly<Record<WindowKind, readonly Pick<SendingUsageRow, 'window_start' | 'accepted'>[]>>
+
+/** Rows of each current window. */
 async function acceptedInWindows(
   db: Queries,
-  workspaceId: string,
+  { id, timezone }: LimitedWorkspace,
   now: number,
-): Promise<ReadonlyMap<WindowKind, number>> {
-  const { rows } = await selectUsage(db, {
-    workspaceId,
-    hour: windowStart('hour', now),
-    day: windowStart('day', now),
-  })
-  return new Map(rows.map(row => [row.window_kind, row.accepted]))
+): Promise<UsageRows> {
+  const { hour, day } = windowsAt(now, timezone)
+  const query = { workspaceId: id, hour: hour.start, dayAfter: day.previous, now }
+  const { rows } = await selectUsage(db, query)
+  const of = (kind: WindowKind) => rows.filter(row => row.window_kind === kind)
+  return { hour: of('hour'), day: of('day') }
+}
+
+function sumOf(rows: readonly { readonly accepted: number }[]): number {
+  return rows.reduce((sum, { accepted }) => sum + accepted, 0)
 }
 
 export async function openUsage(db: Queries, workspace: LimitedWorkspace, now: number): Promise<Usage> {
-  const before = await acceptedInWindows(db, workspace.id, now)
-  const counted = WINDOWS.map((kind): SendingUsageRow => ({
-    workspace_id: workspace.id,
-    window_kind: kind,
-    window_start: windowStart(kind, now),
-    accepted: before.get(kind) ?? 0,
-  }))
+  const before = await acceptedInWindows(db, workspace, now)
+  const windows = windowsAt(now, workspace.timezone)
+  const counted = WINDOWS.map(kind => ({ window: windows[kind], accepted: sumOf(before[kind]) }))
+  const rows = () =>
+    counted.map(({ window: { kind, start }, accepted }): SendingUsageRow => ({
+      workspace_id: workspace.id,
+      window_kind: kind,
+      window_start: start,
+      accepted,
+    }))
   return {
     add(recipients) {
-      for (const { window_kind: kind, accepted } of counted)
-        refuseOverLimit(workspace, kind, accepted, recipients, now)
-      for (const window of counted) window.accepted += recipients
+      for (const { window, accepted } of counted)
+        refuseOverLimit(workspace, window, accepted, recipients, now)
+      for (const one of counted) one.accepted += recipients
     },
     takeBack(recipients) {
-      for (const window of counted) window.accepted -= recipients
+      for (const one of counted) one.accepted -= recipients
     },
     async write() {
-      await writeUsage(db, { rows: counted })
-      for (const kind of WINDOWS) if (!before.has(kind)) await forgetOldest(db, workspace.id, kind)
+      await writeUsage(db, { rows: rows() })
+      for (const { kind, start } of [windows.hour, windows.day]) {
+        const merged = before[kind].map(row => row.window_start).filter(one => one !== start)
+        if (merged.length > 0) await deleteRows(db, workspace.id, kind, merged)
+        if (before[kind].length === merged.length) await forgetOldest(db, workspace.id, kind)
+      }
     },
   }
+}
+
+async function deleteRows(
+  db: Queries,
+  workspaceId: string,
+  kind: WindowKind,
+  starts: readonly number[],
+): Promise<void> {
+  await db
+    .deleteFrom('sending_usage')
+    .where('workspace_id', '=', workspaceId)
+    .where('window_kind', '=', kind)
+    .where('window_start', 'in', starts)
+    .execute()
 }
 
 async function forgetOldest(db: Queries, workspaceId: string, kind: WindowKind): Promise<void> {

@@ -53,11 +53,12 @@ export const Settings = Type.Object(
     timezone: Type.String({
       minLength: 1,
       maxLength: 64,
-      description: 'IANA time zone for dates in mail and segments.',
+      description:
+        'IANA time zone of dates in mail, and of days in segments, automations and the daily limit.',
     }),
     attribution: Type.Boolean({ description: 'Mention Postroad in the footer.' }),
     hourly_limit: limit('Recipients per clock hour, 0 = unlimited.'),
-    daily_limit: limit('Recipients per UTC day, 0 = unlimited.'),
+    daily_limit: limit("Recipients per day of the workspace's time zone, 0 = unlimited."),
     allow_private_webhooks: Type.Boolean({
       description: 'Webhooks may call addresses in webhooks.allow_networks.',
     }),

@@ -68,7 +68,7 @@ export interface WorkspaceSettings {
   readonly timezone: string
   /** Whether the footer includes the attribution line. */
   readonly attribution: boolean
-  /** Recipients per clock hour and per UTC day; 0 = unlimited. */
+  /** Recipients per clock hour, and per day of the time zone; 0 = unlimited. */
   readonly hourlyLimit: number
   readonly dailyLimit: number
   readonly allowPrivateWebhooks: boolean

@@ -40,13 +40,24 @@ export function readMoment(text: string): number | undefined {
   return read(text)?.at
 }
 
+/** A timestamp, or a date alone. `at` is ms since epoch UTC, of a date alone its midnight in UTC. */
+export interface DateOrMoment {
+  readonly at: number
+  readonly isDay: boolean
+}
+
+/** @returns undefined if invalid */
+export function readDateOrMoment(text: string): DateOrMoment | undefined {
+  return read(text)
+}
+
 /** The exclusive end of a range. A date alone is included, so its range ends at the next midnight. */
 export function readRangeEnd(text: string): number | undefined {
   const found = read(text)
   return found && (found.isDay ? found.at + DAY_MS : found.at)
 }
 
-function read(text: string): { readonly at: number; readonly isDay: boolean } | undefined {
+function read(text: string): DateOrMoment | undefined {
   if (text.length > MAX_CHARACTERS) return undefined
   const [, date = '', clock] = /^([^T ]+)(?:[T ](.+))?$/.exec(text.trim().toUpperCase()) ?? []
   const day = readDate(date)

@@ -8,6 +8,7 @@ import { up as pendingPayloads } from './migrations/0004-pending-payloads.js'
 import { up as keptEtags } from './migrations/0005-kept-etags.js'
 import { up as lastSent } from './migrations/0007-last-sent.js'
 import { up as campaignWaits } from './migrations/0009-campaign-waits.js'
+import { up as quarterCounters } from './migrations/0006-quarter-counters.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -25,4 +26,5 @@ export const MIGRATIONS: Migrations = {
   '0005-kept-etags': keptEtags,
   '0007-last-sent': lastSent,
   '0009-campaign-waits': campaignWaits,
+  '0006-quarter-counters': quarterCounters,
 }

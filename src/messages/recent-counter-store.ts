@@ -5,8 +5,9 @@
  * `GET /live/history`, which therefore never counts messages. Sandboxes are counted separately and not for all mail.
  */
 import { sql } from 'kysely'
-import type { Queries } from '../db/database.js'
+import { dialectOf, type Queries } from '../db/database.js'
 import { inPieces, statement, type Rows } from '../db/statement.js'
+import type { MidnightShift } from '../world/time/zone-days.js'
 
 export const RECENT_NAMES = [
   'accepted',
@@ -20,10 +21,10 @@ export const RECENT_NAMES = [
 ] as const
 export type RecentName = (typeof RECENT_NAMES)[number]
 
-/** Length of a span, and how long it is kept: twice what a chart shows, ms. */
+/** Length of a span, and how long it is kept: twice what a chart shows, ms. Hours as long as days, to shift days to another time zone. */
 export const SPANS = {
   minute: { ms: 60_000, keptMs: 3 * 3_600_000 },
-  hour: { ms: 3_600_000, keptMs: 3 * 86_400_000 },
+  hour: { ms: 3_600_000, keptMs: 62 * 86_400_000 },
   day: { ms: 86_400_000, keptMs: 62 * 86_400_000 },
 } as const
 export type Span = keyof typeof SPANS
@@ -97,6 +98,33 @@ export async function readRecent(
     .where('starts_at', '>=', from)
     .execute()
   return rows.map(({ starts_at: startsAt, name, count }) => ({ startsAt, name, count }))
+}
+
+/**
+ * Hours that begin between the midnights of UTC and of another time zone, by the shift's `at`. Hours of before they were kept as long as
+ * days have none.
+ */
+export async function sumShifts(
+  db: Queries,
+  workspaceId: string,
+  shifts: readonly MidnightShift[],
+): Promise<ReadonlyMap<number, Partial<Record<RecentName, number>>>> {
+  const list = JSON.stringify(shifts.map(({ at, from, to }) => [at, from, to]))
+  const all =
+    dialectOf(db) === 'sqlite'
+      ? sql`json_each(${list}) as shifts`
+      : sql`jsonb_array_elements(cast(${list} as jsonb)) as shifts (value)`
+  const part = (index: number) => sql`cast(shifts.value ->> ${sql.lit(index)} as bigint)`
+  // A cross join, so that SQLite reads the index once for each shift.
+  const { rows } = await sql<{ at: number; name: RecentName; count: number }>`
+    select ${part(0)} as at, counters.name as name, cast(sum(counters.count) as bigint) as count
+    from ${all} cross join recent_counters as counters
+    where counters.workspace_id = ${workspaceId} and counters.span = 'hour'
+      and counters.starts_at >= ${part(1)} and counters.starts_at < ${part(2)}
+    group by 1, 2`.execute(db)
+  const sums = new Map<number, Partial<Record<RecentName, number>>>()
+  for (const { at, name, count } of rows) sums.set(at, { ...sums.get(at), [name]: count })
+  return sums
 }
 
 /** @returns how many, at most `limit` */

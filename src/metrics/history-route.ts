@@ -1,8 +1,10 @@
 /** `GET /live/history`: what happened to mail by minute, hour or day, beside the period before. */
 import Type from 'typebox'
 import { AppError } from '../core/errors.js'
+import { isTimezone } from '../accounts/workspace-settings.js'
 import { isoTime } from '../core/moments.js'
 import type { Database, Queries } from '../db/database.js'
+import { snapshot } from '../db/snapshot.js'
 import { adminRoute } from '../http/admin-route.js'
 import { Moment } from '../http/answer/answer-fields.js'
 import type { Route } from '../http/route.js'
@@ -12,14 +14,23 @@ import {
   readRecent,
   SPANS,
   startOf,
+  sumShifts,
   type RecentName,
   type Span,
 } from '../messages/recent-counter-store.js'
 import type { Clock } from '../world/time/clock.js'
+import {
+  dayAt,
+  midnightShifts,
+  shiftedCount,
+  startOfDay,
+  type Day,
+  type MidnightShift,
+} from '../world/time/zone-days.js'
 import { LIVE_CHAPTER } from './live.js'
 
 export interface HistoryParts {
-  readonly database: Pick<Database, 'reader'>
+  readonly database: Pick<Database, 'reader' | 'slowReader'>
   readonly clock: Pick<Clock, 'now'>
   readonly hasWorkspace: (db: Queries, id: string) => Promise<boolean>
 }
@@ -44,7 +55,7 @@ const PeriodSchema = Type.Object(
     ...counts,
     points: Type.Array(
       Type.Object(
-        { at: Moment({ description: 'When the minute, hour or day (UTC) begins.' }), ...counts },
+        { at: Moment({ description: 'When the minute, hour or day begins.' }), ...counts },
         { title: 'LiveHistoryPoint' },
       ),
       { description: 'Oldest first, without gaps.' },
@@ -76,6 +87,14 @@ export function historyRoute({ database, clock, hasWorkspace }: HistoryParts): R
     query: Type.Object(
       {
         span: Type.Optional(Type.Enum(['minute', 'hour', 'day'], { description: 'Default minute.' })),
+        timezone: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description:
+              'IANA time zone of the days, with `span=day`; default UTC. To the hour, and from the upgrade on that introduced it; earlier days are UTC days.',
+          }),
+        ),
         workspace_id: Type.Optional(
           Type.String({
             minLength: 1,
@@ -88,32 +107,80 @@ export function historyRoute({ database, clock, hasWorkspace }: HistoryParts): R
     ),
     response: HistorySchema,
     errors: ['not_found'],
-    async handle({ query: { span = 'minute' }, workspaceId }) {
+    async handle({ query: { span = 'minute', timezone = 'UTC' }, workspaceId }) {
       const { reader } = database
       if (workspaceId !== undefined && !(await hasWorkspace(reader, workspaceId)))
         throw new AppError('not_found', `no workspace ${workspaceId}`, { path: 'workspace_id' })
+      if (!isTimezone(timezone))
+        throw new AppError(
+          'validation_error',
+          'timezone must be an IANA time zone name, e.g. Europe/Berlin',
+          {
+            path: 'timezone',
+          },
+        )
       const length = SPANS_OF_PERIOD[span]
       const { ms } = SPANS[span]
-      const first = startOf(span, clock.now()) - (length - 1) * ms
+      const last = span === 'day' ? dayAt(clock.now(), timezone) : startOf(span, clock.now())
+      const first = last - (length - 1) * ms
       const before = first - length * ms
-      const found = new Map<number, Counts>()
-      for (const { startsAt, name, count } of await readRecent(
-        reader,
-        workspaceId ?? ALL_MAIL,
-        span,
-        before,
-      )) {
-        const point = found.get(startsAt) ?? noCounts()
-        point[name] += count
-        found.set(startsAt, point)
-      }
+      const owner = workspaceId ?? ALL_MAIL
+      const days = Array.from({ length: 2 * length }, (_, index) => before + index * ms)
+      const shifts = span === 'day' ? midnightShifts(days, timezone) : []
+      const found =
+        shifts.length === 0
+          ? await readPoints(reader, owner, span, before)
+          : await snapshot(database.slowReader, async db =>
+              shiftPoints(
+                days,
+                shifts,
+                await readPoints(db, owner, span, before),
+                await sumShifts(db, owner, shifts),
+              ),
+            )
       const periodFrom = (start: number) => {
         const points = Array.from({ length }, (_, index) => start + index * ms)
-        return periodOf(points.map(at => ({ at, ...(found.get(at) ?? noCounts()) })))
+        const beginOf = (at: number) => (span === 'day' ? startOfDay(at, timezone) : at)
+        return periodOf(points.map(at => ({ ...(found.get(at) ?? noCounts()), at: beginOf(at) })))
       }
       return { span, current: periodFrom(first), previous: periodFrom(before) }
     },
   })
+}
+
+type Points = ReadonlyMap<number, Counts>
+
+/** By beginning of the span; spans without counts are omitted. */
+async function readPoints(db: Queries, owner: string, span: Span, from: number): Promise<Points> {
+  const found = new Map<number, Counts>()
+  for (const { startsAt, name, count } of await readRecent(db, owner, span, from)) {
+    const point = found.get(startsAt) ?? noCounts()
+    point[name] += count
+    found.set(startsAt, point)
+  }
+  return found
+}
+
+/** Counts of UTC days become those of days in the time zone. */
+function shiftPoints(
+  days: readonly Day[],
+  shifts: readonly MidnightShift[],
+  inUtc: Points,
+  sums: Awaited<ReturnType<typeof sumShifts>>,
+): Points {
+  return new Map(
+    days.map((day, at) => {
+      const point = noCounts()
+      for (const name of RECENT_NAMES)
+        point[name] = shiftedCount(
+          at,
+          inUtc.get(day)?.[name] ?? 0,
+          shifts,
+          one => sums.get(one.at)?.[name] ?? 0,
+        )
+      return [day, point]
+    }),
+  )
 }
 
 function periodOf(points: readonly (Counts & { readonly at: number })[]) {

@@ -2,6 +2,8 @@
 import t, { type Test } from 'tap'
 import { countingConsumer } from '../../src/analytics/statistics/counting-consumer.js'
 import {
+  addToCounters,
+  addToGroups,
   deleteGroupsBefore,
   MAX_VALUES,
   readClientOpens,
@@ -12,6 +14,7 @@ import { APPLIANCE } from '../../src/core/owner.js'
 import { Dispatcher } from '../../src/events/dispatcher.js'
 import type { Event } from '../../src/events/event.js'
 import { appendEvents, findCursor, newestSeq } from '../../src/events/store.js'
+import { SeededRandom } from '../../src/world/fake-random.js'
 import { FakeClock } from '../../src/world/time/fake-clock.js'
 import { FakeLog } from '../../src/world/fake-log.js'
 import { serveRoutes } from '../support/api/api.js'
@@ -61,8 +64,8 @@ interface Report {
   daily: { date: string; sends: number; delivered: number }[]
 }
 
-async function reporting(t: Test, database: Database) {
-  const clock = new FakeClock()
+async function reporting(t: Test, database: Database, now = NOW) {
+  const clock = new FakeClock(now)
   const api = await serveRoutes(t, [reportRoute(database, clock)])
   const ask = (query = '', key = 'all') => api.ask({ path: `/api/v1/analytics${query}`, key })
   const report = async (query = '') => ((await ask(query)).json as { data: Report }).data
@@ -241,6 +244,101 @@ eachDatabase(
   },
 )
 
+/** As a calendar of that place shows it, e.g. `2026-03-29`. */
+function dayIn(timeZone: string, at: number): string {
+  const calendar = calendars.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', { timeZone })
+  calendars.set(timeZone, calendar)
+  return calendar.format(at)
+}
+const calendars = new Map<string, Intl.DateTimeFormat>()
+
+eachDatabase(t, 'with a time zone, days are what a calendar there shows', async (t, database) => {
+  // Clocks in Berlin go forward on 29 March 2026.
+  const [first, now] = [Date.parse('2026-03-24T00:00:00Z'), Date.parse('2026-03-31T23:40:00Z')]
+  const random = new SeededRandom(20260329)
+  const moments = Array.from({ length: 400 }, () => Math.floor(first + random.fraction() * (now - first)))
+  const tagOf = (at: number) => (at % 3 === 0 ? 'a' : 'b')
+  await count(
+    database,
+    moments.map(occurredAt => tagged({ tags: [tagOf(occurredAt)] }, { occurredAt })),
+  )
+  const { report } = await reporting(t, database, now)
+  for (const timezone of [
+    ...['Pacific/Kiritimati', 'Pacific/Honolulu', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns'],
+    ...['Australia/Lord_Howe', 'UTC'],
+  ]) {
+    const today = dayIn(timezone, now)
+    const dates = Array.from({ length: 5 }, (_, at) =>
+      new Date(Date.parse(today) - (4 - at) * DAY_MS).toISOString().slice(0, 10),
+    )
+    const named = `timezone=${encodeURIComponent(timezone)}`
+    const query = `?${named}&since=${dates[0]}&until=${today}`
+    const on = (date: string, isMeant: (at: number) => boolean = () => true) =>
+      moments.filter(at => dayIn(timezone, at) === date && isMeant(at)).length
+    const whole = await report(query)
+    t.match(whole, { since: dates[0], until: today, timezone })
+    const daily = (found: Report) => found.daily.map(({ date, sends }) => [date, sends])
+    t.same(
+      daily(whole),
+      dates.map(date => [date, on(date)]),
+      timezone,
+    )
+    t.equal(whole['sends'], moments.filter(at => dates.includes(dayIn(timezone, at))).length, timezone)
+    t.same(
+      daily(await report(`${query}&tag=a`)),
+      dates.map(date => [date, on(date, at => tagOf(at) === 'a')]),
+      `${timezone}, a tag`,
+    )
+    const groups = (await report(`${query}&group_by=tag`))['groups'] as { value: string; sends: number }[]
+    const wanted = ['a', 'b'].map(tag => ({
+      value: tag,
+      sends: dates.reduce((sum, date) => sum + on(date, at => tagOf(at) === tag), 0),
+    }))
+    t.match(
+      groups.sort(({ value: one }, { value: other }) => (one < other ? -1 : 1)),
+      wanted,
+      timezone,
+    )
+    t.match(await report(`?${named}&period=1d`), { since: today, until: today, sends: on(today) })
+    const since = new Date(moments[0]!).toISOString()
+    t.match(await report(`?${named}&since=${since}`), { since: dayIn(timezone, moments[0]!) }, 'a moment')
+  }
+})
+
+eachDatabase(t, 'what was counted by day only stays on its date in every time zone', async (t, database) => {
+  const day = Date.UTC(2026, 0, 4)
+  await database.write(tx => addToCounters(tx.db, [{ workspaceId: 'w1', day, name: 'api_sends', count: 5 }]))
+  await database.write(tx =>
+    addToGroups(tx.db, [{ workspaceId: 'w1', day, dimension: 'tag', value: 'a', counts: { api_sends: 5 } }]),
+  )
+  // The upgrade was within that day.
+  await count(database, [tagged({ tags: ['a'] }, { occurredAt: day + DAY_MS - 1 })])
+  const { report } = await reporting(t, database)
+  for (const [timezone, before, after] of [
+    ['Pacific/Honolulu', 6, 0],
+    ['Europe/Berlin', 5, 1],
+  ] as const)
+    for (const filter of ['', '&tag=a', '&group_by=tag']) {
+      const found = await report(`?timezone=${timezone}&since=2026-01-04&until=2026-01-05${filter}`)
+      const daily = [
+        { date: '2026-01-04', sends: before },
+        { date: '2026-01-05', sends: after },
+      ]
+      t.match(found, { daily, sends: 6 }, `${timezone} ${filter}`)
+      if (filter === '&group_by=tag') t.match(found['groups'], [{ value: 'a', sends: 6 }])
+    }
+})
+
+t.test('a time zone that does not exist is refused', async t => {
+  const { ask } = await reporting(t, await sqliteDatabase(t))
+  for (const timezone of ['Nowhere/Land', '', 'x'.repeat(65)])
+    t.match(
+      await ask(`?timezone=${timezone}`),
+      { status: 400, json: { error: { code: 'validation_error', path: 'timezone' } } },
+      timezone,
+    )
+})
+
 eachDatabase(t, 'values beyond the limit of a day are counted together', async (t, database) => {
   const of = (first: number, values: number) =>
     Array.from({ length: values }, (_, at) => tagged({ tags: [`order ${first + at}`] }))
@@ -257,6 +355,8 @@ eachDatabase(t, 'values beyond the limit of a day are counted together', async (
   t.match(groups.at(-1), { value: null, sends: MAX_VALUES + 6 - 102 })
   const rows = await database.reader.selectFrom('daily_group_counters').select('value').execute()
   t.equal(rows.length, MAX_VALUES + 1)
+  const elsewhere = await report('?group_by=tag&timezone=Asia/Kathmandu')
+  t.same(elsewhere['groups'], groups, 'and so they are in another time zone')
   t.equal(await database.write(({ db }) => deleteGroupsBefore(db, NOW + DAY_MS, 400)), 400)
   t.equal(await database.write(({ db }) => deleteGroupsBefore(db, NOW + DAY_MS, 400)), 101)
   // Two tags that a database keeps as one.

@@ -315,6 +315,25 @@ t.test('a confirmed submission is counted when it is made and when it is confirm
   })
 })
 
+t.test("submissions are counted on days of the workspace's time zone", async t => {
+  const { form, see, get, clock, ...postroad } = await open(t)
+  await postroad.run('workspace', 'set', postroad.workspaceId, 'timezone=Pacific/Kiritimati')
+  const path = await form({ name: 'x' })
+  const days = async () => (await get(`/forms/${path.split('/').at(-1)}/submissions?days=2`)).body.data.days
+  await see(path, { json: { email: 'ann@mail.example' } })
+  // The test begins at 10:00 UTC on the 5th, which is midnight there.
+  t.same(await days(), [
+    { date: '2026-01-05', submitted: 0, completed: 0 },
+    { date: '2026-01-06', submitted: 1, completed: 1 },
+  ])
+  clock.skip(86_400_000)
+  await see(path, { json: { email: 'bob@mail.example' } })
+  t.match(await days(), [
+    { date: '2026-01-06', submitted: 1 },
+    { date: '2026-01-07', submitted: 1 },
+  ])
+})
+
 t.test('a confirmation brings back who has unsubscribed; without one they stay away', async t => {
   const { form, see, post, contact, get, linkTo } = await open(t)
   const emails = ['ann@mail.example', 'bob@mail.example']

@@ -35,6 +35,7 @@ provideHistory({ campaigns: campaignHistory, purchases: purchaseHistory })
 
 const PAGE = { limit: 1_000, offset: 0 }
 const unhurried = () => {}
+const TODAY = Math.floor(NOW / DAY_MS) * DAY_MS
 const CONTEXT = { workspaceId: 'w1', now: NOW }
 
 interface Person extends NewContact {
@@ -351,7 +352,11 @@ function compare(
   if (question === 'within_days')
     return moment === undefined
       ? undefined
-      : moment <= NOW && moment >= Math.round(NOW - Number(value) * DAY_MS)
+      : typeof found === 'string' && found.trim().length === 10
+        ? moment <= TODAY && moment >= TODAY - Math.floor(Number(value)) * DAY_MS
+        : moment <= NOW && moment >= Math.round(NOW - Number(value) * DAY_MS)
+  if (isMoment && question === 'equals' && String(value).length === 10)
+    return moment === undefined ? undefined : new Date(moment).toISOString().slice(0, 10) === value
   if (isMoment || question === 'before' || question === 'after')
     return moment === undefined ? undefined : ordered(moment, readMoment(String(value))!)
   if (Array.isArray(found)) {

@@ -39,7 +39,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
     paths: ['/compat/'],
     sections: [],
     places: [
-      `${LATER} > Days in segment rules automations`,
       `${LATER} > Audience of a campaign audience`,
       `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
       `${LATER} > Capture is a state of`,

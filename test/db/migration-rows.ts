@@ -956,4 +956,12 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
     changes: ['feeds.etag', 'feeds.last_modified'],
   },
   '0009-campaign-waits': { become: { campaigns: [{ waiting_since: null, waiting_announced: null }] } },
+  '0006-quarter-counters': {
+    become: { daily_counters: [{ day: T, count: 3 }] },
+    after: {
+      quarter_counters: [
+        { workspace_id: WORKSPACE, dimension: 'tag', starts_at: 0, value: 'a', accepted: 1 },
+      ],
+    },
+  },
 }

@@ -1046,6 +1046,21 @@ create table product_views (
   viewed_at bigint not null
 );
 
+create table quarter_counters (
+  workspace_id text not null,
+  dimension text not null,
+  starts_at bigint not null,
+  value text not null,
+  accepted bigint not null default 0,
+  campaign_sends bigint not null default 0,
+  api_sends bigint not null default 0,
+  delivered bigint not null default 0,
+  opens bigint not null default 0,
+  clicks bigint not null default 0,
+  bounces bigint not null default 0,
+  complaints bigint not null default 0
+);
+
 create table queue (
   message_id text not null,
   workspace_id text not null,
@@ -1523,6 +1538,8 @@ alter table product_views add constraint product_views_id_key UNIQUE (id);
 
 alter table product_views add constraint product_views_pkey PRIMARY KEY (seq);
 
+alter table quarter_counters add constraint quarter_counters_pk PRIMARY KEY (workspace_id, dimension, starts_at, value);
+
 alter table queue add constraint queue_message_id_fkey FOREIGN KEY (message_id) REFERENCES messages(id) ON DELETE CASCADE;
 
 alter table queue add constraint queue_pkey PRIMARY KEY (message_id);
@@ -1804,6 +1821,8 @@ CREATE INDEX operator_tokens_by_operator ON public.operator_tokens USING btree (
 CREATE INDEX opt_ins_by_email ON public.opt_ins USING btree (workspace_id, email, created_at);
 
 CREATE INDEX product_views_by_contact ON public.product_views USING btree (workspace_id, contact_id, viewed_at);
+
+CREATE INDEX quarter_counters_by_start ON public.quarter_counters USING btree (starts_at);
 
 CREATE INDEX queue_by_destination ON public.queue USING btree (destination, message_id) WHERE (destination IS NOT NULL);
 

@@ -1260,6 +1260,24 @@ CREATE TABLE product_views (
     viewed_at bigint not null
   );
 
+CREATE TABLE quarter_counters (
+      workspace_id text not null,
+      -- all, campaign, tag or domain.
+      dimension text not null,
+      starts_at bigint not null,
+      -- As in daily_group_counters; '' for all.
+      value text not null,
+      accepted bigint default 0 not null,
+      campaign_sends bigint default 0 not null,
+      api_sends bigint default 0 not null,
+      delivered bigint default 0 not null,
+      opens bigint default 0 not null,
+      clicks bigint default 0 not null,
+      bounces bigint default 0 not null,
+      complaints bigint default 0 not null,
+      constraint quarter_counters_pk primary key (workspace_id, dimension, starts_at, value)
+    );
+
 CREATE TABLE queue (
     message_id text primary key references messages (id) on delete cascade,
     workspace_id text not null,
@@ -1741,6 +1759,8 @@ CREATE INDEX operator_tokens_by_operator on operator_tokens (operator_id);
 CREATE INDEX opt_ins_by_email on opt_ins (workspace_id, email, created_at);
 
 CREATE INDEX product_views_by_contact on product_views (workspace_id, contact_id, viewed_at);
+
+CREATE INDEX quarter_counters_by_start on quarter_counters (starts_at);
 
 CREATE INDEX queue_by_destination on queue (destination, message_id) where destination is not null;
 

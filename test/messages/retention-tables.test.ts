@@ -7,6 +7,7 @@ import {
   deleteProductViewsBefore,
 } from '../../src/analytics/conversions/conversion-store.js'
 import { deleteCountersBefore } from '../../src/analytics/statistics/counter-store.js'
+import { deleteQuartersBefore } from '../../src/analytics/statistics/quarter-store.js'
 import { deleteRecentBefore } from '../../src/messages/recent-counter-store.js'
 import { LAST_ID } from '../../src/core/ids.js'
 import type { Queries } from '../../src/db/database.js'
@@ -113,6 +114,12 @@ const TABLES: readonly Table[] = [
     row: at => ({ workspace_id: 'w', day: at, name: 'sends', count: 1 }),
     time: 'day',
     remove: deleteCountersBefore,
+  },
+  {
+    name: 'quarter_counters',
+    row: at => ({ workspace_id: 'w', dimension: 'all', starts_at: at, value: '', accepted: 1 }),
+    time: 'starts_at',
+    remove: deleteQuartersBefore,
   },
   {
     name: 'recent_counters',

@@ -39,6 +39,11 @@ t.test('mail is counted in the minute in which it happened, then in the period b
     current: { accepted: 2, points: { length: 24 } },
   })
   t.match(await read('?span=day'), { current: { delivered: 2, points: { length: 30 } } })
+  // 10:00 UTC on 5 January is where the 6th begins in Kiritimati, and the 5th in Honolulu.
+  const east = await read('?span=day&timezone=Pacific/Kiritimati')
+  t.match(east.current.points.at(-1), { at: '2026-01-05T10:00:00.000Z', accepted: 2, delivered: 2 })
+  const west = await read('?span=day&timezone=Pacific/Honolulu')
+  t.match(west.current.points.at(-1), { at: '2026-01-05T10:00:00.000Z', accepted: 2 })
   await postroad.clock.advance(60 * 60_000)
   const later = await read('')
   t.match([later.current.accepted, later.previous.accepted], [0, 2])
@@ -51,5 +56,6 @@ t.test('counters of another workspace, or of all mail, need a role there', async
   t.equal((await postroad.get(`${PATH}?span=week`, { key: own })).status, 403)
   const all = await tokenWith(postroad, 'viewer')
   t.equal((await postroad.get(`${PATH}?span=week`, { key: all })).status, 400)
+  t.equal((await postroad.get(`${PATH}?span=day&timezone=Nowhere/Land`, { key: all })).status, 400)
   t.equal((await postroad.get(`${PATH}?workspace_id=nowhere`, { key: all })).status, 404)
 })

@@ -4,11 +4,10 @@
  * Incremented by the consumer `analytics` and read by `GET /analytics`; reports never count messages. A workspace has at most `MAX_VALUES`
  * values per dimension and day; all further ones share the row with the empty value.
  */
-import { type Insertable, sql } from 'kysely'
+import { type Insertable, type RawBuilder, sql } from 'kysely'
 import type { Queries } from '../../db/database.js'
 import { inPieces, statement, type Rows } from '../../db/statement.js'
-
-export const DAY_MS = 86_400_000
+import { DAY_MS } from '../../world/time/zone-days.js'
 
 /** @returns midnight UTC of that day; both in ms since epoch */
 export function dayOf(at: number): number {
@@ -129,10 +128,16 @@ export interface GroupCount {
   readonly counts: Partial<Counts>
 }
 
-/** Increments counters. @param groups each workspace, dimension, day and value at most once */
-export async function addToGroups(db: Queries, groups: readonly GroupCount[]): Promise<void> {
-  for (const piece of inPieces(merged(await withinLimit(db, groups)).map(rowOf)))
-    await addGroupRows(db, { rows: piece })
+/**
+ * Increments counters.
+ *
+ * @param groups each workspace, dimension, day and value at most once
+ * @returns keys (`keyOf`) of those that were counted as others
+ */
+export async function addToGroups(db: Queries, groups: readonly GroupCount[]): Promise<ReadonlySet<string>> {
+  const counted = await withinLimit(db, groups)
+  for (const piece of inPieces(merged(counted).map(rowOf))) await addGroupRows(db, { rows: piece })
+  return new Set(groups.filter(({ value }, at) => counted[at]?.value !== value).map(keyOf))
 }
 
 const addGroupRows = statement(
@@ -254,20 +259,36 @@ export async function readGroupDays(
     .execute()
 }
 
+/** Rows of a range as `value` and counts. @param edges selects of the same columns, for a range that does not begin or end with a UTC day */
+function countsIn(
+  workspaceId: string,
+  dimension: Dimension,
+  { first, last }: Days,
+  edges: readonly RawBuilder<unknown>[],
+): RawBuilder<unknown> {
+  const days = sql`select value, ${sql.join(COUNTER_NAMES.map(name => sql.ref(name)))} from daily_group_counters
+    where workspace_id = ${workspaceId} and dimension = ${dimension} and day between ${first} and ${last}`
+  return sql`(${sql.join([days, ...edges], sql` union all `)}) as counters`
+}
+
 /** Counts of each value over a range, most sends first. @param limit maximum number of values */
 export async function readGroups(
   db: Queries,
   workspaceId: string,
   dimension: Dimension,
-  { first, last }: Days,
+  days: Days,
+  edges: readonly RawBuilder<unknown>[],
   limit: number,
 ): Promise<(Counts & { readonly value: string })[]> {
   const { rows } = await sql<Counts & { readonly value: string }>`
     select value, ${sql.join(COUNTER_NAMES.map(name => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`))}
-    from daily_group_counters
-    where workspace_id = ${workspaceId} and dimension = ${dimension} and day between ${first} and ${last}
-      and value <> ${OTHER_VALUES}
+    from ${countsIn(workspaceId, dimension, days, edges)}
+    where value <> ${OTHER_VALUES}
     group by value
+    having ${sql.join(
+      COUNTER_NAMES.map(name => sql`sum(${sql.ref(name)})`),
+      sql` + `,
+    )} > 0
     order by sum(campaign_sends) + sum(api_sends) desc, sum(accepted) desc, value
     limit ${limit}`.execute(db)
   return rows
@@ -277,14 +298,12 @@ export async function sumGroups(
   db: Queries,
   workspaceId: string,
   dimension: Dimension,
-  { first, last }: Days,
+  days: Days,
+  edges: readonly RawBuilder<unknown>[],
 ): Promise<Counts> {
   const { rows } = await sql<Counts>`
     select ${sql.join(COUNTER_NAMES.map(name => sql`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint) as ${sql.ref(name)}`))}
-    from daily_group_counters
-    where workspace_id = ${workspaceId} and dimension = ${dimension} and day between ${first} and ${last}`.execute(
-    db,
-  )
+    from ${countsIn(workspaceId, dimension, days, edges)}`.execute(db)
   const [sum] = rows
   if (!sum) throw new Error('sum query returned no row')
   return sum

@@ -1,5 +1,6 @@
 /**
- * Event consumer `analytics`: counts mail events by day, by day and campaign, tag, sender domain or mail client, and by the last minutes and hours.
+ * Event consumer `analytics`: counts mail events by day, by day and campaign, tag, sender domain or mail client, by quarter hour, and by the last
+ * minutes and hours.
  *
  * Counts and cursor change in one transaction, so nothing is counted twice. Sandboxes have separate counters; mail written by the server
  * itself (forwarded mail) belongs to no workspace. Ignored: opens and clicks by bots.
@@ -19,7 +20,9 @@ import {
   type Dimension,
   type GroupCount,
   dayOf,
+  OTHER_VALUES,
 } from './counter-store.js'
+import { addToQuarters, EVERYTHING, QUARTER_MS, type QuarterCount } from './quarter-store.js'
 
 export function countingConsumer(): EventConsumer {
   return {
@@ -43,7 +46,8 @@ export function countingConsumer(): EventConsumer {
         return name === undefined ? [] : [{ event, name }]
       })
       await addToCounters(tx.db, countsOf(counted))
-      await addToGroups(tx.db, groupsOf(counted))
+      const others = await addToGroups(tx.db, groupsOf(counted))
+      await addToQuarters(tx.db, quartersOf(counted, others))
       await addRecent(
         tx.db,
         counted.map(({ event, name }) => ({
@@ -68,6 +72,8 @@ const RECENT: Readonly<Record<CounterName, RecentName>> = {
   bounces: 'bounced',
   complaints: 'complained',
 }
+
+type ReportDimension = Exclude<Dimension, 'client'>
 
 interface Counted {
   readonly event: StoredEvent
@@ -105,14 +111,42 @@ function groupsOf(counted: readonly Counted[]): GroupCount[] {
   return [...groups.values()]
 }
 
-function valuesOf({ payload }: StoredEvent): [Dimension, string][] {
+type Quarter = QuarterCount & { readonly counts: Partial<Record<CounterName, number>> }
+
+/**
+ * Of all mail of the workspace, and as its groups but for clients, which reports do not group by.
+ *
+ * @param others keys of the groups that were counted as others on their day
+ */
+function quartersOf(counted: readonly Counted[], others: ReadonlySet<string>): QuarterCount[] {
+  const quarters = new Map<string, Quarter>()
+  for (const { event, name } of counted) {
+    const { workspaceId, occurredAt } = event
+    if (workspaceId === APPLIANCE) continue
+    const startsAt = Math.floor(occurredAt / QUARTER_MS) * QUARTER_MS
+    const day = dayOf(occurredAt)
+    const ofGroups = valuesOf(event).map(([dimension, value]) => {
+      const isOther = others.has(keyOf({ workspaceId, dimension, day, value }))
+      return [dimension, isOther ? OTHER_VALUES : value] as const
+    })
+    for (const [dimension, value] of [['all', EVERYTHING] as const, ...ofGroups]) {
+      const key = `${workspaceId} ${dimension} ${startsAt} ${value}`
+      const quarter: Quarter = quarters.get(key) ?? { workspaceId, dimension, startsAt, value, counts: {} }
+      quarter.counts[name] = (quarter.counts[name] ?? 0) + 1
+      quarters.set(key, quarter)
+    }
+  }
+  return [...quarters.values()]
+}
+
+function valuesOf({ payload }: StoredEvent): [ReportDimension, string][] {
   const { campaignId, tags = [], senderDomain } = payload as Partial<AboutMessage>
   return [
-    ...(campaignId === undefined ? [] : [['campaign', campaignId] as [Dimension, string]]),
-    ...asKept(tags).map((tag): [Dimension, string] => ['tag', tag]),
+    ...(campaignId === undefined ? [] : [['campaign', campaignId] as [ReportDimension, string]]),
+    ...asKept(tags).map((tag): [ReportDimension, string] => ['tag', tag]),
     ...(senderDomain === undefined || senderDomain === ''
       ? []
-      : [['domain', senderDomain] as [Dimension, string]]),
+      : [['domain', senderDomain] as [ReportDimension, string]]),
   ]
 }
 

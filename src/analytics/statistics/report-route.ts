@@ -1,14 +1,23 @@
 /** `GET /analytics`: totals and daily counts of a period, for all mail or by campaign, tag or sender domain. */
 import Type, { type Static } from 'typebox'
 import { AppError } from '../../core/errors.js'
-import { isoTime } from '../../core/moments.js'
+import { isTimezone } from '../../accounts/workspace-settings.js'
+import { isoTime, readDateOrMoment } from '../../core/moments.js'
 import type { Database, Queries } from '../../db/database.js'
 import { snapshot } from '../../db/snapshot.js'
 import { orNull } from '../../http/answer/answer-fields.js'
 import { route, type Route } from '../../http/route.js'
-import { readTimeRange } from '../../http/time-range.js'
+import { noMoment } from '../../http/time-range.js'
 import { asciiDomain } from '../../mail/address.js'
 import type { Clock } from '../../world/time/clock.js'
+import {
+  DAY_MS,
+  dayAt,
+  midnightShifts,
+  shiftedCount,
+  type Day,
+  type MidnightShift,
+} from '../../world/time/zone-days.js'
 import {
   COUNTER_NAMES,
   readCounters,
@@ -18,10 +27,8 @@ import {
   readGroupDays,
   readGroups,
   sumGroups,
-  type Dimension,
-  DAY_MS,
-  dayOf,
 } from './counter-store.js'
+import { EVERYTHING, signedCounts, sumSpans } from './quarter-store.js'
 
 const PERIOD_DAYS = { '1d': 1, '7d': 7, '30d': 30, '90d': 90 } as const
 type Period = keyof typeof PERIOD_DAYS
@@ -44,7 +51,7 @@ const totals = {
 
 type Totals = Record<keyof typeof totals, number>
 
-const Day = Type.String({ format: 'date', description: 'Day in UTC, e.g. 2026-01-05.' })
+const Day = Type.String({ format: 'date', description: 'Day in the time zone, e.g. 2026-01-05.' })
 
 /** Groups listed separately. */
 const MAX_GROUPS = 100
@@ -54,8 +61,9 @@ const MAX_DAYS = 90
 const AnalyticsSchema = Type.Object(
   {
     period: Type.String({ description: '1d, 7d, 30d or 90d; `custom` if since or until was given.' }),
-    since: Type.String({ format: 'date', description: 'First day (UTC), inclusive.' }),
-    until: Type.String({ format: 'date', description: 'Last day (UTC), inclusive.' }),
+    since: Type.String({ format: 'date', description: 'First day, inclusive.' }),
+    until: Type.String({ format: 'date', description: 'Last day, inclusive.' }),
+    timezone: Type.String({ description: 'Time zone of the days.' }),
     ...totals,
     daily_api_sends: Type.Array(Type.Object({ date: Day, count: Type.Integer() }, { title: 'DailyCount' })),
     daily: Type.Array(Type.Object({ date: Day, ...totals }, { title: 'AnalyticsDay' })),
@@ -91,11 +99,11 @@ const Query = Type.Object(
     since: Type.Optional(
       Type.String({
         maxLength: 64,
-        description: 'First day (UTC), instead of period. Default: 29 days before until.',
+        description: 'First day, instead of period. Default: 29 days before until.',
       }),
     ),
     until: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Last day (UTC), instead of period. Default: today.' }),
+      Type.String({ maxLength: 64, description: 'Last day, instead of period. Default: today.' }),
     ),
     campaign_id: Type.Optional(
       Type.String({ minLength: 1, maxLength: 64, description: 'Only mail of this campaign.' }),
@@ -108,6 +116,14 @@ const Query = Type.Object(
         minLength: 1,
         maxLength: 255,
         description: 'Only mail with a From address at this domain.',
+      }),
+    ),
+    timezone: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'IANA time zone of the days. Default: UTC, not the time zone of the workspace.',
+        examples: ['Europe/Berlin'],
       }),
     ),
     group_by: Type.Optional(
@@ -127,24 +143,33 @@ export function reportRoute(database: Pick<Database, 'reader' | 'slowReader'>, c
     chapter: 'Analytics',
     summary: 'Get sending statistics.',
     description:
-      'A period of n days ends today; `since` and `until` select up to 90 days. Days are UTC, oldest first; days without activity are listed ' +
-      'with zeros. Each event counts on the day it happened. A sandbox key gets sandbox statistics only.\n\n' +
+      'A period of n days ends today; `since` and `until` select up to 90 days. Days are days of `timezone`, by default UTC, oldest first; days ' +
+      'without activity are listed with zeros. Each event counts on the day it happened. A sandbox key gets sandbox statistics only.\n\n' +
       '`campaign_id`, `tag`, `domain` and `group_by` are mutually exclusive. An email with several tags counts for each of them; one without a ' +
       `tag or campaign counts for none. Up to ${MAX_VALUES} values of each kind are counted separately per day; further ones are combined under ` +
-      'null. These breakdowns start with the upgrade that introduced them; earlier days read 0.',
+      'null. These breakdowns start with the upgrade that introduced them; earlier days read 0. ' +
+      'Other time zones than UTC are exact for the last 90 days, and from the upgrade on that introduced `timezone`; earlier days are UTC days.',
     query: Query,
     response: AnalyticsSchema,
     async handle({ principal: { workspaceId }, query }) {
-      const days = readDays(query, clock.now())
+      const timezone = readTimezone(query)
+      const days = readDays(query, clock.now(), timezone)
       const filter = readFilter(query)
-      const range = { first: days[0] ?? 0, last: days.at(-1) ?? 0 }
-      const count = (db: Queries) =>
-        filter ? readFiltered(db, workspaceId, filter, days) : readAll(db, workspaceId, days)
+      const shifts = midnightShifts(days, timezone)
+      const answer = async (db: Queries) => {
+        const counted = filter
+          ? await readFiltered(db, workspaceId, filter, days)
+          : await readAll(db, workspaceId, days)
+        const of = filter ?? ({ dimension: 'all', value: EVERYTHING } as const)
+        const shifted = await shift(db, workspaceId, of, days, shifts, counted)
+        return { ...report(readPeriod(query), days, shifted), timezone }
+      }
       const dimension = query.group_by
-      if (dimension === undefined) return report(readPeriod(query), days, await count(database.reader))
+      if (dimension === undefined)
+        return shifts.length === 0 ? answer(database.reader) : snapshot(database.slowReader, answer)
       return snapshot(database.slowReader, async db => ({
-        ...report(readPeriod(query), days, await count(db)),
-        groups: await groupsBy(db, workspaceId, dimension, range),
+        ...(await answer(db)),
+        groups: await groupsBy(db, workspaceId, dimension, days, shifts),
       }))
     },
   })
@@ -154,16 +179,25 @@ function readPeriod({ period = USUAL_PERIOD, since, until }: Query): string {
   return since === undefined && until === undefined ? period : 'custom'
 }
 
-/** Midnights, oldest first. @throws AppError validation_error */
-function readDays(query: Query, now: number): number[] {
+/** @throws AppError validation_error */
+function readTimezone({ timezone = 'UTC' }: Query): string {
+  if (!isTimezone(timezone))
+    throw refused('timezone', 'timezone must be an IANA time zone name, e.g. Europe/Berlin')
+  return timezone
+}
+
+/** Oldest first. @throws AppError validation_error */
+function readDays(query: Query, now: number, timezone: string): Day[] {
   const { period, since: first, until: last } = query
-  if (first === undefined && last === undefined)
-    return daysUpTo(dayOf(now), PERIOD_DAYS[period ?? USUAL_PERIOD])
+  const today = dayAt(now, timezone)
+  if (first === undefined && last === undefined) return daysUpTo(today, PERIOD_DAYS[period ?? USUAL_PERIOD])
   if (period !== undefined) throw refused('period', 'give period, or since and until, not both')
-  const { since, until = Infinity } = readTimeRange(query)
-  const end = dayOf(Math.min(until - 1, now))
+  const since = readDay('since', first, at => dayAt(at, timezone))
+  // A moment ends the period, a day is its last.
+  const until = readDay('until', last, at => dayAt(at - 1, timezone))
+  const end = Math.min(until ?? today, today)
   if (since === undefined) return daysUpTo(end, PERIOD_DAYS[USUAL_PERIOD])
-  const days = (end - dayOf(since)) / DAY_MS + 1
+  const days = (end - since) / DAY_MS + 1
   if (days < 1)
     throw last === undefined
       ? refused('since', 'since must not be in the future')
@@ -173,12 +207,24 @@ function readDays(query: Query, now: number): number[] {
   return daysUpTo(end, days)
 }
 
-function daysUpTo(last: number, count: number): number[] {
+/** @param dayOfMoment for text with a time @throws AppError validation_error */
+function readDay(
+  field: 'since' | 'until',
+  text: string | undefined,
+  dayOfMoment: (at: number) => Day,
+): Day | undefined {
+  if (text === undefined) return undefined
+  const date = readDateOrMoment(text)
+  if (!date) throw noMoment(field, text)
+  return date.isDay ? date.at : dayOfMoment(date.at)
+}
+
+function daysUpTo(last: Day, count: number): Day[] {
   return Array.from({ length: count }, (_, at) => last - (count - 1 - at) * DAY_MS)
 }
 
 interface Filter {
-  readonly dimension: Dimension
+  readonly dimension: (typeof DIMENSIONS)[number]
   readonly value: string
 }
 
@@ -199,7 +245,7 @@ function refused(path: string, message: string): AppError {
   return new AppError('validation_error', message, { path })
 }
 
-type CountsByDay = ReadonlyMap<number, (name: CounterName) => number>
+type CountsByDay = ReadonlyMap<Day, (name: CounterName) => number>
 
 async function readAll(db: Queries, workspaceId: string, days: readonly number[]): Promise<CountsByDay> {
   const byDay = new Map<number, Map<CounterName, number>>()
@@ -218,7 +264,26 @@ async function readFiltered(
   return new Map(rows.map(row => [row.day, name => row[name]]))
 }
 
-function report(period: string, days: readonly number[], counted: CountsByDay): Analytics {
+/** Counts of days in UTC become those of days in the time zone. */
+async function shift(
+  db: Queries,
+  workspaceId: string,
+  of: { readonly dimension: Filter['dimension'] | 'all'; readonly value: string },
+  days: readonly Day[],
+  shifts: readonly MidnightShift[],
+  counted: CountsByDay,
+): Promise<CountsByDay> {
+  if (shifts.length === 0) return counted
+  const sums = await sumSpans(db, workspaceId, of, shifts)
+  return new Map(
+    days.map((day, at) => [
+      day,
+      name => shiftedCount(at, counted.get(day)?.(name) ?? 0, shifts, one => sums.get(one.at)?.[name] ?? 0),
+    ]),
+  )
+}
+
+function report(period: string, days: readonly Day[], counted: CountsByDay): Omit<Analytics, 'timezone'> {
   const daily = days.map(day => ({ date: dateOf(day), ...toTotals(counted.get(day) ?? (() => 0)) }))
   return {
     period,
@@ -234,11 +299,19 @@ function report(period: string, days: readonly number[], counted: CountsByDay): 
 async function groupsBy(
   db: Queries,
   workspaceId: string,
-  dimension: Dimension,
-  range: { readonly first: number; readonly last: number },
+  dimension: Filter['dimension'],
+  days: readonly Day[],
+  shifts: readonly MidnightShift[],
 ): Promise<NonNullable<Analytics['groups']>> {
-  const shown = await readGroups(db, workspaceId, dimension, range, MAX_GROUPS)
-  const all = await sumGroups(db, workspaceId, dimension, range)
+  const range = { first: days[0] ?? 0, last: days.at(-1) ?? 0 }
+  // Within the period nothing is gained or lost, but at its two ends.
+  const edges = shifts.flatMap(one => {
+    const { at, sign } = one
+    if (at === 0) return signedCounts(workspaceId, dimension, one, sign)
+    return at === days.length ? signedCounts(workspaceId, dimension, one, sign === 1 ? -1 : 1) : []
+  })
+  const shown = await readGroups(db, workspaceId, dimension, range, edges, MAX_GROUPS)
+  const all = await sumGroups(db, workspaceId, dimension, range, edges)
   const others = toTotals(name => shown.reduce((left, group) => left - group[name], all[name]))
   const groups = shown.map(group => ({ value: group.value, ...toTotals(name => group[name]) }))
   return Object.values(others).some(count => count > 0) ? [...groups, { value: null, ...others }] : groups

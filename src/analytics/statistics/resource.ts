@@ -5,6 +5,7 @@ import type { Clock } from '../../world/time/clock.js'
 import { countingConsumer } from './counting-consumer.js'
 import { deleteRecentBefore, SPAN_NAMES, SPANS } from '../../messages/recent-counter-store.js'
 import { deleteCountersBefore, deleteGroupsBefore, dayOf } from './counter-store.js'
+import { deleteQuartersBefore, QUARTERS_KEPT_MS } from './quarter-store.js'
 import { reportRoute } from './report-route.js'
 
 export interface StatisticsParts {
@@ -36,6 +37,9 @@ export const statistics = resource({
       ),
       retentionRule({ what: 'daily counters by group', keep: ['statistics'] }, (db, before, limit) =>
         deleteGroupsBefore(db, dayOf(before), limit),
+      ),
+      retentionRule({ what: 'counters by quarter hour', keep: QUARTERS_KEPT_MS }, (db, before, limit) =>
+        deleteQuartersBefore(db, before, limit),
       ),
     ],
   }),

@@ -146,6 +146,7 @@ export const IMPERSONAL: readonly (keyof Tables | 'schema_migrations' | 'schema_
   'schema_migrations_lock',
   'secrets',
   'segments',
+  'quarter_counters',
   'sending_usage',
   'site_uses',
   'split_destinations',

@@ -149,6 +149,7 @@ export const INDEXED: readonly OwnTable[] = [
   { table: 'daily_counters', key: ['workspace_id', 'day', 'name'] },
   { table: 'recent_counters', key: ['workspace_id', 'span', 'starts_at', 'name'] },
   { table: 'daily_group_counters', key: ['workspace_id', 'dimension', 'day', 'value'] },
+  { table: 'quarter_counters', key: ['workspace_id', 'dimension', 'starts_at', 'value'] },
   { table: 'sending_usage', key: ['workspace_id', 'window_kind', 'window_start'] },
   { table: 'mail_totals', key: ['workspace_id', 'part'] },
   { table: 'webhook_subscriptions', key: ['id'] },

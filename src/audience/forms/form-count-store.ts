@@ -1,15 +1,17 @@
 /**
- * SQL of the counts of form submissions, by form and UTC day.
+ * SQL of the counts of form submissions, by form and day of the workspace's time zone.
  *
  * Incremented in the transactions that accept a submission and that apply it; never pruned, so that totals cover a form's whole life.
  */
 import { sql } from 'kysely'
+import { findTimezone } from '../../accounts/timezone-store.js'
 import type { Queries } from '../../db/database.js'
+import { DAY_MS, dayAt, type Day } from '../../world/time/zone-days.js'
 
 interface FormCountRow {
   form_id: string
-  /** Midnight UTC, ms since epoch. */
-  day: number
+  /** In the time zone that the workspace had then. */
+  day: Day
   workspace_id: string
   submitted: number
   completed: number
@@ -29,15 +31,7 @@ export interface FormCounts {
 }
 
 export interface FormDay extends FormCounts {
-  /** Midnight UTC, ms since epoch. */
-  readonly day: number
-}
-
-const DAY_MS = 86_400_000
-
-/** @returns midnight UTC of that day; both in ms since epoch */
-function dayOf(at: number): number {
-  return Math.floor(at / DAY_MS) * DAY_MS
+  readonly day: Day
 }
 
 export async function countSubmissions(
@@ -46,9 +40,10 @@ export async function countSubmissions(
   at: number,
   counts: FormCounts,
 ): Promise<void> {
+  const day = dayAt(at, await findTimezone(db, workspaceId))
   await db
     .insertInto('form_counts')
-    .values({ form_id: id, day: dayOf(at), workspace_id: workspaceId, ...counts })
+    .values({ form_id: id, day, workspace_id: workspaceId, ...counts })
     .onConflict(conflict =>
       conflict.columns(['form_id', 'day']).doUpdateSet(e => ({
         submitted: e('form_counts.submitted', '+', e.ref('excluded.submitted')),
@@ -73,11 +68,11 @@ export async function totalSubmissions(db: Queries, formId: string): Promise<For
 /** One entry per day that ends with the day of `now`, oldest first. */
 export async function dailySubmissions(
   db: Queries,
-  formId: string,
+  { id: formId, workspaceId }: { readonly id: string; readonly workspaceId: string },
   now: number,
   days: number,
 ): Promise<FormDay[]> {
-  const last = dayOf(now)
+  const last = dayAt(now, await findTimezone(db, workspaceId))
   const first = last - (days - 1) * DAY_MS
   const rows = await db
     .selectFrom('form_counts')

@@ -105,7 +105,7 @@ function readingRoutes({ database, clock, publicUrl }: FormParts): Route[] {
       operationId: 'getFormSubmissions',
       summary: "Count a form's submissions.",
       description:
-        'In total, and for each of the last `days` days (UTC), oldest first. `submitted` counts accepted submissions; ' +
+        "In total, and for each of the last `days` days of the workspace's time zone, oldest first. `submitted` counts accepted submissions; " +
         '`completed` those that took effect: at once or, with `double_opt_in`, when they were confirmed.',
       params: Params,
       query: Type.Object(
@@ -121,7 +121,7 @@ function readingRoutes({ database, clock, publicUrl }: FormParts): Route[] {
       handle: ({ principal: { workspaceId }, params, query: { days = 30 } }) =>
         snapshot(database.reader, async db => {
           const { id } = await requireForm(db, workspaceId, params.id)
-          const daily = await dailySubmissions(db, id, clock.now(), days)
+          const daily = await dailySubmissions(db, { id, workspaceId }, clock.now(), days)
           return {
             ...(await totalSubmissions(db, id)),
             days: daily.map(({ day, ...counts }) => ({ date: isoTime(day).slice(0, 10), ...counts })),

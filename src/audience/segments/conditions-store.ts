@@ -5,6 +5,7 @@
  * texts, lists and tags, then attributes. A negated test also matches where the field is missing: it is true or false, never null.
  */
 import { sql, type RawBuilder } from 'kysely'
+import { findTimezone } from '../../accounts/timezone-store.js'
 import { AppError } from '../../core/errors.js'
 import { dialectOf, type Dialect, type Queries } from '../../db/database.js'
 import { findAudience, type SeqRange } from '../audience-store.js'
@@ -20,6 +21,7 @@ import {
   type TextField,
   type ThingsField,
 } from './read-conditions.js'
+import { compileDateTest, isDateTest } from './date-tests-store.js'
 import { historyOf } from './rule-history.js'
 import {
   attributeValues,
@@ -59,6 +61,8 @@ interface Known {
   readonly dialect: Dialect
   readonly workspaceId: string
   readonly now: number
+  /** IANA name; set only if there are rules on dates. */
+  readonly timezone: string
   /** Audience size; set only if there are rules on lists or tags. */
   readonly contacts: number
   readonly lists: readonly NamedSeq[]
@@ -76,7 +80,7 @@ interface Aim {
   readonly budget: { left: number }
 }
 
-/** @returns the condition for each range of contacts; resolves lists and tags now */
+/** @returns the condition for each range of contacts; resolves lists, tags and the workspace's time zone now */
 export async function conditionsOf(
   db: Queries,
   group: Group,
@@ -87,6 +91,7 @@ export async function conditionsOf(
     dialect: dialectOf(db),
     workspaceId,
     now,
+    timezone: things.has('lists') || hasDates(group) ? await findTimezone(db, workspaceId) : 'UTC',
     contacts: things.size > 0 ? ((await findAudience(db, workspaceId))?.contacts ?? 0) : 0,
     lists: things.has('lists') ? await findNamedLists(db, workspaceId) : [],
     // A dynamic list may have rules on tags.
@@ -100,6 +105,10 @@ function thingsFields({ parts }: Group): ThingsField[] {
   return parts.flatMap(part =>
     'parts' in part ? thingsFields(part) : part.kind === 'things' ? part.field : [],
   )
+}
+
+function hasDates({ parts }: Group): boolean {
+  return parts.some(part => ('parts' in part ? hasDates(part) : isDateTest(part)))
 }
 
 function compileGroup(group: Group, known: Known, aim: Aim): Condition {
@@ -136,7 +145,7 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
   const isMet =
     attribute === undefined
       ? compileFieldTest(test, known, aim)
-      : withAttribute(compileValueTest(test, attributeValues(attribute, known.dialect), known))
+      : withAttribute(compileValue(test, attributeValues(attribute, known.dialect), known))
   return 'isNot' in test && test.isNot ? sql<boolean>`(${isMet}) is not true` : isMet
 }
 
@@ -144,10 +153,6 @@ function compileTest(test: Test, known: Known, aim: Aim): Condition {
 function compileFieldTest(test: Test, known: Known, aim: Aim): Condition {
   const { workspaceId } = known
   switch (test.kind) {
-    case 'moment':
-      return sql<boolean>`${ownMoment(test.field, known)} ${SIGNS[test.order]} ${test.value}`
-    case 'moment_is':
-      return sql<boolean>`${ownMoment(test.field, known)} = ${test.value}`
     case 'campaign': {
       const range = aim.reach === 'all' ? aim.range : undefined
       return historyOf('campaigns').isAmong(test.field, workspaceId, test.ids, range)
@@ -169,17 +174,28 @@ function compileFieldTest(test: Test, known: Known, aim: Aim): Condition {
     case 'things':
       return compileThings(test, known, aim)
     default:
-      return compileValueTest(test, fieldValues(test, known), known)
+      return compileValue(test, fieldValues(test, known), known)
   }
 }
 
+function compileValue(test: Test, values: Values, known: Known): Condition {
+  return isDateTest(test)
+    ? compileDateTest(test, values, known)
+    : compileValueTest(test, values, known.dialect)
+}
+
 function fieldValues(test: Test, known: Known): Values {
-  const of = 'of' in test ? test.of : undefined
+  const of = sourceOf(test)
   const text = of && 'field' in of ? sql.ref(TEXT_COLUMNS[of.field]) : sql`null`
   const moment = of && 'moment' in of ? ownMoment(of.moment, known) : sql`null`
   const isThere =
     of && 'moment' in of ? sql<boolean>`${moment} is not null` : sql<boolean>`${text} is not null`
   return { isThere, text, number: sql`null`, moment }
+}
+
+function sourceOf(test: Test) {
+  if ('of' in test) return test.of
+  return test.kind === 'moment' || test.kind === 'moment_is' ? { moment: test.field } : undefined
 }
 
 function ownMoment(field: MomentField, { workspaceId }: Known): RawBuilder<unknown> {

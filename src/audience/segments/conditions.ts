@@ -55,7 +55,9 @@ const rule = {
     shown: Type.Enum([...OPERATORS]),
     description:
       '`is_set` is false for empty text and empty arrays. `in_next_days` matches dates from today up to that many days ahead; ' +
-      '`anniversary_in_next_days` ignores the year, e.g. for birthdays. Days are UTC.',
+      "`anniversary_in_next_days` ignores the year, e.g. for birthdays. Days are days of the workspace's time zone, and an attribute " +
+      'without a time (`2026-01-05`) is that day in any zone. `within_days` compares such dates by day, and timestamps by the hour: ' +
+      '7 days are 7 times 24 hours.',
   }),
   value: Type.Optional(
     Type.Union(
@@ -68,7 +70,8 @@ const rule = {
       {
         description:
           'Text comparison ignores case and accents. Numbers compare numerically, also with text attributes (`"19.90"`), as does ' +
-          'numeric text with `gt`, `gte`, `lt` and `lte`. `in` and `not_in` take an array, `before` and `after` an ISO 8601 date, ' +
+          'numeric text with `gt`, `gte`, `lt` and `lte`. `in` and `not_in` take an array, `before` and `after` an ISO 8601 date (without a time: midnight in ' +
+          "the workspace's time zone; `equals` on a timestamp then matches the whole day), " +
           '`within_days`, `in_next_days` and `anniversary_in_next_days` a number of days. In array attributes, `contains` and `in` match ' +
           'whole items; in text, `contains` matches a substring.',
       },

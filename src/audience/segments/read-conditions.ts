@@ -4,7 +4,7 @@
  * Called before conditions are stored, to report mistakes to their author, and before they are compiled. Pure.
  * Fails: AppError validation_error with the rule's path.
  */
-import { readMoment } from '../../core/moments.js'
+import { readDateOrMoment, type DateOrMoment } from '../../core/moments.js'
 import { refusal } from '../checks.js'
 import { fold } from '../../core/fold.js'
 import { isUuid } from '../../core/ids.js'
@@ -37,7 +37,15 @@ export type TextSource = { readonly field: TextField } | { readonly attribute: s
 
 export type Order = 'lt' | 'lte' | 'gt' | 'gte'
 
-/** A parsed rule. Texts are folded, moments are ms since epoch UTC; `isNot` also matches a missing value. */
+interface MomentValue {
+  readonly field: MomentField
+  readonly value: DateOrMoment
+}
+
+/**
+ * A parsed rule. Texts are folded; `isNot` also matches a missing value. A day is one of the workspace's time zone, which is known only when
+ * the rule is compiled.
+ */
 export type Test =
   | {
       readonly kind: 'is_set'
@@ -61,21 +69,18 @@ export type Test =
       readonly order: Order
       readonly value: number
     }
-  | { readonly kind: 'moment'; readonly field: MomentField; readonly order: Order; readonly value: number }
-  | {
-      readonly kind: 'moment_is'
-      readonly field: MomentField
-      readonly value: number
-      readonly isNot: boolean
-    }
-  /** Within the last `days` days; never in the future. */
+  /** A day stands for its first moment. */
+  | ({ readonly kind: 'moment'; readonly order: Order } & MomentValue)
+  /** That moment, or any on that day. */
+  | ({ readonly kind: 'moment_is'; readonly isNot: boolean } & MomentValue)
+  /** Of moments: within the last `days` times 24 hours. Of dates without a time: today or one of as many days before. */
   | {
       readonly kind: 'within_days'
       readonly of: { readonly moment: MomentField } | { readonly attribute: string }
       readonly days: number
       readonly isNot: boolean
     }
-  /** From today (UTC) to `days` days ahead; `isYearly` ignores the year. */
+  /** From today to `days` days ahead; `isYearly` ignores the year. */
   | {
       readonly kind: 'in_next_days'
       readonly of: { readonly moment: MomentField } | { readonly attribute: string }
@@ -104,7 +109,7 @@ export type Test =
       readonly kind: 'date_order'
       readonly attribute: string
       readonly order: 'lt' | 'gt'
-      readonly value: number
+      readonly value: DateOrMoment
     }
   | { readonly kind: 'truth'; readonly field: TruthField; readonly values: readonly boolean[] }
   /** Ids or folded names of lists or tags; undefined matches any. */
@@ -378,11 +383,11 @@ function readDays(asked: Asked): number {
   return value
 }
 
-function readDate(asked: Asked): number {
+function readDate(asked: Asked): DateOrMoment {
   const { value } = asked.rule
-  const moment = typeof value === 'string' ? readMoment(value) : undefined
-  if (moment === undefined) throw unfitValue(asked, 'an ISO 8601 date, e.g. 2026-01-05')
-  return moment
+  const date = typeof value === 'string' ? readDateOrMoment(value) : undefined
+  if (date === undefined) throw unfitValue(asked, 'an ISO 8601 date, e.g. 2026-01-05')
+  return date
 }
 
 function unfit({ rule, place }: Asked) {

@@ -1,5 +1,6 @@
 /**
- * Compiles tests that compare a value to SQL: text, number, moment, array, of a contact's field or of an attribute.
+ * Compiles tests that compare a value to SQL: text, number, array, of a contact's field or of an attribute. Those of dates are in
+ * `date-tests-store.ts`.
  *
  * Used by `conditions-store.ts`, which negates and combines them. Attributes are read from `contact_attributes`
  * (`contacts/compared-attributes.ts`).
@@ -10,8 +11,6 @@ import { attributeKey, COMPARED } from '../contacts/compared-attributes.js'
 import type { Order, Test } from './read-conditions.js'
 
 export type Condition = RawBuilder<boolean>
-
-const DAY_MS = 86_400_000
 
 export const SIGNS: Readonly<Record<Order, RawBuilder<unknown>>> = {
   lt: sql`<`,
@@ -31,19 +30,14 @@ export function hasAttribute(db: Queries, attribute: string): Condition {
   return withAttribute(attributeValues(attribute, dialectOf(db)).isThere)
 }
 
-/** What a value test depends on besides the rule. */
-interface Context {
-  readonly dialect: Dialect
-  /** Ms since epoch UTC. */
-  readonly now: number
-}
-
 /** Expressions that a test compares; a missing value is null. */
 export interface Values {
   readonly isThere: Condition
   readonly text: RawBuilder<unknown>
   readonly number: RawBuilder<unknown>
   readonly moment: RawBuilder<unknown>
+  /** Whether the moment is that of a date without a time; undefined for fields that always have one. */
+  readonly isDay?: Condition
   /** Whether an array has an item that meets a condition on `item.value`; undefined for fields that are never arrays. */
   readonly hasItem?: (kind: 'items' | 'itemNumbers', isMet: Condition) => Condition
 }
@@ -58,6 +52,7 @@ export function attributeValues(attribute: string, dialect: Dialect): Values {
       text: at(COMPARED.text),
       number: numberAt(COMPARED.number),
       moment: numberAt(COMPARED.moment),
+      isDay: isDayText(sql`${at(COMPARED.text)} collate "C"`),
       hasItem: (kind, isMet) => sql<boolean>`exists (
         select 1 from jsonb_array_elements_text(
           case when jsonb_typeof(compared -> cast(${key} as text) -> ${sql.lit(COMPARED[kind])}) = 'array'
@@ -71,63 +66,41 @@ export function attributeValues(attribute: string, dialect: Dialect): Values {
     text: at(COMPARED.text),
     number: at(COMPARED.number),
     moment: at(COMPARED.moment),
+    isDay: isDayText(at(COMPARED.text)),
     hasItem: (kind, isMet) => sql<boolean>`exists (
       select 1 from json_each(compared, ${pathOf(COMPARED[kind])}) as item where ${isMet})`,
   }
 }
 
+/** Of text that parses as a moment, where a time begins with a digit after the date and a separator: `2026-01-05t10`. */
+function isDayText(text: RawBuilder<unknown>): Condition {
+  return sql<boolean>`substr(${text}, 12, 1) not between '0' and '9'`
+}
+
 /** Tests that fields and attributes have in common, without negation. */
-export function compileValueTest(test: Test, values: Values, context: Context): Condition {
-  const { isThere, text, number, moment } = values
+export function compileValueTest(test: Test, values: Values, dialect: Dialect): Condition {
+  const { isThere, text, number } = values
   switch (test.kind) {
     case 'is_set':
       // Empty text counts as unset. Empty arrays are not stored; others have no text.
       return 'moment' in test.of ? isThere : sql<boolean>`${isThere} and coalesce(${text}, 'x') <> ''`
     case 'text':
-      return compileText(test, values, context)
+      return compileText(test, values, dialect)
     case 'text_order': {
-      const sorting = context.dialect === 'postgres' ? sql`collate "C"` : sql``
+      const sorting = dialect === 'postgres' ? sql`collate "C"` : sql``
       return sql<boolean>`${text} ${sorting} ${SIGNS[test.order]} ${test.value}`
     }
     case 'number_order':
       return sql<boolean>`${number} ${SIGNS[test.order]} ${real(test.value)}`
-    case 'date_order':
-      return sql<boolean>`${moment} ${SIGNS[test.order]} ${real(test.value)}`
-    case 'within_days': {
-      const from = Math.round(context.now - test.days * DAY_MS)
-      return sql<boolean>`${moment} between ${real(from)} and ${real(context.now)}`
-    }
-    case 'in_next_days':
-      return compileUpcoming(test, moment, context)
     default:
       throw new Error(`${test.kind} compares no value`)
   }
 }
 
-/** Days are UTC. */
-function compileUpcoming(
-  { days, isYearly }: Extract<Test, { kind: 'in_next_days' }>,
-  moment: RawBuilder<unknown>,
-  { dialect, now }: Context,
-): Condition {
-  if (!isYearly) {
-    const today = Math.floor(now / DAY_MS) * DAY_MS
-    return sql<boolean>`${moment} between ${real(today)} and ${real(today + (days + 1) * DAY_MS - 1)}`
-  }
-  const window = upcomingDaysOfYear(now, days)
-  if (!window) return sql<boolean>`${moment} is not null`
-  const day =
-    dialect === 'sqlite'
-      ? sql`strftime('%m%d', ${moment} / 1000.0, 'unixepoch')`
-      : sql`to_char(to_timestamp(${moment} / 1000.0) at time zone 'UTC', 'MMDD')`
-  const { from, to } = window
-  return sql<boolean>`(${day} >= ${from} ${from <= to ? sql`and` : sql`or`} ${day} <= ${to})`
-}
-
 function compileText(
   { values, numbers, how }: TextTest,
   { text, number, hasItem }: Values,
-  { dialect }: Context,
+  dialect: Dialect,
 ): Condition {
   const any: Condition[] = []
   if (values.length > 0) any.push(compareText({ values, how }, text, dialect))
@@ -174,26 +147,4 @@ function compareText(
 /** Typed, since PostgreSQL would otherwise infer the type of a parameter from its neighbours. */
 export function real(value: number): RawBuilder<unknown> {
   return sql`cast(${value} as double precision)`
-}
-
-/** `MMDD` of the first and last day, in UTC; first > last for a range across New Year. */
-interface DaysOfYear {
-  readonly from: string
-  readonly to: string
-}
-
-/**
- * February 29 falls on the 28th in other years.
- *
- * @param today any moment of the first day, ms since epoch UTC @returns undefined for the whole year
- */
-function upcomingDaysOfYear(today: number, days: number): DaysOfYear | undefined {
-  if (days >= 365) return undefined
-  const end = today + days * DAY_MS
-  const isEndOfFebruary = dayOfYear(end) === '0228' && dayOfYear(end + DAY_MS) === '0301'
-  return { from: dayOfYear(today), to: isEndOfFebruary ? '0229' : dayOfYear(end) }
-}
-
-function dayOfYear(at: number): string {
-  return new Date(at).toISOString().slice(5, 10).replace('-', '')
 }

@@ -70,7 +70,10 @@ function limitOf({ limits, ratePerHour }: SendingPlan, reason: WaitReason | unde
 function timeToQueue(plan: SendingPlan, spent: Map<WaitReason, number>): number | undefined {
   const { startsAt, sendWindow, timezone, ratePerHour, limits } = plan
   const spend = (reason: WaitReason, ms: number) => spent.set(reason, (spent.get(reason) ?? 0) + ms)
-  const ends = { hour: windowEnd('hour', startsAt), day: windowEnd('day', startsAt) }
+  const ends = {
+    hour: windowEnd('hour', startsAt, timezone),
+    day: windowEnd('day', startsAt, timezone),
+  }
   const room = { ...plan.left }
   const gapMs = ratePerHour === null ? 0 : HOUR_MS / ratePerHour
   let at = startsAt
@@ -78,7 +81,7 @@ function timeToQueue(plan: SendingPlan, spent: Map<WaitReason, number>): number 
     if (at - startsAt > MAX_DAYS * DAY_MS) return undefined
     for (const kind of ['hour', 'day'] as const)
       if (at >= ends[kind]) {
-        ends[kind] = windowEnd(kind, at)
+        ends[kind] = windowEnd(kind, at, timezone)
         room[kind] = limits[kind] === 0 ? Infinity : limits[kind]
       }
     if (sendWindow && !isWithin(sendWindow, at, timezone)) {

@@ -18,7 +18,7 @@ import {
   tr,
   weekdayName,
 } from '../../../src/console/web/i18n/i18n'
-import { fromLocalField, toLocalField } from '../../../src/console/web/lib/local-time'
+import { calendarOf, fromLocalField, toLocalField } from '../../../src/console/web/lib/local-time'
 
 process.env['TZ'] = 'Europe/Berlin'
 
@@ -188,5 +188,17 @@ t.test("times and numbers are written as in the viewer's region", t => {
   keepLanguageIn({ language: 'de', locale: localeOf('de', ['de-AT', 'de']), texts: de })
   t.equal(plain(number(12_345)), '12 345')
   t.equal(localeOf('es', ['en-GB', 'essential']), 'es', 'no tag of the browser is of that language')
+  t.end()
+})
+
+t.test('a time falls on the date that a calendar of its place shows', t => {
+  for (const [zone, date] of [
+    ['UTC', '2026-01-05'],
+    ['Pacific/Kiritimati', '2026-01-06'],
+    ['Pacific/Honolulu', '2026-01-05'],
+  ] as const)
+    t.equal(calendarOf(zone)('2026-01-05T10:00:00.000Z'), date, zone)
+  t.equal(calendarOf('Pacific/Kiritimati')('2026-01-05T09:59:59.000Z'), '2026-01-05')
+  t.equal(calendarOf('Pacific/Honolulu')('2026-01-05T09:59:59.000Z'), '2026-01-04')
   t.end()
 })

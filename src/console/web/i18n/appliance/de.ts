@@ -20,7 +20,8 @@ export const appliance: typeof texts = {
       `${name} wiederhergestellt. Seine wartenden E-Mails bleiben angehalten, bis Sie sie freigeben.`,
     general: 'Allgemein',
     timezone: 'Zeitzone',
-    timezoneHint: 'Für Datumsangaben in E-Mails und Segmenten.',
+    timezoneHint:
+      'Für Datumsangaben in E-Mails und für Tage in Segmenten, Automationen, Diagrammen und beim Tageslimit.',
     currency: 'Währung',
     currencyHint: 'Drei Buchstaben, für Konversionen ohne Angabe.',
     sender: 'Standardabsender',

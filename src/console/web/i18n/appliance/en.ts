@@ -19,7 +19,7 @@ export const appliance = {
     restored: (name: string) => `${name} restored. Its queued mail stays held until you release it.`,
     general: 'General',
     timezone: 'Time zone',
-    timezoneHint: 'For dates in mail and segments.',
+    timezoneHint: 'For dates in mail, and for days in segments, automations, charts and the daily limit.',
     currency: 'Currency',
     currencyHint: 'Three letters. Used for conversions without a currency.',
     sender: 'Default sender',

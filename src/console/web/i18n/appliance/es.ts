@@ -19,7 +19,8 @@ export const appliance: typeof texts = {
     restored: name => `${name} restaurado. Su correo en cola sigue retenido hasta que usted lo libere.`,
     general: 'General',
     timezone: 'Zona horaria',
-    timezoneHint: 'Para fechas en el correo y los segmentos.',
+    timezoneHint:
+      'Para fechas en el correo y para los días de segmentos, automatizaciones, gráficos y el límite diario.',
     currency: 'Moneda',
     currencyHint: 'Tres letras, para conversiones que no la indican.',
     sender: 'Remitente por defecto',

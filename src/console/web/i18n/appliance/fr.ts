@@ -21,7 +21,8 @@ export const appliance: typeof texts = {
       `${name} rétabli. Ses messages en attente restent retenus jusqu’à ce que vous les libériez.`,
     general: 'Général',
     timezone: 'Fuseau horaire',
-    timezoneHint: 'Pour les dates dans les messages et les segments.',
+    timezoneHint:
+      'Pour les dates dans les messages et pour les jours des segments, automatisations, graphiques et de la limite quotidienne.',
     currency: 'Devise',
     currencyHint: 'Trois lettres, pour les conversions qui n’en nomment pas.',
     sender: 'Expéditeur par défaut',

@@ -1,6 +1,6 @@
 /** Days and times of day by the clocks of a place. */
 import t from 'tap'
-import { anniversary, dayAt, isoDay, momentOf } from '../../src/automations/triggers/date-trigger.js'
+import { anniversary, dayAt, isoDay, momentOf } from '../../src/world/time/zone-days.js'
 
 const at = (day: string, time: string, zone: string) =>
   new Date(momentOf(Date.parse(day), time, zone)).toISOString().slice(0, 16)
