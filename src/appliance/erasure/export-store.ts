@@ -9,11 +9,11 @@ import type { Contact } from '../../audience/contacts/contact.js'
 import { listContactHours } from '../../audience/contacts/contact-hours-store.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { likeText } from '../../db/folded-words.js'
 import { snapshot } from '../../db/snapshot.js'
 import { recipientBucket } from '../../messages/message-store.js'
 import { OWNED, type OwnedRows, type Subject } from './erasure-store.js'
-import { importsOf, mentionOf, mentionsBetween, rejectionsOf } from './mention-store.js'
+import { importsOf, mentions, mentionsBetween, rejectionsOf } from './mention-store.js'
+import { formsOf, mentionOf } from './person-words.js'
 import type { Section } from './personal-tables.js'
 
 export type Shown = Readonly<Record<string, unknown>>
@@ -255,14 +255,14 @@ async function* readRejections(db: Queries, exported: Exported): AsyncGenerator<
 }
 
 function namesPerson({ email, contactIds }: Exported) {
-  const words = [email, ...contactIds]
+  const words = [...formsOf(email), ...contactIds]
   const named = mentionOf(words)
   return {
     words,
     isNamed: named,
     like: (text: string) =>
       sql.join(
-        words.map(word => sql`lower(${sql.raw(text)}) like ${`%${likeText(word)}%`} escape '!'`),
+        words.map(word => mentions(sql.raw(text), word)),
         sql` or `,
       ),
   }

@@ -68,7 +68,7 @@ export const PERSONAL: Readonly<Partial<Record<keyof Tables, PersonalTable>>> = 
   webhook_payloads: { leftOut: 'copies of events' },
   webhook_deliveries: { leftOut: 'which copies of events were delivered' },
   webhook_attempts: { leftOut: 'how receivers answered' },
-  set_aside_events: { leftOut: 'refers to events' },
+  set_aside_events: { leftOut: 'copies of events' },
   kept_answers: { leftOut: 'copies of answers, kept for an hour' },
   inbound_mails: { leftOut: 'mail to the operator; what it says of a message is in bounces and events' },
   inbound_parts: { leftOut: 'content of mail to the operator' },

@@ -82,8 +82,9 @@ export const erasure = resource({
         description:
           'Removes everything about an address from the workspace: the contact, its messages and their contents, events, automation runs, ' +
           'conversions, product views, form submissions, bounces, webhook deliveries and mentions in the activity log. A suppression ' +
-          'survives as a hash of the address and still applies. Mail that others received too stays, without the address in its recipients ' +
-          'and merge data; imports under way drop its rows, and their files are deleted when they end. With 100,000 messages the answer takes ' +
+          'survives as a hash of the address and still applies. Mail to others stays, without the address in its recipients, sender, ' +
+          'Reply-To, headers, subject, tags and merge data; its text is deleted by retention. Mail that is still to be sent to others goes ' +
+          'out as accepted and is counted as `contents_in_use`: repeat the request once it is sent. Imports under way drop its rows, and their files are deleted when they end. With 100,000 messages the answer takes ' +
           'about a minute; if it is cut off, repeat the request to erase the rest. The answer counts the erased rows. Restoring an older ' +
           'backup erases the person again.',
         body: ErasureRequest,
