@@ -76,15 +76,15 @@ export async function findNewestSecret(db: Queries): Promise<{ value: string; pl
 }
 
 /** Overwrites whatever `work` deletes; SQLite otherwise leaves the old bytes in its file. */
-export async function withSecureDelete(
+export async function withSecureDelete<T>(
   db: Queries,
   dialect: Dialect,
-  work: () => Promise<void>,
-): Promise<void> {
+  work: () => Promise<T>,
+): Promise<T> {
   if (dialect !== 'sqlite') return work()
   await sql`pragma secure_delete = on`.execute(db)
   try {
-    await work()
+    return await work()
   } finally {
     // Costs extra writes, which deletes from the queue must not pay.
     await sql`pragma secure_delete = off`.execute(db)

@@ -10,7 +10,7 @@ import { reportRoutes } from '../../src/campaigns/results/report-routes.js'
 import { reportRoute } from '../../src/analytics/statistics/report-route.js'
 import { meRoutes } from '../../src/accounts/operators/me-routes.js'
 import { findOperator, listOperators } from '../../src/accounts/operators/operator-store.js'
-import { EXPORT_READERS } from '../../src/appliance/erasure/export-store.js'
+import { readMessages } from '../../src/appliance/erasure/export-store.js'
 import { listTimeline } from '../../src/appliance/timeline/timeline-store.js'
 import { bulkContactRoutes } from '../../src/audience/contacts/bulk-routes.js'
 import { contactRoutes } from '../../src/audience/contacts/contact-routes.js'
@@ -325,7 +325,7 @@ const ANSWERS: readonly Answer[] = [
     reads: [
       ({ exportReader }) =>
         rowsOf(
-          EXPORT_READERS.messages(exportReader, {
+          readMessages(exportReader, {
             workspaceIds: ['w1'],
             email: 'ann@one.test',
             contactIds: [ONE],

@@ -5,18 +5,18 @@
  * Works in transactions of a few milliseconds, so that a person with 100,000 messages does not block the writer. Repeatable: whatever is
  * needed to find a person's rows is deleted after those rows, so after a crash the same request erases the rest. What survives: a
  * suppression, under the address's SHA-256; figures that name nobody; events about mail, with a placeholder for the address, since
- * consumers still count them; mail that others received as well, without the address in its recipients and merge data. Imports under way
- * drop the person's rows; their files are deleted when they end. Fails: as the database does.
+ * consumers still count them; mail to others, without the address in its fields (`rewrite-store.ts`) but with its text, which retention
+ * deletes. Imports under way drop the person's rows; their files are deleted when they end. Fails: as the database does.
  */
 import { eraseFromImports } from '../../audience/transfer/import-store.js'
 import type { Database, Tx } from '../../db/database.js'
-import { PieceSize } from '../../db/piece-size.js'
 import { eraseSuppressions } from '../../deliverability/suppressions/suppression-store.js'
 import type { Actor } from '../../core/actor.js'
 import { APPLIANCE } from '../../core/owner.js'
 import { recordActivity } from '../../events/activity-store.js'
 import { recordTransitions } from '../../messages/message-history.js'
-import { nextTurn, pauseFor, type Clock } from '../../world/time/clock.js'
+import { nextTurn, type Clock } from '../../world/time/clock.js'
+import { eraseInboundMails, eraseMentions, rewriteOthers } from './erase-mentions.js'
 import { hashOf, readErased, registerErased } from './erased-register.js'
 import {
   addressesAfter,
@@ -30,7 +30,6 @@ import {
   eraseOwned,
   hideContacts,
   KNOWN_BY,
-  messagesAmong,
   messagesToErase,
   OWNED,
   ownedToErase,
@@ -41,25 +40,10 @@ import {
   type ErasedMessage,
   type Subject,
 } from './erasure-store.js'
-import {
-  eraseActivity,
-  eraseDeliveries,
-  eraseEvent,
-  eraseInbound,
-  eraseRejection,
-  importsOf,
-  keyAtDistance,
-  mentionsBetween,
-  MENTIONS,
-  rejectionsOf,
-  rewriteAnswer,
-  rewriteBatchErrors,
-  rewriteEvent,
-  mentionOf,
-  wholeWord,
-  type Mention,
-  type MentionTable,
-} from './mention-store.js'
+import { MENTIONS, textsAfter } from './mention-store.js'
+import { addressesIn, withoutAddress } from './person-words.js'
+import { Pieces, ROWS_AT_ONCE } from './pieces.js'
+import { REWRITTEN, searched, withoutAddressee } from './rewrite-store.js'
 
 export interface ErasureParts {
   readonly database: Database
@@ -70,17 +54,9 @@ export interface ErasureParts {
 /** How many rows of each kind were deleted or had the person taken out. */
 export type ErasureCounts = Readonly<Record<string, number>>
 
-/** Replaces the address where a row must stay. */
-const PLACEHOLDER = 'erased@erased.invalid'
-/** Rows read at once; how many a transaction changes is measured. */
-const ROWS_AT_ONCE = 200
-const MIN_ROWS = 5
-const PIECE_MS = 5
-/** Pause between transactions, so that other writers are not delayed. */
-const REST_MS = 1
-/** Rows that one statement searches for mentions; other readers share the reading threads. */
-const ROWS_SEARCHED = 5_000
 const ADDRESSES_AT_ONCE = 20_000
+/** Texts of a restored database read at once. */
+const TEXTS_AT_ONCE = 1_000
 
 /**
  * @param email as `normalizedAddress` writes it
@@ -122,6 +98,15 @@ export async function eraseAgain(parts: ErasureParts): Promise<number> {
       if (page.length < ADDRESSES_AT_ONCE) break
       await nextTurn()
     }
+  for (const table of [...Object.values(MENTIONS), ...REWRITTEN.map(searched)])
+    for (let after: string | number | undefined; ;) {
+      const page = await textsAfter(parts.database.reader, table, after, TEXTS_AT_ONCE)
+      for (const { text } of page)
+        for (const address of addressesIn(text)) if (hashes.has(hashOf(address))) found.add(address)
+      after = page.at(-1)?.key
+      if (page.length < TEXTS_AT_ONCE) break
+      await nextTurn()
+    }
   for (const email of found)
     for (const workspaceId of hashes.get(hashOf(email)) ?? [])
       await eraseEverywhere(parts, email, workspaceId)
@@ -143,16 +128,16 @@ async function eraseEverywhere(
   const known = await contactsToErase(database.slowReader, workspaceIds, email)
   const subject: Subject = { workspaceIds, email, contactIds: known.map(({ id }) => id) }
   const counts: Record<string, number> = { contacts: known.length }
-  await database.write(async tx => {
+  const pieces = new Pieces(parts)
+  await pieces.write(async tx => {
     counts['suppressions_hashed'] = await eraseSuppressions(tx.db, workspaceIds, email)
     await eraseFromImports(tx.db, workspaceIds, hashOf(email))
     // Rows below are found by contact id, so the contact is deleted last.
     await hideContacts(tx.db, await contactsToErase(tx.db, workspaceIds, email), clock.now())
   })
-  const pieces = new Pieces(parts)
   const isEverywhere = workspaceId === undefined
   // Before the messages, which show whose mail a bounce is about.
-  counts['inbound_mails'] = await eraseInboundMails(parts, pieces, subject, isEverywhere)
+  counts['inbound_mails'] = await eraseInboundMails(database, pieces, subject, isEverywhere)
   Object.assign(counts, await eraseMail(parts, pieces, subject))
   for (const owned of OWNED) {
     counts[owned.name] = 0
@@ -164,8 +149,9 @@ async function eraseEverywhere(
       counts[owned.name] = (counts[owned.name] ?? 0) + keys.length
     }
   }
-  Object.assign(counts, await eraseMentions(parts, pieces, subject))
-  await database.write(async tx => {
+  Object.assign(counts, await eraseMentions(database, pieces, subject))
+  Object.assign(counts, await rewriteOthers(database, pieces, subject))
+  await pieces.write(async tx => {
     await eraseEntries(tx.db, subject)
     const left = await contactsToErase(tx.db, workspaceIds, email)
     // A contact created since the request belongs to a person who came back.
@@ -175,31 +161,6 @@ async function eraseEverywhere(
     )
   })
   return counts
-}
-
-/** Splits work on rows into transactions of a few milliseconds. */
-class Pieces {
-  private readonly database: Database
-  private readonly size: PieceSize
-
-  constructor({ database, clock }: ErasureParts) {
-    this.database = database
-    this.size = new PieceSize(clock, MIN_ROWS, ROWS_AT_ONCE, PIECE_MS)
-  }
-
-  async run<Row>(
-    rows: readonly Row[],
-    work: (tx: Tx, some: readonly Row[]) => Promise<unknown>,
-  ): Promise<void> {
-    for (let done = 0; done < rows.length;) {
-      const some = rows.slice(done, done + this.size.rows)
-      await this.size.measured(some.length, measure =>
-        this.database.write(tx => measure(() => work(tx, some)), { isLong: true }),
-      )
-      done += some.length
-      await pauseFor(REST_MS)
-    }
-  }
 }
 
 async function eraseMail(parts: ErasureParts, pieces: Pieces, subject: Subject): Promise<ErasureCounts> {
@@ -213,7 +174,7 @@ async function eraseMail(parts: ErasureParts, pieces: Pieces, subject: Subject):
         ROWS_AT_ONCE,
       )
       await endDelivery(parts, pieces, page)
-      await deleteParts(database, page)
+      await deleteParts(pieces, page)
       const captured = await capturedOf(
         database.slowReader,
         page.map(({ id }) => id),
@@ -258,128 +219,18 @@ async function endDelivery(
 }
 
 /** Deletes large contents that nobody else received, in steps; before their messages, by which a repeated run finds them. */
-async function deleteParts(database: Database, messages: readonly ErasedMessage[]): Promise<void> {
+async function deleteParts(pieces: Pieces, messages: readonly ErasedMessage[]): Promise<void> {
   const ids = messages.map(({ id }) => id)
   for (const contentId of new Set(messages.filter(one => one.hasParts).map(one => one.contentId)))
-    while (await database.write(tx => eraseContentParts(tx.db, contentId, ids), { isLong: true }));
+    while (await pieces.write(tx => eraseContentParts(tx.db, contentId, ids), { isLong: true }));
 }
 
-/** Removes the person from the recipients and merge data of contents that others received too. */
+/** Removes the person from the recipients and merge data of contents that others received too, at once even if some are still to be sent. */
 async function withoutRecipient(tx: Tx, contentId: string, { email }: Subject): Promise<void> {
   const named = await recipientsOf(tx.db, contentId)
   if (named === undefined) return
   const addressees = named.addressees === null ? null : withoutAddressee(named.addressees, email)
-  const merging = named.merging === null ? null : replaced(named.merging, email)
+  const merging = named.merging === null ? null : withoutAddress(named.merging, email)
   if (addressees !== named.addressees || merging !== named.merging)
     await rewriteRecipients(tx.db, contentId, { addressees, merging })
-}
-
-type Addressee = string | { readonly address: string }
-
-/** @param json as `content-store.ts` writes it */
-function withoutAddressee(json: string, email: string): string {
-  const { to, cc, ...rest } = JSON.parse(json) as { to: Addressee[]; cc: Addressee[] }
-  const isOther = (one: Addressee) =>
-    (typeof one === 'string' ? one : one.address).toLowerCase() !== email.toLowerCase()
-  const left = to.filter(isOther)
-  return JSON.stringify({ ...rest, to: left.length > 0 ? left : [PLACEHOLDER], cc: cc.filter(isOther) })
-}
-
-/** Inbound mail belongs to no workspace; it is the person's if it is about one of their messages. */
-async function eraseInboundMails(
-  { database }: ErasureParts,
-  pieces: Pieces,
-  subject: Subject,
-  isEverywhere: boolean,
-): Promise<number> {
-  let count = 0
-  for await (const page of mentions(database, MENTIONS.inbound, subject)) {
-    const idsOf = ({ text }: Mention) =>
-      text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g)?.slice(0, ROWS_AT_ONCE) ?? []
-    const meant: Mention[] = []
-    for (const mention of page)
-      if (isEverywhere || (await messagesAmong(database.slowReader, subject, idsOf(mention))))
-        meant.push(mention)
-    await pieces.run(meant, async (tx, some) => {
-      for (const { key, part } of some) await eraseInbound(tx.db, Number(key), String(part))
-    })
-    count += meant.length
-  }
-  return count
-}
-
-async function eraseMentions(
-  { database }: ErasureParts,
-  pieces: Pieces,
-  subject: Subject,
-): Promise<ErasureCounts> {
-  const counts: Record<string, number> = {}
-  const walk = async (table: MentionTable, erase: (db: Tx['db'], mention: Mention) => Promise<void>) => {
-    counts[table.name] ??= 0
-    for await (const page of mentions(database, table, subject)) {
-      await pieces.run(page, async (tx, some) => {
-        for (const mention of some) await erase(tx.db, mention)
-      })
-      counts[table.name] = (counts[table.name] ?? 0) + page.length
-    }
-  }
-  await walk(MENTIONS.events, (db, { key, text }) => {
-    const rewritten = withoutPerson(text, subject)
-    return rewritten === undefined ? eraseEvent(db, Number(key)) : rewriteEvent(db, Number(key), rewritten)
-  })
-  await walk(MENTIONS.deliveries, (db, { key, part }) => eraseDeliveries(db, String(key), Number(part)))
-  await walk(MENTIONS.activity, (db, { key }) => eraseActivity(db, Number(key)))
-  counts['import_rejections'] = 0
-  for (const contactImport of await importsOf(database.slowReader, subject.workspaceIds))
-    await walk(rejectionsOf(contactImport), (db, { key }) => eraseRejection(db, contactImport, Number(key)))
-  await walk(MENTIONS.batches, (db, { key, text }) =>
-    rewriteBatchErrors(db, String(key), replaced(text, subject.email)),
-  )
-  await walk(MENTIONS.answers, (db, { key, text }) =>
-    rewriteAnswer(db, String(key), replaced(text, subject.email)),
-  )
-  return counts
-}
-
-/** Processes rows that mention the person; each statement searches a bounded range of the table. */
-async function* mentions(
-  database: Database,
-  table: MentionTable,
-  subject: Subject,
-): AsyncGenerator<Mention[]> {
-  const words = [subject.email, ...subject.contactIds]
-  const isNamed = mentionOf(words)
-  for (let after: string | number | undefined; ;) {
-    const end = await keyAtDistance(database.slowReader, table, after, ROWS_SEARCHED)
-    for (let from = after; ;) {
-      const page = await mentionsBetween(
-        database.slowReader,
-        table,
-        { workspaceIds: subject.workspaceIds, words },
-        { after: from, end },
-        ROWS_AT_ONCE,
-      )
-      const named = page.filter(({ text }) => isNamed(text))
-      if (named.length > 0) yield named
-      if (page.length < ROWS_AT_ONCE) break
-      from = page.at(-1)?.key
-    }
-    if (end === undefined) return
-    after = end
-  }
-}
-
-function replaced(text: string, email: string): string {
-  return text.replace(new RegExp(wholeWord(email), 'giu'), PLACEHOLDER)
-}
-
-/** Fields of a mail event besides the address. */
-const PERSONAL = ['ip', 'userAgent', 'diagnosticCode', 'contactId', 'url']
-
-/** The payload of a mail event without the person; undefined for other events, which are deleted. */
-function withoutPerson(text: string, { email }: Subject): string | undefined {
-  const payload = JSON.parse(text) as Record<string, unknown>
-  if (typeof payload['to'] !== 'string') return undefined
-  const kept = Object.fromEntries(Object.entries(payload).filter(([name]) => !PERSONAL.includes(name)))
-  return replaced(JSON.stringify({ ...kept, to: PLACEHOLDER }), email)
 }

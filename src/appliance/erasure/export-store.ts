@@ -9,11 +9,11 @@ import type { Contact } from '../../audience/contacts/contact.js'
 import { listContactHours } from '../../audience/contacts/contact-hours-store.js'
 import { isoTime } from '../../core/moments.js'
 import type { Queries } from '../../db/database.js'
-import { likeText } from '../../db/folded-words.js'
 import { snapshot } from '../../db/snapshot.js'
 import { recipientBucket } from '../../messages/message-store.js'
 import { OWNED, type OwnedRows, type Subject } from './erasure-store.js'
-import { importsOf, mentionOf, mentionsBetween, rejectionsOf } from './mention-store.js'
+import { importsOf, mentions, mentionsBetween, rejectionsOf } from './mention-store.js'
+import { formsOf, mentionOf } from './person-words.js'
 import type { Section } from './personal-tables.js'
 
 export type Shown = Readonly<Record<string, unknown>>
@@ -29,7 +29,8 @@ export interface Exported extends Subject {
 
 type ReadSection = (db: Queries, exported: Exported) => AsyncGenerator<readonly Shown[]>
 
-export const EXPORT_READERS: Readonly<Record<Section, ReadSection>> = {
+/** All but the messages, whose contents are read one by one. */
+export const EXPORT_READERS: Readonly<Record<Exclude<Section, 'messages'>, ReadSection>> = {
   lists: (db, { contact }) => once(pairs(db, contact, 'list_members', 'lists', 'list')),
   tags: (db, { contact }) => once(pairs(db, contact, 'contact_tags', 'tags', 'tag')),
   suppressions: (db, { workspaceIds, email }) =>
@@ -41,7 +42,6 @@ export const EXPORT_READERS: Readonly<Record<Section, ReadSection>> = {
         .where('email', 'in', [email, email.slice(email.lastIndexOf('@'))])
         .execute(),
     ),
-  messages: readMessages,
   bounces: owned('bounces'),
   domain_denials: owned('domain_denials'),
   conversions: owned('conversions'),
@@ -100,10 +100,17 @@ async function* readOwned(
   }
 }
 
-async function* readMessages(
+export interface ExportedMessage {
+  readonly id: string
+  readonly contentId: string
+  readonly shown: Shown
+}
+
+/** Without their contents, oldest first. */
+export async function* readMessages(
   db: Queries,
   { workspaceIds, email }: Exported,
-): AsyncGenerator<readonly Shown[]> {
+): AsyncGenerator<readonly ExportedMessage[]> {
   for (let after = ''; ;) {
     const rows = await snapshot(db, db => messagesAfter(db, workspaceIds, email, after))
     yield rows
@@ -118,7 +125,7 @@ async function messagesAfter(
   workspaceIds: readonly string[],
   email: string,
   after: string,
-): Promise<(Shown & { readonly id: string })[]> {
+): Promise<ExportedMessage[]> {
   const rows = await db
     .selectFrom('messages')
     .innerJoin('message_contents', 'message_contents.id', 'messages.content_id')
@@ -137,9 +144,9 @@ async function messagesAfter(
       ? []
       : await db.selectFrom('attempts').selectAll().where('message_id', 'in', ids).orderBy('seq').execute()
   return rows.map(row => ({
-    ...shown(row),
     id: row.id,
-    attempts: attempts.filter(one => one.message_id === row.id).map(shown),
+    contentId: row.content_id,
+    shown: { ...shown(row), attempts: attempts.filter(one => one.message_id === row.id).map(shown) },
   }))
 }
 
@@ -255,14 +262,14 @@ async function* readRejections(db: Queries, exported: Exported): AsyncGenerator<
 }
 
 function namesPerson({ email, contactIds }: Exported) {
-  const words = [email, ...contactIds]
+  const words = [...formsOf(email), ...contactIds]
   const named = mentionOf(words)
   return {
     words,
     isNamed: named,
     like: (text: string) =>
       sql.join(
-        words.map(word => sql`lower(${sql.raw(text)}) like ${`%${likeText(word)}%`} escape '!'`),
+        words.map(word => mentions(sql.raw(text), word)),
         sql` or `,
       ),
   }

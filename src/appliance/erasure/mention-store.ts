@@ -37,6 +37,14 @@ export const MENTIONS = {
     text: sql<string>`payload`,
     owner: inWorkspaces,
   },
+  /** Copies of events, which the log may have deleted meanwhile. No owner column: see `workspaceId` in the copy. */
+  setAside: {
+    name: 'set_aside_events',
+    from: sql`set_aside_events`,
+    key: 'seq',
+    part: 'event',
+    text: sql<string>`event || ' ' || error`,
+  },
   activity: {
     name: 'activity',
     from: sql`activities`,
@@ -105,6 +113,12 @@ export async function keyAtDistance(
   return found.rows[0]?.key
 }
 
+/** Whether a text may mention a word. SQLite folds only ASCII, so other characters match any; what is found is checked again. */
+export function mentions(text: RawBuilder<string>, word: string): RawBuilder<boolean> {
+  const pattern = likeText(word.toLowerCase()).replace(/[^\0-\x7f]/gu, '_')
+  return sql<boolean>`lower(${text}) like ${`%${pattern}%`} escape '!'`
+}
+
 /** Rows that may mention one of the words, in key order. @param between exclusive start and inclusive end key; undefined is unbounded */
 export async function mentionsBetween(
   db: Queries,
@@ -114,7 +128,7 @@ export async function mentionsBetween(
   limit: number,
 ): Promise<Mention[]> {
   const isMentioned = sql.join(
-    words.map(word => sql`lower(${text}) like ${`%${likeText(word)}%`} escape '!'`),
+    words.map(word => mentions(text, word)),
     sql` or `,
   )
   const { rows } = await sql<Mention>`
@@ -127,30 +141,33 @@ export async function mentionsBetween(
   return rows
 }
 
-/** Whether a text contains one of the words as a whole: `joann@x.example` does not mention `ann@x.example`. */
-export function mentionOf(words: readonly string[]): (text: string) => boolean {
-  const named = new RegExp(words.map(wholeWord).join('|'), 'iu')
-  return text => named.test(text)
-}
-
-/**
- * Also matches after a JSON escape, e.g. `
- * `.
- */
-export function wholeWord(word: string): string {
-  const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const before = `(?:(?<![\\p{L}\\p{N}!#$%&'*+/=?^_\`{|}~.-])|(?<=\\\\[bfnrt]))`
-  return `${before}${literal}(?![\\p{L}\\p{N}-]|\\.[\\p{L}\\p{N}])`
+/** Texts of all rows, in key order, to look for addresses in. */
+export async function textsAfter(
+  db: Queries,
+  { from, key, text }: MentionTable,
+  after: string | number | undefined,
+  limit: number,
+): Promise<{ readonly key: string | number; readonly text: string }[]> {
+  const { rows } = await sql<{ key: string | number; text: string }>`
+    select ${sql.ref(key)} as key, ${text} as text from ${from}
+    ${after === undefined ? sql`` : sql`where ${sql.ref(key)} > ${after}`}
+    order by ${sql.ref(key)} limit ${limit}`.execute(db)
+  return rows
 }
 
 export async function rewriteEvent(db: Queries, seq: number, payload: string): Promise<void> {
   await db.updateTable('events').set({ payload }).where('seq', '=', seq).execute()
-  await db.deleteFrom('set_aside_events').where('seq', '=', seq).execute()
+  await eraseSetAside(db, seq)
 }
 
 export async function eraseEvent(db: Queries, seq: number): Promise<void> {
-  await db.deleteFrom('set_aside_events').where('seq', '=', seq).execute()
+  await eraseSetAside(db, seq)
   await db.deleteFrom('events').where('seq', '=', seq).execute()
+}
+
+/** For all consumers. */
+export async function eraseSetAside(db: Queries, seq: number): Promise<void> {
+  await db.deleteFrom('set_aside_events').where('seq', '=', seq).execute()
 }
 
 export async function eraseActivity(db: Queries, seq: number): Promise<void> {

@@ -5,16 +5,12 @@
  */
 import Type from 'typebox'
 import { checkEmail } from '../../audience/checks.js'
-import { contactToApi } from '../../audience/contacts/contact-events.js'
-import type { Contact } from '../../audience/contacts/contact.js'
 import { requireContact } from '../../audience/contacts/contacts.js'
-import { isoTime } from '../../core/moments.js'
-import type { Queries } from '../../db/database.js'
 import { adminRoute } from '../../http/admin-route.js'
 import { downloadRoute, route } from '../../http/route.js'
 import { resource } from '../../resource/resource.js'
 import { erasePerson, type ErasureParts } from './erase.js'
-import { EXPORT_READERS } from './export-store.js'
+import { exportPerson } from './export-person.js'
 import { SECTIONS } from './personal-tables.js'
 
 const EXPORT_EXAMPLE = JSON.stringify({
@@ -50,7 +46,7 @@ export const erasure = resource({
         summary: 'Export all data about a contact.',
         description:
           'One JSON document for requests of access and portability (GDPR articles 15 and 20): the contact with its attributes, lists, tags, ' +
-          'suppressions, messages with their delivery attempts (without their texts), bounces, conversions, product views, form submissions, ' +
+          'suppressions, messages with their delivery attempts, text, HTML, headers, data and attachments (base64), bounces, conversions, product views, form submissions, ' +
           'automation runs, campaigns, and the events (opens, clicks, list joins and leaves, ...), activity and rejected import rows that ' +
           'name the contact, as far as they are still kept. Covers the present address of the contact. A response that breaks off is ' +
           'incomplete JSON.',
@@ -82,8 +78,9 @@ export const erasure = resource({
         description:
           'Removes everything about an address from the workspace: the contact, its messages and their contents, events, automation runs, ' +
           'conversions, product views, form submissions, bounces, webhook deliveries and mentions in the activity log. A suppression ' +
-          'survives as a hash of the address and still applies. Mail that others received too stays, without the address in its recipients ' +
-          'and merge data; imports under way drop its rows, and their files are deleted when they end. With 100,000 messages the answer takes ' +
+          'survives as a hash of the address and still applies. Mail to others stays, without the address in its recipients, sender, ' +
+          'Reply-To, headers, subject, tags and merge data; its text is deleted by retention. Mail that is still to be sent to others goes ' +
+          'out as accepted and is counted as `contents_in_use`: repeat the request once it is sent. Imports under way drop its rows, and their files are deleted when they end. With 100,000 messages the answer takes ' +
           'about a minute; if it is cut off, repeat the request to erase the rest. The answer counts the erased rows. Restoring an older ' +
           'backup erases the person again.',
         body: ErasureRequest,
@@ -111,35 +108,3 @@ export const erasure = resource({
     ],
   }),
 })
-
-/** @param now ms since epoch UTC */
-export async function* exportPerson(
-  db: Queries,
-  workspaceId: string,
-  contact: Contact,
-  {
-    now,
-    isSandbox,
-    gone,
-  }: { readonly now: number; readonly isSandbox: boolean; readonly gone?: AbortSignal },
-): AsyncGenerator<string> {
-  const exported = {
-    contact,
-    workspaceIds: [workspaceId],
-    email: contact.email,
-    contactIds: [contact.id],
-  }
-  const head = { exported_at: isoTime(now), contact: contactToApi(contact, isSandbox) }
-  yield JSON.stringify(head).slice(0, -1)
-  for (const section of SECTIONS) {
-    let before = `,\n"${section}": [`
-    for await (const rows of EXPORT_READERS[section](db, exported)) {
-      if (gone?.aborted) return
-      if (rows.length === 0) continue
-      yield before + rows.map(row => JSON.stringify(row)).join(',\n')
-      before = ',\n'
-    }
-    yield before.endsWith('[') ? `${before}]` : ']'
-  }
-  yield '}\n'
-}
