@@ -5,7 +5,7 @@ import { AppError } from '../core/errors.js'
 import type { Database } from '../db/database.js'
 import { adminListRoute } from '../http/admin-route.js'
 import { Id } from '../http/answer/answer-fields.js'
-import { pageQuery } from '../http/pagination.js'
+import { cursorQuery } from '../http/pagination.js'
 import type { Route } from '../http/route.js'
 import { listCampaignsOfAll } from './records/all-campaigns-store.js'
 import { CampaignSchema, campaignToApi } from './records/campaign-schema.js'
@@ -27,7 +27,7 @@ export function campaignAdminRoutes({ reader, slowReader }: Database): Route[] {
       description: 'Campaigns of sandboxes are not listed.',
       query: Type.Object(
         {
-          ...pageQuery,
+          ...cursorQuery,
           workspace_id: Type.Optional(Type.String({ maxLength: 64, description: 'Only of this workspace.' })),
           awaits_winner: Type.Optional(
             Type.Boolean({
@@ -43,10 +43,10 @@ export function campaignAdminRoutes({ reader, slowReader }: Database): Route[] {
       async handle({ workspaceId, query: { awaits_winner: awaitsWinner = false } }, page) {
         if (workspaceId !== undefined && !(await findWorkspace(reader, workspaceId)))
           throw new AppError('not_found', `no workspace ${workspaceId}`)
-        const { items, total } = await listCampaignsOfAll(slowReader, { workspaceId, awaitsWinner }, page)
+        const found = await listCampaignsOfAll(slowReader, { workspaceId, awaitsWinner }, page)
         return {
-          items: items.map(one => ({ ...campaignToApi(one), workspace_id: one.workspaceId })),
-          total,
+          ...found,
+          items: found.items.map(one => ({ ...campaignToApi(one), workspace_id: one.workspaceId })),
         }
       },
     }),

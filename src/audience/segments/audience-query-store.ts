@@ -220,7 +220,7 @@ export async function listMatching(
   checkTimeout: Patience,
 ): Promise<Listing<Contact>> {
   const meant = await whereOf(db, group, context)
-  if (!meant) return { items: [], total: 0 }
+  if (!meant) return { items: [], total: 0, end: undefined }
   if (!page.after && !page.isUncounted)
     return listFromPieces(db, meant.pieces, meant.where, page, checkTimeout)
   const audience = meant.audience.number

@@ -155,8 +155,8 @@ export function importRoutes(parts: AudienceParts, imports: Pick<ImportJob, 'wak
       query: PageQuery,
       item: ImportSchema,
       async handle({ principal: { workspaceId } }, page) {
-        const { items, total } = await listImports(database.reader, workspaceId, page)
-        return { items: items.map(importToApi), total }
+        const found = await listImports(database.reader, workspaceId, page)
+        return { ...found, items: found.items.map(importToApi) }
       },
     }),
     route({
