@@ -6,6 +6,7 @@ import { up as provedAccounts } from './migrations/0002-proved-accounts.js'
 import { up as authenticatedReports } from './migrations/0003-authenticated-reports.js'
 import { up as pendingPayloads } from './migrations/0004-pending-payloads.js'
 import { up as keptEtags } from './migrations/0005-kept-etags.js'
+import { up as attributes } from './migrations/0008-attributes.js'
 
 export type MigrateUp = (db: Kysely<unknown>, dialect: Dialect) => Promise<void>
 
@@ -21,4 +22,5 @@ export const MIGRATIONS: Migrations = {
   '0003-authenticated-reports': authenticatedReports,
   '0004-pending-payloads': pendingPayloads,
   '0005-kept-etags': keptEtags,
+  '0008-attributes': attributes,
 }

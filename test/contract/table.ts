@@ -41,7 +41,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
       `${LATER} > Nothing waits without saying why`,
       `${LATER} > Days in segment rules automations`,
       `${LATER} > Audience of a campaign audience`,
-      `${LATER} > Attributes have definitions GET/POST/PATCH/DELETE /attributes`,
       `${LATER} > Capture is a state of`,
       `${LATER} > Webhooks POST /webhooks/triggers takes events`,
       `${LATER} > Foreign APIs (off unless named`,

@@ -909,4 +909,23 @@ export const MIGRATION_ROWS: Readonly<Record<string, MigrationRows>> = {
   '0003-authenticated-reports': { become: { domain_reports: [{ id: 'r1', authenticated_as: null }] } },
   '0004-pending-payloads': { become: { webhook_deliveries: [{ id: 'delivery', payload: 1 }] } },
   '0005-kept-etags': { become: { kept_answers: [{ etag: null }] } },
+  '0008-attributes': {
+    become: { attributes: [] },
+    after: {
+      attributes: [
+        {
+          id: 'attribute',
+          workspace_id: WORKSPACE,
+          name: 'Plan',
+          name_folded: 'plan',
+          label: null,
+          type: 'text',
+          created_by: 'shell',
+          created_by_id: null,
+          created_at: T,
+          updated_at: T,
+        },
+      ],
+    },
+  },
 }

@@ -266,4 +266,9 @@ b80e46b29809 89370ea3a4f0 unique index operator_invitations_by_token
   '0005-kept-etags': `
 af3d09ad8829 ad438269832a table kept_answers
 `,
+  '0008-attributes': `
+6fdcf453b1b1 0d821f29c7c2 index attributes_in_order
+2c97739121bd 47f7dfd87a20 table attributes
+4f3037919540 0dec20a5ca5c unique index attributes_by_name
+`,
 }
